@@ -89,7 +89,7 @@ func TestNothingIsUploadedBeyondTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2.0", File: file, Channel: "staging"})
-	if err == nil || !strings.Contains(err.Error(), "readers take 8388608 at most") {
+	if err == nil || !strings.Contains(err.Error(), "readers accept at most 8388608") {
 		t.Errorf("publish says %v", err)
 	}
 	after := repo.Snapshot()

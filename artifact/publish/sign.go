@@ -107,7 +107,7 @@ func (s *Short) Error() string {
 	if s.Have == 1 {
 		have = "is"
 	}
-	return fmt.Sprintf("%s wants %d of %d keys to sign it, and %d of them %s at hand", s.Role, s.May.Threshold, len(s.May.Keys), s.Have, have)
+	return fmt.Sprintf("%s requires %d of %d keys to sign it, and %d of them %s at hand", s.Role, s.May.Threshold, len(s.May.Keys), s.Have, have)
 }
 
 // Hint says how people who hold the keys sign together.

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Blocks are the digests of an artifact's blocks, so that each block can be believed when it
-// arrives, in any order, and again after a restart. The list is signed beside the artifact:
+// Blocks holds the digests of an artifact's blocks, so that each block can be verified when it arrives, in any order,
+// and again after a restart. The list is signed beside the artifact:
 //
 //	"corpusB1"   8 bytes
 //	block size   uint32, big endian; the last block may be shorter
@@ -26,17 +26,16 @@ type Blocks struct {
 const (
 	blocksMagic = "corpusB1"
 
-	// smallestBlock is what a killed download loses of each connection, and what it needs of
-	// memory. A list of them is 0.012 % of the artifact.
+	// smallestBlock is how much a killed download loses per connection, and how much memory each needs. The list is
+	// 0.012 % of the artifact.
 	smallestBlock = 256 << 10
-	// mostBlocks keeps the list of a huge artifact within 1 MiB; its blocks are larger.
+	// mostBlocks limits the list of a huge artifact to 1 MiB; its blocks are larger.
 	mostBlocks = 32 << 10
-	// largestBlock is what a host is ready to keep in memory for each connection: 16 MiB in all,
-	// which an artifact of 128 GiB needs.
+	// largestBlock is how much memory a host uses per connection: 16 MiB in all, for artifacts of 128 GiB and more.
 	largestBlock = 4 << 20
 )
 
-// blockSize is how large the blocks of an artifact of this length are.
+// blockSize returns the size of the blocks of an artifact of this length.
 func blockSize(length int64) int64 {
 	size := int64(smallestBlock)
 	for size < largestBlock && blockCount(length, size) > mostBlocks {
@@ -45,7 +44,7 @@ func blockSize(length int64) int64 {
 	return size
 }
 
-// blockCount is how many blocks of a size an artifact has. The sum of both may be more than an int64 holds.
+// blockCount returns how many blocks of a size an artifact has. It avoids length+size, which may overflow.
 func blockCount(length, size int64) int64 {
 	if length%size > 0 {
 		return length/size + 1
@@ -53,8 +52,8 @@ func blockCount(length, size int64) int64 {
 	return length / size
 }
 
-// MakeBlocks lists the blocks of an artifact for its publisher. One that fits a block needs no list
-// and gets none.
+// MakeBlocks returns the signed list of an artifact's blocks for its publisher. It returns nil for an artifact that
+// fits into one block, which needs no list.
 func MakeBlocks(r io.Reader, length int64) ([]byte, error) {
 	size := blockSize(length)
 	if length <= size {
@@ -74,7 +73,7 @@ func MakeBlocks(r io.Reader, length int64) ([]byte, error) {
 	return list, nil
 }
 
-// ParseBlocks reads a list that was signed.
+// ParseBlocks parses a signed list.
 func ParseBlocks(s *Signed) (*Blocks, error) {
 	b := &Blocks{release: s.release}
 	rest, ok := bytes.CutPrefix(s.data, []byte(blocksMagic))
@@ -91,16 +90,16 @@ func ParseBlocks(s *Signed) (*Blocks, error) {
 	return b, nil
 }
 
-// count is how many blocks there are.
+// count returns the number of blocks.
 func (b *Blocks) count() int { return len(b.sums) / sha256.Size }
 
-// span is where a block lies in the artifact.
+// span returns where a block lies in the artifact.
 func (b *Blocks) span(i int) (from, length int64) {
 	from = int64(i) * b.size
 	return from, min(b.size, b.release.Length-from)
 }
 
-// holds reports whether these are the bytes of a block.
+// holds reports whether data is the content of block i.
 func (b *Blocks) holds(i int, data []byte) bool {
 	sum := sha256.Sum256(data)
 	return bytes.Equal(sum[:], b.sums[i*sha256.Size:][:sha256.Size])

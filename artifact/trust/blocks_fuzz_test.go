@@ -20,7 +20,8 @@ func FuzzBlocks(f *testing.F) {
 	f.Add([]byte(blocksMagic+"\xff\xff\xff\xff"), int64(-1))
 	f.Add([]byte(blocksMagic+"\x00\x40\x00\x00"), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, data []byte, length int64) {
-		b, err := ParseBlocks(&Signed{release: artifact.Release{Project: "a", Version: "1", Length: length}, kind: KindBlocks, data: data})
+		b, err := ParseBlocks(&Signed{release: artifact.Release{Project: "a", Version: "1", Length: length},
+			kind: KindBlocks, data: data})
 		if err != nil {
 			return
 		}

@@ -17,37 +17,37 @@ import (
 const (
 	targetsRole = tuf.RoleTargets
 
-	// maxRotations bounds how many roots a host follows in one go. Each is signed by the threshold of
-	// the one before and kept when it was verified, so only the root's own keys can make them many,
-	// and a run that is cut short goes on where it was.
+	// maxRotations limits how many roots a host follows in one refresh. Each is signed by the threshold of the one
+	// before and kept once it is verified, so only the root's own keys can make many, and an interrupted run continues
+	// where it stopped.
 	maxRotations = 100_000
-	maxMetadata  = 8 << 20   // bytes of a metadata file, where nothing signed says less
-	maxRepair    = 128 << 20 // the same for a publisher, who has to read what was once written too large
+	maxMetadata  = 8 << 20   // bytes of a metadata file, unless a smaller length is signed
+	maxRepair    = 128 << 20 // the same for a publisher, which must read files that were written too large
 	maxTimestamp = 64 << 10
 
 	// ClockTolerance is how far a publisher's clock may be ahead of a host's.
 	ClockTolerance = time.Hour
 )
 
-// Client follows one store from a pinned root. It is not safe for concurrent use, but for Fetch.
+// Client follows one store from a pinned root. Only Fetch is safe for concurrent use, and methods that say so.
 type Client struct {
 	store store.Store
 	seen  seen
 	now   func() time.Time
-	renew bool   // accept what expired, to sign it again
-	given []byte // root that is pinned once it has verified something; nil where one is pinned
-	knew  bool   // the directory said at the start that the store was followed before
+	renew bool   // accept expired metadata, to sign it again
+	given []byte // root that is pinned once it has verified the store; nil if a root is pinned
+	knew  bool   // the host had followed the store before this client was opened
 	set   *tuf.Set
-	known map[string]map[string]*tuf.TargetFiles // by project: what is signed beside the head
+	known map[string]map[string]*tuf.TargetFiles // by project: signed targets that are not in the head
 }
 
-// Open makes a client of a host that keeps in dir what it has seen, and that was pinned there.
+// Open returns a client of a host that keeps the metadata it has seen in dir, where a root is pinned.
 // now is the host's clock; nil means time.Now.
 func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
 	return OpenChecked(s, dir, now, nil)
 }
 
-// OpenChecked is Open for a root that Damaged has checked; where the root on the disk is another one by now, it is verified.
+// OpenChecked is Open with a root that Damaged has verified. If the root on the disk has changed, it is verified again.
 func OpenChecked(s store.Store, dir string, now func() time.Time, checked *CheckedRoot) (*Client, error) {
 	if now == nil {
 		now = time.Now
@@ -74,7 +74,7 @@ func OpenChecked(s store.Store, dir string, now func() time.Time, checked *Check
 	return c, nil
 }
 
-// OpenToRenew makes a client of a publisher, who signs again what expired and so has to read it.
+// OpenToRenew returns a client of a publisher, which must read expired metadata to sign it again.
 // Everything but expiry is checked as on a host.
 func OpenToRenew(s store.Store, dir string) (*Client, error) {
 	c, err := Open(s, dir, nil)
@@ -83,17 +83,16 @@ func OpenToRenew(s store.Store, dir string) (*Client, error) {
 	}
 	c.renew = true
 	c.set.RefTime = time.Time{}
-	if s == nil { // a host that recalls what it has seen
+	if s == nil { // a host that recalls what it has seen, see Recall
 		return c, nil
 	}
 	return c, c.keepPinnedRoot()
 }
 
-// Trusted is what Refresh and Project have verified so far, for a publisher to make the next
-// version of.
+// Trusted returns the metadata that has been verified so far. A publisher makes the next version from it.
 func (c *Client) Trusted() *tuf.Set { return c.set }
 
-// FirstRoot fetches the store's first root and compares it with the digest a person gave.
+// FirstRoot fetches the store's first root and compares it with the digest that a person gave.
 func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte, error) {
 	key := RoleKey(tuf.RoleRoot, 1)
 	root, err := read(ctx, s, key, maxMetadata)
@@ -106,14 +105,14 @@ func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte
 	return root, nil
 }
 
-// Roots follows the store to its newest root and no further, for a publisher who is about to replace
-// it. Refresh does the same before everything else.
+// Roots follows the store to its newest root and no further, for a publisher that is about to replace
+// it. Refresh starts the same way.
 func (c *Client) Roots(ctx context.Context) error {
 	_, err := c.followRoots(ctx, c.store)
 	return err
 }
 
-// Refresh brings root, timestamp, snapshot and targets up to date. It may be called once.
+// Refresh updates root, timestamp, snapshot and targets. It may be called once.
 func (c *Client) Refresh(ctx context.Context) error {
 	if c.renew {
 		unlock, err := c.seen.lock(ctx)
@@ -132,7 +131,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 	return err
 }
 
-// newest takes roots and timestamp from the first store whose answers hold, and goes on with that one.
+// newest updates roots and timestamp from the first store whose files verify, and prefers that store from then on.
 func (c *Client) newest(ctx context.Context) error {
 	var all error
 	for i, s := range store.Each(c.store) {
@@ -153,7 +152,7 @@ func (c *Client) newest(ctx context.Context) error {
 	return all
 }
 
-// again forgets what was taken from a store whose answers did not hold. What was verified and kept stays.
+// again discards the metadata from a store whose files did not verify. Metadata that was verified and kept remains.
 func (c *Client) again() error {
 	root, err := c.seen.load(rootFile)
 	if err != nil {
@@ -167,7 +166,7 @@ func (c *Client) again() error {
 	return nil
 }
 
-// refusedClock reports whether this machine's clock is at fault, which no other store mends.
+// refusedClock reports whether this machine's clock is at fault, which trying other stores cannot fix.
 func refusedClock(err error) bool {
 	var refused *Refused
 	return errors.As(err, &refused) && refused.Check == CheckClock
@@ -188,9 +187,9 @@ func (c *Client) newestOf(ctx context.Context, s store.Store) error {
 	return err
 }
 
-// followRoots takes over every newer root. S3 answers 403 for what is absent when the host may not
-// list the bucket, so a forbidden root counts as absent; it is returned as probe, to be believed
-// again where the timestamp is forbidden too.
+// followRoots updates to every newer root. S3 answers 403 for an absent object if the host may not list the bucket, so
+// a forbidden root counts as absent; that error is returned as probe, and is reported if the timestamp is forbidden
+// too.
 func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err error) {
 	for range maxRotations {
 		next := c.set.Root.Signed.Version + 1
@@ -208,8 +207,7 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 		if err := guardFile(data, func() error { return c.set.UpdateRoot(data) }); err != nil {
 			return nil, HintRebuild(refuseFile(key, data, RootDelegation(before, tuf.RoleRoot), err))
 		}
-		// What is forgotten is forgotten before the root that says so is kept: a run that is cut
-		// in between does it again.
+		// Forget metadata before keeping the root that revokes its keys: an interrupted run then does both again.
 		if lostKeys(before, c.set.Root) {
 			if err := c.seen.forget(timestampFile, snapshotFile); err != nil {
 				return nil, err
@@ -224,7 +222,8 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 			return nil, err
 		}
 	}
-	return nil, &Refused{Check: CheckVersion, Of: rootFile, Err: fmt.Errorf("more than %d new roots at once", maxRotations)}
+	return nil, &Refused{Check: CheckVersion, Of: rootFile,
+		Err: fmt.Errorf("more than %d new roots at once", maxRotations)}
 }
 
 func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
@@ -233,7 +232,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 		return err
 	}
 	if local != nil {
-		// One that expired meanwhile is loaded all the same, to notice going back in time.
+		// Load it even if it has expired since, to notice a store that went back in time.
 		_ = guardFile(local, func() error { return c.set.UpdateTimestamp(local) })
 		if err := c.checkClock(); err != nil {
 			return err
@@ -265,24 +264,28 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	return c.seen.keep(timestampFile, data)
 }
 
-// sameTimestamp refuses a timestamp that has the version of the one that was seen and says otherwise:
-// publishers give each version once, so the store was restored from a copy of before and went on from there.
+// sameTimestamp refuses a timestamp that has the version of the one seen before and names another snapshot. Publishers
+// use each version once, so the store was restored from an older copy and then published to.
 func (c *Client) sameTimestamp(seen, data []byte) error {
 	there, err := Decode[tuf.TimestampType](data)
 	if err != nil {
 		return refuse(timestampFile, err)
 	}
-	snapshot, before := there.Signed.Meta[MetaName(tuf.RoleSnapshot)], c.set.Timestamp.Signed.Meta[MetaName(tuf.RoleSnapshot)]
-	if bytes.Equal(seen, data) || snapshot != nil && snapshot.Version >= before.Version && reflect.DeepEqual(snapshot.Hashes, before.Hashes) {
+	snapshot := there.Signed.Meta[MetaName(tuf.RoleSnapshot)]
+	before := c.set.Timestamp.Signed.Meta[MetaName(tuf.RoleSnapshot)]
+	if bytes.Equal(seen, data) || snapshot != nil && snapshot.Version >= before.Version &&
+		reflect.DeepEqual(snapshot.Hashes, before.Hashes) {
 		return nil
 	}
 	return refuseOther(timestampFile, there.Signed.Version)
 }
 
-// refuseOther refuses a file that has the version of one that was seen before and says something else.
+// refuseOther refuses a file that has the version of one seen before and different content.
 func refuseOther(of string, version int64) error {
-	return diag.WithHint(&Refused{Check: CheckVersion, Of: of, Err: fmt.Errorf("it says something else than the version %d that was seen before", version)},
-		"the store was restored from an older copy: restore the newest metadata, or run `corpus refresh --rebuild` with the --keys directory that published last, which puts back what it kept")
+	return diag.WithHint(&Refused{Check: CheckVersion, Of: of,
+		Err: fmt.Errorf("it says something else than the version %d that was seen before", version)},
+		"the store was restored from an older copy: restore the newest metadata, or run `corpus refresh --rebuild` with the "+
+			"--keys directory that published last, which puts back what it kept")
 }
 
 func (c *Client) refreshSnapshot(ctx context.Context) error {
@@ -291,9 +294,10 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 		return err
 	}
 	meta := c.set.Timestamp.Signed.Meta[MetaName(tuf.RoleSnapshot)]
-	// The library takes what was seen for the one in force where the versions are equal. Only its bytes say
-	// that it is; else it tells no more than what is not to go back.
-	if local != nil && guardFile(local, func() error { return c.set.UpdateSnapshot(local, true) }) == nil && meta.VerifyLengthHashes(local) == nil {
+	// The library trusts a local snapshot with the right version as the current one. It is only current if its bytes
+	// match the timestamp too; otherwise it only serves as a lower bound.
+	if local != nil && guardFile(local, func() error { return c.set.UpdateSnapshot(local, true) }) == nil &&
+		meta.VerifyLengthHashes(local) == nil {
 		return nil
 	}
 	return c.eachStore(ctx, RoleKey(tuf.RoleSnapshot, meta.Version), c.limit(meta), func(data []byte) error {
@@ -304,8 +308,7 @@ func (c *Client) refreshSnapshot(ctx context.Context) error {
 	})
 }
 
-// role gives a targets role, verified under its current delegator, from what was kept or from the
-// store.
+// role returns a targets role, verified under its current delegator, from the kept files or from the store.
 func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error) {
 	if role, ok := c.set.Targets[name]; ok {
 		return role, nil
@@ -336,8 +339,8 @@ func (c *Client) role(ctx context.Context, name, delegator string) (*Role, error
 	return c.set.Targets[name], nil
 }
 
-// Project gives a project's role as its key signed it: the head, where it has one, which says what
-// channels name and which pages hold the other versions.
+// Project returns a project's role as its key signed it. It is the head if the project has one, with the channels'
+// targets and the digests of the pages that hold the other versions.
 func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 	if err := CheckProject(project); err != nil {
 		return nil, err
@@ -359,7 +362,7 @@ func (c *Client) Project(ctx context.Context, project string) (*Role, error) {
 	return c.role(ctx, project, targetsRole)
 }
 
-// Projects lists the projects that targets delegates, in its order.
+// Projects lists the projects that targets delegates, in the order of targets.
 func (c *Client) Projects() []string {
 	var names []string
 	for _, d := range c.delegations() {
@@ -378,7 +381,7 @@ func (c *Client) delegations() []tuf.DelegatedRole {
 	return targets.Signed.Delegations.Roles
 }
 
-// delegated reports whether targets lets a role of this name sign the project's own path.
+// delegated reports whether targets delegates the project's own path to a role of this name.
 func (c *Client) delegated(project string) bool {
 	for _, d := range c.delegations() {
 		if d.Name == project {

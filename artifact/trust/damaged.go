@@ -14,19 +14,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Damage is a file of what a host has seen that is not what was written there.
+// Damage is a kept file whose content is not what was written.
 type Damage struct {
 	Path string
-	Why  string // what is wrong with it and what the loss means, as the rest of a sentence about it
+	Why  string // the damage and its consequence, to follow the path in a sentence
 }
 
-// CheckedRoot is a root of trust that Damaged found sound, for OpenChecked: its signatures need not be verified twice.
+// CheckedRoot is a root of trust that Damaged has verified, so that OpenChecked need not verify its signatures again.
 type CheckedRoot struct {
 	data []byte
 	set  *tuf.Set
 }
 
-// take returns the set of a root with this content, once, since a client changes its set; nil for another root.
+// take returns the set of a root with this content. It does so once, since a client changes its set; otherwise nil.
 func (c *CheckedRoot) take(root []byte) *tuf.Set {
 	if c == nil || c.set == nil || !bytes.Equal(c.data, root) {
 		return nil
@@ -36,15 +36,15 @@ func (c *CheckedRoot) take(root []byte) *tuf.Set {
 	return set
 }
 
-// check is isRoot for a root that is to be opened afterwards.
+// check is isRoot, and keeps the verified root for OpenChecked.
 func (c *CheckedRoot) check(data []byte) (err error) {
 	c.data = data
 	c.set, err = newSet(data)
 	return err
 }
 
-// Damaged looks through the directory in which a host keeps what it has seen. It judges the form of the
-// files and, but for the root, no signatures: those are verified where a file is used. An error is one of reading.
+// Damaged checks the files in which a host keeps what it has seen. It checks their syntax and, of the root only, the
+// signatures; other signatures are verified when a file is used. It returns an error if a file cannot be read.
 func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
 	root := &CheckedRoot{}
 	var found []Damage
@@ -97,7 +97,7 @@ func isJSON(data []byte) error {
 	return json.Unmarshal(data, &object)
 }
 
-// isMetadata is isJSON for a file that says something: {} and null do not.
+// isMetadata is isJSON for a file that must have content: {} and null are refused.
 func isMetadata(data []byte) error {
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(data, &object)
@@ -107,8 +107,7 @@ func isMetadata(data []byte) error {
 	return err
 }
 
-// Bootstrapped reports whether a host that keeps its trust in dir has ever pinned a root, even if it has
-// lost that root since then.
+// Bootstrapped reports whether a host that keeps its trust in dir has ever pinned a root, even if it has lost it since.
 func Bootstrapped(dir string) (bool, error) {
 	for _, name := range []string{rootFile, pinFile, timestampFile} {
 		if found, err := walk.Named(filepath.Join(dir, name)); found || err != nil {
@@ -118,20 +117,21 @@ func Bootstrapped(dir string) (bool, error) {
 	return false, nil
 }
 
-// Remembers reports whether a host that keeps its trust in dir has seen a store, so that it notices one
+// Remembers reports whether a host that keeps its trust in dir has followed a store, so that it would notice one
 // that goes back in time.
 func Remembers(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, timestampFile)) }
 
-// CheckKept looks whether the directory in which a publisher keeps what it has seen can be used: directories and files are
-// what their names say, and the root is one. The error names the path on this machine that is damaged, and its cure: it says
-// nothing about the store. A file that is not there is none, and other damaged metadata is read from the store again.
+// CheckKept checks the directory in which a publisher keeps what it has seen: that directories and files have the right
+// type, and that the root verifies. The error names the damaged path on this machine and how to repair it, and says
+// that the store is not affected. Absent files are fine, and other damaged metadata is read from the store again.
 func CheckKept(dir string) error {
 	for _, name := range []string{".", "projects", "roots", "pages"} {
 		if err := keptAs(filepath.Join(dir, name), "directory", os.FileMode.IsDir); err != nil {
 			return err
 		}
 	}
-	for _, name := range []string{rootFile, pinFile, givenFile, timestampFile, snapshotFile, versionsFile, roleFile(targetsRole), ".lock"} {
+	for _, name := range []string{rootFile, pinFile, givenFile, timestampFile, snapshotFile, versionsFile,
+		roleFile(targetsRole), ".lock"} {
 		if err := keptAs(filepath.Join(dir, name), "file", os.FileMode.IsRegular); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func CheckKept(dir string) error {
 	return nil
 }
 
-// keptAs is the error of a path that is there and is something else.
+// keptAs returns an error if a path exists and has another type.
 func keptAs(path, kind string, is func(os.FileMode) bool) error {
 	path = filepath.Clean(path)
 	info, err := os.Stat(path)
@@ -170,7 +170,7 @@ func keptAs(path, kind string, is func(os.FileMode) bool) error {
 	}
 	if named, err := walk.Named(path); err != nil || !named {
 		if walk.Nowhere(err) {
-			err = nil // a name below what is no directory
+			err = nil // its parent is no directory
 		}
 		return err
 	}
@@ -182,7 +182,7 @@ func moveAway(path string, err error) error {
 		"it is made again from the root.json beside the keys (or --trust-root) and from the store", path, path)
 }
 
-// unreadKept is the error of reading what is kept.
+// unreadKept returns the error for a kept file that could not be read.
 func unreadKept(path string, err error) error {
 	err = fmt.Errorf("reading what was seen of the store: %w", err)
 	if errors.Is(err, walk.ErrNoFile) || walk.Nowhere(err) {

@@ -10,27 +10,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Delegation says who may sign a role.
+// Delegation is which keys may sign a role.
 type Delegation struct {
-	By        string   `json:"by"`        // the file that says so, with its version
-	Keys      []string `json:"keys"`      // IDs
-	Threshold int      `json:"threshold"` // how many of them have to
+	By        string   `json:"by"`        // the delegating file, with its version
+	Keys      []string `json:"keys"`      // IDs of the keys
+	Threshold int      `json:"threshold"` // how many of them must sign
 }
 
-// Delegation returns which keys may sign a role in the store as it is now; zero if none may.
+// Delegation returns which keys may sign a role in the store; the zero value if none may.
 func (c *Client) Delegation(role string) Delegation {
 	if slices.Contains(tuf.TopRoles(), role) {
 		return RootDelegation(c.set.Root, role)
 	}
 	for _, d := range c.delegations() {
 		if d.Name == role {
-			return Delegation{By: fmt.Sprintf("targets %d", c.set.Targets[targetsRole].Signed.Version), Keys: d.KeyIDs, Threshold: d.Threshold}
+			return Delegation{By: fmt.Sprintf("targets %d", c.set.Targets[targetsRole].Signed.Version), Keys: d.KeyIDs,
+				Threshold: d.Threshold}
 		}
 	}
 	return Delegation{}
 }
 
-// RootDelegation tells whom a root lets sign a role.
+// RootDelegation returns which keys a root allows to sign a role.
 func RootDelegation(root *tuf.Metadata[tuf.RootType], role string) Delegation {
 	r := root.Signed.Roles[role]
 	if r == nil {
@@ -39,9 +40,8 @@ func RootDelegation(root *tuf.Metadata[tuf.RootType], role string) Delegation {
 	return Delegation{By: fmt.Sprintf("root %d", root.Signed.Version), Keys: r.KeyIDs, Threshold: r.Threshold}
 }
 
-// lostKeys reports whether a root took a key away from snapshot or timestamp. A thief of
-// the key may have run the versions up so far that no good one could follow, so hosts accept any
-// version again.
+// lostKeys reports whether a root removed a key from snapshot or timestamp. The key's thief may have published versions
+// so high that no valid one could follow, so hosts then accept any version again.
 func lostKeys(before, after *tuf.Metadata[tuf.RootType]) bool {
 	for _, role := range []string{tuf.RoleSnapshot, tuf.RoleTimestamp} {
 		kept := RootDelegation(after, role).Keys
@@ -54,7 +54,7 @@ func lostKeys(before, after *tuf.Metadata[tuf.RootType]) bool {
 	return false
 }
 
-// SignedBy tells whose signatures a metadata file claims to carry, unverified.
+// SignedBy returns the IDs of the keys that a metadata file claims to be signed with, unverified.
 func SignedBy(data []byte) []string {
 	var file struct {
 		Signatures []struct {
@@ -71,12 +71,12 @@ func SignedBy(data []byte) []string {
 	return ids
 }
 
-// ShortKey is enough of a key's ID for a person to tell it from others.
+// ShortKey returns the start of a key's ID, enough for people to tell keys apart.
 func ShortKey(id string) string {
 	return Printable(id[:min(len(id), 8)])
 }
 
-// Printable removes from a text of another party what would move a terminal's cursor or reorder its
+// Printable replaces the characters of foreign text that could move a terminal's cursor or reorder
 // letters.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -87,7 +87,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// keyList names keys, the first few of them if a file lists many.
+// keyList names up to eight keys in a message.
 func keyList(ids []string) string {
 	const most = 8
 	var short []string
@@ -104,7 +104,7 @@ func keyList(ids []string) string {
 	return word + strings.Join(short, ", ")
 }
 
-// Signature is who signed what a host knows of a project, as it was verified when it was fetched.
+// Signature is the signature of the project metadata that a host keeps, verified when it was fetched.
 type Signature struct {
 	Project  string             `json:"project"`
 	Keys     []string           `json:"keys"` // IDs of the keys that signed
@@ -113,8 +113,8 @@ type Signature struct {
 	Channels map[string]Pointer `json:"channels"`
 }
 
-// SignatureOf reads it from what a host keeps in dir, without asking the store. It is nil where
-// nothing was seen of the project yet.
+// SignatureOf reads the signature of a project from the metadata kept in dir, without reading the store. It returns nil
+// if the host has seen nothing of the project.
 func SignatureOf(dir, project string) (*Signature, error) {
 	data, err := seen{dir: dir}.load(roleFile(project))
 	if data == nil || err != nil {

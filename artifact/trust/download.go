@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// connections is how many parts are fetched at once. One connection to S3 gives some 50 to 90
-	// MB/s; four fill a gigabit line several times over and cost four blocks of memory.
+	// connections is how many parts are fetched at once. One connection to S3 yields 50 to 90 MB/s; four
+	// fill a gigabit line several times over and cost four blocks of memory.
 	connections = 4
-	// partSize is what one request asks for: large enough for requests to cost nothing (128 of them
-	// for a GiB), small enough for the parts that unpacking waits for to come soon.
+	// partSize is the size of one request: large enough to make the cost of requests negligible (128 per GiB), and
+	// small enough that the parts unpacking waits for arrive soon.
 	partSize = 8 << 20
-	// badTurns is how often a part may fail without any progress, on each store there is.
+	// badTurns is how often a part may fail in a row without progress, per store.
 	badTurns = 2
 )
 
-// Download fetches an artifact by its blocks: several parts at once, each block verified before it
-// is written into file, from one mirror after the other. The Verified it gives can be read at once;
-// its reader waits for the blocks, in order, and ends with io.EOF only if length and digest of the
-// whole are right too. Blocks that file holds already are not fetched again; they
-// are verified the same way. The Verified owns the file, and has to be closed.
+// Download fetches an artifact by its blocks: several parts at once, each block verified before it is written to file,
+// with failover between mirrors. The returned Verified can be read at once: its reader waits for the blocks, in
+// order, and ends with io.EOF only if the length and digest of the whole are right too. Blocks that file holds already
+// are verified and not fetched again. The Verified owns the file, and the caller must close it.
 func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, progress Progress) (*Verified, error) {
 	known, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -53,31 +52,31 @@ func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, pr
 	return &Verified{release: blocks.release, file: file, stream: d}, nil
 }
 
-// download is a download under way.
+// download is a download in progress.
 type download struct {
 	release  artifact.Release
 	blocks   *Blocks
 	file     *os.File
-	known    int64 // bytes the file had before
+	known    int64 // size of the file at the start
 	turns    *store.Turns
 	progress Progress
 	cancel   context.CancelFunc
-	vouch    func(error) error // makes a refusal tell who signed what was refused
+	vouch    func(error) error // adds who signed the artifact to a refusal
 	workers  sync.WaitGroup
 
 	mu      sync.Mutex
 	changed sync.Cond
 	have    []bool // blocks that are in the file
-	next    int    // first block that no worker has taken
+	next    int    // first block that no worker has claimed
 	err     error
 
-	// The reader's own.
+	// used by the reader only
 	at   int64
 	sum  hash.Hash
 	done bool
 }
 
-// take gives a worker its next part.
+// take returns the next part for a worker.
 func (d *download) take() (from, to int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +109,7 @@ func (d *download) fail(err error) {
 	d.changed.Broadcast()
 }
 
-// part brings some blocks into the file: those that are not there yet, in as few requests as can be.
+// part completes some blocks of the file: it fetches those that are missing, in as few requests as possible.
 func (d *download) part(ctx context.Context, from, to int, buf []byte) error {
 	for i := from; i < to; {
 		if d.local(i, buf) {
@@ -130,7 +129,7 @@ func (d *download) part(ctx context.Context, from, to int, buf []byte) error {
 	return nil
 }
 
-// local reports whether a block is in the file from an earlier time.
+// local reports whether the file had a block before the download.
 func (d *download) local(i int, buf []byte) bool {
 	from, length := d.blocks.span(i)
 	if from+length > d.known {
@@ -151,7 +150,7 @@ func (d *download) arrived(i int) {
 	}
 }
 
-// fetch gets blocks from the store whose turn it is, and what is missing then from the next one.
+// fetch gets blocks from the store whose turn it is, and what is then missing from the next one.
 func (d *download) fetch(ctx context.Context, from, to int, buf []byte) error {
 	var refused error
 	for bad := 0; from < to; {
@@ -177,7 +176,7 @@ func (d *download) fetch(ctx context.Context, from, to int, buf []byte) error {
 	return nil
 }
 
-// worse prefers a refusal: a store that lies is worse than one that is away.
+// worse prefers a refusal to another error: forged content matters more than an unreachable store.
 func worse(refused, err error) error {
 	if refused != nil {
 		return refused
@@ -185,12 +184,12 @@ func worse(refused, err error) error {
 	return err
 }
 
-// disk is a failure of this host's own file, which no other store can mend.
+// disk is an error of this host's own file, so trying another store is useless.
 type disk struct{ error }
 
 func (d disk) Unwrap() error { return d.error }
 
-// request reads blocks from one answer of one store, until it fails.
+// request reads blocks from one response of one store, until the response ends or a block is wrong.
 func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, at int, err error) {
 	start, _ := d.blocks.span(from)
 	last, length := d.blocks.span(to - 1)
@@ -208,7 +207,8 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 			return got, at, short(err)
 		}
 		if !d.blocks.holds(i, buf[:length]) {
-			return got, at, d.refusal(ctx, &Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)})
+			return got, at, d.refusal(ctx, &Refused{Check: CheckDigest, Of: d.release.String(),
+				Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)})
 		}
 		if _, err := d.file.WriteAt(buf[:length], offset); err != nil {
 			return got, at, disk{fmt.Errorf("keeping %s: %w", d.release, err)}
@@ -219,12 +219,12 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 	return got, at, nil
 }
 
-// refusal is the error of a store that gave something else than was signed. Where it gives a web page in place of the whole
-// artifact, it cannot be reached.
+// refusal returns the error for a store that sent other bytes than were signed. If it sends a web page instead of the
+// artifact, the store counts as unreachable.
 func (d *download) refusal(ctx context.Context, refused *Refused) error {
 	if body, _, _, err := d.turns.Open(ctx, 0, pageStart); err == nil {
 		_, err = pageInstead(ObjectKey(d.release), body)
-		_ = body.Close() // nothing else of it is read
+		_ = body.Close() // the rest of it is not read
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (d *download) refusal(ctx context.Context, refused *Refused) error {
 	return d.vouch(refused)
 }
 
-// short gives a body that ended early its kind.
+// short turns an early end of a body into an error of an unreachable store.
 func short(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, io.ErrUnexpectedEOF)
@@ -240,7 +240,7 @@ func short(err error) error {
 	return err
 }
 
-// Read gives the artifact's bytes in order, each of them out of a verified block.
+// Read returns the artifact's bytes in order, from verified blocks only.
 func (d *download) Read(p []byte) (int, error) {
 	if d.at == d.release.Length {
 		return 0, d.finish()
@@ -259,28 +259,29 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// wait returns when a block is there, or when it will not come.
+// wait waits until a block is in the file or the download has failed.
 func (d *download) wait(i int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.have[i] && d.err == nil {
 		d.changed.Wait()
 	}
-	return d.err // also where the block is there: the whole will not come
+	return d.err // even if this block is there, since the rest will not arrive
 }
 
-// finish is what comes after the last byte: io.EOF if the whole is what was signed.
+// finish returns io.EOF after the last byte if the digest of the whole is the signed one.
 func (d *download) finish() error {
 	if !d.done {
 		if got := artifact.NewDigest([32]byte(d.sum.Sum(nil))); got != d.release.Digest {
-			return d.vouch(&Refused{Check: CheckDigest, Of: d.release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", got, d.release.Digest)})
+			return d.vouch(&Refused{Check: CheckDigest, Of: d.release.String(),
+				Err: fmt.Errorf("its digest is %s, and %s was signed", got, d.release.Digest)})
 		}
 		d.done = true
 	}
 	return io.EOF
 }
 
-// close ends the download, wherever it is.
+// close stops the download and waits for its workers.
 func (d *download) close() {
 	d.cancel()
 	d.workers.Wait()

@@ -36,7 +36,8 @@ func large(repo *artifacttest.Repo) artifact.Release {
 }
 
 // download fetches a release by its blocks from a store, into a file that may hold some already.
-func download(t *testing.T, repo *artifacttest.Repo, s store.Store, r artifact.Release, file string) (got []byte, progress int, err error) {
+func download(t *testing.T, repo *artifacttest.Repo, s store.Store,
+	r artifact.Release, file string) (got []byte, progress int, err error) {
 	t.Helper()
 	host := repo.Host()
 	host.Store = s
@@ -79,7 +80,7 @@ func TestDownloadGivesTheSignedBytes(t *testing.T) {
 	}
 }
 
-// What a killed run left is used if it is right, and never believed.
+// TestDownloadResumes checks that blocks of a killed run are used if they are right, and fetched again if not.
 func TestDownloadResumes(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
@@ -122,7 +123,8 @@ func TestDownloadFailsOver(t *testing.T) {
 		}
 	}
 	away := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable}
-	broken := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r), Cut: 2*block + 77, Err: away})
+	broken := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r),
+		Cut: 2*block + 77, Err: away})
 	for name, first := range map[string]store.Store{"breaks off": broken, "lies": lying} {
 		got, _, err := download(t, repo, store.Failover(first, repo.Store), r, filepath.Join(t.TempDir(), "part"))
 		if err != nil || !bytes.Equal(got, want) {
@@ -160,7 +162,8 @@ func TestSidecarFailsOver(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	var refused *trust.Refused
-	if _, _, err := download(t, repo, store.Failover(lying, lying), r, filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) || len(refused.By) == 0 {
+	if _, _, err := download(t, repo, store.Failover(lying, lying), r,
+		filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) || len(refused.By) == 0 {
 		t.Errorf("error is %v, want a refusal that says who signed", err)
 	}
 }
@@ -215,7 +218,8 @@ func TestDownloadOverABadLine(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
 	reset := &store.Error{Op: store.OpGet, Kind: store.ErrUnreachable, Again: true}
-	line := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r), Cut: 100_000, Err: reset})
+	line := storetest.NewFaulty(repo.Store, storetest.Fault{Op: store.OpGet, Key: trust.ObjectKey(r),
+		Cut: 100_000, Err: reset})
 	var fetched atomic.Int64
 	s := store.Stack(line, store.Settings{
 		Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond},
@@ -237,7 +241,8 @@ func TestDownloadOverABadLine(t *testing.T) {
 func TestSmallArtifactsHaveNoBlocks(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "b"})
-	if _, _, err := download(t, repo, repo.Store, r, filepath.Join(t.TempDir(), "part")); !errors.Is(err, trust.ErrNoSidecar) {
+	if _, _, err := download(t, repo, repo.Store, r,
+		filepath.Join(t.TempDir(), "part")); !errors.Is(err, trust.ErrNoSidecar) {
 		t.Errorf("error is %v, want that there are none", err)
 	}
 }

@@ -72,7 +72,8 @@ func Example() {
 
 // published sets up a store in memory, with keys below dir, and publishes a version of myapp to testing.
 func published(ctx context.Context, dir, content string) (p *publish.Publisher, root []byte, err error) {
-	p = &publish.Publisher{Store: mem.New(), Keys: publish.Keyring{Dir: filepath.Join(dir, "keys")}, Seen: filepath.Join(dir, "seen")}
+	p = &publish.Publisher{Store: mem.New(), Keys: publish.Keyring{Dir: filepath.Join(dir, "keys")},
+		Seen: filepath.Join(dir, "seen")}
 	for _, role := range []string{"root", "targets", "snapshot", "timestamp"} {
 		if _, err := p.Keys.New(role, 1); err != nil {
 			return nil, nil, err
@@ -85,7 +86,8 @@ func published(ctx context.Context, dir, content string) (p *publish.Publisher, 
 	if err := os.WriteFile(file, tarOf("app.conf", content), 0o644); err != nil {
 		return nil, nil, err
 	}
-	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.0", File: file, Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.0",
+		File: file, Channel: "testing"}); err != nil {
 		return nil, nil, err
 	}
 	root, err = os.ReadFile(filepath.Join(p.Keys.Dir, roots.RootName))

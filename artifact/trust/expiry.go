@@ -12,13 +12,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Expiry says until when hosts believe a signed file.
+// Expiry is when the signature of a file expires.
 type Expiry struct {
 	Role    string    `json:"role"` // timestamp, snapshot, targets, root or a project
 	Expires time.Time `json:"expires"`
 }
 
-// Lifetime is for how long publishers sign the file of a role.
+// Lifetime returns how long the signatures of a role are valid when publishers make them.
 func Lifetime(role string) time.Duration {
 	switch role {
 	case tuf.RoleTimestamp:
@@ -29,11 +29,11 @@ func Lifetime(role string) time.Duration {
 	return 90 * day
 }
 
-// Soon reports whether less than a third of the lifetime is left. A person has to be reminded then: metadata that is
-// refreshed every day never gets there.
+// Soon reports whether less than a third of the lifetime is left. Metadata that is refreshed daily never gets there, so
+// people should be reminded.
 func (e Expiry) Soon(now time.Time) bool { return e.Expires.Sub(now) < Lifetime(e.Role)/3 }
 
-// Remedy is what renews the file.
+// Remedy returns the command that renews the file.
 func (e Expiry) Remedy() string {
 	switch e.Role {
 	case tuf.RoleTimestamp, tuf.RoleSnapshot:
@@ -44,18 +44,19 @@ func (e Expiry) Remedy() string {
 	return "corpus refresh --within 90, with the key of " + e.Role + "; publishing renews it too"
 }
 
-// String says what expires when, and what renews it.
+// String returns what expires when, and how to renew it.
 func (e Expiry) String() string {
-	return fmt.Sprintf("the signature of %s expires on %s: %s", e.Role, e.Expires.UTC().Format("2006-01-02 15:04"), e.Remedy())
+	return fmt.Sprintf("the signature of %s expires on %s: %s", e.Role,
+		e.Expires.UTC().Format("2006-01-02 15:04"), e.Remedy())
 }
 
-// Expiring are those that Soon is true of.
+// Expiring returns the entries of all that expire soon.
 func Expiring(all []Expiry, now time.Time) []Expiry {
 	return slices.DeleteFunc(slices.Clone(all), func(e Expiry) bool { return !e.Soon(now) })
 }
 
-// Expiries lists until when what was verified is good, the first to expire first. Refresh comes first, and of projects
-// those count that were read since.
+// Expiries lists when the verified metadata expires, the first to expire first. The caller must call Refresh first; of
+// the projects, those that were read since are included.
 func (c *Client) Expiries() []Expiry {
 	list := []Expiry{{tuf.RoleRoot, c.set.Root.Signed.Expires}}
 	if c.set.Timestamp != nil {
@@ -73,10 +74,11 @@ func (c *Client) Expiries() []Expiry {
 	return inOrder(list)
 }
 
-// KeptExpiries is Expiries of what a host has verified before and keeps in dir, for the projects that are its own. It
-// asks no store. What the host has not seen is left out.
+// KeptExpiries is Expiries for the metadata that a host keeps in dir, for its own projects. It does not read the store.
+// Files that the host does not have are left out.
 func KeptExpiries(dir string, projects ...string) ([]Expiry, error) {
-	files := map[string]string{tuf.RoleRoot: rootFile, tuf.RoleTimestamp: timestampFile, tuf.RoleSnapshot: snapshotFile, targetsRole: roleFile(targetsRole)}
+	files := map[string]string{tuf.RoleRoot: rootFile, tuf.RoleTimestamp: timestampFile, tuf.RoleSnapshot: snapshotFile,
+		targetsRole: roleFile(targetsRole)}
 	for _, project := range projects {
 		files[project] = roleFile(project)
 	}
@@ -120,8 +122,8 @@ func inOrder(list []Expiry) []Expiry {
 	return slices.CompactFunc(list, func(a, b Expiry) bool { return a == b })
 }
 
-// checkClock refuses a clock that is before the newest thing it has seen signed: expiry would mean
-// nothing with it.
+// checkClock refuses a clock that is before the newest timestamp seen: with such a clock, expiry would mean
+// nothing.
 func (c *Client) checkClock() error {
 	created, ok := Created(c.set.Timestamp)
 	if !ok || c.renew || c.now().Add(ClockTolerance).After(created) {
@@ -131,12 +133,13 @@ func (c *Client) checkClock() error {
 		Err: ClockError(created, c.now())}
 }
 
-// ClockError says that something was signed at a time that is in a clock's future.
+// ClockError returns the error for a signature made in the future of the clock.
 func ClockError(signed, now time.Time) error {
-	return fmt.Errorf("it was signed at %s, and this machine's clock says %s: %v before", signed.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), signed.Sub(now).Round(time.Second))
+	return fmt.Errorf("it was signed at %s, and this machine's clock says %s: %v before",
+		signed.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), signed.Sub(now).Round(time.Second))
 }
 
-// expired is the error of what is out of date at a time.
+// expired returns an error if until has passed.
 func expired(until, at time.Time) error {
 	if at.After(until) {
 		return &tuf.ExpiredError{Msg: "it was good until " + until.Format(time.RFC3339)}
@@ -144,7 +147,7 @@ func expired(until, at time.Time) error {
 	return nil
 }
 
-// Created is when a timestamp was signed, where it says so.
+// Created returns when a timestamp was signed, if it has that field.
 func Created(timestamp *tuf.Metadata[tuf.TimestampType]) (time.Time, bool) {
 	if timestamp == nil {
 		return time.Time{}, false
@@ -154,7 +157,7 @@ func Created(timestamp *tuf.Metadata[tuf.TimestampType]) (time.Time, bool) {
 	return at, err == nil
 }
 
-// SetCreated writes when a timestamp is signed.
+// SetCreated sets when a timestamp is signed.
 func SetCreated(timestamp *tuf.Metadata[tuf.TimestampType], at time.Time) {
 	if timestamp.Signed.UnrecognizedFields == nil {
 		timestamp.Signed.UnrecognizedFields = map[string]any{}

@@ -20,49 +20,49 @@ import (
 // A project's metadata is written in two forms, both signed by the project's keys, with one version
 // number:
 //
-//	NAME        the whole list: every version in one file. Agents and publishers of before read it.
-//	            It is capped, the channels' versions first, so that it stays below what they read.
-//	NAME~head   the channels, what is signed of the versions that they name, and the digests of pages.
-//	            Every version is on the page that its hash names. A page is a file under its own
-//	            digest, so the signature, version and expiry of the head are those of its pages.
+//	NAME        the whole list: every version in one file, for older agents and publishers.
+//	            It is capped, the channels' versions first, to stay below their size limit.
+//	NAME~head   the channels, the targets of the versions that they name, and the digests of the pages.
+//	            Each version is on the page that its hash selects. A page is stored under its own
+//	            digest, so the head's signature, version and expiry cover its pages.
 //
-// A reader takes the head unless the snapshot names a whole list of a higher version, which a
-// publisher of before wrote. After the store was upgraded, the head is written under both names.
+// A reader uses the head unless the snapshot names a whole list of a higher version, which an older
+// publisher wrote. After the store was upgraded, the head is written under both names.
 const (
 	pagesField      = "pages"           // head: digests of the pages, base64; "" for a page without versions
-	moreYankedField = "more_yanked"     // head: its field "yanked" is not all of it
+	moreYankedField = "more_yanked"     // head: true if its field "yanked" is incomplete
 	upgradedField   = "whole_lists"     // targets: "ended" once the store was upgraded
-	upgradedValue   = "ended"           // the one value that upgradedField has
-	headSuffix      = "~head"           // no project has a tilde in its name
+	upgradedValue   = "ended"           // the only value of upgradedField
+	headSuffix      = "~head"           // no project name has a tilde
 	pagesPrefix     = "metadata/pages/" // PROJECT/HEX.json
 
-	// wholeCap bounds the whole list well below what agents of before read (8 MiB), since a publisher
-	// of before adds to it without looking.
+	// wholeCap limits the whole list well below the size that older agents read (8 MiB), since older publishers add to
+	// it without a check.
 	wholeCap = 6 << 20
-	// headYanks is how many withdrawals a head lists. Where there are more, hosts look at pages.
+	// headYanks is how many withdrawals a head lists. If there are more, hosts read the pages.
 	headYanks = 64
 	// pageVersions is how many versions a page has on average while the project is not large.
 	pageVersions = 20
 )
 
-// HeadRole is the role name under which the head of a project's metadata lies in the snapshot.
+// HeadRole returns the name of a project's head in the snapshot.
 func HeadRole(project string) string { return project + headSuffix }
 
-// IsHead reports whether a role name of a snapshot is that of a project's head, and of which.
+// IsHead reports whether a role name in the snapshot is that of a head, and returns its project.
 func IsHead(role string) (project string, ok bool) { return strings.CutSuffix(role, headSuffix) }
 
-// PagePrefix is where the pages of a project lie.
+// PagePrefix returns the prefix of the keys of a project's pages.
 func PagePrefix(project string) string { return pagesPrefix + project + "/" }
 
-// PageKey is where a page lies.
+// PageKey returns the key of a page.
 func PageKey(project string, digest artifact.Digest) string {
 	return PagePrefix(project) + digest.Hex() + ".json"
 }
 
-// Forms are the files of one version of a project's metadata, unsigned.
+// Forms are the unsigned files of one version of a project's metadata.
 type Forms struct {
 	Head  *Role
-	Whole *Role // nil where the head stands for it, since the store was upgraded
+	Whole *Role // nil once the store was upgraded: the head is written in its place
 	Pages map[artifact.Digest][]byte
 }
 
@@ -72,8 +72,8 @@ type page struct {
 	Yanked  map[string]Yank             `json:"yanked,omitempty"`
 }
 
-// Split makes the files of a project's metadata out of all that it is to say. whole says whether the
-// store still has the list of all versions in one file.
+// Split makes the files of a project's metadata from the complete role. whole reports whether the store still has the
+// list of all versions in one file.
 func Split(project string, role *Role, whole bool) (Forms, error) {
 	yanks, err := Yanks(role)
 	if err != nil {
@@ -106,7 +106,7 @@ func Split(project string, role *Role, whole bool) (Forms, error) {
 	return forms, err
 }
 
-// clone copies a role as far as it is changed here; it carries no signatures and no pages.
+// clone copies the parts of a role that are changed here, without signatures and pages.
 func clone(role *Role) *Role {
 	c := *role
 	c.Signatures = []tuf.Signature{}
@@ -123,7 +123,7 @@ func clone(role *Role) *Role {
 	return &c
 }
 
-// channelTargets is what is signed of the versions that channels name.
+// channelTargets returns the targets of the versions that channels name.
 func channelTargets(role *Role) (map[string]*tuf.TargetFiles, error) {
 	channels, err := Channels(role)
 	if err != nil {
@@ -142,15 +142,15 @@ func channelTargets(role *Role) (map[string]*tuf.TargetFiles, error) {
 	return targets, nil
 }
 
-// names reports whether a version is among targets.
+// names reports whether targets contains a version.
 func names(project string, targets map[string]*tuf.TargetFiles, version string) bool {
 	return slices.ContainsFunc(artifact.Formats(), func(f artifact.Format) bool {
 		return targets[TargetPath(project, version, f)] != nil
 	})
 }
 
-// versionOf is the version that a target belongs to: an artifact, or what is signed beside one. A
-// target that is neither stands for itself.
+// versionOf returns the version that a target belongs to: an artifact, or a file signed beside one. For any other
+// target it returns the base name.
 func versionOf(target string) string {
 	name := path.Base(target)
 	for _, kind := range []Kind{KindBlocks, KindIndex, KindSPDX, KindProvenance} {
@@ -165,7 +165,7 @@ func versionOf(target string) string {
 	return name
 }
 
-// paginate puts every version on its page.
+// paginate distributes the versions over the pages.
 func paginate(project string, role *Role, yanks map[string]Yank) ([]string, map[artifact.Digest][]byte, error) {
 	versions := map[string]bool{}
 	for target := range role.Signed.Targets {
@@ -197,34 +197,34 @@ func paginate(project string, role *Role, yanks map[string]Yank) ([]string, map[
 	return digests, pages, nil
 }
 
-// encodeDigest writes the digest of a page as a head does.
+// encodeDigest encodes the digest of a page for the head.
 func encodeDigest(digest artifact.Digest) string {
 	sum, _ := hex.DecodeString(digest.Hex()) // a Digest is hexadecimal
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// pageCount is over how many pages so many versions are spread: a power of two, so that the head,
-// which names each page, and a page are both small.
+// pageCount returns how many pages to use for so many versions: a power of two, so that both the head, which names each
+// page, and the pages are small.
 func pageCount(versions int) int {
 	few := 1
 	for few*pageVersions < versions {
 		few *= 2
 	}
-	root := 1 // the power of two up to the square root of 16 times the versions
+	root := 1 // the largest power of two up to the square root of 16 times the versions
 	if n := bits.Len(uint(16*versions)) - 1; n > 0 {
 		root = 1 << (n / 2)
 	}
 	return max(1, min(few, root))
 }
 
-// pageOf is the page of a version.
+// pageOf returns the page of a version.
 func pageOf(version string, pages int) int {
 	sum := sha256.Sum256([]byte(version))
 	return int(binary.BigEndian.Uint32(sum[:]) % uint32(pages))
 }
 
-// capped is the list of all versions for readers of before: the channels' versions and all
-// withdrawals, and of the other versions the newest, as many as there is room for.
+// capped returns the list of all versions for older readers: the channels' versions and all withdrawals, then the
+// newest of the other versions that fit.
 func capped(role *Role, named map[string]*tuf.TargetFiles) (*Role, error) {
 	whole := clone(role)
 	whole.Signed.Targets = maps.Clone(named)
@@ -256,10 +256,10 @@ func capped(role *Role, named map[string]*tuf.TargetFiles) (*Role, error) {
 	return whole, nil
 }
 
-// setValue writes a field of ours, of any kind.
+// setValue sets one of this project's own fields.
 func setValue(role *Role, name string, value any) error { return setField(role, name, value) }
 
-// pageDigests reads the digests of a role's pages; nil for one without pages.
+// pageDigests returns the digests of a role's pages; nil for a role without pages.
 func pageDigests(role *Role) ([]artifact.Digest, error) {
 	var texts []string
 	if err := readField(role, pagesField, &texts); err != nil || len(texts) == 0 {
@@ -279,13 +279,13 @@ func pageDigests(role *Role) ([]artifact.Digest, error) {
 	return digests, nil
 }
 
-// Pages lists the digests of the pages that a project's head names, each once.
+// Pages returns the digests of the pages that a project's head names, without empty ones.
 func Pages(head *Role) ([]artifact.Digest, error) {
 	digests, err := pageDigests(head)
 	return slices.DeleteFunc(digests, func(d artifact.Digest) bool { return d == "" }), err
 }
 
-// parsePage reads page i of a project's pages, whose digest was checked.
+// parsePage parses page i of a project, whose digest the caller has checked.
 func parsePage(data []byte, i, pages int) (*page, error) {
 	var p page
 	if err := DecodeInto(data, &p); err != nil {
@@ -304,8 +304,8 @@ func parsePage(data []byte, i, pages int) (*page, error) {
 	return &p, nil
 }
 
-// Join puts a project's metadata together from its head and all of its pages; page reads one of
-// them. What the head says itself counts, whatever its page says. A role without pages is complete.
+// Join combines a project's head with all of its pages, which read returns by digest. Entries of the head win over
+// those of the pages. A role without pages is complete already.
 func Join(project string, head *Role, read func(artifact.Digest) ([]byte, error)) (*Role, error) {
 	digests, err := pageDigests(head)
 	if err != nil {
@@ -349,7 +349,7 @@ func Join(project string, head *Role, read func(artifact.Digest) ([]byte, error)
 // file, 2 is a head with pages.
 const NewestForm = 2
 
-// Upgraded reports whether targets says that the lists of all versions in one file have ended.
+// Upgraded reports whether targets says that the store no longer has lists of all versions in one file.
 func Upgraded(targets *Role) bool {
 	if targets == nil {
 		return false
@@ -358,7 +358,7 @@ func Upgraded(targets *Role) bool {
 	return value == upgradedValue
 }
 
-// SetUpgraded writes into targets that the lists of all versions have ended, to be signed.
+// SetUpgraded marks targets so before it is signed.
 func SetUpgraded(targets *Role) {
 	if targets.Signed.UnrecognizedFields == nil {
 		targets.Signed.UnrecognizedFields = map[string]any{}

@@ -11,9 +11,9 @@ import (
 // givenFile holds the first root that a person gave, or its digest, until a store is verified under it.
 const givenFile = "given"
 
-// Give keeps what a person gave as the first root, which is its content or its digest sha256:HEX, until Pin replaces it.
-// A host whose store did not answer goes on with it at the next run. It is not trusted yet: OpenGiven verifies the store
-// under it as it would under one that is given at that moment. Giving another one replaces it.
+// Give keeps the first root that a person gave, as its content or its digest sha256:HEX, until Pin replaces it. A host
+// whose store did not respond uses it in the next run. It is not trusted yet: OpenGiven verifies the store under it
+// first. Giving another root replaces it.
 func Give(dir string, given []byte) error {
 	if err := isGiven(given); err != nil {
 		return err
@@ -24,7 +24,7 @@ func Give(dir string, given []byte) error {
 	return (seen{dir: dir}).keep(givenFile, given)
 }
 
-// Given is what Give kept; nil where there is nothing, or where a root is pinned since.
+// Given returns what Give kept; nil if there is nothing, or if a root has been pinned since.
 func Given(dir string) ([]byte, error) {
 	if pinned, err := Pinned(dir); pinned || err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func Given(dir string) ([]byte, error) {
 	return data, err
 }
 
-// Introduced reports whether a host that keeps its trust in dir knows whom to trust: a root is pinned, or was given and
+// Introduced reports whether a host that keeps its trust in dir has a root to trust: a pinned one, or a given one that
 // waits for a store that it verifies.
 func Introduced(dir string) (bool, error) {
 	if pinned, err := Pinned(dir); pinned || err != nil {

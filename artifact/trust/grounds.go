@@ -9,35 +9,36 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Grounds are why a channel may point where it does.
+// Grounds are the reasons why a channel may point where it does.
 type Grounds struct {
 	Promoted Promotion    `json:"promoted"`
 	Requires *Requirement `json:"requires,omitempty"`
-	By       string       `json:"by,omitempty"` // the file that requires it, with its version
+	By       string       `json:"by,omitempty"` // the file with the requirement, and its version
 	Proof    *Shown       `json:"proof,omitempty"`
-	Refused  string       `json:"refused,omitempty"` // why hosts do not take it
+	Refused  string       `json:"refused,omitempty"` // why hosts refuse it
 	Hint     string       `json:"hint,omitempty"`
 }
 
-// Promotion is who signed that a channel points where it does.
+// Promotion is who signed a channel's pointer.
 type Promotion struct {
-	By     string   `json:"by"`     // the project's file that says so, with its version
+	By     string   `json:"by"`     // the project's file with the pointer, and its version
 	Serial int64    `json:"serial"` // how often the channel was moved
-	Keys   []string `json:"keys"`   // IDs of the keys that signed it, each of them verified
+	Keys   []string `json:"keys"`   // IDs of the keys that signed it, each verified
 }
 
-// Shown is a proof for people.
+// Shown is a proof as people see it.
 type Shown struct {
 	Attestation
 	Expires time.Time `json:"expires"`
-	Keys    []string  `json:"keys"` // IDs of the keys that may sign it and did, each of them verified
+	Keys    []string  `json:"keys"` // IDs of the authorized keys that signed it, each verified
 }
 
-// grounds tells why a channel may point where it does. A proof that is shown beside a refusal is not
-// to be believed.
+// grounds returns why a channel may point where it does. A proof that is returned together with a refusal must not be
+// believed.
 func (c *Client) grounds(ref artifact.Ref, pointer Pointer, project *Role) Grounds {
 	g := Grounds{Promoted: Promotion{
-		By: fmt.Sprintf("%s %d", ref.Project, project.Signed.Version), Serial: pointer.Serial, Keys: c.signers(ref.Project, project),
+		By: fmt.Sprintf("%s %d", ref.Project, project.Signed.Version), Serial: pointer.Serial,
+		Keys: c.signers(ref.Project, project),
 	}}
 	required, err := c.Requirement(ref)
 	if required != nil {
@@ -55,7 +56,7 @@ func (c *Client) grounds(ref artifact.Ref, pointer Pointer, project *Role) Groun
 	return g
 }
 
-// signers are the keys that may sign a delegated role and signed this version of it, each by itself.
+// signers returns the keys that may sign a delegated role and have signed this version, each verified separately.
 func (c *Client) signers(name string, role *Role) []string {
 	ids := []string{}
 	for _, id := range c.Delegation(name).Keys {

@@ -9,25 +9,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Listing is what a store says of a project, verified.
+// Listing is the verified content of a project in a store.
 type Listing struct {
 	Project  string             `json:"project"`
 	Serial   int64              `json:"serial"` // version of the project's signed metadata; 0 if never published
 	Expires  time.Time          `json:"expires"`
 	Channels map[string]Pointer `json:"channels"`
 	Releases []artifact.Release `json:"releases"` // by version
-	Yanked   map[string]Yank    `json:"yanked"`   // versions that were taken back
-	// Statements are what is signed beside versions for others to read, by version.
+	Yanked   map[string]Yank    `json:"yanked"`   // withdrawn versions
+	// Statements are the files signed beside versions for people and other programs, by version.
 	Statements map[string][]Statement `json:"statements,omitempty"`
-	// Grounds are why channels may point where they do.
+	// Grounds are the reasons why channels may point where they do.
 	Grounds map[string]Grounds `json:"grounds,omitempty"`
-	// Problem is why nothing of the project can be read; the other fields but Project are empty then. Err is the same.
+	// Problem is why the project cannot be read; all other fields but Project are empty then. Err is the same error.
 	Problem string `json:"problem,omitempty"`
 	Err     error  `json:"-"`
 }
 
-// List reads every project. Refresh comes first. A project that cannot be read has its error in its Listing, and hides no
-// other one; the error of List is one that concerns them all.
+// List reads every project. The caller must call Refresh first. A project that cannot be read has its error in its
+// Listing and does not affect the others; List itself fails only for errors that concern all projects.
 func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	list := []Listing{}
 	for _, name := range c.Projects() {
@@ -56,17 +56,18 @@ func (c *Client) listed(ctx context.Context, name string) (Listing, error) {
 }
 
 func empty(project string) Listing {
-	return Listing{Project: project, Channels: map[string]Pointer{}, Releases: []artifact.Release{}, Yanked: map[string]Yank{}}
+	return Listing{Project: project, Channels: map[string]Pointer{}, Releases: []artifact.Release{},
+		Yanked: map[string]Yank{}}
 }
 
-// OfOne reports whether an error of reading a project concerns that project alone: what the store has of it is lost, withheld
-// or not to be believed. Any other error, such as that of a store which does not answer, concerns all of them.
+// OfOne reports whether an error of reading a project concerns that project only: its files are lost, forbidden or
+// refused. Any other error, such as a store that does not respond, concerns all projects.
 func OfOne(err error) bool {
 	var refused *Refused
 	return errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
-// listing is what a project says; signed is the file with the signatures.
+// listing lists a project's role; signed is its file with the signatures.
 func (c *Client) listing(name string, role, signed *Role) (Listing, error) {
 	channels, err := Channels(role)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// spoiled is a store whose metadata is what answer makes of it.
+// spoiled is a store whose metadata is changed by answer.
 type spoiled struct {
 	store.Store
 	answer func(key, text string) (string, error)
@@ -40,7 +40,7 @@ func (s spoiled) Get(ctx context.Context, key string, _ int64) (io.ReadCloser, s
 	return io.NopCloser(strings.NewReader(out)), info, nil
 }
 
-// A mirror takes over where the first store gives no metadata that holds, whatever it answers.
+// TestMirrorTakesOverForMetadata has a first store whose metadata is refused, in several ways.
 func TestMirrorTakesOverForMetadata(t *testing.T) {
 	page := "<!DOCTYPE html><html>Please log in</html>"
 	damage := func(what string) func(key, text string) (string, error) {
@@ -78,10 +78,12 @@ func TestCaptivePortalIsNoRefusal(t *testing.T) {
 	repo := artifacttest.On(t, mem.New())
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	host := repo.Host()
-	host.Store = spoiled{repo.Publisher.Store, func(string, string) (string, error) { return "\n<html>Please log in</html>", nil }}
+	host.Store = spoiled{repo.Publisher.Store,
+		func(string, string) (string, error) { return "\n<html>Please log in</html>", nil }}
 	_, err := host.Resolve("myapp/testing")
 	var refused *trust.Refused
-	if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) || !strings.Contains(diag.HintOf(err), "captive portal") {
+	if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) ||
+		!strings.Contains(diag.HintOf(err), "captive portal") {
 		t.Errorf("%v, hint: %s", err, diag.HintOf(err))
 	}
 }
@@ -116,7 +118,8 @@ func TestCaptivePortalInPlaceOfAnArtifact(t *testing.T) {
 		_, fetched := client.Fetch(t.Context(), release, into, nil)
 		for what, err := range map[string]error{"fetch": fetched, "check": client.Check(t.Context(), release, nil)} {
 			var refused *trust.Refused
-			if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) || !strings.Contains(diag.HintOf(err), "captive portal") {
+			if !errors.Is(err, store.ErrUnreachable) || errors.As(err, &refused) ||
+				!strings.Contains(diag.HintOf(err), "captive portal") {
 				t.Errorf("%s of a page %s: %v, hint: %s", what, name, err, diag.HintOf(err))
 			}
 		}

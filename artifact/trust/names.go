@@ -11,22 +11,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TimestampKey is where the one file lies that is replaced in place; to write it is to publish.
+// TimestampKey is the key of the only file that is replaced in place; writing it publishes.
 const TimestampKey = "metadata/timestamp.json"
 
-// RoleKey is where a version of a role's metadata lies.
+// RoleKey returns the key of a version of a role's metadata.
 func RoleKey(role string, version int64) string {
 	return fmt.Sprintf("metadata/%d.%s.json", version, role)
 }
 
-// MetaName is how snapshot and timestamp call a role's file.
+// MetaName returns the name of a role's file in snapshot and timestamp.
 func MetaName(role string) string { return role + ".json" }
 
-// CheckProject reports whether a project may have this name in a store, where a project is also a
-// role beside the four of The Update Framework.
+// CheckProject reports whether a project may have this name in a store, where projects share their names with the four
+// roles of The Update Framework.
 func CheckProject(name string) error {
 	if name == AttestationRole || slices.Contains(tuf.TopRoles(), name) {
-		return diag.WithHint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name), "name the project otherwise")
+		return diag.WithHint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name),
+			"choose another name for the project")
 	}
 	return artifact.CheckProject(name)
 }
@@ -40,7 +41,7 @@ func CheckDelegated(name string) error {
 	return CheckProject(name)
 }
 
-// ProjectPaths is the pattern of targets that a project's key may sign. Its * matches no slash.
+// ProjectPaths returns the pattern of the targets that a project's key may sign. Its * matches no slash.
 func ProjectPaths(project string) string {
 	if project == AttestationRole {
 		return "attestations/*/*"
@@ -48,19 +49,19 @@ func ProjectPaths(project string) string {
 	return "deploy/" + project + "/*"
 }
 
-// TargetPath is how a project's role calls an artifact.
+// TargetPath returns the name of an artifact in its project's role.
 func TargetPath(project, version string, format artifact.Format) string {
 	return "deploy/" + project + "/" + version + "." + string(format)
 }
 
-// ObjectKey is where an artifact lies. The digest in it lets two publishers of one version write
-// side by side and makes every artifact's object immutable.
+// ObjectKey returns the key of an artifact. It contains the digest, so that two publishers of one version do not
+// overwrite each other, and objects never change.
 func ObjectKey(r artifact.Release) string {
 	dir, name := path.Split(TargetPath(r.Project, r.Version, r.Format))
 	return dir + r.Digest.Hex() + "." + name
 }
 
-// splitTarget is the reverse of TargetPath.
+// splitTarget is the inverse of TargetPath.
 func splitTarget(target string) (version string, format artifact.Format, err error) {
 	name := path.Base(target)
 	format, err = artifact.FormatOf(name)

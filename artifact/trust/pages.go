@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// head is what the snapshot says of a project's head; nil where the whole list counts.
+// head returns the snapshot's entry for a project's head; nil if the whole list is used.
 func (c *Client) head(project string) *tuf.MetaFiles {
 	head := c.set.Snapshot.Signed.Meta[MetaName(HeadRole(project))]
 	whole := c.set.Snapshot.Signed.Meta[MetaName(project)]
@@ -28,8 +28,8 @@ func (c *Client) head(project string) *tuf.MetaFiles {
 	return head
 }
 
-// loadHead verifies a project's head from what was kept or from the store. The library checks it as
-// it checks any role, on a set in which the snapshot describes the head under the project's name.
+// loadHead verifies a project's head from the kept files or from the store. The library checks it like any role, in a
+// set whose snapshot has the head under the project's name.
 func (c *Client) loadHead(ctx context.Context, project string, meta *tuf.MetaFiles) (*Role, error) {
 	set := c.headSet(project, meta)
 	update := func(data []byte) error {
@@ -68,8 +68,8 @@ func (c *Client) headSet(project string, meta *tuf.MetaFiles) *tuf.Set {
 	}
 }
 
-// Whole gives all that a project's keys have signed: a copy, with every version, to be changed and
-// signed by a publisher.
+// Whole returns a copy of everything that a project's keys have signed, with every version, for a publisher to change
+// and sign.
 func (c *Client) Whole(ctx context.Context, project string) (*Role, error) {
 	role, err := c.Project(ctx, project)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Client) Whole(ctx context.Context, project string) (*Role, error) {
 	return all, err
 }
 
-// Complete gives a copy of a project's role that has every version, whatever form the role has.
+// Complete returns a copy of a project's role with every version, whatever form the role has.
 func (c *Client) Complete(ctx context.Context, project string, role *Role) (*Role, error) {
 	all, err := c.join(ctx, project, role)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *Client) Complete(ctx context.Context, project string, role *Role) (*Rol
 	return all, c.addCapped(ctx, project, all)
 }
 
-// Current is the file of a project that counts, as the snapshot names it: the head, or the whole list
-// where that is newer; nil for a project that never published.
+// Current returns the current file of a project in the snapshot: the head, or the whole list if that is newer; meta is
+// nil for a project that never published.
 func (c *Client) Current(project string) (role string, meta *tuf.MetaFiles) {
 	if head := c.head(project); head != nil {
 		return HeadRole(project), head
@@ -100,11 +100,11 @@ func (c *Client) Current(project string) (role string, meta *tuf.MetaFiles) {
 	return project, c.set.Snapshot.Signed.Meta[MetaName(project)]
 }
 
-// addCapped adds what a whole list of before lacks since it was capped: the versions that the head
-// of before it has.
+// addCapped adds the versions that a whole list of an older publisher lacks since it was capped: those of the head
+// before it.
 func (c *Client) addCapped(ctx context.Context, project string, all *Role) error {
 	if c.set.Snapshot == nil {
-		return nil // what lies below the root is not known, and signed again as it is given
+		return nil // only the root is known, and the role is signed again as it is
 	}
 	meta := c.set.Snapshot.Signed.Meta[MetaName(HeadRole(project))]
 	if meta == nil || c.head(project) != nil {
@@ -114,9 +114,10 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 		return err
 	}
 	set := c.headSet(project, meta)
-	set.RefTime = time.Time{} // it is history, and need not be renewed
+	set.RefTime = time.Time{} // an old head may have expired
 	err := c.eachStore(ctx, RoleKey(HeadRole(project), meta.Version), c.limit(meta), func(data []byte) error {
-		if err := guardFile(data, func() error { err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }); err != nil {
+		update := func() error { err := set.UpdateDelegatedTargets(data, project, targetsRole); return err }
+		if err := guardFile(data, update); err != nil {
 			return refuseFile(MetaName(HeadRole(project)), data, c.Delegation(project), err)
 		}
 		return nil
@@ -136,7 +137,7 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 	return nil
 }
 
-// join is Join with the pages that this client reads, several at once.
+// join is Join with the pages that this client reads, several at a time.
 func (c *Client) join(ctx context.Context, project string, head *Role) (*Role, error) {
 	digests, err := Pages(head)
 	if err != nil {
@@ -170,7 +171,8 @@ func firstOf(errs []error) error {
 	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
-// pageData reads a page, from what was kept, or from the first store that has the bytes that were signed. It is safe for concurrent use.
+// pageData reads a page from the kept files, or from the first store that has the signed bytes. It is safe for
+// concurrent use.
 func (c *Client) pageData(ctx context.Context, project string, digest artifact.Digest) ([]byte, error) {
 	if data := c.seen.page(project, digest); data != nil {
 		return data, nil
@@ -186,7 +188,8 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = diag.WithHint(fmt.Errorf("a page of the versions of %s is missing: %w", project, err),
-			"`corpus refresh --rebuild` puts it back where a publisher has kept it, or out of the list of all versions; otherwise restore %s from a backup or a mirror", key)
+			"`corpus refresh --rebuild` puts it back where a publisher has kept it, or out of the list of all versions; "+
+				"otherwise restore %s from a backup or a mirror", key)
 	}
 	if err != nil {
 		return nil, c.Vouch(project, err)
@@ -194,8 +197,8 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 	return data, c.seen.keepPage(project, digest, data)
 }
 
-// Learn reads what is signed of a release, where the project's head does not say it, and keeps it
-// for Recall. It reports whether the store was asked. Project comes first.
+// Learn reads the signed target of a release that is not in the project's head, and keeps it for Recall. It reports
+// whether the store was read. The caller must call Project first.
 func (c *Client) Learn(ctx context.Context, r artifact.Release) (asked bool, err error) {
 	role := c.set.Targets[r.Project]
 	if role == nil || c.file(r.Project, TargetPath(r.Project, r.Version, r.Format)) != nil {
@@ -205,20 +208,21 @@ func (c *Client) Learn(ctx context.Context, r artifact.Release) (asked bool, err
 	return p != nil, err
 }
 
-// CompleteDigest is a release of which the start of the digest alone is known, as the store signs it. It is the same one where the store
-// signs none with that start. Learn comes first.
+// CompleteDigest returns a release of which only the start of the digest is known with the digest that the store signs.
+// It returns r unchanged if the store signs none with that start. The caller must call Learn first.
 func (c *Client) CompleteDigest(r artifact.Release) artifact.Release {
 	file := c.file(r.Project, TargetPath(r.Project, r.Version, r.Format))
 	if file == nil || len(file.Hashes["sha256"]) != 32 {
 		return r
 	}
-	if digest := artifact.NewDigest([32]byte(file.Hashes["sha256"])); r.Digest.Part() && digest.Short() == r.Digest.Short() {
+	if digest := artifact.NewDigest([32]byte(file.Hashes["sha256"])); r.Digest.Part() &&
+		digest.Short() == r.Digest.Short() {
 		r.Digest, r.Length = digest, file.Length
 	}
 	return r
 }
 
-// page reads the page of a release; nil for a role without pages.
+// page returns the page of a release; nil for a role without pages.
 func (c *Client) page(ctx context.Context, role *Role, r artifact.Release) (*page, error) {
 	digests, err := pageDigests(role)
 	if err != nil || len(digests) == 0 {
@@ -239,7 +243,7 @@ func (c *Client) page(ctx context.Context, role *Role, r artifact.Release) (*pag
 	return p, nil
 }
 
-// file is what is signed of a target of a project, as far as this client or this host knows.
+// file returns the signed target of a project, if this client or this host has seen it.
 func (c *Client) file(project, target string) *tuf.TargetFiles {
 	role := c.set.Targets[project]
 	if role == nil {
@@ -267,7 +271,7 @@ func (c *Client) file(project, target string) *tuf.TargetFiles {
 	return p.Targets[target]
 }
 
-// extend remembers what is signed of a project beside its head.
+// extend remembers the signed targets of a project that are not in its head.
 func (c *Client) extend(project string, targets map[string]*tuf.TargetFiles) {
 	if c.known == nil {
 		c.known = map[string]map[string]*tuf.TargetFiles{}
@@ -275,12 +279,12 @@ func (c *Client) extend(project string, targets map[string]*tuf.TargetFiles) {
 	c.known[project] = targets
 }
 
-// KeptPage is a page of a project's versions that this client has read before; nil where it keeps none.
+// KeptPage returns a page that this client has read before; nil if it has not.
 func (c *Client) KeptPage(project string, digest artifact.Digest) []byte {
 	return c.seen.page(project, digest)
 }
 
-// pagesDir is where pages of a project are kept.
+// pagesDir returns the directory in which the pages of a project are kept.
 func (s seen) pagesDir(project string) string {
 	return filepath.Join(s.dir, "projects", project+"~pages")
 }
@@ -289,7 +293,7 @@ func (s seen) pageFile(project string, digest artifact.Digest) string {
 	return filepath.Join(s.pagesDir(project), digest.Hex()+".json")
 }
 
-// page reads a page that was kept; nil for one that was not, or was damaged since.
+// page returns a kept page; nil if there is none or it was damaged since.
 func (s seen) page(project string, digest artifact.Digest) []byte {
 	if digest == "" || s.memory {
 		return nil
@@ -301,7 +305,7 @@ func (s seen) page(project string, digest artifact.Digest) []byte {
 	return data
 }
 
-// keepPage keeps a page. It is not synced: one that a power cut damages is read from the store again.
+// keepPage keeps a page. It is not synced: a page that a power cut damages is read from the store again.
 func (s seen) keepPage(project string, digest artifact.Digest, data []byte) error {
 	if s.memory {
 		return nil
@@ -322,7 +326,7 @@ func (s seen) keepPages(project string, named []artifact.Digest) error {
 	}
 	entries, err := os.ReadDir(s.pagesDir(project))
 	if err != nil {
-		return nil // none was kept; what cannot be listed costs room alone
+		return nil // nothing was kept; a directory that cannot be listed only wastes disk space
 	}
 	keep := map[string]bool{}
 	for _, digest := range named {

@@ -22,11 +22,12 @@ import (
 // Pinned reports whether a host that keeps its trust in dir has a pinned root.
 func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, rootFile)) }
 
-// ReadRoot reads the file of a root that a person gave. An error says what the file is, where it is none.
+// ReadRoot reads a root file that a person gave. If it is something else, the error says what it is.
 func ReadRoot(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err), "give the keys/root.json of `corpus store init`, or sha256:HEX of it")
+		return nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
+			"give the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
 	if err := isRoot(data); err != nil {
 		is := "no root of trust"
@@ -39,8 +40,8 @@ func ReadRoot(file string) ([]byte, error) {
 	return data, nil
 }
 
-// Pin tells a host to trust what this root leads to. Doing it again with the same root changes
-// nothing; another root is refused, since it would drop all that protects the host.
+// Pin makes a host trust a root. Pinning the same root again changes nothing; another root is refused, since it would
+// remove the host's protection.
 func Pin(dir string, root []byte) error {
 	if done, err := checkPin(dir, root); done || err != nil {
 		return err
@@ -49,14 +50,14 @@ func Pin(dir string, root []byte) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the root of trust: %w", err)
 	}
-	// root.json says that the host is bootstrapped, so it is written after the digest, and what was given goes last.
+	// root.json marks the host as bootstrapped, so it is written after the digest, and the given root is removed last.
 	if err := errors.Join(s.keep(pinFile, []byte(digestOf(root))), s.keep(rootFile, root)); err != nil {
 		return err
 	}
 	return s.forget(givenFile)
 }
 
-// checkPin refuses a root that is none, and one in the place of another; done says that it is pinned already.
+// checkPin refuses an invalid root, and one that differs from the pinned one. done reports that it is pinned already.
 func checkPin(dir string, root []byte) (done bool, err error) {
 	before, pinned, err := walk.Read(filepath.Join(dir, pinFile))
 	if err != nil {
@@ -64,13 +65,14 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 	}
 	digest := digestOf(root)
 	switch {
-	case !pinned, isPin(before) != nil: // nothing is pinned, or what was written down is lost
+	case !pinned, isPin(before) != nil: // nothing is pinned, or the pin is damaged
 	case string(before) == string(digest):
 		if have, err := walk.ReadFile(filepath.Join(dir, rootFile)); err == nil && isRoot(have) == nil {
 			return true, nil
-		} // else a process was killed between the two files, or root.json was lost
+		} // a process was killed between writing the two files, or root.json was lost
 	default:
-		return false, diag.WithHint(&Refused{Check: CheckPin, Of: rootFile, Err: fmt.Errorf("this host trusts root %s, not %s", before, digest)},
+		return false, diag.WithHint(&Refused{Check: CheckPin, Of: rootFile,
+			Err: fmt.Errorf("this host trusts root %s, not %s", before, digest)},
 			"to trust another store from scratch, remove %s first", dir)
 	}
 	if _, err := newSet(root); err != nil {
@@ -79,8 +81,8 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 	return false, nil
 }
 
-// OpenGiven is Open for a host that was given its first root. The root is pinned when it has verified the store's
-// timestamp, and not before: until then nothing of what dir says was seen changes, so that a root of another store does no harm.
+// OpenGiven is Open for a host that was given its first root. The root is pinned once it has verified the store's
+// timestamp. Until then nothing in dir changes, so that giving the root of another store does no harm.
 func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*Client, error) {
 	done, err := checkPin(dir, root)
 	if err != nil {
@@ -105,7 +107,7 @@ func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*C
 	return c, nil
 }
 
-// PinOf is Pin for a publisher: it pins the root of a store that lies under it, and of no other.
+// PinOf is Pin for a publisher: it pins the root only if the store is under it.
 func PinOf(ctx context.Context, s store.Store, dir string, root []byte) error {
 	c, err := OpenGiven(s, dir, root, nil)
 	if err != nil || c.Pinned() {
@@ -114,12 +116,12 @@ func PinOf(ctx context.Context, s store.Store, dir string, root []byte) error {
 	if err := c.Belongs(ctx); err != nil {
 		if !errors.Is(err, ErrRootMissing) || !c.signsTimestamp(ctx) {
 			return err
-		} // else the store has lost its root, which a rebuild puts back
+		} // the store has lost its root, which `corpus refresh --rebuild` restores
 	}
 	return Pin(dir, root)
 }
 
-// signsTimestamp reports whether the trusted root lets sign who signed the store's timestamp.
+// signsTimestamp reports whether the store's timestamp is signed by keys that the trusted root allows.
 func (c *Client) signsTimestamp(ctx context.Context) bool {
 	data, err := read(ctx, c.store, TimestampKey, maxTimestamp)
 	if err != nil {
@@ -129,10 +131,10 @@ func (c *Client) signsTimestamp(ctx context.Context) bool {
 	return err == nil && Guard(func() error { return c.set.Root.VerifyDelegate(tuf.RoleTimestamp, timestamp) }) == nil
 }
 
-// Pinned reports whether the root that this client follows is pinned, and not only given.
+// Pinned reports whether the root that this client follows is pinned, rather than only given.
 func (c *Client) Pinned() bool { return !c.seen.pending }
 
-// settle pins the root that was given once it has verified something, and keeps what was verified since.
+// settle pins a given root once it has verified the timestamp, and keeps what was verified since.
 func (c *Client) settle() error {
 	if !c.seen.pending || c.set.Timestamp == nil {
 		return nil
@@ -141,7 +143,7 @@ func (c *Client) settle() error {
 	if err := Pin(c.seen.dir, c.given); err != nil {
 		return err
 	}
-	if !c.knew { // what the host ran before it followed this store says nothing of the store's versions
+	if !c.knew { // versions that the host ran before it followed this store do not concern the store
 		c.seen.held[versionsFile] = []byte("{}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.seen.held)) {
@@ -159,8 +161,8 @@ func (c *Client) settle() error {
 	return nil
 }
 
-// unlessForeign explains a refused signature where the store is another one than the trusted root belongs to: its own
-// root is sound and shares no key with it.
+// unlessForeign replaces a refused signature by a clearer error if the store belongs to another root: its own root is
+// valid and shares no key with the trusted one.
 func (c *Client) unlessForeign(ctx context.Context, err error) error {
 	var refused *Refused
 	if !errors.As(err, &refused) || refused.Check != CheckSignature {
@@ -179,13 +181,17 @@ func (c *Client) unlessForeign(ctx context.Context, err error) error {
 		if loadErr != nil {
 			return errors.Join(err, loadErr)
 		}
-		return diag.WithHint(&Refused{Check: CheckPin, Of: "the store", Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s", digestOf(data), digestOf(mine))},
-			"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; if this is the right store, somebody replaced its root: do not trust it until you know who")
+		return diag.WithHint(&Refused{Check: CheckPin, Of: "the store",
+			Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s",
+				digestOf(data), digestOf(mine))},
+			"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; if "+
+				"this is the right store, its root was replaced: do not trust it until you know who did that")
 	}
 	return err
 }
 
-// isForeign reports whether a root is one of another store: signed by its own keys, none of which may sign the trusted one.
+// isForeign reports whether a root belongs to another store: it is signed by its own keys, and none of them may sign
+// the trusted root.
 func (c *Client) isForeign(data []byte) bool {
 	mine, err := c.seen.load(rootFile)
 	if err != nil || bytes.Equal(data, mine) {
@@ -196,5 +202,6 @@ func (c *Client) isForeign(data []byte) bool {
 		return false
 	}
 	trusted := RootDelegation(c.set.Root, tuf.RoleRoot).Keys
-	return !slices.ContainsFunc(RootDelegation(root, tuf.RoleRoot).Keys, func(id string) bool { return slices.Contains(trusted, id) })
+	return !slices.ContainsFunc(RootDelegation(root, tuf.RoleRoot).Keys,
+		func(id string) bool { return slices.Contains(trusted, id) })
 }

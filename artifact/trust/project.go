@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Field names of ours inside signed metadata, where The Update Framework allows any.
+// Fields that this project adds to signed metadata, where The Update Framework allows any.
 const (
 	channelsField = "channels" // project role: channel name -> Pointer
 	yanksField    = "yanked"   // project role: version -> Yank
@@ -27,53 +27,49 @@ type Pointer struct {
 	Version string          `json:"version"`
 	Digest  artifact.Digest `json:"digest"`
 	Serial  int64           `json:"serial"`
-	// Proof is what the channel's Requirement asks for, see Proof; empty where nothing is required.
+	// Proof is the proof that the channel's Requirement demands; empty if nothing is required.
 	Proof json.RawMessage `json:"proof,omitempty"`
 }
 
-// Yank says that a release was taken back.
+// Yank is the withdrawal of a release.
 type Yank struct {
 	Digest artifact.Digest `json:"digest"`
 	Reason string          `json:"reason,omitempty"`
 	At     time.Time       `json:"at"`
 }
 
-// Channels reads the channels of a project's role.
-//
-// Names that no publisher gives are not among them.
+// Channels returns the channels of a project's role, without those whose names are invalid.
 func Channels(role *Role) (map[string]Pointer, error) {
 	return named(role, channelsField, func(name string, _ Pointer) bool { return artifact.CheckChannel(name) == nil })
 }
 
-// SetChannels writes the channels of a project's role, to be signed.
+// SetChannels sets the channels of a project's role before it is signed.
 func SetChannels(role *Role, channels map[string]Pointer) error {
 	return setField(role, channelsField, channels)
 }
 
-// Yanks reads which releases a project took back, by version.
-//
-// Names that no publisher gives are not among them.
+// Yanks returns a project's withdrawn releases by version, without those whose versions are invalid.
 func Yanks(role *Role) (map[string]Yank, error) {
 	return named(role, yanksField, func(version string, _ Yank) bool { return artifact.CheckVersion(version) == nil })
 }
 
-// named is fieldOf without the entries that are not good.
+// named is fieldOf without the entries for which good returns false.
 func named[V any](role *Role, field string, good func(string, V) bool) (map[string]V, error) {
 	values, err := fieldOf[V](role, field)
 	maps.DeleteFunc(values, func(name string, v V) bool { return !good(name, v) })
 	return values, err
 }
 
-// SetYanks writes which releases a project took back, to be signed.
+// SetYanks sets a project's withdrawn releases before it is signed.
 func SetYanks(role *Role, yanks map[string]Yank) error { return setField(role, yanksField, yanks) }
 
-// fieldOf reads a field of ours; it is empty and never nil where the role has none.
+// fieldOf reads one of this project's own fields; it is empty and never nil if the role has none.
 func fieldOf[V any](role *Role, name string) (map[string]V, error) {
 	values := map[string]V{}
 	return values, readField(role, name, &values)
 }
 
-// readField reads a field of ours into a value, which stays as it is where the role has none.
+// readField reads one of this project's own fields into value, which is unchanged if the role has none.
 func readField(role *Role, name string, value any) error {
 	raw, ok := role.Signed.UnrecognizedFields[name]
 	if !ok || raw == nil {
@@ -106,8 +102,8 @@ func setField(role *Role, name string, values any) error {
 	return nil
 }
 
-// Releases lists the releases that a project's role signs, by version. Targets outside the
-// project's own path are left out.
+// Releases returns the releases that a project's role signs, ordered by version. Targets that are not artifacts of
+// the project are left out.
 func Releases(project string, role *Role) []artifact.Release {
 	var releases []artifact.Release
 	for target, file := range role.Signed.Targets {
@@ -128,15 +124,15 @@ func Releases(project string, role *Role) []artifact.Release {
 	return releases
 }
 
-// endedField is a field of ours in targets, which is signed one level above every project. It maps a project to a version
-// of its metadata: files up to that version no longer count, even if they are signed. A snapshot never forgets a
-// file, so this is how a project that was removed, and is added again, begins without what it said before.
+// endedField is a field of targets, which is signed one level above every project. It maps a project to a version of
+// its metadata; files up to that version are invalid, even if they are signed. A snapshot never forgets a file, so a
+// project that was removed and is added again needs this to start empty.
 const endedField = "ended"
 
-// Ended reads from targets up to which version the metadata of projects counts no longer.
+// Ended returns up to which version the metadata of each ended project is invalid.
 func Ended(targets *Role) (map[string]int64, error) { return fieldOf[int64](targets, endedField) }
 
-// End writes into targets, to be signed, that the metadata of a project up to a version counts no longer.
+// End marks a project's metadata up to a version as invalid before targets is signed.
 func End(targets *Role, project string, version int64) error {
 	all, err := Ended(targets)
 	if err != nil {
@@ -146,7 +142,7 @@ func End(targets *Role, project string, version int64) error {
 	return setField(targets, endedField, all)
 }
 
-// Last is the highest version of a project's metadata that the snapshot names; 0 for a project that never published.
+// Last returns the highest version of a project's metadata in the snapshot; 0 for a project that never published.
 func (c *Client) Last(project string) int64 {
 	version := int64(0)
 	for _, role := range []string{project, HeadRole(project)} {
@@ -157,7 +153,7 @@ func (c *Client) Last(project string) int64 {
 	return version
 }
 
-// Over reports whether all that the snapshot names of a project counts no longer, as targets says.
+// Over reports whether all of a project's metadata in the snapshot is invalid according to targets.
 func (c *Client) Over(project string) (bool, error) {
 	targets := c.set.Targets[targetsRole]
 	if targets == nil || c.set.Snapshot == nil {

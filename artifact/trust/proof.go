@@ -12,17 +12,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// AttestationRole is whose keys sign that a release was healthy on a channel. Targets delegates it
-// as it delegates projects, so its keys are rotated and revoked as theirs are.
+// AttestationRole is the role whose keys sign that a release was healthy on a channel. Targets delegates it like a
+// project, so its keys are rotated and revoked in the same way.
 const AttestationRole = "attestation"
 
 // attestationField holds the Attestation in the signed part of a proof.
 const attestationField = "attestation"
 
-// MaxHosts bounds how many hosts a proof names.
+// MaxHosts limits how many hosts a proof names.
 const MaxHosts = 100
 
-// Attestation is what is signed: this release was on this channel, and these hosts reported it
+// Attestation is the signed statement that a release was on a channel, and that these hosts reported it
 // healthy there.
 type Attestation struct {
 	Project string          `json:"project"`
@@ -38,28 +38,27 @@ type Healthy struct {
 	Host string    `json:"host"`
 	Run  string    `json:"run"` // ID of its report
 	At   time.Time `json:"at"`  // end of that run
-	// OtherRoot says that the run worked below another root, where no unit and no probe is asked; who attested
-	// it allowed that.
+	// OtherRoot says that the run worked below another root, where units and probes are not checked. The attesting
+	// person allowed that.
 	OtherRoot bool `json:"other_root,omitempty"`
 }
 
-// Proof is a signed Attestation. It has the form of targets metadata of the attestation role, so
-// that it is signed, counted against a threshold and expires as everything else does; but it has no
-// place in the snapshot: it travels inside the pointer that needs it.
+// Proof is a signed Attestation. It has the form of targets metadata of the attestation role, so that thresholds and
+// expiry work as for all metadata. It is not in the snapshot: it is part of the pointer that needs it.
 type Proof struct {
 	Attestation
-	Role    *Role // as it is signed
+	Role    *Role // the signed file
 	Expires time.Time
 	Keys    []string // IDs of keys that signed it, unverified
 }
 
-// NewProof makes a proof to be signed.
+// NewProof returns an unsigned proof.
 func NewProof(a Attestation, expires time.Time) (*Role, error) {
 	role := tuf.NewTargets(expires.UTC().Truncate(time.Second))
 	return role, setField(role, attestationField, a)
 }
 
-// ParseProof reads a proof. Nothing of it is believed before Holds.
+// ParseProof parses a proof. It must not be believed before Holds has checked it.
 func ParseProof(data []byte) (*Proof, error) {
 	var p *Proof
 	err := Guard(func() error {
@@ -80,20 +79,20 @@ func ParseProof(data []byte) (*Proof, error) {
 	return p, err
 }
 
-// ProofKey is where a store keeps a proof until a pointer takes it in.
+// ProofKey returns the key under which a store keeps a proof until a pointer includes it.
 func ProofKey(project, channel string, digest artifact.Digest) string {
 	return "attestations/" + project + "/" + channel + "." + digest.Hex() + ".json"
 }
 
-// Claim is what a proof has to show: a channel that points at a release, and what it requires.
+// Claim is what a proof must show: a channel's pointer, and the channel's requirement.
 type Claim struct {
 	Ref     artifact.Ref
 	Pointer Pointer
 	Requirement
 }
 
-// Holds checks a proof against a claim, by the keys that targets names now. A zero now leaves out
-// what depends on the time.
+// Holds checks a proof against a claim, with the keys that targets names now. If now is zero, checks that depend on the
+// time are skipped.
 func (p *Proof) Holds(claim Claim, targets *Role, now time.Time) error {
 	if err := SignedProof(p, targets); err != nil {
 		return err
@@ -101,12 +100,12 @@ func (p *Proof) Holds(claim Claim, targets *Role, now time.Time) error {
 	return p.Says(claim, now)
 }
 
-// SignedProof checks who signed a proof, and nothing else of it.
+// SignedProof checks only the signatures of a proof.
 func SignedProof(p *Proof, targets *Role) error {
 	return Guard(func() error { return targets.VerifyDelegate(AttestationRole, p.Role) })
 }
 
-// Says is Holds but for the signatures.
+// Says is Holds without the check of the signatures.
 func (p *Proof) Says(claim Claim, now time.Time) error {
 	for _, c := range []struct{ what, is, want string }{
 		{"project", p.Project, claim.Ref.Project},
@@ -119,18 +118,19 @@ func (p *Proof) Says(claim Claim, now time.Time) error {
 		}
 	}
 	if n := p.healthy(claim.FreshFor()); n < claim.Hosts {
-		return fmt.Errorf("it names %s, and %d are wanted", count(n, "host"), claim.Hosts)
+		return fmt.Errorf("it names %s, and %d are required", count(n, "host"), claim.Hosts)
 	}
 	if now.IsZero() {
 		return nil
 	}
 	if p.At.After(now.Add(ClockTolerance)) {
-		return fmt.Errorf("it says that it was made at %s, and now is %s", p.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return fmt.Errorf("it says that it was made at %s, and now is %s", p.At.Format(time.RFC3339),
+			now.UTC().Format(time.RFC3339))
 	}
 	return expired(p.Expires, now)
 }
 
-// Within reports whether every report that the proof names is among these.
+// Within reports whether hosts contains every report that the proof names.
 func (p *Proof) Within(hosts []Healthy) bool {
 	for _, h := range p.Hosts {
 		if !slices.ContainsFunc(hosts, func(other Healthy) bool { return other.Host == h.Host && other.Run == h.Run }) {
@@ -140,12 +140,13 @@ func (p *Proof) Within(hosts []Healthy) bool {
 	return true
 }
 
-// Same reports whether two proofs attest the same.
+// Same reports whether two proofs attest the same facts.
 func (p *Proof) Same(q *Proof) bool {
-	return p.Project == q.Project && p.Channel == q.Channel && p.Digest == q.Digest && p.At.Equal(q.At) && len(p.Hosts) == len(q.Hosts) && p.Within(q.Hosts)
+	return p.Project == q.Project && p.Channel == q.Channel && p.Digest == q.Digest && p.At.Equal(q.At) &&
+		len(p.Hosts) == len(q.Hosts) && p.Within(q.Hosts)
 }
 
-// healthy counts the hosts whose report was fresh when it was attested.
+// healthy counts the hosts whose reports were recent enough when they were attested.
 func (p *Proof) healthy(fresh time.Duration) int {
 	var names []string
 	for _, h := range p.Hosts[:min(len(p.Hosts), MaxHosts)] {
@@ -157,39 +158,42 @@ func (p *Proof) healthy(fresh time.Duration) int {
 	return len(names)
 }
 
-// CheckPointer checks that a channel may point where it does: nil where it requires nothing, or the
-// proof that it carries holds. The proof is nil where there is none to be had.
+// CheckPointer checks that a channel may point where it does: it requires nothing, or its proof holds. The proof is nil
+// if nothing is required or the pointer has no proof that can be parsed.
 func (c *Client) CheckPointer(ref artifact.Ref, pointer Pointer, now time.Time) (*Proof, error) {
 	required, err := c.Requirement(ref)
 	if err != nil || required == nil {
 		return nil, err
 	}
 	if len(pointer.Proof) == 0 {
-		return nil, c.unproven(ref, *required, nil, fmt.Errorf("%s requires proof that %s was healthy on %s, and carries none", ref, pointer.Version, required.From))
+		return nil, c.unproven(ref, *required, nil,
+			fmt.Errorf("%s requires proof that %s was healthy on %s, and carries none", ref, pointer.Version, required.From))
 	}
 	proof, err := ParseProof(pointer.Proof)
 	if err != nil {
 		return nil, c.unproven(ref, *required, nil, fmt.Errorf("reading its proof: %w", err))
 	}
-	if err := proof.Holds(Claim{Ref: ref, Pointer: pointer, Requirement: *required}, c.set.Targets[targetsRole], now); err != nil {
+	if err := proof.Holds(Claim{Ref: ref, Pointer: pointer, Requirement: *required},
+		c.set.Targets[targetsRole], now); err != nil {
 		return proof, c.unproven(ref, *required, proof.Keys, fmt.Errorf("its proof does not hold: %w", err))
 	}
 	return proof, nil
 }
 
-// unproven is the refusal of a pointer without a proof that holds.
+// unproven returns the refusal of a pointer without a valid proof.
 func (c *Client) unproven(ref artifact.Ref, q Requirement, by []string, err error) error {
 	refused := &Refused{Check: CheckProof, Of: ref.String(), By: by, May: c.Delegation(AttestationRole), Err: err}
 	return diag.WithHint(refused, "%s", ProveHint(ref, q.From))
 }
 
-// ProveHint says how a channel gets a proof.
+// ProveHint returns the hint how to get a proof for a channel.
 func ProveHint(ref artifact.Ref, from string) string {
-	return fmt.Sprintf("run `corpus attest %s %s` where the attestation key is, then `corpus promote %s %s %s`", ref.Project, from, ref.Project, from, ref.Channel)
+	return fmt.Sprintf("run `corpus attest %s %s` where the attestation key is, then `corpus promote %s %s %s`",
+		ref.Project, from, ref.Project, from, ref.Channel)
 }
 
-// proven is CheckPointer for a host, which takes no proof that is older than the one it has seen of
-// the channel: an old one, of bytes that were healthy once, would be good until it expires.
+// proven is CheckPointer for a host, which also refuses a proof older than the newest one seen for the channel: an old
+// proof, of bytes that once were healthy, would otherwise be valid until it expires.
 func (c *Client) proven(ref artifact.Ref, pointer Pointer) error {
 	now := c.set.RefTime
 	proof, err := c.CheckPointer(ref, pointer, now)
@@ -204,7 +208,8 @@ func (c *Client) proven(ref artifact.Ref, pointer Pointer) error {
 	switch {
 	case proof.At.Before(before):
 		return c.unproven(ref, Requirement{From: proof.Channel}, proof.Keys,
-			fmt.Errorf("its proof is of %s, and this host has seen one of %s", proof.At.Format(time.RFC3339), before.Format(time.RFC3339)))
+			fmt.Errorf("its proof is of %s, and this host has seen one of %s", proof.At.Format(time.RFC3339),
+				before.Format(time.RFC3339)))
 	case proof.At.Equal(before) || c.renew:
 		return nil
 	}
@@ -221,7 +226,7 @@ func (s seen) proofs() (map[string]time.Time, error) {
 		return last, err
 	}
 	if err := json.Unmarshal(data, &last); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading %s: %w", proofsFile, err), "remove it from %s: it is made anew", s.dir)
+		return nil, diag.WithHint(fmt.Errorf("reading %s: %w", proofsFile, err), "remove it from %s: it is made again", s.dir)
 	}
 	return last, nil
 }

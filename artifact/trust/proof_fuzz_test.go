@@ -9,12 +9,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// FuzzParseProof reads what a publisher put into a pointer. Whatever it is, it does not hold where nobody
-// may attest, and reading it again gives the same.
+// FuzzParseProof parses the content of a pointer. No content holds where no key may attest, and parsing it again
+// returns the same proof.
 func FuzzParseProof(f *testing.F) {
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	digest := artifact.NewDigest([32]byte{1})
-	good, err := trust.NewProof(trust.Attestation{Project: "myapp", Channel: "testing", Version: "1", Digest: digest, At: at, Hosts: []trust.Healthy{{Host: "a", Run: "r", At: at}}}, at.AddDate(0, 0, 90))
+	good, err := trust.NewProof(trust.Attestation{Project: "myapp", Channel: "testing", Version: "1", Digest: digest,
+		At: at, Hosts: []trust.Healthy{{Host: "a", Run: "r", At: at}}}, at.AddDate(0, 0, 90))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func FuzzParseProof(f *testing.F) {
 	f.Add(data)
 	f.Add([]byte(`{"signed":{"_type":"targets","attestation":{"project":"myapp","hosts":null}},"signatures":[{"keyid":"","sig":""}]}`))
 	f.Add([]byte(`{"signed":{"_type":"targets","attestation":[]},"signatures":null}`))
-	claim := trust.Claim{Ref: artifact.Ref{Project: "myapp", Channel: "production"}, Pointer: trust.Pointer{Version: "1", Digest: digest},
+	claim := trust.Claim{Ref: artifact.Ref{Project: "myapp", Channel: "production"},
+		Pointer:     trust.Pointer{Version: "1", Digest: digest},
 		Requirement: trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 90}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := trust.ParseProof(data)

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ReadMetadata fetches a metadata file as it is, unverified.
+// ReadMetadata fetches a metadata file without verifying it.
 func ReadMetadata(ctx context.Context, s store.Store, key string) ([]byte, error) {
 	return read(ctx, s, key, maxMetadata)
 }
@@ -25,7 +25,7 @@ func newSet(root []byte) (set *tuf.Set, err error) {
 	return set, err
 }
 
-// guardFile is Guard for the reader of a file, which is refused first where two readers may read it differently.
+// guardFile is Guard for a parser of a file. It first refuses files that two parsers may read differently.
 func guardFile(data []byte, check func() error) error {
 	if err := artifact.CheckJSON(data); err != nil {
 		return fmt.Errorf("malformed metadata: %w", err)
@@ -33,8 +33,8 @@ func guardFile(data []byte, check func() error) error {
 	return Guard(check)
 }
 
-// Guard turns a panic of a verifier into an error: it reads what a stranger may have written, and
-// some malformed keys make the standard library's verifiers panic.
+// Guard turns a panic of a verifier into an error. The input may be hostile, and some malformed keys make the standard
+// library's verifiers panic.
 func Guard(check func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -44,7 +44,7 @@ func Guard(check func() error) (err error) {
 	return check()
 }
 
-// limit is how many bytes of a metadata file are read.
+// limit returns how many bytes of a metadata file to read at most.
 func (c *Client) limit(meta *tuf.MetaFiles) int64 {
 	most := int64(maxMetadata)
 	if c.renew {
@@ -56,8 +56,8 @@ func (c *Client) limit(meta *tuf.MetaFiles) int64 {
 	return most
 }
 
-// CheckSize reports whether readers take a metadata file of this size, so that a publisher signs
-// and writes none that they refuse. role is the name of a role, or of a page.
+// CheckSize returns an error if a metadata file is larger than readers accept, so that a publisher does not sign it.
+// role is the name of a role, or of a page.
 func CheckSize(role string, size int) error {
 	most := maxMetadata
 	if role == tuf.RoleTimestamp {
@@ -66,7 +66,8 @@ func CheckSize(role string, size int) error {
 	if size <= most {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("the metadata of %s would have %d bytes, and readers take %d at most", role, size, most),
+	return diag.WithHint(fmt.Errorf("the metadata of %s would have %d bytes, and readers accept at most %d", role, size,
+		most),
 		"nothing was written; have fewer channels, shorter reasons of withdrawals, or proofs that name fewer hosts")
 }
 
@@ -93,34 +94,35 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	return data, nil
 }
 
-// PageInstead is the error of an object in whose place a web page came, by how the answer starts. It is a store that
-// cannot be reached: whatever answers in its place, such as a captive portal, changed nothing in it. It is nil for any other
-// answer.
+// PageInstead returns an error if the start of a response is a web page, which no object is. The error is that of an
+// unreachable store: something else responded in its place, such as a captive portal, and the store is unchanged.
 func PageInstead(key string, start []byte) error {
 	if !webPage(start) {
 		return nil
 	}
-	return diag.WithHint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable, Cause: errors.New("a web page came in place of the file")},
-		"something between here and the store answers in its place, such as a captive portal or a proxy: open the store's URL in a browser, or with curl")
+	return diag.WithHint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable,
+		Cause: errors.New("a web page came in place of the file")},
+		"something between here and the store answers in its place, such as a captive portal or a proxy: open the store's "+
+			"URL in a browser, or with curl")
 }
 
-// pageInstead is PageInstead for a body of which nothing was read. The reader gives all of the body.
+// pageInstead is PageInstead for an unread body. The returned reader reads all of the body.
 func pageInstead(key string, body io.Reader) (io.Reader, error) {
 	whole := bufio.NewReaderSize(body, pageStart)
-	start, _ := whole.Peek(pageStart) // what reads on gets the error
+	start, _ := whole.Peek(pageStart) // reading from whole returns the error again
 	return whole, PageInstead(key, start)
 }
 
-// pageStart is how much of an answer shows that it is a web page.
+// pageStart is how many bytes of a response show whether it is a web page.
 const pageStart = 512
 
-// webPage reports whether a document is a web page, which nothing in a store is.
+// webPage reports whether a document is HTML, which no object in a store is.
 func webPage(data []byte) bool {
 	start := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), pageStart)]))
 	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
 }
 
-// eachStore asks one store after the other for a metadata file, until one has a file that is accepted.
+// eachStore reads a metadata file from one store after the other, until accept returns nil.
 func (c *Client) eachStore(ctx context.Context, key string, limit int64, accept func([]byte) error) error {
 	var all error
 	for i, s := range store.Each(c.store) {
@@ -139,23 +141,28 @@ func (c *Client) eachStore(ctx context.Context, key string, limit int64, accept 
 	return HintRebuild(all)
 }
 
-// HintRebuild adds to the error of a metadata file that a store has lost, or that was damaged there, what
-// puts it back.
+// HintRebuild adds a hint how to restore a metadata file that the store has lost, or that was damaged
+// there.
 func HintRebuild(err error) error {
 	var refused *Refused
 	if errors.As(err, &refused) {
 		if refused.Check == CheckForm || refused.Check == CheckDigest || refused.Check == CheckLength {
-			return diag.WithHint(err, "find out who changed the store; run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do about the rest")
+			return diag.WithHint(err,
+				"find out who changed the store; run `corpus refresh --rebuild` on a machine with the keys of snapshot and "+
+					"timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do "+
+					"about the rest")
 		}
 		return err
 	}
 	if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
-		return diag.WithHint(err, "the store has lost a file: run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do about the rest")
+		return diag.WithHint(err,
+			"the store has lost a file: run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, "+
+				"best with the --keys directory that published last: it puts back what was kept and says what to do about the rest")
 	}
 	return err
 }
 
-// then is what several stores answered, in one line.
+// then joins the errors of several stores in one line.
 func then(all, err error) error {
 	if all == nil {
 		return err
@@ -163,24 +170,25 @@ func then(all, err error) error {
 	return fmt.Errorf("%w; then %w", all, err)
 }
 
-// SetUp reports whether a store has a first root, so that it was set up once.
+// SetUp reports whether a store has a first root, which shows that it was set up.
 func SetUp(ctx context.Context, s store.Store) bool {
 	body, _, err := s.Get(ctx, RoleKey(tuf.RoleRoot, 1), 0)
 	if err != nil {
 		return false
 	}
-	_ = body.Close() // only its being there counts
+	_ = body.Close() // only its existence matters
 	return true
 }
 
-// LostTimestamp is the error of a store that was set up and has no timestamp.
+// LostTimestamp returns the error for a store that was set up and has no timestamp.
 func LostTimestamp(err error) error {
 	return diag.WithHint(fmt.Errorf("the store has lost its timestamp: %w", err),
-		"run `corpus refresh --rebuild` with the keys of snapshot and timestamp; it makes the file again and keeps every project")
+		"run `corpus refresh --rebuild` with the keys of snapshot and timestamp; it makes the file again and keeps every "+
+			"project")
 }
 
-// Decode reads a signed file without verifying who signed it. It is the only reader of such files: it refuses what
-// two readers may read differently (see artifact.CheckJSON), and what makes a verifier panic.
+// Decode parses a signed file without verifying its signatures. All such files are parsed by it: it refuses files that
+// two parsers may read differently (see artifact.CheckJSON), and those that make a verifier panic.
 func Decode[T tuf.Roles](data []byte) (role *tuf.Metadata[T], err error) {
 	err = guardFile(data, func() error {
 		role, err = tuf.Decode[T](data)
@@ -192,8 +200,8 @@ func Decode[T tuf.Roles](data []byte) (role *tuf.Metadata[T], err error) {
 	return role, nil
 }
 
-// DecodeInto is Decode for files, and parts of files, that artifact/tuf has no type for: pages of versions,
-// provenance, and what is looked at before it is verified.
+// DecodeInto is Decode for files, and parts of files, without a type in artifact/tuf: pages of versions, provenance,
+// and files that are examined before they are verified.
 func DecodeInto(data []byte, into any) error {
 	return guardFile(data, func() error { return json.Unmarshal(data, into) })
 }

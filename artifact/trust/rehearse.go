@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Rehearse makes a client of a host that has seen all that c has seen, for a publisher to learn what
-// such a host will say of a store before anything is written. The host's clock is now, it checks all
-// that hosts check, and it keeps what it sees in memory.
+// Rehearse returns a client of a host that has seen everything that c has seen. A publisher uses it to find out whether
+// that host would accept a store before anything is written. It makes all checks of a host, with now as its clock, and
+// keeps what it sees in memory.
 func (c *Client) Rehearse(s store.Store, now func() time.Time) (*Client, error) {
 	h := &Client{store: s, seen: seen{held: maps.Clone(c.seen.held), memory: true}, now: now}
 	if ahead(h.seen.held[timestampFile], now()) { // hosts with the right time have refused it
@@ -29,37 +29,40 @@ func (c *Client) Rehearse(s store.Store, now func() time.Time) (*Client, error) 
 	return h, nil
 }
 
-// Belongs refuses a store that lies under another root than the one this client trusts. A publisher
-// asks it before everything else: a root that is written after another store's roots is one that no
-// host of that store accepts. A store that lacks the root is refused too, with ErrRootMissing.
+// Belongs refuses a store under another root than the one this client trusts. A publisher calls it first: no host of
+// the other store would accept a root that is written on top of its roots. A store that lacks the root is refused too,
+// with ErrRootMissing.
 func (c *Client) Belongs(ctx context.Context) error {
 	key := RoleKey(tuf.RoleRoot, c.set.Root.Signed.Version)
 	there, err := read(ctx, c.store, key, maxMetadata)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
 		return diag.WithHint(&Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("%w: %w", ErrRootMissing, err)},
-			"give the --store that these keys belong to; if this is it, and it has lost the file, `corpus refresh --rebuild` puts it back")
+			"give the --store that these keys belong to; if this is it, and it has lost the file, `corpus refresh --rebuild` "+
+				"puts it back")
 	case err != nil:
 		return err
 	}
 	if err := isRoot(there); err != nil {
-		return HintRebuild(&Refused{Check: CheckForm, Of: key, Err: fmt.Errorf("%w: what lies there is damaged: %w", ErrRootMissing, err)})
+		return HintRebuild(&Refused{Check: CheckForm, Of: key,
+			Err: fmt.Errorf("%w: the file there is damaged: %w", ErrRootMissing, err)})
 	}
 	if kept := c.seen.held[rootFile]; !bytes.Equal(there, kept) {
-		return diag.WithHint(&Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("the store has root %s, and these keys belong to root %s", digestOf(there), digestOf(kept))},
+		return diag.WithHint(&Refused{Check: CheckPin, Of: key,
+			Err: fmt.Errorf("the store has root %s, and these keys belong to root %s", digestOf(there), digestOf(kept))},
 			"give the --store that these keys belong to, or the --keys (and --trust-root) of this store; nothing was written")
 	}
 	return nil
 }
 
-// ErrRootMissing says that the store has no root of the version that a publisher trusts.
+// ErrRootMissing is the error for a store that has no root of the version that a publisher trusts.
 var ErrRootMissing = errors.New("the store has no such root")
 
-// RootFile is the newest root that this client trusts, as it is signed.
+// RootFile returns the newest root that this client trusts, in its signed form.
 func (c *Client) RootFile() []byte { return c.seen.held[rootFile] }
 
-// Recall loads what this client has seen in force earlier, for Rehearse to check that hosts which have
-// seen as much go on.
+// Recall loads the timestamp and snapshot that this client has seen before, so that Rehearse can check that hosts which
+// have seen them accept the store.
 func (c *Client) Recall() error {
 	for _, name := range []string{timestampFile, snapshotFile} {
 		if _, err := c.seen.load(name); err != nil {
@@ -69,14 +72,14 @@ func (c *Client) Recall() error {
 	return nil
 }
 
-// Kept is a targets role as this client has seen it in force, unverified; nil for none.
+// Kept returns a targets role that this client keeps, unverified; nil if there is none.
 func (c *Client) Kept(name string) ([]byte, error) {
 	project, _ := IsHead(name) // a head is kept under the project's name
 	return c.seen.load(roleFile(project))
 }
 
-// PastRoots reads the roots of the store from the pinned one on, each verified by the one before. Where
-// the store lacks one, those after it are not among them.
+// PastRoots reads the roots of the store from the pinned one on, each verified by the one before. If the store lacks
+// one, the roots after it are left out.
 func (c *Client) PastRoots(ctx context.Context) ([]*tuf.Metadata[tuf.RootType], error) {
 	pin, err := c.seen.load(pinFile)
 	if err != nil {

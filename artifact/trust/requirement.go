@@ -8,17 +8,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// requiredField is a field of ours in targets, which is signed one level above every project: who
-// holds no more than a project's key cannot change it. It maps project/channel to a Requirement.
+// requiredField is a field of targets, which is signed one level above every project, so that a project's key cannot
+// change it. It maps project/channel to a Requirement.
 const requiredField = "required"
 
-// Requirement says what a channel wants to be shown before it points at a release: that the same
-// bytes were on another channel of the project, and healthy on hosts there.
+// Requirement is what a channel requires before it may point at a release: proof that the same bytes were on another
+// channel of the project, and healthy on hosts there.
 type Requirement struct {
-	From  string `json:"from"`       // the channel where it was first
-	Hosts int    `json:"hosts"`      // on so many hosts at least
-	Fresh int    `json:"fresh_days"` // so many days old may what a host reported be when it is attested
-	Holds int    `json:"holds_days"` // so many days a proof holds
+	From  string `json:"from"`       // the other channel
+	Hosts int    `json:"hosts"`      // the least number of hosts
+	Fresh int    `json:"fresh_days"` // the greatest age of a host's report when it is attested, in days
+	Holds int    `json:"holds_days"` // how long a proof is valid, in days
 }
 
 // The defaults of a requirement.
@@ -30,31 +30,34 @@ const (
 
 const day = 24 * time.Hour
 
-// FreshFor is how old a report may be when it is attested.
+// FreshFor returns how old a report may be when it is attested.
 func (q Requirement) FreshFor() time.Duration { return time.Duration(q.Fresh) * day }
 
-// HoldsFor is how long a proof holds.
+// HoldsFor returns how long a proof is valid.
 func (q Requirement) HoldsFor() time.Duration { return time.Duration(q.Holds) * day }
 
-// Check reports what is wrong with a requirement of a channel.
+// Check returns an error if a requirement of a channel is invalid.
 func (q Requirement) Check(channel string) error {
 	if err := artifact.CheckChannel(q.From); err != nil {
 		return err
 	}
 	if q.From == channel {
-		return diag.WithHint(fmt.Errorf("%s cannot require itself", channel), "name the channel where a release is tried first")
+		return diag.WithHint(fmt.Errorf("%s cannot require itself", channel),
+			"name the channel where a release is tried first")
 	}
 	const most = 3650
 	for what, n := range map[string]int{"hosts": q.Hosts, "fresh": q.Fresh, "holds": q.Holds} {
 		if n < 1 || n > most || what == "hosts" && n > MaxHosts {
-			return diag.WithHint(fmt.Errorf("--%s %d is out of range", what, n), "hosts are 1 to %d, days 1 to %d", MaxHosts, most)
+			return diag.WithHint(fmt.Errorf("--%s %d is out of range", what, n),
+				"hosts are 1 to %d, days 1 to %d", MaxHosts, most)
 		}
 	}
 	return nil
 }
 
 func (q Requirement) String() string {
-	return fmt.Sprintf("%s on %s, reports of at most %s, a proof holds %s", q.From, count(q.Hosts, "host"), count(q.Fresh, "day"), count(q.Holds, "day"))
+	return fmt.Sprintf("%s on %s, reports of at most %s, a proof holds %s", q.From, count(q.Hosts, "host"),
+		count(q.Fresh, "day"), count(q.Holds, "day"))
 }
 
 func count(n int, what string) string {
@@ -64,17 +67,17 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Requirements reads from targets what channels require, by project/channel.
+// Requirements returns the requirements of channels from targets, by project/channel.
 func Requirements(targets *Role) (map[string]Requirement, error) {
 	return fieldOf[Requirement](targets, requiredField)
 }
 
-// SetRequirements writes into targets what channels require, to be signed.
+// SetRequirements sets the requirements of channels before targets is signed.
 func SetRequirements(targets *Role, required map[string]Requirement) error {
 	return setField(targets, requiredField, required)
 }
 
-// Requirement tells what a channel requires; nil for one that requires nothing.
+// Requirement returns what a channel requires; nil if it requires nothing.
 func (c *Client) Requirement(ref artifact.Ref) (*Requirement, error) {
 	all, err := Requirements(c.set.Targets[targetsRole])
 	if err != nil {

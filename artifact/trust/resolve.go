@@ -10,23 +10,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Resolve tells which release a host of a channel is to run. The errors are ErrNoProject,
-// ErrNoChannel, a *Withdrawn, a *Refused, or the store's. A channel that requires proof and carries
-// none that holds is Refused.
+// Resolve returns the release that hosts of a channel are to run. The errors are ErrNoProject,
+// ErrNoChannel, a *Withdrawn, a *Refused, or the store's. A channel that requires proof and has
+// no valid one is Refused.
 func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Release, error) {
 	release, pointer, err := c.Named(ctx, ref)
 	if pointer.Version == "" {
 		return release, err
 	}
-	// The proof comes first: without it the pointer does not count, and neither does what it says of a withdrawal.
+	// Without its proof the pointer is invalid, and so is its withdrawal, so the proof comes first.
 	if unproven := c.proven(ref, pointer); unproven != nil {
 		return artifact.Release{}, unproven
 	}
 	return release, err
 }
 
-// Named tells which release a channel names, whether or not it may, and its pointer. The errors are
-// those of Resolve, with a *Withdrawn beside the pointer.
+// Named returns the release that a channel points at, without checking its proof, and the pointer. The errors are those
+// of Resolve; with a *Withdrawn the pointer is set.
 func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release, Pointer, error) {
 	role, err := c.Project(ctx, ref.Project)
 	if err != nil {
@@ -38,18 +38,20 @@ func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release,
 	}
 	pointer, ok := channels[ref.Channel]
 	if !ok {
-		return artifact.Release{}, Pointer{}, absentAmong(ErrNoChannel, ref.String(), ref.Channel, slices.Sorted(maps.Keys(channels)))
+		return artifact.Release{}, Pointer{}, absentAmong(ErrNoChannel, ref.String(), ref.Channel,
+			slices.Sorted(maps.Keys(channels)))
 	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {
 			return r, pointer, c.withdrawn(ctx, role, r)
 		}
 	}
-	return artifact.Release{}, Pointer{}, malformed(ref.String(), fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
+	return artifact.Release{}, Pointer{}, malformed(ref.String(),
+		fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
 }
 
-// Withdrawn reports whether a release that a host has was taken back by its project meanwhile; nil
-// if not. A project that is gone has taken nothing back.
+// Withdrawn returns whether the project has withdrawn a release; nil if it has not. A project that no longer exists has
+// withdrawn nothing.
 func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn, error) {
 	role, err := c.Project(ctx, r.Project)
 	if errors.Is(err, ErrNoProject) {
@@ -65,8 +67,8 @@ func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn,
 	return w, nil
 }
 
-// withdrawn gives a *Withdrawn for a release that its project took back. Where the head does not list
-// all withdrawals, the release's page does.
+// withdrawn returns a *Withdrawn if the project has withdrawn a release. If the head does not list all withdrawals, it
+// reads the release's page.
 func (c *Client) withdrawn(ctx context.Context, role *Role, r artifact.Release) error {
 	yanks, err := Yanks(role)
 	if err != nil {

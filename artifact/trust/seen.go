@@ -17,14 +17,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// seen is what was verified before: the directory that makes going back in time visible.
+// seen is the metadata that was verified before, kept in a directory, so that a store that goes back in time is
+// noticed.
 type seen struct {
 	dir string
-	// held is what was loaded and kept, by name; nil where nothing has to be remembered.
+	// held has the content that was loaded or kept, by name; nil if it need not be remembered.
 	held map[string][]byte
-	// memory says that held is all there is: the directory is neither read nor written.
+	// memory means that only held is used: the directory is neither read nor written.
 	memory bool
-	// pending says that nothing is written to the directory yet: held has what is new, with nil for what was forgotten.
+	// pending means that nothing is written to the directory yet: held has the new content, and nil for forgotten files.
 	pending bool
 }
 
@@ -32,12 +33,12 @@ const (
 	rootFile      = "root.json"
 	timestampFile = "timestamp.json"
 	snapshotFile  = "snapshot.json"
-	pinFile       = "pinned" // digest of the root that the host pinned
+	pinFile       = "pinned" // digest of the pinned root
 )
 
 func digestOf(data []byte) artifact.Digest { return artifact.NewDigest(sha256.Sum256(data)) }
 
-// load reads a file that was kept; nil where there is none.
+// load returns the content of a kept file; nil if there is none.
 func (s seen) load(name string) ([]byte, error) {
 	if data, held := s.held[name]; s.memory || s.pending && held {
 		return data, nil
@@ -70,7 +71,7 @@ func (s seen) keep(name string, data []byte) error {
 	return durable.WriteFile(path, data, 0o600)
 }
 
-// forget removes what was kept.
+// forget removes kept files.
 func (s seen) forget(names ...string) error {
 	for _, name := range names {
 		delete(s.held, name)
@@ -87,7 +88,7 @@ func (s seen) forget(names ...string) error {
 	return nil
 }
 
-// roleFile is the name under which a targets role is kept.
+// roleFile returns the name under which a targets role is kept.
 func roleFile(role string) string {
 	if role == targetsRole {
 		return MetaName(role)
@@ -95,13 +96,12 @@ func roleFile(role string) string {
 	return filepath.Join("projects", MetaName(role))
 }
 
-// seenWait is how long a publisher waits for another one that follows the store.
+// seenWait is how long a publisher waits for another one that updates the same directory.
 const seenWait = 5 * time.Minute
 
-// lock keeps other publishers with the same directory from following the store at the same time: one
-// that keeps a newer snapshot between this one's timestamp and snapshot would make this one believe that
-// the store went back in time. The kernel releases the lock of a process that dies. A host needs no lock
-// here, since it has one for each run.
+// lock keeps other publishers with the same directory from updating it at the same time. Otherwise one that keeps a
+// newer snapshot between this one's timestamp and snapshot would make the store seem to have gone back in time. The
+// kernel releases the lock when its process ends. A host needs no lock here, since it holds one during each run.
 func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 	if err := durable.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keeping what was seen of the store: %w", err)
@@ -121,17 +121,18 @@ func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, fmt.Errorf("waiting for another publisher with %s: %w", s.dir, context.Cause(ctx))
 		case <-late:
 			_ = f.Close() // it was not locked
-			return nil, diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v", s.dir, seenWait),
+			return nil, diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v",
+				s.dir, seenWait),
 				"see which process it is (lslocks, fuser -v %s), and let it go on (kill -CONT) or end it", f.Name())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// Remind copies into dir, where root is pinned, what another directory says was seen of the store under the same root: a
-// client of dir then refuses a store that went back in time since. A directory that pins another root, or none, says
-// nothing. Nothing is locked. A publisher that writes meanwhile does no harm: each file that is read is at least as new
-// as the ones before, and a snapshot older than the timestamp only means that the store is asked for the newer one.
+// Remind copies what another directory has seen of the store into dir, where root is pinned, so that a client of dir
+// refuses a store that went back in time since. It copies nothing if the other directory pins another root, or none.
+// It takes no lock. A concurrent publisher does no harm: each file that is read is at least as new as the one before,
+// and a snapshot older than the timestamp only means that a client reads the newer one from the store.
 func Remind(dir, from string, root []byte) error {
 	if err := keptAs(from, "directory", os.FileMode.IsDir); err != nil {
 		return err
@@ -151,7 +152,7 @@ func Remind(dir, from string, root []byte) error {
 		if err != nil {
 			return unreadKept(filepath.Join(from, file.name), err)
 		}
-		if !found || file.sound(data) != nil { // a publisher repairs what was damaged
+		if !found || file.sound(data) != nil { // a publisher repairs damaged files
 			continue
 		}
 		if err := (seen{dir: dir}).keep(file.name, data); err != nil {

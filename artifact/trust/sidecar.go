@@ -12,26 +12,26 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Kind is a kind of object that a project signs beside an artifact. A host that does not know it
-// takes the artifact as a whole.
+// Kind is the kind of an object that a project signs beside an artifact. A host that does not know a kind
+// ignores the object.
 type Kind string
 
-// The kinds there are.
+// The kinds.
 const (
 	KindBlocks Kind = "blocks" // digests of the artifact's blocks, see Blocks
 	KindIndex  Kind = "index"  // the chunks of the unpacked tree, see artifact/chunk
 
-	KindSPDX       Kind = "spdx.json"       // what is in it
-	KindProvenance Kind = "provenance.json" // where it came from
+	KindSPDX       Kind = "spdx.json"       // the artifact's components
+	KindProvenance Kind = "provenance.json" // how the artifact was built
 )
 
-// Statements are the kinds that are for people and their programs; no host needs them.
+// Statements returns the kinds that are meant for people and other programs; no host needs them.
 func Statements() []Kind { return []Kind{KindSPDX, KindProvenance} }
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind { return append(Statements(), KindBlocks, KindIndex) }
 
-// Statement is what a project signs of an artifact for others to read.
+// Statement is a signed file beside an artifact for people and other programs.
 type Statement struct {
 	Kind   Kind            `json:"kind"`
 	Key    string          `json:"key"` // of the object in the store
@@ -39,7 +39,7 @@ type Statement struct {
 	Digest artifact.Digest `json:"digest"`
 }
 
-// Statements lists what is signed beside a release for others to read. Resolve or List comes first.
+// Statements lists the statements beside a release. The caller must call Resolve or List first.
 func (c *Client) Statements(r artifact.Release) []Statement {
 	var list []Statement
 	for _, kind := range Statements() {
@@ -50,44 +50,44 @@ func (c *Client) Statements(r artifact.Release) []Statement {
 	return list
 }
 
-// ErrNoSidecar says that an artifact was published without what was asked for.
+// ErrNoSidecar is the error for an artifact that was published without an object of the kind.
 var ErrNoSidecar = errors.New("nothing of the kind is signed beside the artifact")
 
-// SidecarTarget is how a project's role calls what lies beside an artifact.
+// SidecarTarget returns the name of an object beside an artifact in the project's role.
 func SidecarTarget(r artifact.Release, kind Kind) string {
 	return TargetPath(r.Project, r.Version, r.Format) + "." + string(kind)
 }
 
-// SidecarKey is where it lies, by its own digest.
+// SidecarKey returns the key of an object beside an artifact. It contains the object's own digest.
 func SidecarKey(r artifact.Release, kind Kind, digest artifact.Digest) string {
 	dir, name := path.Split(SidecarTarget(r, kind))
 	return dir + digest.Hex() + "." + name
 }
 
-// Signed is a small object beside an artifact whose bytes are those the project's key signed. Like
-// a Verified it is made here and nowhere else.
+// Signed is a small object beside an artifact, with the bytes that the project's key signed. Like a Verified, only this
+// package makes it.
 type Signed struct {
 	release artifact.Release
 	kind    Kind
 	data    []byte
 }
 
-// Release is the release it belongs to.
+// Release returns the release that the object belongs to.
 func (s *Signed) Release() artifact.Release { return s.release }
 
-// Kind is what it is.
+// Kind returns the object's kind.
 func (s *Signed) Kind() Kind { return s.kind }
 
-// Data is its content, not to be changed.
+// Data returns the object's content. The caller must not change it.
 func (s *Signed) Data() []byte { return s.data }
 
-// Malformed is the refusal of what was signed and still cannot be read.
+// Malformed returns the refusal of a signed object that cannot be parsed.
 func (s *Signed) Malformed(err error) error {
 	return &Refused{Check: CheckForm, Of: SidecarTarget(s.release, s.kind), Err: err}
 }
 
-// Sidecar tells length and digest of what is signed beside a release, without fetching it. Resolve
-// of the project comes first.
+// Sidecar returns length and digest of an object beside a release, without fetching it. The caller must call Resolve
+// for the project first.
 func (c *Client) Sidecar(r artifact.Release, kind Kind) (length int64, digest artifact.Digest, ok bool) {
 	if !c.signs(r) {
 		return 0, "", false
@@ -99,18 +99,18 @@ func (c *Client) Sidecar(r artifact.Release, kind Kind) (length int64, digest ar
 	return file.Length, artifact.NewDigest([32]byte(file.Hashes["sha256"])), true
 }
 
-// maxSidecar bounds what is read into memory: an index of a tree of about 64 GiB.
+// maxSidecar limits what is read into memory: the index of a tree of about 64 GiB.
 const maxSidecar = 128 << 20
 
-// signs reports whether a project signs just this release.
+// signs reports whether a project signs exactly this release.
 func (c *Client) signs(r artifact.Release) bool {
 	file := c.file(r.Project, TargetPath(r.Project, r.Version, r.Format))
 	return file != nil && file.Length == r.Length && len(file.Hashes["sha256"]) == 32 &&
 		artifact.NewDigest([32]byte(file.Hashes["sha256"])) == r.Digest
 }
 
-// FetchSidecar fetches and verifies what is signed beside a release, from a mirror where the store in use
-// gives other bytes. It is safe for concurrent use.
+// FetchSidecar fetches and verifies an object beside a release. If the store in use sends wrong bytes, it tries
+// mirrors. It is safe for concurrent use.
 func (c *Client) FetchSidecar(ctx context.Context, r artifact.Release, kind Kind) (*Signed, error) {
 	length, digest, ok := c.Sidecar(r, kind)
 	if !ok {
@@ -131,27 +131,30 @@ func (c *Client) FetchSidecar(ctx context.Context, r artifact.Release, kind Kind
 	return &Signed{release: r, kind: kind, data: data}, nil
 }
 
-// sidecar fetches and verifies it from one store.
-func (c *Client) sidecar(ctx context.Context, s store.Store, r artifact.Release, key string, length int64, digest artifact.Digest) ([]byte, error) {
+// sidecar fetches and verifies an object from one store.
+func (c *Client) sidecar(ctx context.Context, s store.Store, r artifact.Release, key string, length int64,
+	digest artifact.Digest) ([]byte, error) {
 	data, err := read(ctx, s, key, length)
 	if err != nil {
 		return nil, c.Vouch(r.Project, err)
 	}
 	if int64(len(data)) != length {
-		return nil, c.Vouch(r.Project, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
+		return nil, c.Vouch(r.Project, &Refused{Check: CheckLength, Of: key,
+			Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
 	}
 	if got := digestOf(data); got != digest {
-		return nil, c.Vouch(r.Project, &Refused{Check: CheckDigest, Of: key, Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
+		return nil, c.Vouch(r.Project, &Refused{Check: CheckDigest, Of: key,
+			Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
 	}
 	return data, nil
 }
 
-// custom is what a project's role says of an artifact beside its length and digest.
+// custom is what a project's role records of an artifact besides its length and digest.
 type custom struct {
-	Tree artifact.Digest `json:"tree,omitempty"` // of the unpacked tree's manifest
+	Tree artifact.Digest `json:"tree,omitempty"` // digest of the unpacked tree's manifest
 }
 
-// Tree is the signed digest of the manifest of a release's tree; false where none was signed.
+// Tree returns the signed digest of the manifest of a release's tree; false if none was signed.
 func (c *Client) Tree(r artifact.Release) (artifact.Digest, bool) {
 	if !c.signs(r) {
 		return "", false
@@ -168,7 +171,7 @@ func (c *Client) Tree(r artifact.Release) (artifact.Digest, bool) {
 	return digest, err == nil
 }
 
-// SetTree writes the digest of a release's tree into its project's role, to be signed.
+// SetTree sets the digest of a release's tree before the project's role is signed.
 func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
 	file, ok := role.Signed.Targets[TargetPath(r.Project, r.Version, r.Format)]
 	if !ok {
@@ -190,9 +193,9 @@ func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
 	return nil
 }
 
-// Recall makes a client of what a host has seen, for questions about releases it has: no store is
-// asked, and what expired meanwhile still says what was signed. Each file stands for itself, by the
-// signatures on it: a refresh that was cut short leaves some that are newer than others.
+// Recall returns a client of what a host has seen, for questions about releases that it has. It reads no store and
+// accepts expired metadata. Each file is verified by its signatures alone, since an interrupted refresh leaves some
+// files newer than others.
 func Recall(dir string) (*Client, error) {
 	c, err := OpenToRenew(nil, dir)
 	if err != nil {
@@ -201,12 +204,14 @@ func Recall(dir string) (*Client, error) {
 	return c, c.recallRole(targetsRole, func(role *Role) error { return c.set.Root.VerifyDelegate(targetsRole, role) })
 }
 
-// RecallProject takes in what was seen of a project.
+// RecallProject loads the kept metadata of a project.
 func (c *Client) RecallProject(project string) error {
 	if !c.delegated(project) {
 		return fmt.Errorf("%w: %s", ErrNoProject, project)
 	}
-	return c.recallRole(project, func(role *Role) error { return c.set.Targets[targetsRole].VerifyDelegate(project, role) })
+	return c.recallRole(project, func(role *Role) error {
+		return c.set.Targets[targetsRole].VerifyDelegate(project, role)
+	})
 }
 
 func (c *Client) recallRole(name string, verify func(*Role) error) error {

@@ -199,7 +199,8 @@ func TestPinIsForOneRoot(t *testing.T) {
 	}
 	refused(t, trust.Pin(host.Dir, other.Root()), trust.CheckPin)
 
-	if _, err := trust.FirstRoot(context.Background(), repo.Store, artifact.Digest("sha256:"+strings.Repeat("0", 64))); err == nil {
+	if _, err := trust.FirstRoot(context.Background(), repo.Store,
+		artifact.Digest("sha256:"+strings.Repeat("0", 64))); err == nil {
 		t.Error("a first root with another digest was taken")
 	} else {
 		refused(t, err, trust.CheckPin)
@@ -248,7 +249,8 @@ func TestTargetsOutsideAProjectsPathDoNotCount(t *testing.T) {
 	role := tuf.NewTargets(time.Now().UTC())
 	file := tuf.TargetFile()
 	file.Hashes["sha256"] = make([]byte, 32)
-	for _, target := range []string{"deploy/base/1.tar.zst", "deploy/myapp/x/1.tar.zst", "1.tar.zst", "deploy/myapp/..tar.zst"} {
+	for _, target := range []string{"deploy/base/1.tar.zst", "deploy/myapp/x/1.tar.zst", "1.tar.zst",
+		"deploy/myapp/..tar.zst"} {
 		role.Signed.Targets[target] = file
 	}
 	if got := trust.Releases("myapp", role); len(got) != 0 {

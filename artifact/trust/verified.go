@@ -11,19 +11,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Verified is an artifact whose bytes are those the project's key signed. It is made here and
-// nowhere else, so a function that takes one cannot be handed anything unverified.
+// Verified is an artifact with the bytes that the project's key signed. Only this package makes one, so a function that
+// accepts a Verified cannot be passed anything unverified.
 type Verified struct {
 	release artifact.Release
 	file    *os.File
-	stream  *download // where the artifact is still arriving
+	stream  *download // nil unless the artifact is still arriving
 }
 
-// Release is what was verified.
+// Release returns the release that was verified.
 func (v *Verified) Release() artifact.Release { return v.release }
 
-// Reader gives the artifact's bytes from the start, and io.EOF after the last of them only if the
-// whole is right. An artifact that is still arriving has one reader.
+// Reader reads the artifact from the start, and returns io.EOF after the last byte only if the whole is right. An
+// artifact that is still arriving has only one reader.
 func (v *Verified) Reader() io.Reader {
 	if v.stream != nil {
 		return v.stream
@@ -31,7 +31,7 @@ func (v *Verified) Reader() io.Reader {
 	return io.NewSectionReader(v.file, 0, v.release.Length)
 }
 
-// Whole waits until all of the artifact is here and verified, for formats whose directory is at the
+// Whole waits until the whole artifact has arrived and is verified, for formats that have their directory at the
 // end.
 func (v *Verified) Whole(ctx context.Context) (*io.SectionReader, error) {
 	if v.stream != nil {
@@ -42,7 +42,7 @@ func (v *Verified) Whole(ctx context.Context) (*io.SectionReader, error) {
 	return io.NewSectionReader(v.file, 0, v.release.Length), nil
 }
 
-// Close ends a download that is under way and closes the file underneath.
+// Close stops a download in progress and closes the file.
 func (v *Verified) Close() error {
 	if v.stream != nil {
 		v.stream.close()
@@ -50,10 +50,10 @@ func (v *Verified) Close() error {
 	return v.file.Close()
 }
 
-// Progress is called with the number of bytes that arrived since the last call. It may be nil.
+// Progress is called with the number of bytes that have arrived since the last call. It may be nil.
 type Progress func(bytes int)
 
-// Fetch copies an artifact from the store into a file and verifies length and digest on the way.
+// Fetch copies an artifact from the store to a file and verifies its length and digest.
 // No other user may be able to write to the file. On success the Verified owns it.
 func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, progress Progress) (*Verified, error) {
 	body, info, err := c.store.Get(ctx, ObjectKey(r), 0)
@@ -68,14 +68,14 @@ func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, p
 	if wrongSize(info, r) {
 		return nil, c.Vouch(r.Project, badLength(r, info.Size))
 	}
-	// One byte more than signed is enough to know that there are too many.
+	// One byte more than signed is enough to notice a longer artifact.
 	if err := verify(r, io.TeeReader(io.LimitReader(&counted{whole, progress}, r.Length+1), into)); err != nil {
 		return nil, c.Vouch(r.Project, err)
 	}
 	return &Verified{release: r, file: into}, nil
 }
 
-// Verify checks a file that is already here. On success the Verified owns it.
+// Verify checks a file on this host. On success the Verified owns it.
 func Verify(r artifact.Release, file *os.File) (*Verified, error) {
 	if err := verify(r, io.NewSectionReader(file, 0, r.Length+1)); err != nil {
 		return nil, err
@@ -93,19 +93,21 @@ func verify(r artifact.Release, from io.Reader) error {
 		return badLength(r, n)
 	}
 	if got := artifact.NewDigest([32]byte(sum.Sum(nil))); got != r.Digest {
-		return &Refused{Check: CheckDigest, Of: r.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", got, r.Digest)}
+		return &Refused{Check: CheckDigest, Of: r.String(),
+			Err: fmt.Errorf("its digest is %s, and %s was signed", got, r.Digest)}
 	}
 	return nil
 }
 
-// wrongSize reports whether the store itself says that the length is wrong; a web server may not say
-// any length.
+// wrongSize reports whether the store announces another length than was signed; a web server may not announce
+// any.
 func wrongSize(info store.Info, r artifact.Release) bool {
 	return info.Size >= 0 && info.Size != r.Length
 }
 
 func badLength(r artifact.Release, got int64) *Refused {
-	return &Refused{Check: CheckLength, Of: r.String(), Err: fmt.Errorf("it has %d bytes, and %d were signed", got, r.Length)}
+	return &Refused{Check: CheckLength, Of: r.String(),
+		Err: fmt.Errorf("it has %d bytes, and %d were signed", got, r.Length)}
 }
 
 type counted struct {
@@ -121,7 +123,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Check reads an artifact in the store to its end and verifies it, keeping nothing.
+// Check reads an artifact in the store to its end and verifies it, without keeping it.
 func (c *Client) Check(ctx context.Context, r artifact.Release, progress Progress) error {
 	body, info, err := c.store.Get(ctx, ObjectKey(r), 0)
 	if err != nil {

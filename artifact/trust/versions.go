@@ -9,13 +9,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// versionsFile is where a host keeps which bytes the versions have that its channels have named.
+// versionsFile is where a host keeps the digests of the versions that its channels have named.
 const versionsFile = "versions.json"
 
-// mostVersions is how many versions of a project a host keeps the digests of.
+// mostVersions is how many versions of a project a host remembers.
 const mostVersions = 256
 
-// versionDigests are the digests of a project's versions, in the order in which the host saw them.
+// versionDigests are the digests of projects' versions, in the order in which the host saw them.
 type versionDigests map[string][]versionDigest
 
 type versionDigest struct {
@@ -23,16 +23,17 @@ type versionDigest struct {
 	Digest  artifact.Digest `json:"digest"`
 }
 
-// SameBytes refuses a release whose version has other bytes on this host: a publisher that did not know the version,
-// because the store was restored from an older copy, gave it again. The release is remembered otherwise. known are
-// releases that the host remembers elsewhere; they count where it has followed this store before.
+// SameBytes refuses a release whose version has another digest on this host: the store was restored from an older copy,
+// and a publisher, unaware of the version, used it again. Otherwise the release is remembered. known are releases that
+// the host remembers elsewhere; they are used if versions.json is missing or damaged and the host has followed this
+// store before.
 func (c *Client) SameBytes(r artifact.Release, known ...artifact.Release) error {
 	data, err := c.seen.load(versionsFile)
 	if err != nil {
 		return err
 	}
 	var seen versionDigests
-	changed := json.Unmarshal(data, &seen) != nil || seen == nil // it is not there, or damaged, which costs memory alone
+	changed := json.Unmarshal(data, &seen) != nil || seen == nil // missing or damaged: start again
 	if changed {
 		seen = versionDigests{}
 	}
@@ -50,8 +51,11 @@ func (c *Client) SameBytes(r artifact.Release, known ...artifact.Release) error 
 	if before == r.Digest {
 		return nil
 	}
-	return diag.WithHint(&Refused{Check: CheckVersion, Of: r.String(), Err: fmt.Errorf("this host knows version %s with digest %s, and the store now signs %s under it", r.Version, before, r.Digest)},
-		"a version never gets other bytes: the store was restored from an older copy, and %s was published again; publish these files as a new version (docs/trust.md, \"The store is restored from a backup\")", r.Version)
+	return diag.WithHint(&Refused{Check: CheckVersion, Of: r.String(),
+		Err: fmt.Errorf("this host knows version %s with digest %s, and the store now signs %s under it",
+			r.Version, before, r.Digest)},
+		"a version never gets other bytes: the store was restored from an older copy, and %s was published again; publish "+
+			"these files as a new version (docs/trust.md, \"The store is restored from a backup\")", r.Version)
 }
 
 func (c *Client) keepVersions(v versionDigests) error {
@@ -62,7 +66,7 @@ func (c *Client) keepVersions(v versionDigests) error {
 	return c.seen.keep(versionsFile, data)
 }
 
-// add remembers a release, unless its version is known, and gives the digest that the version has.
+// add remembers a release unless its version is known, and returns the digest of the version.
 func (v versionDigests) add(r artifact.Release) (digest artifact.Digest, added bool) {
 	if r.Local != "" {
 		return r.Digest, false

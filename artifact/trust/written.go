@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// rootsDir is where a publisher keeps every root that it has seen, by version: a store that lost one can
-// lead no new host to the newest.
+// rootsDir is where a publisher keeps every root that it has seen, by version. A store that has lost a root cannot
+// lead new hosts to the newest one.
 const rootsDir = "roots"
 
-// KeepWritten keeps the metadata files that a publisher has just put into force, by their keys in the
-// store, as if it had read them there: what the store loses afterwards can be put back. Files of a change
-// that another publisher has overtaken meanwhile are not kept.
+// KeepWritten keeps the metadata files that a publisher has just published, by their keys in the store, as if it had
+// read them there, so that they can be restored if the store loses them. Files of a change that another publisher has
+// overtaken are not kept.
 func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) error {
 	unlock, err := c.seen.lock(ctx)
 	if err != nil {
@@ -44,13 +44,15 @@ func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) err
 	return c.seen.keep(timestampFile, written[TimestampKey])
 }
 
-// listFile is the name under which a publisher keeps the list of all versions that it wrote beside a project's head.
+// listFile returns the name under which a publisher keeps the list of all versions that it wrote beside a project's
+// head.
 func listFile(project string) string { return filepath.Join("projects", project+"~all.json") }
 
-// KeptList is the list of all versions that this publisher has put into force beside a project's head; nil for none.
+// KeptList returns the list of all versions that this publisher has published beside a project's head; nil if there is
+// none.
 func (c *Client) KeptList(project string) ([]byte, error) { return c.seen.load(listFile(project)) }
 
-// keepRole keeps a file of a role. A project's list of all versions is kept beside its head.
+// keepRole keeps the file of a role. A project's list of all versions is kept beside its head.
 func (c *Client) keepRole(role string, data []byte, written map[string][]byte) error {
 	version := versionOfFile(data)
 	switch role {
@@ -66,7 +68,7 @@ func (c *Client) keepRole(role string, data []byte, written map[string][]byte) e
 	return c.seen.keep(roleFile(project), data)
 }
 
-// RoleOfKey is the role whose file lies under a key of a store: metadata/VERSION.ROLE.json.
+// RoleOfKey returns the role of a key of a store, metadata/VERSION.ROLE.json.
 func RoleOfKey(key string) (role string, ok bool) {
 	name, ok := strings.CutPrefix(key, "metadata/")
 	number, rest, found := strings.Cut(name, ".")
@@ -75,7 +77,7 @@ func RoleOfKey(key string) (role string, ok bool) {
 	return role, ok && found && isFile && err == nil
 }
 
-// pageOfKey is the page that lies under a key of a store.
+// pageOfKey returns the page of a key of a store.
 func pageOfKey(key string) (project string, digest artifact.Digest, ok bool) {
 	rest, ok := strings.CutPrefix(key, pagesPrefix)
 	project, name, found := strings.Cut(rest, "/")
@@ -83,7 +85,7 @@ func pageOfKey(key string) (project string, digest artifact.Digest, ok bool) {
 	return project, digest, ok && found && err == nil
 }
 
-// versionOfFile is the version that a metadata file says it has; 0 for what is none.
+// versionOfFile returns the version of a metadata file; 0 if it is malformed.
 func versionOfFile(data []byte) int64 {
 	var file struct {
 		Signed struct {
@@ -101,10 +103,10 @@ func (s seen) keepRoot(version int64, data []byte) error {
 	return s.keep(filepath.Join(rootsDir, strconv.FormatInt(version, 10)+".json"), data)
 }
 
-// KeepRoot keeps a root that a publisher has written, for a store that loses it.
+// KeepRoot keeps a root that a publisher has written, in case the store loses it.
 func (c *Client) KeepRoot(data []byte) error { return c.seen.keepRoot(versionOfFile(data), data) }
 
-// keepPinnedRoot keeps the root that a publisher starts from, where it is not kept yet.
+// keepPinnedRoot keeps the root that a publisher starts from, unless it is kept already.
 func (c *Client) keepPinnedRoot() error {
 	version := c.set.Root.Signed.Version
 	if kept, err := c.KeptRoot(version); err != nil || kept != nil {
@@ -113,14 +115,14 @@ func (c *Client) keepPinnedRoot() error {
 	return c.seen.keepRoot(version, c.seen.held[rootFile])
 }
 
-// KeptRoot is the root of this version that a publisher has seen; nil where it has not.
+// KeptRoot returns the root of a version that a publisher has seen; nil if it has not.
 func (c *Client) KeptRoot(version int64) ([]byte, error) {
 	return c.seen.load(filepath.Join(rootsDir, strconv.FormatInt(version, 10)+".json"))
 }
 
-// Salvage is Complete for a project of which the store has lost pages: it gives what is left of the
-// versions, and reports whether that is all. What the list of all versions of the same or a later
-// version says is among it.
+// Salvage is Complete for a project of which the store has lost pages: it returns the versions that are left, and
+// reports whether they are all. They include those in the list of all versions, if that has the same or a later
+// version.
 func (c *Client) Salvage(ctx context.Context, project string, role *Role) (left *Role, all bool, err error) {
 	complete, err := c.Complete(ctx, project, role)
 	if err == nil || !isLost(err) {
@@ -130,7 +132,7 @@ func (c *Client) Salvage(ctx context.Context, project string, role *Role) (left 
 	return left, false, err
 }
 
-// joinLeft is join without the pages that are lost.
+// joinLeft is join without the lost pages.
 func (c *Client) joinLeft(ctx context.Context, project string, role *Role) (*Role, error) {
 	digests, err := pageDigests(role)
 	if err != nil {
@@ -154,15 +156,14 @@ func (c *Client) joinLeft(ctx context.Context, project string, role *Role) (*Rol
 	return c.join(ctx, project, few)
 }
 
-// isLost reports whether an error says that the store lacks or has damaged a file, and not that it could
-// not be asked.
+// isLost reports whether a store lacks a file or has a damaged one, as opposed to being unreachable.
 func isLost(err error) bool {
 	var refused *Refused
 	return errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
-// ahead reports whether a timestamp was signed in the future of a clock. Hosts whose clocks are right
-// refuse such a timestamp and keep none.
+// ahead reports whether a timestamp was signed in the future of a clock. Hosts with the right time
+// refuse it and do not keep it.
 func ahead(data []byte, now time.Time) bool {
 	timestamp, err := Decode[tuf.TimestampType](data)
 	if err != nil {

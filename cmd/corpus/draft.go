@@ -45,7 +45,7 @@ func (p *program) tellDraft(file string, d *publish.Draft) error {
 		b.WriteString("  " + trust.Printable(line) + "\n")
 	}
 	for _, may := range s.Needs {
-		fmt.Fprintf(&b, "%s wants %d of %s\n", trust.Printable(may.By), may.Threshold, shortKeys(may.Keys))
+		fmt.Fprintf(&b, "%s requires %d of %s\n", trust.Printable(may.By), may.Threshold, shortKeys(may.Keys))
 	}
 	signed := "nobody yet"
 	if len(s.SignedBy) > 0 {

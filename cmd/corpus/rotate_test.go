@@ -47,7 +47,7 @@ func TestRootChangesAreChecked(t *testing.T) {
 	s.expect(0, "sign @root.draft --keys @bob", "corpus import")
 	s.expect(0, "import @root.draft", "root 2 is in place")
 	s.expect(0, "root show", "2 of")
-	s.expect(2, "root change --renew", "root wants 2 of 2 keys")
+	s.expect(2, "root change --renew", "root requires 2 of 2 keys")
 }
 
 func TestRefreshNeedsOnlyTheOnlineKeys(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRefreshNeedsOnlyTheOnlineKeys(t *testing.T) {
 	s.expect(0, "refresh --within 100", "renewed")
 	s.expect(0, "verify", "verified 1 artifact")
 	s.move("elsewhere", "online/timestamp.key")
-	s.expect(2, "refresh --keys @online", "timestamp wants 1 of 1 keys")
+	s.expect(2, "refresh --keys @online", "timestamp requires 1 of 1 keys")
 }
 
 func TestWithdrawnVersionIsListed(t *testing.T) {

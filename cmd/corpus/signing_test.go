@@ -14,7 +14,7 @@ func TestRootInSeveralHandsFromTheFirstOn(t *testing.T) {
 	s.move("bob", "keys/root-2.key")
 	s.move("eve", "keys/root-3.key")
 	// One hand alone cannot set the store up.
-	s.expect(2, "store init", "root wants 2 of 3 keys")
+	s.expect(2, "store init", "root requires 2 of 3 keys")
 	s.expect(0, "store init --draft @root.draft", "1 more needed")
 	s.expect(4, "import @root.draft", "signature check failed")
 	s.expect(0, "sign @root.draft --key @bob/root-2.key", "corpus import")
@@ -46,7 +46,7 @@ func TestProjectThatTwoHaveToSign(t *testing.T) {
 		s.copy("keys/"+file, "ann/"+file)
 	}
 	s.artifact("one", "1")
-	s.expect(2, "publish myapp 1.0 @one.tar.zst --channel testing --keys @ann", "myapp wants 2 of 2 keys")
+	s.expect(2, "publish myapp 1.0 @one.tar.zst --channel testing --keys @ann", "myapp requires 2 of 2 keys")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing --keys @ann --draft @myapp.draft", "myapp/testing is 1.0")
 	s.expect(4, "import @myapp.draft --keys @ann", "signature check failed")
 	s.expect(0, "sign @myapp.draft --keys @bob", "corpus import")

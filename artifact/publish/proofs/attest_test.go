@@ -87,7 +87,7 @@ func TestAProofThereIsIsTakenInBeforeItIsRequired(t *testing.T) {
 		t.Error(err)
 	}
 	required, err = projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 2, Fresh: 7, Holds: 90})
-	if err != nil || !strings.Contains(required.Refused, "it names 1 host, and 2 are wanted") || required.Hint == "" {
+	if err != nil || !strings.Contains(required.Refused, "it names 1 host, and 2 are required") || required.Hint == "" {
 		t.Errorf("requiring more than is proven says %+v, %v", required, err)
 	}
 }

@@ -38,15 +38,15 @@ func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 		project string
 		says    string
 	}{
-		"without the timestamp's key": {spoil: lose("timestamp.key"), says: "timestamp wants 1 of 1 keys"},
-		"without the snapshot's key":  {spoil: lose("snapshot.key"), says: "snapshot wants 1 of 1 keys"},
-		"without the project's key":   {spoil: lose("shop.key"), says: "shop wants 1 of 1 keys"},
+		"without the timestamp's key": {spoil: lose("timestamp.key"), says: "timestamp requires 1 of 1 keys"},
+		"without the snapshot's key":  {spoil: lose("snapshot.key"), says: "snapshot requires 1 of 1 keys"},
+		"without the project's key":   {spoil: lose("shop.key"), says: "shop requires 1 of 1 keys"},
 		"with a damaged key": {spoil: func(t *testing.T, p *publish.Publisher, _ *releases.Request) {
 			if err := os.WriteFile(filepath.Join(p.Keys.Dir, "snapshot.key"), []byte("no key\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, says: "snapshot.key"},
-		"of a new project without the timestamp's key": {spoil: lose("timestamp.key"), project: "other", says: "timestamp wants"},
+		"of a new project without the timestamp's key": {spoil: lose("timestamp.key"), project: "other", says: "timestamp requires"},
 		"of a new project without the targets key":     {spoil: lose("targets.key"), project: "other", says: "other"},
 		"of a new project to a channel that was typed by mistake": {spoil: func(_ *testing.T, _ *publish.Publisher, r *releases.Request) {
 			r.Channel = "prodution"
