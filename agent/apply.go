@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -129,7 +130,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 			return err
 		}
 		defer r.moved()
-		return ofWork(r.link(pair))
+		return failure.OfWork(r.link(pair))
 	})
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 			return err
 		}
 		defer r.moved()
-		return ofWork(r.promote(pair, before))
+		return failure.OfWork(r.promote(pair, before))
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -27,7 +28,7 @@ import (
 // to where there is nothing current.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	if !r.ending(ctx) {
-		cause = r.unexecuted(r.occupied(ctx, pair, cause))
+		cause = failure.Unexecuted(r.Layout, r.occupied(ctx, pair, cause))
 	}
 	f := r.faultOf(ctx, pair, cause)
 	switch {
@@ -143,14 +144,14 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
-	if r.alsoUnexecuted(cause, err) && undone == nil {
+	if failure.AlsoUnexecuted(r.Layout, cause, err) && undone == nil {
 		r.record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, err)
 		err = nil
 	}
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
-	case err != nil && f.of == report.FaultOfRelease && alikeOnTheWayBack(cause, err):
+	case err != nil && f.of == report.FaultOfRelease && failure.AlikeOnTheWayBack(cause, err):
 		return r.stuck(cause, errors.Join(undone, err, r.acquit(pair, cause)))
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
@@ -207,7 +208,7 @@ func (r *run) afterwards(f fault) string {
 
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
-	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" && hostErrno(errors.Join(cause, err)) {
+	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" && failure.HostErrno(errors.Join(cause, err)) {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}

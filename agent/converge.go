@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -185,7 +186,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	}
 	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
 	for _, w := range warnings {
-		r.record.Note("grains: %v", r.unexecuted(w))
+		r.record.Note("grains: %v", failure.Unexecuted(r.Layout, w))
 	}
 	if err != nil {
 		return request, err

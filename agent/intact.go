@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
@@ -46,10 +47,10 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 		return err
 	}
 	if err := r.passable(release); err != nil {
-		return unreadable(release, ofWork(err))
+		return unreadable(release, failure.OfWork(err))
 	}
 	if err := r.reclaim(release, says, list); err != nil {
-		return unreadable(release, ofWork(err))
+		return unreadable(release, failure.OfWork(err))
 	}
 	if list == nil {
 		return nil // a pushed tree, or a release whose list cannot come back
@@ -160,4 +161,16 @@ func (r *run) notSigned(pair ledger.Pair) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// reclaim gives a release's code back to root, and says how much of it was not root's.
+func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) error {
+	if r.test {
+		return nil
+	}
+	changed, err := r.Reclaim(release, says, list)
+	if changed > 0 {
+		r.record.Note("%d files and directories of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others; they are root's again", changed, release)
+	}
+	return err
 }

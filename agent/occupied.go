@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -34,7 +35,7 @@ func (r *run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.P
 	}
 	members, err := service.Find(ctx, s, projects)
 	if err != nil {
-		return nil, ofWork(err)
+		return nil, failure.OfWork(err)
 	}
 	var units []string
 	for _, m := range members {

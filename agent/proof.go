@@ -211,14 +211,3 @@ func times(n int) string {
 	}
 	return fmt.Sprintf("%d times", n)
 }
-
-// inQuarantine are the releases that this host does not deploy, as a report names them.
-func (r *run) inQuarantine() []report.Quarantined {
-	var all []report.Quarantined
-	for _, b := range r.ledger.Bad {
-		if b.Release != nil {
-			all = append(all, report.Quarantined{Release: *b.Release, Reason: r.record.Show(strings.TrimSpace(b.Reason)), Run: b.Run})
-		}
-	}
-	return all
-}

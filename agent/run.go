@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
+	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -39,10 +41,10 @@ type run struct {
 	record *report.Recorder
 	report *report.Report
 
-	seenMu sync.Mutex
-	seen   map[string]bool // files of states, and whether everybody could read them before and after
+	endedMu  sync.Mutex
+	readable *outgoing.Readable
 
-	endedIn string // the state that was ended since the run was asked to end; under seenMu
+	endedIn string // the state that was ended since the run was asked to end; under endedMu
 
 	identity grains.Identity
 	store    store.Store   // with its mirrors, from connect on
@@ -155,7 +157,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
-	err = site.ExplainDisk(r.unexecuted(errors.Join(err, r.closeJournal())))
+	err = site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.closeJournal())))
 	r.finish(ctx, err)
 	return r.report, r.redacted(errors.Join(err, r.closeJournal()))
 }
@@ -175,7 +177,11 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	a.Lists = &fetch.Lists{} // of this run
 	started := a.Time()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
-	return &run{Agent: a, id: rep.ID, began: a.UnitClock(), test: test, ledger: book, report: rep, record: report.Record(rep, a.Secrets(), a.Sinks...)}, nil
+	record := report.Record(rep, a.Secrets(), a.Sinks...)
+	return &run{
+		Agent: a, id: rep.ID, began: a.UnitClock(), test: test, ledger: book, report: rep, record: record,
+		readable: outgoing.NewReadable(a.Layout, rep, record),
+	}, nil
 }
 
 // redacted is an error without secrets in its text; its exit code stays.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/site"
@@ -23,7 +24,7 @@ import (
 // checkSalt refuses directories of states that the host has beside its releases where another user can change what is in
 // them: SLS files of procedures include files from there.
 func (a *Agent) checkSalt() error {
-	return ofWork(a.CheckAbove(a.Layout.Path("/srv/salt/_")))
+	return failure.OfWork(a.CheckAbove(a.Layout.Path("/srv/salt/_")))
 }
 
 // baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -41,7 +42,7 @@ func (r *run) noteStrays(ctx context.Context, pair ledger.Pair) error {
 	}
 	strays, err := service.Strays(ctx, s, members, wrong)
 	if err != nil || len(strays) == 0 {
-		return ofWork(err)
+		return failure.OfWork(err)
 	}
 	if r.ledger.Serving == nil {
 		r.ledger.Serving = &ledger.Serving{}

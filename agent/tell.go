@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -33,7 +34,7 @@ func (r *run) tell(ctx context.Context) {
 		}
 	}
 	if event := r.event(); notify.Wanted(r.Config.Notify, event) {
-		notice := notify.NoticeOf(r.leaving())
+		notice := notify.NoticeOf(r.outgoing())
 		notice.Event = event
 		r.announce(ctx, notice)
 	}
@@ -71,7 +72,7 @@ func (r *run) upload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(r.leaving())
+	data, err := json.Marshal(r.outgoing())
 	if err != nil {
 		return err
 	}
@@ -81,4 +82,10 @@ func (r *run) upload(ctx context.Context) error {
 	}
 	_, err = s.Put(store.LockWait(ctx, uploadLockWait), key, bytes.NewReader(data), int64(len(data)), store.Condition{})
 	return err
+}
+
+// outgoing is the report as it may leave the host.
+func (r *run) outgoing() *report.Report {
+	f := outgoing.Filter{Report: r.report, Ledger: r.ledger, Record: r.record, Printed: r.FailedOutput(), Readable: r.readable}
+	return f.Copy()
 }

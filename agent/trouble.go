@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -62,7 +63,7 @@ func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
 // withoutOne goes on with a part of a pair of which one release cannot be had, and else as without. A store that does not
 // answer, or a host that fails, gives no part either.
 func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.Pair, cause error) error {
-	if stopped(ctx) || r.ledger.Running != nil || errors.Is(cause, store.ErrUnreachable) || hostErrno(cause) {
+	if stopped(ctx) || r.ledger.Running != nil || errors.Is(cause, store.ErrUnreachable) || failure.HostErrno(cause) {
 		return r.without(ctx, cause)
 	}
 	for _, part := range r.parts(pair) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -56,7 +57,7 @@ func (r *run) socketsFirst(ctx context.Context, s service.System, members []serv
 	if err == nil {
 		members, err = service.SocketsFirst(ctx, s, members)
 	}
-	return members, ofWork(err)
+	return members, failure.OfWork(err)
 }
 
 // follow writes into the ledger that links are about to lead to a pair, and which units have to follow
@@ -82,7 +83,7 @@ func (r *run) follow(ctx context.Context, pair ledger.Pair, moving []artifact.Re
 	}
 	running, err := service.Running(ctx, s, members)
 	if err != nil {
-		return ofWork(err)
+		return failure.OfWork(err)
 	}
 	serving.Units, r.moves = joined(serving.Units, running), moves
 	return r.save()

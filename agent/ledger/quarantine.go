@@ -8,6 +8,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
+// ByHand is why a release is quarantined from which a person went back.
+const ByHand = "rolled back by hand"
+
 // Bad is a release that is in quarantine: no deploy tries it again, whatever it is paired with.
 type Bad struct {
 	// Pair is what was deployed when the release failed. Agents that know no Release compare it.

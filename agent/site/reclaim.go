@@ -1,4 +1,4 @@
-package agent
+package site
 
 import (
 	"errors"
@@ -19,43 +19,41 @@ import (
 
 // This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may change.
 
-// reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with the
+// Reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with the
 // release's own directory all that is not writable. Earlier agents gave releases with a .salt directory to their user.
-func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) error {
-	trusted := r.TrustedUsers()
-	if trusted == nil || r.test {
-		return nil
+// changed is how many files and directories were taken back.
+func (s *Site) Reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) (changed int, err error) {
+	trusted := s.TrustedUsers()
+	if trusted == nil {
+		return 0, nil
 	}
-	root, err := r.OpenSafely()
+	root, err := s.OpenSafely()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer root.Close()
-	p := r.LayoutOf(release.Project)
+	p := s.LayoutOf(release.Project)
 	c := reclaimer{trusted: trusted, code: says.Code(), writable: says.Writable, sizes: sizes(list)}
-	for _, dir := range []string{r.Layout.Projects(), p.Dir, p.Releases()} {
-		if err := c.above(root, r.Layout.Inside(dir)); err != nil {
-			return err
+	for _, dir := range []string{s.Layout.Projects(), p.Dir, p.Releases()} {
+		if err := c.above(root, s.Layout.Inside(dir)); err != nil {
+			return 0, err
 		}
 	}
-	if err := closeArchives(root, r.Layout.Inside(p.Dir)); err != nil {
-		return err
+	if err := closeArchives(root, s.Layout.Inside(p.Dir)); err != nil {
+		return 0, err
 	}
-	dir, err := root.OpenDir(r.Layout.Inside(p.Release(release.Dir())))
+	dir, err := root.OpenDir(s.Layout.Inside(p.Release(release.Dir())))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer dir.Close()
 	st, err := dir.Lstat(".")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	c.whole = !slices.Contains(trusted, st.Uid)
 	err = c.directory(dir, ".")
-	if c.changed > 0 {
-		r.record.Note("%d files and directories of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others; they are root's again", c.changed, release)
-	}
-	return err
+	return c.changed, err
 }
 
 // closeArchives makes archives root's alone: files in them keep the owners and modes that they had.

@@ -1,4 +1,4 @@
-package agent
+package outgoing
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -20,7 +21,7 @@ import (
 // in each place to which a run copies it.
 func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 	const comment = `command "deploy" ended with code 3: swordfish refused`
-	r := &run{Agent: &Agent{}, report: &report.Report{
+	r := whole(&report.Report{
 		ID: "1", Error: "1 of 4 states failed: cmd.run deploy (deploy in app): " + comment, Hint: "look at web.service: swordfish in the journal",
 		Steps: []report.Step{
 			{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed, Comment: comment, Changes: value.NewMap("pid", 3, "retcode", 3, "stdout", "swordfish", "stderr", "a\nswordfish")},
@@ -35,9 +36,9 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 			{Probe: "http http://127.0.0.1/a", Error: `net/http: HTTP/1.x transport connection broken: malformed HTTP response "swordfish"`}},
 		Notes:  []string{"it said: " + comment},
 		Output: "swordfish",
-	}}
-	r.report.Steps[2].Name = "backup"
-	data, err := json.Marshal(r.leaving())
+	})
+	r.Report.Steps[2].Name = "backup"
+	data, err := json.Marshal(r.Copy())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 			t.Errorf("%q is not in %s", kept, text)
 		}
 	}
-	if data, _ := json.Marshal(r.report); strings.Count(string(data), "swordfish") < 10 {
+	if data, _ := json.Marshal(r.Report); strings.Count(string(data), "swordfish") < 10 {
 		t.Errorf("the host's own report has lost something: %s", data)
 	}
 }
@@ -65,9 +66,10 @@ func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
 		{ID: "x", Function: "git.latest", Name: "x", Result: report.StepFailed, Comment: "there is no program git on this host"},
 	}
 	rep := &report.Report{ID: "1", Steps: steps, Error: steps[0].Comment}
-	r := &run{Agent: New(site.Site{Failures: said}), report: rep, record: report.Record(&report.Report{}, nil)}
-	out := r.leaving()
-	for i, want := range []string{"pkg.installed failed; what it said is " + stays, "service.running failed; what it said is " + stays, steps[2].Comment} {
+	r := whole(rep)
+	r.Printed = said
+	out := r.Copy()
+	for i, want := range []string{"pkg.installed failed; what it said is " + notShown, "service.running failed; what it said is " + notShown, steps[2].Comment} {
 		if out.Steps[i].Comment != want {
 			t.Errorf("%s: %q, want %q", steps[i].Function, out.Steps[i].Comment, want)
 		}
@@ -91,22 +93,29 @@ func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
 		Quarantined: []report.Quarantined{
 			{Release: one, Reason: "cmd.run of a failed: k=swordfish-1", Run: "8"},
 			{Release: two, Reason: "cmd.run of deploy failed: " + first, Run: "9"},
-			{Release: release("3"), Reason: byHand, Run: "7"},
+			{Release: release("3"), Reason: ledger.ByHand, Run: "7"},
 		},
 		Notes: []string{"myapp 1 is quarantined since run 8: cmd.run of a failed: k=swordfish-1", "myapp 2 is tried again: in run 6 the host failed it: apt: swordfish-6"},
 	}
-	r := &run{Agent: &Agent{}, report: rep, ledger: &ledger.Ledger{
+	r := whole(rep)
+	r.Ledger = &ledger.Ledger{
 		Bad:       []ledger.Bad{{Release: &one, Reason: "cmd.run of a failed: k=swordfish-1", Run: "8"}},
 		Postponed: &ledger.Postponed{Reason: "apt: swordfish-6", Run: "6"},
-	}}
-	data, err := json.Marshal(r.leaving())
+	}
+	data, err := json.Marshal(r.Copy())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(data); strings.Contains(text, "swordfish") || strings.Count(text, "why is "+stays) != 4 || !strings.Contains(text, byHand) {
+	if text := string(data); strings.Contains(text, "swordfish") || strings.Count(text, "why is "+notShown) != 4 || !strings.Contains(text, ledger.ByHand) {
 		t.Errorf("what leaves the host is %s", text)
 	}
 	if kept, _ := json.Marshal(rep); strings.Count(string(kept), "swordfish") != 6 {
 		t.Errorf("the host's own report has lost something: %s", kept)
 	}
+}
+
+// whole is the filter of a report on a host without files.
+func whole(rep *report.Report) Filter {
+	record := report.Record(&report.Report{}, nil)
+	return Filter{Report: rep, Record: record, Printed: &site.FailedOutput{}, Readable: NewReadable(layout.Layout{}, rep, record)}
 }

@@ -1,12 +1,14 @@
-package agent
+package failure
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state"
 )
@@ -98,5 +100,31 @@ func bare() *regexp.Regexp {
 func sameSymptoms(cause, back []string) bool {
 	return len(cause) > 0 && !slices.ContainsFunc(cause, func(s string) bool {
 		return strings.HasSuffix(s, untold) || !slices.Contains(back, s)
+	})
+}
+
+// AlikeOnTheWayBack reports whether what made the deploy fail, a program, a state, units or probes, failed the release that
+// ran before on the way back just so. Both releases met the same host, so that is what failed them.
+func AlikeOnTheWayBack(cause, back error) bool {
+	var failed *hook.Failed
+	if !errors.As(cause, &failed) {
+		return sameSymptoms(symptoms(cause), symptoms(back))
+	}
+	for _, other := range programsOf(back) {
+		if failed.Alike(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// programsOf are the programs whose failures an error joins.
+func programsOf(err error) []*hook.Failed {
+	return eachIn(err, func(err error) ([]*hook.Failed, bool) {
+		f, ok := err.(*hook.Failed) //nolint:errorlint // eachIn walks the tree
+		if !ok {
+			return nil, false
+		}
+		return []*hook.Failed{f}, true
 	})
 }

@@ -1,4 +1,6 @@
-package agent
+// Package outgoing makes the copy of a report that may leave the host, without the content of files that not every user may
+// read and without what programs printed.
+package outgoing
 
 import (
 	"maps"
@@ -8,41 +10,52 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// stays stands for what is not shown outside of the host.
-const stays = "not shown outside of the host"
+// Filter makes the copy of one report.
+type Filter struct {
+	Report   *report.Report
+	Ledger   *ledger.Ledger // nil for none
+	Record   *report.Recorder
+	Printed  *site.FailedOutput // by programs that failed in the run
+	Readable *Readable
+}
 
-// leaving is the report as it may leave the host, to the store and to notifications: this is the one place that
-// decides what it may carry. Whoever may read reports may not be whoever may read the files of this host. So it
+// notShown stands for what is not shown outside of the host.
+const notShown = "not shown outside of the host"
+
+// Copy is the report as it may leave the host, to the store and to notifications: this is the one place that
+// decides what it may carry. A person who may read reports may not be allowed to read the files of this host. So it
 // names what happened to what, and has neither the content of files that not everybody may read here, nor what
 // programs printed. The report that the host keeps has both.
-func (r *run) leaving() *report.Report {
-	out := *r.report
+func (f *Filter) Copy() *report.Report {
+	out := *f.Report
 	out.Remembered = nil
 	var said []string // texts of the report that may hold what a program printed, each before what stands for it
 	out.Steps = slices.Clone(out.Steps)
 	for i := range out.Steps {
-		said = append(said, r.stepLeaving(&out.Steps[i])...)
+		said = append(said, f.step(&out.Steps[i])...)
 	}
 	out.Hooks = maps.Clone(out.Hooks)
 	for stage, results := range out.Hooks {
-		out.Hooks[stage] = hooksLeaving(results)
+		out.Hooks[stage] = hooks(results)
 	}
 	out.Units, out.Health = slices.Clone(out.Units), slices.Clone(out.Health)
-	said = append(said, unitsLeaving(out.Units)...)
-	said = append(said, probesLeaving(out.Health)...)
+	said = append(said, units(out.Units)...)
+	said = append(said, probes(out.Health)...)
 	if out.Output != "" {
-		out.Output = stays
+		out.Output = notShown
 	}
 	out.Notes, out.Stages, out.Quarantined = slices.Clone(out.Notes), slices.Clone(out.Stages), slices.Clone(out.Quarantined)
 	said = append(said, firstLines(said)...)
-	said = append(said, r.reasonsLeaving(out.Quarantined)...)
+	said = append(said, f.reasons(out.Quarantined)...)
 	within := strings.NewReplacer(said...)
 	out.Error, out.Hint = within.Replace(out.Error), within.Replace(out.Hint)
 	redact.Each(&out.Notes, within.Replace)
@@ -61,38 +74,38 @@ func firstLines(said []string) (first []string) {
 	return first
 }
 
-// reasonsLeaving takes out why earlier runs quarantined or postponed what they deployed. Such a reason may quote what a
+// reasons takes out why earlier runs quarantined or postponed what they deployed. Such a reason may quote what a
 // program printed, and only the run that heard it knows which part of it does.
-func (r *run) reasonsLeaving(quarantined []report.Quarantined) (said []string) {
+func (f *Filter) reasons(quarantined []report.Quarantined) (said []string) {
 	earlier := func(reason, run string) {
-		if reason = strings.TrimSpace(reason); reason != "" && run != r.report.ID && reason != byHand {
-			said = append(said, reason, "why is "+stays)
+		if reason = strings.TrimSpace(reason); reason != "" && run != f.Report.ID && reason != ledger.ByHand {
+			said = append(said, reason, "why is "+notShown)
 		}
 	}
 	for _, q := range quarantined {
 		earlier(q.Reason, q.Run)
 	}
-	if r.ledger == nil {
+	if f.Ledger == nil {
 		return said
 	}
-	for _, b := range r.ledger.Bad {
+	for _, b := range f.Ledger.Bad {
 		earlier(b.Reason, b.Run)
 	}
-	if p := r.ledger.Postponed; p != nil {
+	if p := f.Ledger.Postponed; p != nil {
 		earlier(p.Reason, p.Run)
 	}
 	return said
 }
 
-// stepLeaving takes private content out of a step. It returns what was taken and stands elsewhere in the report, too.
-func (r *run) stepLeaving(s *report.Step) (said []string) {
-	open, file := r.isOpen(*s), ""
+// step takes private content out of a step. It returns what was taken and stands elsewhere in the report, too.
+func (f *Filter) step(s *report.Step) (said []string) {
+	open, file := f.isOpen(*s), ""
 	if filepath.IsAbs(s.Name) {
 		file = s.Name
 	}
-	s.Changes, _ = shownOutside(s.Changes, func(file string) bool { return open && (file == "" || r.everybodys(file)) }, file).(*value.Map)
-	if s.Result == report.StepFailed && s.Comment != "" && (!open || r.FailedOutput().QuotedIn(s.Comment, r.record.Show)) {
-		what := s.Function + " failed; what it said is " + stays
+	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.Everybodys(file)) }, file).(*value.Map)
+	if s.Result == report.StepFailed && s.Comment != "" && (!open || f.Printed.QuotedIn(s.Comment, f.Record.Show)) {
+		what := s.Function + " failed; what it said is " + notShown
 		said = []string{s.Comment, what}
 		s.Comment = what
 	}
@@ -101,10 +114,10 @@ func (r *run) stepLeaving(s *report.Step) (said []string) {
 
 // isOpen reports whether everybody may see what a state says and changes: it names packages, services and the like,
 // or it is about a file that everybody could read before and after it.
-func (r *run) isOpen(s report.Step) bool {
+func (f *Filter) isOpen(s report.Step) bool {
 	if filepath.IsAbs(s.Name) {
 		family, _, _ := strings.Cut(s.Function, ".")
-		return family != "cmd" && r.everybodys(s.Name)
+		return family != "cmd" && f.Readable.Everybodys(s.Name)
 	}
 	family, _, _ := strings.Cut(s.Function, ".")
 	return slices.Contains(openFamilies(), family)
@@ -124,15 +137,15 @@ func plain(key string) bool {
 	return slices.Contains([]string{"mode", "user", "group", "pid", "retcode", "ctime", "mtime", "size"}, key)
 }
 
-// shownOutside is a state's changes without content that may not leave. Changes of several files name each, and
+// shown is a state's changes without content that may not leave. Changes of several files name each, and
 // everything below such a name belongs to that file; "" is no file, of which a text of several lines may be content.
-func shownOutside(v any, open func(file string) bool, file string) any {
+func shown(v any, open func(file string) bool, file string) any {
 	m, ok := v.(*value.Map)
 	if !ok || m == nil {
 		if text, isText := v.(string); v == nil || open(file) && (file != "" || !isText || !strings.Contains(text, "\n")) {
 			return v
 		}
-		return stays
+		return notShown
 	}
 	out := value.NewMap()
 	for _, key := range m.Keys() {
@@ -145,31 +158,31 @@ func shownOutside(v any, open func(file string) bool, file string) any {
 		case plain(name):
 		case name == "stdout" || name == "stderr":
 			if item != "" {
-				item = stays
+				item = notShown
 			}
 		default:
-			item = shownOutside(item, open, of)
+			item = shown(item, open, of)
 		}
 		_ = out.SetKey(key, item) // a key that is in a mapping can be one
 	}
 	return out
 }
 
-func hooksLeaving(results []hook.Result) []hook.Result {
+func hooks(results []hook.Result) []hook.Result {
 	results = slices.Clone(results)
 	for i := range results {
 		if results[i].Output != "" {
-			results[i].Output = stays
+			results[i].Output = notShown
 		}
 	}
 	return results
 }
 
-// unitsLeaving takes out the errors of units, which may hold what a unit wrote into the journal.
-func unitsLeaving(units []service.Result) (said []string) {
+// units takes out the errors of units, which may hold what a unit wrote into the journal.
+func units(units []service.Result) (said []string) {
 	for i := range units {
 		if units[i].Error != "" {
-			what := units[i].Unit + " failed; why is " + stays
+			what := units[i].Unit + " failed; why is " + notShown
 			said = append(said, units[i].Error, what)
 			units[i].Error = what
 		}
@@ -177,11 +190,11 @@ func unitsLeaving(units []service.Result) (said []string) {
 	return said
 }
 
-// probesLeaving takes out what scripts that probe a release printed, and what a server answered that is quoted.
-func probesLeaving(probes []health.Result) (said []string) {
+// probes takes out what scripts that probe a release printed, and what a server answered that is quoted.
+func probes(probes []health.Result) (said []string) {
 	for i := range probes {
 		if probes[i].Error != "" && (strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") || quotesAnswer(probes[i].Error)) {
-			what := "it failed; what it said is " + stays
+			what := "it failed; what it said is " + notShown
 			said = append(said, probes[i].Error, what)
 			probes[i].Error = what
 		}

@@ -1,4 +1,4 @@
-package agent
+package failure
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -23,26 +24,28 @@ type noexec struct {
 	mount string // as the host calls it
 }
 
+// Error names the filesystem.
 func (n *noexec) Error() string {
 	return fmt.Sprintf("%v: %s is mounted with the option noexec, so no program below it can be started", n.cause, n.mount)
 }
 
+// Unwrap is the failure to start.
 func (n *noexec) Unwrap() error { return n.cause }
 
-// unexecuted names the filesystem on which a program was not started, where an error says that one was refused and the
+// Unexecuted names the filesystem on which a program was not started, where an error says that one was refused and the
 // releases or the agent's own directory are mounted noexec.
-func (a *Agent) unexecuted(err error) error {
+func Unexecuted(l layout.Layout, err error) error {
 	if known := new(noexec); err == nil || errors.As(err, &known) || !refusedProgram(err) {
 		return err
 	}
-	dirs := []string{a.Layout.Projects()}
-	if state := a.Layout.State(); strings.Contains(err.Error(), a.Layout.Inside(state)+"/") {
+	dirs := []string{l.Projects()}
+	if state := l.State(); strings.Contains(err.Error(), l.Inside(state)+"/") {
 		dirs = append(dirs, state) // which holds no programs of releases, and is mounted so on many hosts
 	}
 	for _, dir := range dirs {
 		var fs unix.Statfs_t
 		if unix.Statfs(dir, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0 {
-			mount := a.Layout.Inside(mountOf(dir))
+			mount := l.Inside(mountOf(dir))
 			return diag.WithHint(&noexec{cause: err, mount: mount},
 				"mount -o remount,exec %s, and take noexec out of its options in /etc/fstab or its mount unit; the next run tries again", mount)
 		}
@@ -50,15 +53,15 @@ func (a *Agent) unexecuted(err error) error {
 	return err
 }
 
-// alsoUnexecuted reports whether all that failed on the way back failed since programs are not started on this host, as
+// AlsoUnexecuted reports whether all that failed on the way back failed since programs are not started on this host, as
 // the deploy before it: nothing more can be done before the filesystem is mounted without noexec.
-func (a *Agent) alsoUnexecuted(cause, back error) bool {
+func AlsoUnexecuted(l layout.Layout, cause, back error) bool {
 	var of *noexec
 	if back == nil || !errors.As(cause, &of) {
 		return false
 	}
 	for _, err := range partsOfError(back) {
-		if !errors.As(a.unexecuted(err), &of) {
+		if !errors.As(Unexecuted(l, err), &of) {
 			return false
 		}
 	}

@@ -1,0 +1,62 @@
+// Package failure reads errors: whether the host or a release is what failed, and whether two releases failed alike.
+package failure
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/host/packages"
+)
+
+// hostErrors are the system call errors for which no release is to blame: another would have met them
+// as well.
+func hostErrors() []syscall.Errno {
+	return []syscall.Errno{
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, // a disk or a share
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS, // a limit, or memory
+		syscall.ETIMEDOUT, syscall.ENETUNREACH,
+		syscall.ENOSYS, // an old kernel, or a container's filter
+	}
+}
+
+// OfHost reports whether the host, and no release, is what an error is about.
+func OfHost(err error) bool {
+	var busy *packages.Busy
+	var unfinished *packages.Unfinished
+	var work *workError
+	var occupied *service.Occupied // another process has the port of the release
+	var unstarted *noexec
+	var states *state.Failure
+	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
+	if errors.As(err, &states) && (states.Outage() || states.Refused()) || errors.As(err, &unsafe) {
+		return true
+	}
+	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) || errors.As(err, &unstarted) {
+		return true
+	}
+	return HostErrno(err)
+}
+
+// HostErrno reports whether an error wraps one of hostErrors.
+func HostErrno(err error) bool {
+	return slices.ContainsFunc(hostErrors(), func(errno syscall.Errno) bool { return errors.Is(err, errno) })
+}
+
+// workError is a failure of what the agent itself does on the host between the parts of a release, such
+// as moving links.
+type workError struct{ error }
+
+// Unwrap is the failure.
+func (e *workError) Unwrap() error { return e.error }
+
+// OfWork marks an error as one of the agent's own work.
+func OfWork(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &workError{err}
+}
