@@ -174,7 +174,9 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 		return nil, false
 	}
 	warnings, problems := r.decoder.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At, Reserved: t.reserved})
-	result.Warnings = warnings
+	for _, w := range warnings {
+		result.Warnings = append(result.Warnings, w.Error())
+	}
 	if err := problems.Err(); err != nil {
 		result.Comment, result.Hint = err.Error(), problems[0].Hint
 		return nil, false

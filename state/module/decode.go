@@ -23,7 +23,7 @@ type Call struct {
 }
 
 // Decode is Decoder.Decode for one call.
-func Decode(r Resource, c Call) (warnings []string, problems diag.List) {
+func Decode(r Resource, c Call) (warnings, problems diag.List) {
 	return new(Decoder).Decode(r, c)
 }
 
@@ -42,10 +42,10 @@ type Decoder struct{ shapes sync.Map } // reflect.Type -> *shape
 // given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once, one
 // of * those that no other field takes, for functions that hand on what they do not know.
 // Arguments that no field takes are warnings, as in Salt; values of the wrong type and required
-// arguments that are missing are problems, at the argument's place in its file.
-func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.List) {
+// arguments that are missing are problems. Both name the argument's place in its file.
+func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	of := reflect.ValueOf(r).Elem()
-	s := d.shape(of.Type())
+	s := d.shape(typeOf(r))
 	for _, name := range s.required {
 		if !c.Arguments.Has(name) {
 			problems.Add(c.at(""), "%s lacks its argument %s", c.Function, name).WithHint("add `- " + name + ": ...` to the declaration")
@@ -60,7 +60,7 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings []string, problems diag.L
 		} else if s.rest != nil {
 			rest(of.FieldByIndex(s.rest)).Set(name, v)
 		} else {
-			warnings = append(warnings, s.unknown(c.Function, name))
+			warnings = append(warnings, s.unknown(c, name))
 		}
 	}
 	for _, name := range s.reserved {
@@ -113,6 +113,8 @@ type shape struct {
 	rest     []int    // index of the field for all others; nil for none
 }
 
+func typeOf(r Resource) reflect.Type { return reflect.TypeOf(r).Elem() }
+
 func (d *Decoder) shape(t reflect.Type) *shape {
 	if known, ok := d.shapes.Load(t); ok {
 		return known.(*shape)
@@ -150,7 +152,22 @@ func (s *shape) collect(t reflect.Type, above []int) {
 	}
 }
 
-func (s *shape) unknown(function, name string) string {
+func (s *shape) unknown(c Call, name string) *diag.Diagnostic {
+	text := fmt.Sprintf("%s has no argument %s", c.Function, name)
+	hint := ""
+	if meant := s.control(name); meant != "" {
+		hint = fmt.Sprintf("did you mean %q?", meant)
+	} else {
+		hint = diag.DidYouMean(name, s.names())
+	}
+	if hint != "" {
+		text += ": " + hint
+	}
+	return diag.At(c.at(name), "%s", text)
+}
+
+// names are the arguments that a declaration may name, sorted.
+func (s *shape) names() []string {
 	names := make([]string, 0, len(s.fields))
 	for known := range s.fields {
 		if !strings.HasPrefix(known, "__") {
@@ -158,24 +175,7 @@ func (s *shape) unknown(function, name string) string {
 		}
 	}
 	slices.Sort(names)
-	text := fmt.Sprintf("%s has no argument %s", function, name)
-	if hint := diag.DidYouMean(name, names); hint != "" {
-		text += ": " + hint
-	}
-	return text
-}
-
-// General reports whether an argument belongs to the run and not to the function.
-func General(name string) bool {
-	switch name {
-	case "name", "state", "fun", "order", "failhard", "unless", "onlyif", "creates", "check_cmd", "cmd_opts_exclude", "retry",
-		"parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv", "umask",
-		"use", "use_in", "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
-		"onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "onfail_stop", "prereq", "prereq_in", "prerequired",
-		"listen", "listen_in", "aggregate", "provider", "names", "sfun", "follow_unsafe":
-		return true
-	}
-	return strings.HasPrefix(name, "__")
+	return names
 }
 
 // Unmarshaler is a field that reads its value by itself.

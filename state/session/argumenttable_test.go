@@ -68,7 +68,7 @@ func (s *Session) decoded(t *testing.T, function, text string) string {
 		}
 	}
 	if len(warnings) > 0 {
-		return "warning: " + warnings[0]
+		return "warning: " + warnings[0].Message
 	}
 	if field, ok := fieldOf(reflect.ValueOf(r).Elem(), argument); ok {
 		return shown(field)

@@ -72,7 +72,7 @@ func (s *Session) misspelledOfState(p *compile.Program, kwargs *value.Map) error
 		for key := range kwargs.All() {
 			word := value.Str(key)
 			meant := diag.Misspelling(word, callArguments())
-			if meant != "" && slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, word) }) {
+			if meant != "" && slices.ContainsFunc(warnings, func(w *diag.Diagnostic) bool { return strings.Contains(w.Message, word) }) {
 				return misspelled("state.single "+step.Function(), word, meant)
 			}
 		}

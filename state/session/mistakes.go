@@ -96,12 +96,16 @@ func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List
 		problems.Add(high.Pos(d.id, d.state), "%s of %s: %v", d.function(), d.id, why).WithHint(diag.HintOf(why))
 		return problems
 	}
-	_, wrong := s.decoder.Decode(resource, module.Call{Function: d.function(), Arguments: d.arguments, At: func(argument string) diag.Pos {
+	call := module.Call{Function: d.function(), Arguments: d.arguments, At: func(argument string) diag.Pos {
 		if argument == "" { // one that is missing, which another file may add
 			return diag.Pos{}
 		}
 		return high.Pos(d.id, d.state, argument)
-	}})
+	}}
+	_, wrong := s.decoder.Decode(resource, call)
+	if s.Strict {
+		wrong = append(wrong, s.decoder.Misspelled(resource, call)...)
+	}
 	for _, p := range wrong {
 		if p.Pos.IsZero() {
 			continue

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -305,19 +306,21 @@ func (s *Session) doubtArguments(p *compile.Program) {
 		if !ok {
 			continue // a doubt of the compiler's
 		}
-		warnings, problems := s.decoder.Decode(resource, module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At})
-		hint := correctArgument(step.Function())
+		call := module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At}
+		warnings, problems := s.decoder.Decode(resource, call)
+		misspelled := s.decoder.Misspelled(resource, call)
+		problems = append(problems, misspelled...)
+		for _, w := range warnings {
+			if strict && !slices.ContainsFunc(misspelled, func(d *diag.Diagnostic) bool { return d.Pos == w.Pos }) {
+				problems = append(problems, w)
+			}
+		}
 		for _, problem := range problems {
 			if problem.Hint == "" {
-				problem.Hint = hint
-			}
-			p.Doubts = append(p.Doubts, problem)
-		}
-		for _, w := range warnings {
-			if strict {
-				p.Doubts.Add(step.Pos, "%s", w).WithHint(hint)
+				problem.Hint = correctArgument(step.Function())
 			}
 		}
+		p.Doubts = append(p.Doubts, problems...)
 	}
 }
 

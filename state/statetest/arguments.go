@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func arguments(t *testing.T, function string, resource func() module.Resource) {
 func slip(t *testing.T, function string, r module.Resource, name string) {
 	typed := name + "q"
 	warnings, _ := module.Decode(r, call(function, value.NewMap("name", "/x", typed, "1")))
-	text := strings.Join(warnings, "\n")
+	text := fmt.Sprint(warnings)
 	if !strings.Contains(text, typed) || !strings.Contains(text, "did you mean") {
 		t.Errorf("%s with %s instead of %s warns %q; it should name both the slip and what was meant", function, typed, name, warnings)
 	}

@@ -113,7 +113,10 @@ func (r *trial) look(t *testing.T, c Call) (module.Resource, outcome) {
 		t.Fatalf("there is no %s.%s", r.suite.State, c.Function)
 	}
 	warnings, problems := module.Decode(resource, call(r.suite.State+"."+c.Function, c.Arguments))
-	o := outcome{warnings: warnings}
+	var o outcome
+	for _, w := range warnings {
+		o.warnings = append(o.warnings, w.Message)
+	}
 	if err := problems.Err(); err != nil {
 		return nil, o.failed(err, nil)
 	}

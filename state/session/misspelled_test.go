@@ -1,0 +1,56 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/session"
+)
+
+// A misspelled requisite or guard would leave its step unguarded: a release with one is refused before anything changes.
+func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ function, argument, meant string }{
+		{"cmd.run", "unles", "unless"}, {"cmd.run", "onlyfi", "onlyif"}, {"cmd.run", "requre", "require"},
+		{"cmd.run", "require_i", "require_in"}, {"cmd.run", "onchnges", "onchanges"}, {"cmd.run", "watchin", "watch_in"},
+		{"cmd.run", "prereqs", "prereq"}, {"cmd.run", "creats", "creates"}, {"cmd.run", "check_cm", "check_cmd"},
+		{"cmd.run", "onfial", "onfail"}, {"cmd.run", "listn", "listen"}, {"cmd.run", "use_i", "use_in"},
+		{"file.managed", "requires_in", "require_in"}, {"test.nop", "requre", "require"},
+		{"iptables.append", "onyif", "onlyif"}, // takes arguments of any name
+	} {
+		_, err := strictProgram(t, c.function, c.argument)
+		if err == nil {
+			t.Errorf("%s with %s compiles", c.function, c.argument)
+			continue
+		}
+		list := mustProblems(t, err)
+		if len(list) != 1 || list[0].Pos.Line != 3 || list[0].Pos.Col < 1 || !strings.Contains(list[0].Hint, c.meant+",") {
+			t.Errorf("%s with %s: %v", c.function, c.argument, list)
+		}
+	}
+}
+
+// Other unknown arguments stay warnings, also those that resemble a requisite: formulas have them.
+func TestUnknownArgumentsThatMisspellNoRequisiteAreNoMistakes(t *testing.T) {
+	t.Parallel()
+	for function, argument := range map[string]string{
+		"test.nop": "user", "cmd.run": "match", "iptables.append": "match", "file.directory": "create", "pkg.installed": "colour",
+	} {
+		if _, err := strictProgram(t, function, argument); err != nil {
+			t.Errorf("%s with %s: %v", function, argument, err)
+		}
+	}
+}
+
+// strictProgram compiles one state with an argument as a deploy does.
+func strictProgram(t *testing.T, function, argument string) (any, error) {
+	t.Helper()
+	text := "s:\n  " + function + ":\n    - " + argument + ": []\n"
+	if function == "iptables.append" {
+		text += "    - chain: INPUT\n"
+	}
+	set, _ := settings(t, map[string]string{"states/t.sls": text})
+	set.Strict = true
+	s := session.New(set)
+	return s.Program(t.Context(), s.Named("t"))
+}
