@@ -34,7 +34,7 @@ func Open(o Options, c Caches) (*Host, error) {
 	}
 	return &Host{
 		Files: files, Commands: commandsOf(o, files, c.Forget), Network: network.Of(files), Kernel: kernel{o.Asleep(), o.Recorder},
-		Env: NewEnvironment(process.Environ()...), parsed: &ParseCache{}, recorder: o.Recorder, trouble: files.trouble, forget: c.Forget,
+		Env: NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder, trouble: files.trouble, forget: c.Forget,
 	}, nil
 }
 
