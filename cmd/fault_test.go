@@ -248,7 +248,7 @@ func (f *fleet) stories(tell func(story)) {
 	tell(story{"upgrade", one, deploy, 0, []string{tree(f.t, two)}})
 	back := f.grown(two, 0, "rollback")
 	tell(story{"rollback", two, []string{"rollback"}, 0, []string{tree(f.t, back), tree(f.t, two)}})
-	f.service("3", "break:\n  file.managed:\n    - name: /etc/myapp/page\n    - source: salt://not-there\n    - order: last\n")
+	f.service("3", "break:\n  file.managed:\n    - name: /etc/myapp/page\n    - source: /not-there\n    - order: last\n")
 	bad := f.grown(two, 7)
 	tell(story{"broken version", two, deploy, 7, []string{tree(f.t, bad)}})
 }

@@ -310,6 +310,7 @@ func (s *Session) doubtArguments(p *compile.Program) {
 		warnings, problems := s.decoder.Decode(resource, call)
 		misspelled := s.decoder.Misspelled(resource, call)
 		problems = append(problems, misspelled...)
+		problems = append(problems, s.missingSources(step)...)
 		for _, w := range warnings {
 			if strict && !slices.ContainsFunc(misspelled, func(d *diag.Diagnostic) bool { return d.Pos == w.Pos }) {
 				problems = append(problems, w)

@@ -168,12 +168,7 @@ func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
 	p := parsePlace(rawURL, env)
 	switch p.scheme {
 	case "salt":
-		_, ok, err := s.tree.Find(p.env, p.path)
-		if ok || err != nil {
-			return ok, err
-		}
-		dirs, err := s.tree.FindDir(p.env, p.path)
-		return len(dirs) > 0, err
+		return s.inTree(p)
 	case "file":
 		_, err := s.host.FilesFor(ctx).Stat(p.path)
 		return walk.Found(err)
@@ -183,6 +178,16 @@ func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
 		return false, err
 	}
 	return true, body.Close()
+}
+
+// inTree reports whether the state tree has a file or a directory.
+func (s *sources) inTree(p place) (bool, error) {
+	_, there, err := s.tree.Find(p.env, p.path)
+	if there || err != nil {
+		return there, err
+	}
+	dirs, err := s.tree.FindDir(p.env, p.path)
+	return len(dirs) > 0, err
 }
 
 // List is part of file.Sources.

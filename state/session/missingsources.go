@@ -1,0 +1,58 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// conditional are the arguments with which a step may never read its source.
+var conditional = []string{
+	"onlyif", "unless", "creates", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prereq", "prerequired",
+	"contents", "contents_pillar", "contents_grains", "create", "replace", "retry",
+}
+
+// missingSources finds sources of the state tree that no run of the step could read, since the tree has no such file: a deploy
+// is refused for them before the first change, and not half way.
+func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
+	switch step.Function() {
+	case "file.managed", "file.recurse", "file.append", "file.prepend", "cmd.script", "ssh_auth.present", "cron.file":
+	default:
+		return nil
+	}
+	if slices.ContainsFunc(conditional, func(argument string) bool { return step.Chunk.Has(argument) }) {
+		return nil
+	}
+	env, _ := step.Chunk.Value(compile.KeyEnv).(string)
+	candidates := literalSources(step.Chunk.Value("source"), env)
+	for _, p := range candidates {
+		if there, err := s.sources.inTree(p); there || err != nil { // what cannot be read is an error of the run
+			return nil
+		}
+	}
+	if len(candidates) > 0 {
+		err := s.sources.missing(candidates[0])
+		problems.Add(step.At("source"), "the source %s of %s is not in the state tree: %v",
+			"salt://"+candidates[0].path, step.Function(), err).WithHint(diag.HintOf(err))
+	}
+	return problems
+}
+
+// literalSources are the places of a source, or of a list of them, if all are in the state tree; else none.
+func literalSources(source any, env string) (all []place) {
+	items := []any{source}
+	if list, ok := source.(*value.List); ok {
+		items = list.Items
+	}
+	for _, item := range items {
+		text, ok := item.(string)
+		p := parsePlace(text, env)
+		if !ok || p.scheme != "salt" {
+			return nil
+		}
+		all = append(all, p)
+	}
+	return all
+}

@@ -1,0 +1,41 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/session"
+)
+
+// A file that the tree does not have fails a deploy before anything changes, if every run would read it.
+func TestMissingSourcesAreMistakes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"/a:\n  file.managed:\n    - source: salt://web/confg":                                            "t.sls:3:7",
+		"/a:\n  file.recurse:\n    - source: salt://nope":                                                 "t.sls:3:7",
+		"/a:\n  file.managed:\n    - source:\n      - salt://x\n      - salt://y":                         "t.sls:3:7",
+		"/a:\n  file.managed:\n    - source: salt://web/config":                                           "",
+		"/a:\n  file.recurse:\n    - source: salt://web":                                                  "",
+		"/a:\n  file.managed:\n    - source:\n      - salt://x\n      - salt://web/config":                "",
+		"/a:\n  file.managed:\n    - source:\n      - salt://x\n      - http://127.0.0.1:1/y":             "",
+		"/a:\n  file.managed:\n    - source: salt://nope\n    - onlyif: 'false'":                          "",
+		"/a:\n  file.managed:\n    - source: salt://nope\n    - replace: false":                           "",
+		"/a:\n  file.managed:\n    - source: salt://web/config?saltenv=base\n    - template: jinja":       "",
+		"/a:\n  file.managed:\n    - source: /nope":                                                       "",
+		"/a:\n  file.managed:\n    - source: salt://nope\n    - onchanges:\n      - test: b\nb: test.nop": "",
+	} {
+		set, _ := settings(t, map[string]string{"states/t.sls": text + "\n", "states/web/config": "x"})
+		set.Strict = true
+		s := session.New(set)
+		_, err := s.Program(t.Context(), s.Named("t"))
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s\n%v", text, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "is not in the state tree") {
+			t.Errorf("%s\nwant a mistake at %s: %v", text, want, err)
+		}
+	}
+}
