@@ -1,9 +1,9 @@
 // Package artifact names what is deployed: projects, versions, channels, digests and releases.
 //
-// An artifact is a signed archive of one project. A channel, written myapp/testing, is a signed,
-// moving name for one version of it; promoting points a channel at a digest and never touches
-// bytes. The rooms below carry an artifact from where it is published to where it is unpacked:
-// publish writes a store, trust decides what may be believed, unpack makes a directory of it.
+// An artifact is a signed archive of one project. A channel, written myapp/testing, is a signed, moving name for one
+// version of it; promoting points a channel at a digest and never changes bytes. The packages below carry an artifact
+// from where it is published to where it is unpacked: publish writes a store, trust verifies what a store offers,
+// unpack makes a directory of it.
 package artifact
 
 import (
@@ -17,37 +17,38 @@ import (
 // Base is the project that every host deploys beside its service.
 const Base = "base"
 
-// CheckProject reports whether a project may have this name. Names end up in paths and keys, so
-// they hold letters, digits, dots, dashes and underscores, and start with a letter or digit.
+// CheckProject returns an error if a project may not have this name. Names become parts of paths and keys, so they
+// consist of letters, digits, dots, dashes and underscores, and start with a letter or digit.
 func CheckProject(name string) error { return check("project", name, 63, "._-") }
 
-// CheckVersion reports whether a version may be written so.
+// CheckVersion returns an error if a version may not have this name.
 func CheckVersion(version string) error { return check("version", version, 128, "._+~-") }
 
-// CheckChannel reports whether a channel may have this name.
+// CheckChannel returns an error if a channel may not have this name.
 func CheckChannel(name string) error { return check("channel", name, 63, "._-") }
 
-// CheckPart makes the check of a part of a host's identity, such as its instance, which errors name.
+// CheckPart returns a check for a part of a host's identity, such as its instance. Its errors contain what.
 func CheckPart(what string) func(string) error {
 	return func(name string) error { return check(what, name, 63, "._-") }
 }
 
-// CheckHost reports whether a host may have this name, with its domain or without.
+// CheckHost returns an error if a host may not have this name, with or without its domain.
 func CheckHost(name string) error { return check("host", name, 253, "._-") }
 
-// CheckUnit reports whether a systemd unit may have this name. It becomes an argument of systemctl, and a part of a path.
+// CheckUnit returns an error if a systemd unit may not have this name. It becomes an argument of systemctl and part of
+// a path.
 func CheckUnit(name string) error { return check("unit", name, 255, `:_.\@-`) }
 
-// CheckUser reports whether an account or a group may have this name: those of domains, such as DOM\user and
-// user@example.com, are among them. It becomes an argument of useradd, and a field of /etc/passwd.
+// CheckUser returns an error if an account or a group may not have this name. Names of domains, such as DOM\user and
+// user@example.com, are allowed. The name becomes an argument of useradd and a field of /etc/passwd.
 func CheckUser(name string) error {
-	if after, ok := strings.CutPrefix(name, "_"); ok { // accounts of services on some systems
+	if after, ok := strings.CutPrefix(name, "_"); ok { // service accounts of some systems
 		name = "a" + after
 	}
 	return check("user", name, 128, `._\$+@-`)
 }
 
-// check is written by hand: a regular expression would be compiled at every start.
+// check uses no regular expression, since that would be compiled at every start.
 func check(what, name string, longest int, punctuation string) error {
 	good := name != "" && len(name) <= longest && alphanumeric(name[0])
 	for i := range len(name) {
@@ -69,10 +70,10 @@ type Digest string
 
 const digestPrefix = "sha256:"
 
-// NewDigest writes the sum as a Digest.
+// NewDigest returns a SHA-256 sum as a Digest.
 func NewDigest(sum [32]byte) Digest { return Digest(digestPrefix + hex.EncodeToString(sum[:])) }
 
-// ParseDigest checks that s is a digest of the one kind there is.
+// ParseDigest parses a digest. SHA-256 is the only supported kind.
 func ParseDigest(s string) (Digest, error) {
 	h, ok := strings.CutPrefix(s, digestPrefix)
 	if b, err := hex.DecodeString(h); !ok || err != nil || len(b) != 32 {
@@ -81,17 +82,17 @@ func ParseDigest(s string) (Digest, error) {
 	return Digest(strings.ToLower(s)), nil
 }
 
-// PartOfDigest is a digest of which the start alone is known, as Short gives it. It is no digest of any
-// artifact: a release that has one compares as another one, and nothing can be fetched by it.
+// PartOfDigest returns a digest of which only the start is known, as returned by Short. It is not the digest of any
+// artifact: a release with it differs from every other release, and cannot be fetched.
 func PartOfDigest(short string) Digest { return Digest(digestPrefix + short) }
 
-// Part reports whether the digest is one of PartOfDigest.
+// Part reports whether the digest was made by PartOfDigest.
 func (d Digest) Part() bool { return d != "" && len(d.Hex()) < 64 }
 
-// Hex is the digest without its kind.
+// Hex returns the digest without the prefix sha256:.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), digestPrefix) }
 
-// Short is enough of the digest for a person to tell two releases apart.
+// Short returns the start of the digest, enough for people to tell two releases apart.
 func (d Digest) Short() string {
 	h := d.Hex()
 	return h[:min(len(h), 8)]
@@ -105,11 +106,12 @@ type Ref struct {
 
 func (r Ref) String() string { return r.Project + "/" + r.Channel }
 
-// ParseRef reads project/channel.
+// ParseRef parses project/channel.
 func ParseRef(s string) (Ref, error) {
 	project, channel, ok := strings.Cut(s, "/")
 	if !ok {
-		return Ref{}, diag.WithHint(fmt.Errorf("%q is not a channel", s), "a channel is written project/channel, such as myapp/testing")
+		return Ref{}, diag.WithHint(fmt.Errorf("%q is not a channel", s),
+			"a channel is written project/channel, such as myapp/testing")
 	}
 	if err := CheckProject(project); err != nil {
 		return Ref{}, err
@@ -124,16 +126,16 @@ type Release struct {
 	Digest  Digest `json:"digest"`
 	Length  int64  `json:"length"` // bytes of the artifact
 	Format  Format `json:"format"`
-	// Local says how a release came that no key signed, such as "push" or "editable"; it is empty
-	// for one that the store's keys vouch for. See trust.Local.
+	// Local is how an unsigned release reached the host, such as "push" or "editable"; it is empty for a release
+	// signed by the store's keys. See trust.Local.
 	Local string `json:"local,omitempty"`
 }
 
-// Dir is the name of the release's directory on a host. The digest is part of it, so that two
-// stores that give one version to different bytes cannot meet in one directory.
+// Dir returns the name of the release's directory on a host. It contains the digest, so that releases of two stores
+// with one version and different bytes have different directories.
 func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
 
-// String names the release; an unsigned one says so wherever it is shown.
+// String names the release, and marks an unsigned one.
 func (r Release) String() string {
 	if r.Local != "" {
 		return r.Project + " " + r.Version + " (unsigned)"
@@ -144,7 +146,7 @@ func (r Release) String() string {
 // Format is how an artifact is packed, written as its file name extension.
 type Format string
 
-// The formats an agent unpacks. What this project builds is always TarZst.
+// The formats that an agent unpacks. This project's builds are always TarZst.
 const (
 	TarZst Format = "tar.zst"
 	TarGz  Format = "tar.gz"
@@ -153,10 +155,10 @@ const (
 	Zip    Format = "zip"
 )
 
-// Formats are those an agent unpacks.
+// Formats returns the formats that an agent unpacks.
 func Formats() []Format { return []Format{TarZst, TarGz, TarXz, Tar, Zip} }
 
-// FormatOf tells the format by a file's name; .tgz and .txz are known too.
+// FormatOf returns the format for a file's name; .tgz and .txz are recognized too.
 func FormatOf(name string) (Format, error) {
 	for _, f := range Formats() {
 		if strings.HasSuffix(name, "."+string(f)) {
@@ -169,10 +171,11 @@ func FormatOf(name string) (Format, error) {
 	case strings.HasSuffix(name, ".txz"):
 		return TarXz, nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name), "pack it with `corpus build`, or as .tar.zst, .tar.gz, .tar.xz, .tar or .zip")
+	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name),
+		"pack it with `corpus build`, or as .tar.zst, .tar.gz, .tar.xz, .tar or .zip")
 }
 
-// an is a noun with its article.
+// an puts an article before a noun.
 func an(noun string) string {
 	if strings.IndexByte("aeio", noun[0]) >= 0 { // a unit, a user
 		return "an " + noun

@@ -5,15 +5,16 @@ import (
 	"io"
 )
 
-// Awaited returns a reader whose reads end with the context's error when the context ends, also while a read of r waits for
-// something that does not come. Such a read is left behind: nothing else may read from r afterwards, and closing what r reads
-// from has to end it.
+// Awaited returns a reader whose reads fail with the context's error when the context ends, even while a read of r
+// blocks. Such a read of r is abandoned: nothing else may read from r afterwards, and closing the source of r must end
+// the read.
 func Awaited(ctx context.Context, r io.Reader) io.Reader { return &awaited{ctx: ctx, from: r} }
 
 type awaited struct {
 	ctx  context.Context
 	from io.Reader
-	// What was read and not yet taken. A read that was left behind goes on writing to the buffer, so none is used again.
+	// buffer is the data that was read, rest its unread part. An abandoned read may still write to it, so it is not
+	// reused.
 	buffer, rest []byte
 	err          error
 }
@@ -37,7 +38,7 @@ func (a *awaited) Read(p []byte) (int, error) {
 	return n, a.err
 }
 
-// fill reads the next part, or gives up. An error is kept for all later reads.
+// fill reads the next part or gives up. An error is kept for all later reads.
 func (a *awaited) fill() {
 	if a.err = a.ctx.Err(); a.err != nil {
 		return

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Stoppable returns a reader whose reads fail with the context's error once the context has ended, so that the
-// copy or the sum of a large file ends too. A read that is under way is not interrupted.
+// Stoppable returns a reader whose reads fail with the context's error once the context has ended, so that copying or
+// hashing a large file ends too. A read in progress is not interrupted.
 func Stoppable(ctx context.Context, r io.Reader) io.Reader { return stoppable{ctx, r} }
 
 type stoppable struct {

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// CheckJSON refuses a JSON document that two readers may read differently: an object that has a key twice, since
-// readers differ in which value counts; a number that is no plain integer, such as 1e3, 1.0 or -0; and bytes
-// that are not UTF-8, which readers replace. Keys of the document itself and of what is signed in it may
-// not differ in case alone either, since Go's decoder takes "Version" for "version". Keys that the reader
-// does not know are accepted: programs of later versions write more.
+// CheckJSON refuses a JSON document that two parsers may read differently: an object with a duplicate key, since
+// parsers differ in which value they use; a number that is not a plain integer, such as 1e3, 1.0 or -0; and bytes that
+// are not UTF-8, which parsers replace. The keys of the document itself and of its signed part must not differ only in
+// case either, since Go's decoder accepts "Version" for "version". Unknown keys are accepted: later versions of this
+// program write more.
 func CheckJSON(document []byte) error {
 	if !utf8.Valid(document) {
 		return errors.New("the document is not UTF-8")
@@ -37,14 +37,14 @@ func CheckJSON(document []byte) error {
 	}
 }
 
-// maxNesting is how deeply objects and lists may lie in each other.
+// maxNesting is how deeply objects and lists may be nested.
 const maxNesting = 100
 
-// scope is an object or list that was opened.
+// scope is an open object or list.
 type scope struct {
-	keys  map[string]bool // of an object; nil for a list
+	keys  map[string]bool // the keys of an object so far; nil for a list
 	value bool            // the next token of an object is a value
-	last  string          // key
+	last  string          // the last key
 }
 
 type scopes []scope
@@ -95,7 +95,8 @@ func (s *scopes) key(key string) error {
 	return nil
 }
 
-// named reports whether the format names the keys of the innermost object; others are data, such as versions.
+// named reports whether the keys of the innermost object are defined by the format; otherwise they are data, such as
+// versions.
 func (s *scopes) named() bool { return len(*s) == 1 || len(*s) == 2 && (*s)[0].last == "signed" }
 
 func (s *scopes) valueDone() {
@@ -111,7 +112,7 @@ func (s *scopes) top() *scope {
 	return &(*s)[len(*s)-1]
 }
 
-// plainInteger refuses a number that has several forms, or more digits than readers keep.
+// plainInteger refuses a number that can be written in several ways, or has more digits than parsers keep.
 func plainInteger(number string) error {
 	digits := strings.TrimPrefix(number, "-")
 	if strings.ContainsAny(digits, ".eE") || number == "-0" {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CompareVersions orders versions for display: numbers inside them compare as numbers, so that
-// 1.10 comes after 1.9. It decides nothing; channels name versions exactly.
+// CompareVersions orders versions for display: numbers in them are compared as numbers, so that 1.10 comes after 1.9.
+// Nothing depends on the order; channels name versions exactly.
 func CompareVersions(a, b string) int {
 	for a != "" && b != "" {
 		partA, restA := nextPart(a)
@@ -19,7 +19,7 @@ func CompareVersions(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// nextPart cuts the run of digits, or of anything else, at the start.
+// nextPart splits off the run of digits, or of other characters, at the start.
 func nextPart(s string) (part, rest string) {
 	digits := isDigit(s[0])
 	i := 1

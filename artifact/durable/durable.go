@@ -1,10 +1,9 @@
-// Package durable writes files so that a crash or a power cut leaves the old content or the new,
+// Package durable writes files so that a crash or a power cut leaves the old content or the new one,
 // never a part of it and never a name without its content.
 //
-// The order is what does it: content into a temporary file beside the target, fsync of the file,
-// rename(2) over the target, fsync of the directory. A temporary file has no name until it is complete, where the
-// filesystem can do that. Others are named so that Sweep and SweepAbandoned can tell them apart from everything else and
-// remove what a killed process left.
+// It writes the content into a temporary file beside the target, syncs the file, renames it over the target and syncs
+// the directory. Where the filesystem supports it, a temporary file has no name until it is complete. Otherwise its
+// name has a prefix, by which Sweep and SweepAbandoned find and remove the files that a killed process has left.
 package durable
 
 import (
@@ -20,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempPrefix starts the name of every temporary file made here.
+// tempPrefix starts the name of every temporary file of this package.
 const tempPrefix = ".corpus-tmp-"
 
 // WriteFile replaces a file's content.
@@ -31,13 +30,13 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Write replaces a file's content with what fill writes. If fill fails the file is as before.
+// Write replaces a file's content with what fill writes. If fill fails, the file is unchanged.
 func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return write(path, mode, fill, true)
 }
 
-// WriteSoon is WriteFile for a file that a power cut may lose until Install or Sync has made it
-// durable. A process that is killed leaves the old content or the new, as with WriteFile.
+// WriteSoon is WriteFile for a file that a power cut may lose until Install or Sync has synced it.
+// A killed process leaves the old content or the new one, as with WriteFile.
 func WriteSoon(path string, data []byte, mode fs.FileMode) error {
 	put := func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -58,7 +57,7 @@ func write(path string, mode fs.FileMode, fill func(io.Writer) error, sync bool)
 	return f.Commit(mode, sync)
 }
 
-// Sync makes a file and its name durable.
+// Sync syncs a file and its directory.
 func Sync(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,7 +69,7 @@ func Sync(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Rename is rename(2) and an fsync of the directory of the new name.
+// Rename renames a file and syncs the directory of the new name.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -78,7 +77,7 @@ func Rename(from, to string) error {
 	return SyncDir(filepath.Dir(to))
 }
 
-// Symlink makes path a symbolic link to target, replacing a link or file that is there.
+// Symlink makes path a symbolic link to target. It replaces an existing link or file.
 func Symlink(target, path string) error {
 	temp, err := tempLink(target, filepath.Dir(path))
 	if err != nil {
@@ -91,7 +90,7 @@ func Symlink(target, path string) error {
 	return nil
 }
 
-// tempLink makes a link under a free temporary name.
+// tempLink makes a link with an unused temporary name.
 func tempLink(target, dir string) (string, error) {
 	for n := os.Getpid(); ; n++ {
 		name := filepath.Join(dir, fmt.Sprintf("%slink-%d", tempPrefix, n))
@@ -102,7 +101,7 @@ func tempLink(target, dir string) (string, error) {
 	}
 }
 
-// Remove deletes a file or link and fsyncs its directory. One that is absent is no error.
+// Remove deletes a file or link and syncs its directory. It is no error if the name does not exist.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -113,8 +112,7 @@ func Remove(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// SyncDir makes the names in a directory durable. Some filesystems cannot sync a directory and
-// say EINVAL; they have nothing to lose by it.
+// SyncDir syncs a directory. Filesystems that cannot sync directories return EINVAL; they do not need it.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -127,8 +125,8 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// MkdirAll makes a directory and its parents and makes their names durable. All that it makes get the
-// mode, whatever the umask is; a directory that is there keeps its own.
+// MkdirAll makes a directory and its parents and syncs their directories. Each new directory gets the mode regardless
+// of the umask; existing directories keep theirs.
 func MkdirAll(dir string, mode fs.FileMode) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -151,8 +149,8 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 	return SyncDir(parent)
 }
 
-// Sweep removes the temporary files that a killed process left in a directory. The caller makes
-// sure that no other process is writing there.
+// Sweep removes the temporary files that a killed process has left in a directory. The caller must ensure that no other
+// process is writing there.
 func Sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,15 +165,15 @@ func Sweep(dir string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// TempDir makes a directory beside the ones it will become, with a name that Sweep knows.
+// TempDir makes a temporary directory in dir, to be renamed later. Sweep removes it by its name.
 func TempDir(dir string) (string, error) { return os.MkdirTemp(dir, tempPrefix) }
 
-// TempFile makes a file with a name that Sweep knows.
+// TempFile makes a temporary file in dir. Sweep removes it by its name.
 func TempFile(dir string) (*os.File, error) { return os.CreateTemp(dir, tempPrefix) }
 
-// Install gives a finished directory its name. Everything written to the filesystem is synced
-// first, so that a directory under its final name is complete even after a power cut, without an
-// fsync per file. So are the files that belong to it and lie elsewhere.
+// Install renames a finished directory to its final name. It first syncs the filesystem, so that a directory with its
+// final name is complete even after a power cut, without syncing each file, and then the files elsewhere that belong to
+// it.
 func Install(temp, path string, files ...string) error {
 	d, err := os.Open(temp)
 	if err != nil {
@@ -193,18 +191,18 @@ func Install(temp, path string, files ...string) error {
 		return err
 	}
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return errors.Join(err, os.Rename(path, temp)) // a name that may not last is none
+		return errors.Join(err, os.Rename(path, temp)) // the new name might not survive a power cut
 	}
 	return nil
 }
 
-// Discard removes a directory so that it never stands under its name with a part of its content.
+// Discard removes a directory so that its name never leads to a part of its content.
 func Discard(path string) error {
 	temp, err := TempDir(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	// A kill from here on leaves what Sweep removes.
+	// If the process is killed from here on, Sweep removes the rest.
 	if err := os.Rename(path, filepath.Join(temp, filepath.Base(path))); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}

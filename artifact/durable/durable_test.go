@@ -56,7 +56,7 @@ func TestSweepTakesOnlyTemporaryFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
-		t.Errorf("%d files left, want the 2 that are nobody's leftovers", len(left))
+		t.Errorf("%d files left, want the 2 that are not temporary", len(left))
 	}
 	if err := Sweep(filepath.Join(dir, "absent")); err != nil {
 		t.Errorf("sweeping a directory that is absent: %v", err)
@@ -77,7 +77,7 @@ func TestMkdirAllAndRemoveAreRepeatable(t *testing.T) {
 	}
 }
 
-func TestDirectoriesHaveTheirModeWhateverTheMaskIs(t *testing.T) {
+func TestDirectoriesHaveTheirModeRegardlessOfTheUmask(t *testing.T) {
 	dir := t.TempDir()
 	defer syscall.Umask(syscall.Umask(0o077))
 	if err := MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockedPrefix starts the name of a temporary file that its process holds the lock of. Sweep knows it as well.
+// lockedPrefix starts the name of a temporary file that is locked by its process. Sweep matches it too.
 const lockedPrefix = tempPrefix + "w-"
 
-// Pending is a file that is written before it gets its name. Where the filesystem can make files without a name
-// (O_TMPFILE), a process that is killed leaves nothing. Elsewhere, and in the moment between two names, it leaves a
-// temporary file, which SweepAbandoned removes: the lock on it ends with its process.
+// Pending is a file that is written before it gets its name. If the filesystem supports files without a name
+// (O_TMPFILE), a killed process leaves nothing. Otherwise, and during Commit, a killed process leaves a temporary file,
+// which SweepAbandoned removes, since the lock on it ends with the process.
 type Pending struct {
 	*os.File
 	path string
-	temp string // its temporary name; "" for none
+	temp string // its temporary name; "" if it has none
 }
 
-// Create makes a file that Commit puts in the place of what is at path. The caller closes it in any case.
+// Create makes a file that Commit renames to path. The caller must close it in any case.
 func Create(path string) (*Pending, error) {
 	if f, err := unnamed(filepath.Dir(path)); err == nil {
 		return &Pending{File: f, path: path}, nil
@@ -36,7 +36,7 @@ func Create(path string) (*Pending, error) {
 	return &Pending{File: f, path: path, temp: f.Name()}, nil
 }
 
-// unnamed makes a file without a name that can get one. Without /proc it could not.
+// unnamed makes a file without a name that can be linked later, which needs /proc.
 func unnamed(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -46,17 +46,17 @@ func unnamed(dir string) (*os.File, error) {
 	if _, err := os.Lstat(self(f)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) // for the time in which it has a temporary name
+	_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) // protects it from sweeps while it has a temporary name
 	return f, nil
 }
 
-// self is a path that leads to an open file.
+// self returns a path to an open file.
 func self(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// locked makes a file with a temporary name and takes its lock. What killed processes left beside it is removed. Where
-// there are no locks nothing is.
+// locked makes a file with a temporary name and locks it. It first removes the files that killed processes have left.
+// On filesystems without locks none are removed.
 func locked(dir string) (*os.File, error) {
-	_ = SweepAbandoned(dir) // what cannot be removed costs room alone
+	_ = SweepAbandoned(dir) // files that cannot be removed only waste disk space
 	for {
 		f, err := os.CreateTemp(dir, lockedPrefix)
 		if err != nil {
@@ -66,11 +66,11 @@ func locked(dir string) (*os.File, error) {
 		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) || err == nil && own(f, f.Name()) {
 			return f, nil
 		}
-		_ = f.Close() // a sweep came before the lock
+		_ = f.Close() // a sweep took the lock first
 	}
 }
 
-// Commit gives the file its mode and its name. With sync both, and the content, survive a power cut.
+// Commit sets the file's mode and renames it to its path. With sync, mode, name and content survive a power cut.
 func (p *Pending) Commit(mode fs.FileMode, sync bool) error {
 	err := p.Chmod(mode)
 	if sync {
@@ -92,8 +92,8 @@ func (p *Pending) Commit(mode fs.FileMode, sync bool) error {
 	return nil
 }
 
-// name gives a file that has none a temporary name: link(2) goes over nothing, rename(2) does. Where linking is refused,
-// as security modules may, its content is copied.
+// name links an unnamed file to a temporary name, since link(2) does not replace an existing file, but rename(2) does.
+// If linking is forbidden, for example by a security module, the content is copied.
 func (p *Pending) name() error {
 	for n := os.Getpid(); ; n++ {
 		temp := filepath.Join(filepath.Dir(p.path), fmt.Sprintf("%s%d", lockedPrefix, n))
@@ -123,7 +123,7 @@ func (p *Pending) copied() error {
 	return errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), from.Close())
 }
 
-// Close removes a file that was not committed.
+// Close closes the file, and removes it unless it was committed.
 func (p *Pending) Close() error {
 	var err error
 	if p.temp != "" {
@@ -133,8 +133,8 @@ func (p *Pending) Close() error {
 	return errors.Join(err, p.File.Close())
 }
 
-// SweepAbandoned removes the temporary files of Create whose processes are gone from a directory in which others may be
-// writing.
+// SweepAbandoned removes temporary files of Create whose processes have ended from a directory in which other processes
+// may be writing.
 func SweepAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +152,7 @@ func SweepAbandoned(dir string) error {
 func sweepFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil //nolint:nilerr // it is gone, or another user's
+		return nil //nolint:nilerr // it no longer exists, or belongs to another user
 	}
 	defer f.Close()
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || !own(f, path) {

@@ -11,13 +11,14 @@ import (
 	"testing"
 )
 
-// killed runs this test's process again, which kills itself in the middle of a write to a directory.
+// killed runs this test in a new process, which kills itself in the middle of a write to a directory.
 func killed(t *testing.T, how, dir string) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^TestKilledWritesLeaveNothing$")
 	c.Env = append(os.Environ(), "CORPUS_TEST_WRITE="+how, "CORPUS_TEST_DIR="+dir)
 	var ended *exec.ExitError
-	if out, err := c.CombinedOutput(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+	if out, err := c.CombinedOutput(); !errors.As(err, &ended) ||
+		ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("it was not killed: %v\n%s", err, out)
 	}
 }
@@ -38,8 +39,8 @@ func dieWriting(t *testing.T, how, dir string) {
 	t.Fatalf("it lives: %v", err)
 }
 
-// TestKilledWritesLeaveNothing kills writers with SIGKILL: of one that the filesystem gives no name nothing is left, and
-// what is left of others is gone after the next write. A file whose writer lives, and one that Create did not make, stay.
+// TestKilledWritesLeaveNothing kills writers with SIGKILL. An unnamed file leaves nothing, and the next write removes
+// the named ones. The file of a living writer, and one that Create did not make, stay.
 func TestKilledWritesLeaveNothing(t *testing.T) {
 	if how := os.Getenv("CORPUS_TEST_WRITE"); how != "" {
 		dieWriting(t, how, os.Getenv("CORPUS_TEST_DIR"))
@@ -90,7 +91,7 @@ func TestKilledWritesLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestPendingFilesGetTheirNames in the place of a file that is there, with and without a name before, and by a copy.
+// TestPendingFilesGetTheirNames commits named, unnamed and copied files over an existing file.
 func TestPendingFilesGetTheirNames(t *testing.T) {
 	for how, create := range map[string]func(string) (*Pending, error){
 		"as the filesystem does": Create,
@@ -133,7 +134,8 @@ func TestPendingFilesGetTheirNames(t *testing.T) {
 			data, err := os.ReadFile(path)
 			info, statErr := os.Stat(path)
 			entries, listErr := os.ReadDir(dir)
-			if err := errors.Join(err, statErr, listErr); err != nil || string(data) != "new" || info.Mode() != 0o640 || len(entries) != 1 {
+			if err := errors.Join(err, statErr, listErr); err != nil || string(data) != "new" || info.Mode() != 0o640 ||
+				len(entries) != 1 {
 				t.Errorf("there is %q with mode %v among %v, %v", data, info.Mode(), entries, err)
 			}
 		})

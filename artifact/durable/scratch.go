@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratchPrefix starts the name of every directory that Scratch makes.
+// scratchPrefix starts the name of every directory of Scratch.
 const scratchPrefix = "corpus-scratch-"
 
-// Scratch makes an empty directory for the time of one job below the system's directory for temporary
-// files. The caller calls done at the end. A process that is killed leaves the directory, and the next
-// Scratch, or SweepScratch, of the same user removes it: the lock on it ends with its process.
+// Scratch makes an empty directory for one job in the system's temporary directory. The caller must call done at the
+// end. If the process is killed, the next Scratch or SweepScratch of the same user removes the directory, since the
+// lock on it ends with the process.
 func Scratch() (dir string, done func(), err error) {
-	_ = SweepScratch() // what cannot be removed costs room alone
+	_ = SweepScratch() // directories that cannot be removed only waste disk space
 	for {
 		dir, err = os.MkdirTemp("", scratchPrefix)
 		if err != nil {
@@ -34,7 +34,7 @@ func Scratch() (dir string, done func(), err error) {
 	}
 }
 
-// ScratchFile makes a temporary file that has no name, so that nothing is left of it.
+// ScratchFile makes a temporary file without a name, which disappears when it is closed.
 func ScratchFile() (*os.File, error) {
 	f, err := os.CreateTemp("", scratchPrefix)
 	if err != nil {
@@ -46,7 +46,7 @@ func ScratchFile() (*os.File, error) {
 	return f, nil
 }
 
-// SweepScratch removes the directories of Scratch whose processes are gone.
+// SweepScratch removes the directories of Scratch whose processes have ended.
 func SweepScratch() error {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,10 +70,10 @@ func SweepScratch() error {
 	return errors.Join(errs...)
 }
 
-// errTaken says that a directory is another process's, another user's, or no longer there.
+// errTaken is the error for a directory that belongs to another process or user, or no longer exists.
 var errTaken = errors.New("the directory belongs to another process")
 
-// lockDir takes the lock of a directory of this user, which ends when the file is closed.
+// lockDir locks a directory of this user until the returned file is closed.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -90,7 +90,7 @@ func lockDir(dir string) (*os.File, error) {
 	return nil, errTaken
 }
 
-// own reports whether a directory is this user's and still has its name.
+// own reports whether an open file belongs to this user and still has its name.
 func own(f *os.File, dir string) bool {
 	opened, err := f.Stat()
 	named, namedErr := os.Lstat(dir)
@@ -101,8 +101,8 @@ func own(f *os.File, dir string) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// removeTree removes a tree, directories that were made read-only included. It leaves a tree in which
-// something is mounted.
+// removeTree removes a tree, including read-only directories. It does not remove a tree with a mount
+// in it.
 func removeTree(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without /proc there is no list
@@ -116,7 +116,7 @@ func removeTree(dir string) error {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // RemoveAll says what remains
+			_ = os.Chmod(path, 0o700) // RemoveAll reports failures
 		}
 		return nil
 	})

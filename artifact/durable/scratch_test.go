@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
-// A process that is killed leaves its directory, which the next process removes; that of a process that
-// lives, or of somebody else, stays.
+// TestScratchOfTheDead checks that the directory of a killed process is removed by the next process, and that those of
+// a living process and of other programs stay.
 func TestScratchOfTheDead(t *testing.T) {
 	if os.Getenv("CORPUS_TEST_SCRATCH") != "" {
 		dir, _, err := durable.Scratch()

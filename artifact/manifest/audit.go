@@ -18,16 +18,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Change is a name that is not as it was unpacked.
+// Change is a difference between a name in a tree and the list.
 type Change struct {
 	Name     string    `json:"name"`
-	What     string    `json:"what"`              // in words
-	Owner    string    `json:"owner,omitempty"`   // number of the user who owns it now
-	Modified time.Time `json:"modified,omitzero"` // when its content changed last, as the file says
-	Changed  time.Time `json:"changed,omitzero"`  // when anything of it changed last, a time that only the kernel sets; of a missing name, its directory
-	By       string    `json:"by,omitempty"`      // who did it, where that is known
-	Code     bool      `json:"code,omitempty"`    // the agent reads or runs it as root
-	Foreign  bool      `json:"foreign,omitempty"` // it is as it was unpacked, and belongs to a user who can change it
+	What     string    `json:"what"`              // the difference, in words
+	Owner    string    `json:"owner,omitempty"`   // numeric ID of the present owner
+	Modified time.Time `json:"modified,omitzero"` // modification time, as the file has it
+	// Changed is the change time (ctime), which only the kernel sets; of a missing name, that of its directory.
+	Changed time.Time `json:"changed,omitzero"`
+	By      string    `json:"by,omitempty"`      // who changed it, if known
+	Code    bool      `json:"code,omitempty"`    // the agent reads or runs it as root
+	Foreign bool      `json:"foreign,omitempty"` // it is unchanged, but belongs to a user who can change it
 }
 
 const (
@@ -35,8 +36,8 @@ const (
 	hasMode  = "has mode "
 )
 
-// Damages reports whether content was lost or replaced, or code was added. Other names that were added, other modes and
-// other owners leave everything there that was unpacked.
+// Damages reports whether content was lost or replaced, or code was added. Other added names, other modes and other
+// owners leave all unpacked content in place.
 func (c Change) Damages() bool {
 	if c.What == wasAdded {
 		return c.Code
@@ -44,27 +45,26 @@ func (c Change) Damages() bool {
 	return !c.Foreign && !c.OnlyMode()
 }
 
-// OnlyMode reports whether a name differs in its mode alone.
+// OnlyMode reports whether only the mode of a name differs.
 func (c Change) OnlyMode() bool {
 	return strings.HasPrefix(c.What, hasMode) && !strings.Contains(c.What, " and ")
 }
 
-// Scope says what of a tree is compared, and how.
+// Scope is which parts of a tree are compared, and how.
 type Scope struct {
-	// Writable are paths below which everything but the kind may have changed, and there may be more.
+	// Writable are paths below which anything but the kind of a name may change, and names may be added.
 	Writable []string
-	// Code are paths that are compared though they are below a writable one. Links in code lead to code.
+	// Code are paths that are compared even if they are below a writable one. What links in code lead to is code too.
 	Code []string
-	// Unlocked are paths below which files may have their owner's write bit: the recipe calls them writable, and they are
-	// code.
+	// Unlocked are paths below which files may be writable by their owner: code that the recipe declares writable.
 	Unlocked []string
-	// OnlyCode leaves out all that is no code.
+	// OnlyCode leaves out everything that is not code.
 	OnlyCode bool
-	// Trusted are the users to whom code may belong; nil for any.
+	// Trusted are the users who may own code; nil allows every user.
 	Trusted []uint32
 }
 
-// auditors is how many files are read at once.
+// auditors is how many files are read concurrently.
 const auditors = 4
 
 // Audit compares the tree in root with the list: names, kinds, content, links, modes, and the owners of code.
@@ -72,7 +72,7 @@ func (m *Manifest) Audit(ctx context.Context, root *os.Root, s Scope) ([]Change,
 	return m.audit(ctx, &audit{root: root, Scope: s, behind: m.Behind(s.Code)})
 }
 
-// Complete reports whether root holds what is listed and nothing else, whatever may be written to.
+// Complete reports whether root holds exactly what is listed, including writable paths.
 func (m *Manifest) Complete(ctx context.Context, root *os.Root) (bool, error) {
 	changes, err := m.audit(ctx, &audit{root: root, anyMode: true})
 	return len(changes) == 0, err
@@ -96,7 +96,7 @@ func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
 	return a.changes, nil
 }
 
-// missing is a name that is not there. The nearest directory that is tells when it went.
+// missing describes a name that is gone. Its time is the change time of the nearest directory that exists.
 func (a *audit) missing(name string) Change {
 	c := Change{Name: name, What: "is missing", Code: a.isCode(name)}
 	for dir := path.Dir(name); c.Changed.IsZero(); dir = path.Dir(dir) {
@@ -112,7 +112,7 @@ func (a *audit) missing(name string) Change {
 
 type audit struct {
 	Scope
-	behind  []string // what links in code lead to
+	behind  []string // what links in code lead to, see Behind
 	root    *os.Root
 	anyMode bool
 	listed  map[string]Entry
@@ -120,7 +120,7 @@ type audit struct {
 	changes []Change
 }
 
-// parents notes directories that the archive did not name.
+// parents adds the directories above a name, which the archive need not contain.
 func (a *audit) parents(name string) {
 	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
 		if _, ok := a.listed[name[:i]]; !ok {
@@ -129,7 +129,7 @@ func (a *audit) parents(name string) {
 	}
 }
 
-// mayChange reports whether a name is data of the project's user.
+// mayChange reports whether a name is data that the project's user may change.
 func (a *audit) mayChange(name string) bool { return below(a.Writable, name) && !a.isCode(name) }
 
 // isCode reports whether a name is code. A writable path below a directory that a link in code leads to is data.
@@ -147,17 +147,17 @@ func (a *audit) holdsCode(name string) bool {
 	return slices.ContainsFunc(a.Code, above) || slices.ContainsFunc(a.behind, above)
 }
 
-// compares reports whether a name is looked at, for itself or for what is below it.
+// compares reports whether a name is examined, for itself or for the names below it.
 func (a *audit) compares(name string) bool { return !a.OnlyCode || a.isCode(name) || a.holdsCode(name) }
 
-// below reports whether a name is one of the paths or lies below one.
+// below reports whether a name is one of the paths or below one.
 func below(paths []string, name string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		return p == "." || p == name || strings.HasPrefix(name, p+"/")
 	})
 }
 
-// walk goes through the tree; files are read beside the walk.
+// walk goes through the tree; files are read concurrently.
 func (a *audit) walk(ctx context.Context) error {
 	files, ctx := errgroup.WithContext(ctx)
 	files.SetLimit(auditors)
@@ -171,7 +171,7 @@ func (a *audit) walk(ctx context.Context) error {
 	}()
 	err := fs.WalkDir(a.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if gone(err) && name != "." {
-			return nil // another process removed it meanwhile; where it is listed it counts as missing
+			return nil // another process has removed it since; a listed name then counts as missing
 		}
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -212,7 +212,7 @@ func skip(d fs.DirEntry) error {
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// look compares one name. Code that is as it was unpacked must not be open to a user who can change it.
+// look compares one name. Unchanged code that a user can change is reported too.
 func (a *audit) look(e Entry, known bool, name string, info fs.FileInfo) (Change, error) {
 	what, err := a.compare(e, known, name, info)
 	c := change(name, what, info)
@@ -235,12 +235,13 @@ func (a *audit) trusts(info fs.FileInfo) bool {
 	return a.Trusted == nil || !ok || slices.Contains(a.Trusted, s.Uid)
 }
 
-// cache reports whether a name is what Python keeps beside a program that the agent ran, and belongs to a trusted user.
+// cache reports whether a name is Python's bytecode cache of a program that the agent ran, and belongs to a trusted
+// user.
 func (a *audit) cache(name string, info fs.FileInfo) bool {
 	return a.Trusted != nil && a.trusts(info) && slices.Contains(strings.Split(name, "/"), "__pycache__")
 }
 
-// change says who a file belongs to and when it changed.
+// change fills in the owner and the times of a file.
 func change(name, what string, info fs.FileInfo) Change {
 	c := Change{Name: name, What: what, Modified: info.ModTime().UTC()}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -250,7 +251,7 @@ func change(name, what string, info fs.FileInfo) Change {
 	return c
 }
 
-// compare says what is different about a name, or "".
+// compare returns the difference of a name in words, or "".
 func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (string, error) {
 	free := a.mayChange(name)
 	switch {
@@ -282,7 +283,9 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	if below(a.Unlocked, name) {
 		closed = 0o022
 	}
-	if mode := info.Mode(); mode.Perm()&closed != 0 && !a.anyMode || mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || (mode.Perm()&0o111 != 0) != (e.Kind == Executable) {
+	special := info.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+	executable := info.Mode().Perm()&0o111 != 0
+	if mode := info.Mode(); mode.Perm()&closed != 0 && !a.anyMode || special != 0 || executable != (e.Kind == Executable) {
 		also := fmt.Sprintf(hasMode+"%04o", octal(mode))
 		if what != "" {
 			also += " and " + what
@@ -292,7 +295,7 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	return what, err
 }
 
-// octal is a mode as chmod(1) has it.
+// octal returns a mode as a number for chmod(1).
 func octal(mode fs.FileMode) uint32 {
 	bits := uint32(mode.Perm())
 	for bit, posix := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
@@ -303,7 +306,7 @@ func octal(mode fs.FileMode) uint32 {
 	return bits
 }
 
-// plain is what a kind is on disk.
+// plain returns the kind that an entry has on disk.
 func (k Kind) plain() Kind {
 	if k == Hardlink || k == Executable {
 		return File
@@ -327,7 +330,7 @@ func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) 
 	if info.Size() != e.Size {
 		return fmt.Sprintf("has %d bytes, not %d", info.Size(), e.Size), nil
 	}
-	// What was a file a moment ago may be a pipe by now, on which a plain open would wait.
+	// The file may have been replaced by a named pipe since, which a blocking open would wait for.
 	f, err := a.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if gone(err) || errors.Is(err, syscall.ELOOP) {
 		return "changed while it was read", nil
@@ -349,12 +352,12 @@ func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) 
 	return "", nil
 }
 
-// Lists reports whether the list has a name.
+// Lists reports whether the list contains a name.
 func (m *Manifest) Lists(name string) bool {
 	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Name == name })
 }
 
-// Holds reports whether a tree has a file with the content that the list names.
+// Holds reports whether a tree has a file with the listed content under a name.
 func (m *Manifest) Holds(tree fs.FS, name string) bool {
 	data, err := fs.ReadFile(tree, name)
 	return err == nil && slices.ContainsFunc(m.Entries, func(e Entry) bool {

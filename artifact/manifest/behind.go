@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxHops bounds how many links one path may pass.
+// maxHops limits how many links one path may contain.
 const maxHops = 40
 
-// Behind lists what links in some paths lead to, and the links on the way there: a user who can change any of it can change
-// what is found by the paths. A directory that the link itself is in is left out. Links were checked when the tree was
-// unpacked, so none leads out of it.
+// Behind lists the targets of links in some paths, and the links on the way there: a user who can change one of these
+// can change what is found under the paths. Directories that contain the link itself are left out. Unpacking has
+// checked that no link leads out of the tree.
 func (m *Manifest) Behind(paths []string) []string {
 	links := map[string]string{}
 	for _, e := range m.Entries {
@@ -45,7 +45,7 @@ func addNew(all []string, from string, more []string) []string {
 	return all
 }
 
-// passed are the links on the way of a path, and where it ends.
+// passed returns the links on the way of a path, and where it ends.
 func passed(links map[string]string, name string) (all []string) {
 	for range maxHops {
 		at, rest := firstLink(links, name)
@@ -61,7 +61,7 @@ func passed(links map[string]string, name string) (all []string) {
 	return all
 }
 
-// firstLink is the first part of a path that is a link, and what follows it.
+// firstLink returns the first part of a path that is a link, and the rest of the path.
 func firstLink(links map[string]string, name string) (at, rest string) {
 	for i := range len(name) + 1 {
 		if i < len(name) && name[i] != '/' {

@@ -1,9 +1,9 @@
-// Package manifest lists what a release's tree holds: every name, and the digest of every file.
+// Package manifest lists the content of a release's tree: every name, and the digest of every file.
 //
-// The list is in one order and one form, so that it has one digest for one tree. The publisher of an
-// artifact signs that digest. A host makes the list of what it unpacks, file by file while the verified
-// bytes pass, and compares digests. So the list that a host keeps is signed although it was never
-// sent, and Audit can find later which files are not as they were unpacked.
+// The list has one order and one encoding, so that each tree has exactly one digest. The publisher of an artifact signs
+// that digest. A host makes the list while it unpacks the verified bytes, and compares digests. So the list that a host
+// keeps is signed although it was never transferred, and Audit can later find files that have changed since they were
+// unpacked.
 package manifest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Kind is what an entry is.
+// Kind is the kind of an entry.
 type Kind byte
 
 // The kinds of entries.
@@ -30,25 +30,25 @@ const (
 	Hardlink   Kind = 'h'
 )
 
-// Regular reports whether entries of the kind have content of their own.
+// Regular reports whether entries of the kind have content.
 func (k Kind) Regular() bool { return k == File || k == Executable }
 
 // Entry is one name in a tree.
 type Entry struct {
 	Name     string // slash-separated, relative to the release
 	Kind     Kind
-	Modified int64    // of a file, seconds since 1970; 0 where the archive does not say
+	Modified int64    // of a file, seconds since 1970; 0 if the archive has none
 	Size     int64    // of a file
 	Digest   [32]byte // of a file's content
-	Link     string   // a symlink's target as written, a hard link's name in the release
+	Link     string   // a symlink's target as written, or the name of a hard link's file in the release
 }
 
-// Manifest is the list of a tree, in the order of Sort.
+// Manifest is the list of a tree, ordered by Sort.
 type Manifest struct {
 	Entries []Entry
 }
 
-// Sort brings the entries into their one order: by name, and hard links after what they link to.
+// Sort orders the entries by name, with all hard links at the end.
 func (m *Manifest) Sort() { slices.SortFunc(m.Entries, order) }
 
 func order(a, b Entry) int {
@@ -61,7 +61,7 @@ func order(a, b Entry) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// Bytes is how much the files hold.
+// Bytes returns the total size of the files.
 func (m *Manifest) Bytes() int64 {
 	var n int64
 	for _, e := range m.Entries {
@@ -72,8 +72,8 @@ func (m *Manifest) Bytes() int64 {
 
 const magic = "corpusT1"
 
-// Encode writes a sorted list. The form of an entry depends on no other entry, so that a change of
-// one file changes little of it:
+// Encode returns the encoding of a sorted list. The encoding of an entry depends on no other entry, so a changed file
+// changes little of it:
 //
 //	kind          1 byte
 //	name          uvarint length, bytes
@@ -101,14 +101,14 @@ func appendText(out []byte, s string) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(s))), s...)
 }
 
-// Digest is the digest of a list in its encoded form.
+// Digest returns the digest of an encoded list.
 func Digest(encoded []byte) artifact.Digest { return artifact.NewDigest(sha256.Sum256(encoded)) }
 
-// Decode reads a list. It takes what Encode writes and nothing else.
+// Decode parses a list. It accepts exactly what Encode writes.
 func Decode(data []byte) (*Manifest, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {
-		return nil, errors.New("it is no list of a tree")
+		return nil, errors.New("it is not the list of a tree")
 	}
 	m, r := &Manifest{}, reader{data: rest}
 	for len(r.data) > 0 && r.err == nil {
@@ -156,7 +156,7 @@ func (r *reader) entry() Entry {
 	return e
 }
 
-// cut ends the reading. What went wrong first is what is said.
+// cut ends the parsing and keeps the first error.
 func (r *reader) cut() {
 	if r.err == nil {
 		r.err = errCut
@@ -192,8 +192,8 @@ func (r *reader) varint() int64 {
 	return v
 }
 
-// number goes past a number of n bytes. It has one form, the shortest: a last byte of zero adds nothing to the ones
-// before it.
+// number skips a number of n bytes. It refuses encodings that are longer than necessary: a last byte of zero adds
+// nothing to the bytes before it.
 func (r *reader) number(n int) bool {
 	if n <= 0 {
 		r.cut()

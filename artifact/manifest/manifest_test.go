@@ -10,14 +10,15 @@ import (
 
 func good() *manifest.Manifest {
 	m := &manifest.Manifest{Entries: []manifest.Entry{
-		{Name: "a", Kind: manifest.Directory}, {Name: "a/f", Kind: manifest.File, Size: 300, Modified: 1700000000}, {Name: "a/h", Kind: manifest.Hardlink, Link: "a/f"},
+		{Name: "a", Kind: manifest.Directory}, {Name: "a/f", Kind: manifest.File,
+			Size: 300, Modified: 1700000000}, {Name: "a/h", Kind: manifest.Hardlink, Link: "a/f"},
 		{Name: "a/l", Kind: manifest.Symlink, Link: "f"}, {Name: "a/x", Kind: manifest.Executable},
 	}}
 	m.Sort()
 	return m
 }
 
-// TestNumbersHaveOneForm refuses a list that says the same in other bytes: it would have another digest.
+// TestNumbersHaveOneForm refuses another encoding of the same list: it would have another digest.
 func TestNumbersHaveOneForm(t *testing.T) {
 	data := []byte("corpusT1" + "d\x01a")
 	if _, err := manifest.Decode(data); err != nil {
@@ -38,7 +39,7 @@ func TestNumbersHaveOneForm(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that a list that is taken is, byte for byte, what Encode writes.
+// FuzzDecode checks that Encode returns exactly the bytes that Decode accepts.
 func FuzzDecode(f *testing.F) {
 	f.Add(good().Encode())
 	f.Add([]byte("corpusT1"))

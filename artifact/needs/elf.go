@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Bounds on what is read of a program, whatever it says of itself. Package elf is not made for files of strangers: it
-// allocates what a header asks for, decompresses sections, and panics on some.
+// Limits for reading a program, independent of its headers. Package debug/elf is not made for untrusted files: it
+// allocates what a header declares, decompresses sections, and panics on some.
 const (
 	maxHeaders = 4096     // program headers
 	maxTable   = 16 << 20 // bytes of a table in memory: the largest known string table of versions has a few KiB
 	maxLoader  = 4096     // bytes of the path of a loader
-	maxRecords = 65536    // records of versions, needed or defined
+	maxRecords = 65536    // version records, needed or defined
 )
 
 var errDamaged = errors.New("it is a damaged program")
 
-// program is an ELF file, as far as a host is concerned with it.
+// program is the part of an ELF file that matters here.
 type program struct {
 	at      io.ReaderAt
 	order   binary.ByteOrder
-	wide    bool // of 64 bits
+	wide    bool // 64-bit
 	kind    elf.Type
 	machine elf.Machine
 	parts   []part
@@ -37,7 +37,7 @@ type part struct {
 	address      uint64
 }
 
-// read reads a piece of the file. No piece is larger than a table may be.
+// read reads a piece of the file, up to the size of a table.
 func (p *program) read(offset, size uint64) ([]byte, error) {
 	if size > maxTable || offset > 1<<62 {
 		return nil, errDamaged
@@ -50,7 +50,7 @@ func (p *program) read(offset, size uint64) ([]byte, error) {
 	return data, nil
 }
 
-// word is an address or size: 4 or 8 bytes.
+// word decodes an address or size of 4 or 8 bytes.
 func (p *program) word(data []byte) uint64 {
 	if p.wide {
 		return p.order.Uint64(data)
@@ -58,7 +58,7 @@ func (p *program) word(data []byte) uint64 {
 	return uint64(p.order.Uint32(data))
 }
 
-// openProgram reads the header of an ELF file and its program headers.
+// openProgram reads the header and the program headers of an ELF file.
 func openProgram(at io.ReaderAt) (*program, error) {
 	p := &program{at: at}
 	ident, err := p.read(0, elf.EI_NIDENT)
@@ -83,7 +83,7 @@ func openProgram(at io.ReaderAt) (*program, error) {
 	return p, p.headers()
 }
 
-// headers reads the rest of the header. Its fields lie elsewhere in files of 32 and of 64 bits.
+// headers reads the rest of the header, whose layout differs between 32-bit and 64-bit files.
 func (p *program) headers() error {
 	size, table, entry, least := uint64(52), 28, 42, uint16(32)
 	if p.wide {
@@ -119,21 +119,22 @@ func (p *program) part(h []byte) part {
 	return part{kind, p.word(h[4:]), p.word(h[16:]), p.word(h[8:])}
 }
 
-// loader is the interpreter that a dynamic program names, "" for none.
+// loader returns the interpreter of a dynamic program, or "".
 func (p *program) loader() string {
 	for _, part := range p.parts {
 		if part.kind != elf.PT_INTERP || part.size > maxLoader {
 			continue
 		}
 		data, err := p.read(part.offset, part.size)
-		if name := strings.TrimRight(string(data), "\x00"); err == nil && strings.HasPrefix(name, "/") && !strings.Contains(name, "\x00") {
+		if name := strings.TrimRight(string(data), "\x00"); err == nil && strings.HasPrefix(name, "/") &&
+			!strings.Contains(name, "\x00") {
 			return name
 		}
 	}
 	return ""
 }
 
-// mapped finds where in the file lies what is at an address when the program runs, and how much of it there is.
+// mapped returns where in the file the content of an address lies, and how much follows it there.
 func (p *program) mapped(address uint64) (offset, size uint64, err error) {
 	for _, part := range p.parts {
 		if part.kind == elf.PT_LOAD && address >= part.address && address-part.address < part.size {
@@ -147,7 +148,7 @@ func (p *program) mapped(address uint64) (offset, size uint64, err error) {
 	return 0, 0, errDamaged
 }
 
-// dynamic are the entries of the dynamic section that are asked for, by tag.
+// dynamic returns the wanted entries of the dynamic section, by tag.
 func (p *program) dynamic(wanted ...elf.DynTag) (map[elf.DynTag]uint64, error) {
 	values := map[elf.DynTag]uint64{}
 	width := 4
@@ -178,8 +179,8 @@ func (p *program) dynamic(wanted ...elf.DynTag) (map[elf.DynTag]uint64, error) {
 	return values, nil
 }
 
-// versions lists the versions of symbols that a program needs, or that a library defines. Both are lists of records
-// with a list of names each, whose links are offsets from record to record.
+// versions lists the versions of symbols that a program needs, or that a library defines. Both are linked lists of
+// records, each with a linked list of names.
 func (p *program) versions(list, count elf.DynTag) ([]string, error) {
 	d, err := p.dynamic(list, count, elf.DT_STRTAB, elf.DT_STRSZ)
 	if err != nil || d[list] == 0 {
@@ -219,7 +220,7 @@ type versionWalk struct {
 	names       []string
 }
 
-// record is a record of a size at a place.
+// record returns the record of a size at an offset.
 func (w *versionWalk) record(at uint64, size int) ([]byte, error) {
 	if w.left--; w.left < 0 {
 		return nil, fmt.Errorf("%w: it has more than %d versions", errDamaged, maxRecords)
@@ -271,7 +272,7 @@ func (w *versionWalk) needed(count uint64) ([]string, error) {
 	return w.names, nil
 }
 
-// defined reads Verdef records (20 bytes), of which the first Verdaux record (8 bytes) has the name.
+// defined reads Verdef records (20 bytes); the first Verdaux record (8 bytes) of each has the name.
 func (w *versionWalk) defined(count uint64) ([]string, error) {
 	at := uint64(0)
 	for range count {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 )
 
-// header is a program of 64 bits with one program header.
+// header returns a 64-bit program with one program header.
 func header(kind uint32, offset, size uint64) []byte {
 	h := make([]byte, 120)
 	copy(h, "\x7fELF\x02\x01\x01")
@@ -31,7 +31,7 @@ func files(data []byte) fstest.MapFS {
 	return fstest.MapFS{"bin/x": {Data: data}, "lib/x/libc.so.6": {Data: data}}
 }
 
-// TestSmallProgramsThatAskForMuch looks at programs of 120 bytes whose headers ask for all memory there is.
+// TestSmallProgramsThatAskForMuch reads programs of 120 bytes whose headers declare huge sizes.
 func TestSmallProgramsThatAskForMuch(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"a loader of 2^63 bytes":   header(3, 0, 1<<63),
@@ -56,7 +56,7 @@ func TestSmallProgramsThatAskForMuch(t *testing.T) {
 	}
 }
 
-// FuzzPrograms looks at programs of strangers.
+// FuzzPrograms reads hostile programs.
 func FuzzPrograms(f *testing.F) {
 	f.Add(header(3, 0, 1<<63))
 	f.Add(header(2, 64, 56))

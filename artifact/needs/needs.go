@@ -1,7 +1,7 @@
-// Package needs says what a release needs of a host: an architecture, a C library, interpreters.
+// Package needs determines what a release needs of a host: an architecture, a C library, interpreters.
 //
-// Who builds a release finds it out by looking into its files and writes it down beside them. A host
-// compares before any link moves: a release that cannot start here is better refused than rolled
+// The builder of a release finds the needs by reading its files, and writes them into the release. A host compares them
+// with itself before it changes any link: refusing a release that cannot start here is better than rolling it
 // back.
 package needs
 
@@ -18,17 +18,17 @@ import (
 	"strings"
 )
 
-// Needs are what a release takes. The zero value takes nothing.
+// Needs are the requirements of a release. The zero value requires nothing.
 type Needs struct {
-	// Arch is the architecture in Go's words, such as amd64; "" for any.
+	// Arch is the architecture as Go names it, such as amd64; "" for any.
 	Arch string `json:"arch,omitempty"`
-	// Glibc is the oldest GNU C library that will do, such as 2.36; "" where none is used.
+	// Glibc is the oldest sufficient version of the GNU C library, such as 2.36; "" if it is not used.
 	Glibc string `json:"glibc,omitempty"`
-	// Programs are interpreters and loaders that must be there, by absolute path.
+	// Programs are the interpreters and loaders that must exist, by absolute path.
 	Programs []string `json:"programs,omitempty"`
 }
 
-// machines are architectures by what ELF calls them.
+// machines maps the architectures of ELF to those of Go.
 func machines() map[elf.Machine]string {
 	return map[elf.Machine]string{
 		elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm",
@@ -36,11 +36,11 @@ func machines() map[elf.Machine]string {
 	}
 }
 
-// glibcPrefix is how versioned symbols of the GNU C library are called.
+// glibcPrefix starts the names of the GNU C library's symbol versions.
 const glibcPrefix = "GLIBC_"
 
-// Of looks into every file of a release. Programs for two architectures in one release are an
-// error, since no host has both.
+// Of determines the needs of a release by reading all of its files. Programs for two architectures in one release are
+// an error, since no host has both.
 func Of(release fs.FS) (Needs, error) {
 	var n Needs
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
@@ -68,18 +68,18 @@ func (n *Needs) look(release fs.FS, name string) error {
 	}
 	var magic [4]byte
 	if _, err := r.ReadAt(magic[:], 0); err != nil || string(magic[:]) != elf.ELFMAG {
-		return nil //nolint:nilerr // shorter than a program: it is none
+		return nil //nolint:nilerr // too short for a program
 	}
 	program, err := openProgram(r)
 	if err != nil {
-		return nil //nolint:nilerr // a damaged program is its owner's business
+		return nil //nolint:nilerr // a damaged program has no needs
 	}
 	return n.add(name, program)
 }
 
 func (n *Needs) add(name string, program *program) error {
 	if program.kind != elf.ET_EXEC && program.kind != elf.ET_DYN {
-		return nil // an object file runs nowhere
+		return nil // an object file cannot be executed
 	}
 	arch := machines()[program.machine]
 	if n.Arch != "" && arch != n.Arch {
@@ -99,7 +99,7 @@ func (n *Needs) add(name string, program *program) error {
 	return nil
 }
 
-// newest is the newest version of the GNU C library of a list, "" where there is none.
+// newest returns the newest version of the GNU C library in a list, or "".
 func newest(versions []string) string {
 	newest := ""
 	for _, v := range versions {
@@ -110,7 +110,7 @@ func newest(versions []string) string {
 	return newest
 }
 
-// older reports whether a version comes before another, number by number.
+// older reports whether a version is less than another, compared number by number.
 func older(a, b string) bool {
 	return slices.Compare(numbers(a), numbers(b)) < 0
 }
@@ -127,14 +127,14 @@ func numbers(version string) []int {
 	return list
 }
 
-// Host is what there is to compare with.
+// Host is the host to compare with.
 type Host struct {
-	Arch string // in Go's words
+	Arch string // as Go names it
 	Root fs.FS  // the host's file system
 }
 
-// Missing lists what a host lacks, in words; nil when the release can run there. What cannot be read on the host is an
-// error.
+// Missing lists in words what a host lacks; nil if the release can run there. It returns an error if the host's files
+// cannot be read.
 func (n Needs) Missing(h Host) (missing []string, err error) {
 	if n.Arch != "" && n.Arch != h.Arch {
 		missing = append(missing, fmt.Sprintf("it is built for %s, and this host is %s", n.Arch, h.Arch))
@@ -164,10 +164,10 @@ func (n Needs) Missing(h Host) (missing []string, err error) {
 	return missing, nil
 }
 
-// glibcOf is the version of the C library of a system tree, "" where there is none.
+// glibcOf returns the version of the C library of a system tree, or "".
 func glibcOf(root fs.FS) (newest string, err error) {
 	dirs := []string{"lib64", "lib", "usr/lib"}
-	for _, above := range []string{"lib", "usr/lib"} { // of one architecture among several
+	for _, above := range []string{"lib", "usr/lib"} { // directories for one of several architectures
 		entries, err := fs.ReadDir(root, above)
 		if _, err := walk.Found(err); err != nil {
 			return "", err
@@ -188,11 +188,11 @@ func glibcOf(root fs.FS) (newest string, err error) {
 	return newest, nil
 }
 
-// definedBy is the newest version that a C library defines symbols of; "" for what is none, or is not there.
+// definedBy returns the newest version for which a C library defines symbols; "" if the file is missing or no library.
 func definedBy(root fs.FS, name string) (version string, err error) {
 	f, err := root.Open(name)
 	if found, err := walk.Found(err); !found {
-		if errors.Is(err, unix.ENOTDIR) { // below a file
+		if errors.Is(err, unix.ENOTDIR) { // its parent is a file
 			err = nil
 		}
 		return "", err
@@ -206,11 +206,11 @@ func definedBy(root fs.FS, name string) (version string, err error) {
 	}
 	library, err := openProgram(r)
 	if err != nil {
-		return "", nil //nolint:nilerr // what is no library has no version
+		return "", nil //nolint:nilerr // not a library
 	}
 	versions, err := library.versions(elf.DT_VERDEF, elf.DT_VERDEFNUM)
 	if err != nil {
-		return "", nil //nolint:nilerr // neither has one of something else
+		return "", nil //nolint:nilerr // not a library
 	}
 	return newest(versions), nil
 }

@@ -40,7 +40,7 @@ func of(t *testing.T, files map[string][]byte) needs.Needs {
 	return n
 }
 
-// dynamic is a program of this machine that takes its C library.
+// dynamic returns a program of this machine that uses the C library.
 func dynamic(t *testing.T) []byte {
 	t.Helper()
 	data, err := os.ReadFile("/bin/sh")
@@ -53,11 +53,12 @@ func dynamic(t *testing.T) []byte {
 	return data
 }
 
-// static builds a Go program for an architecture.
+// static builds a static program for an architecture.
 func static(t *testing.T, arch string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	put(t, dir, map[string][]byte{"go.mod": []byte("module x\n"), "main.go": []byte("package main\n\nfunc main() { println(1) }\n")})
+	put(t, dir, map[string][]byte{"go.mod": []byte("module x\n"),
+		"main.go": []byte("package main\n\nfunc main() { println(1) }\n")})
 	cmd := exec.Command("go", "build", "-o", "x", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch, "GOOS=linux", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -71,7 +72,8 @@ func static(t *testing.T, arch string) []byte {
 }
 
 func TestADynamicProgramNeedsItsLoader(t *testing.T) {
-	n := of(t, map[string][]byte{"bin/sh": dynamic(t), "text": []byte("#!/bin/sh\n"), "empty": nil, "short": []byte("\x7fEL")})
+	n := of(t, map[string][]byte{"bin/sh": dynamic(t), "text": []byte("#!/bin/sh\n"), "empty": nil,
+		"short": []byte("\x7fEL")})
 	if n.Arch != runtime.GOARCH || len(n.Programs) != 1 || !strings.Contains(n.Programs[0], "ld") {
 		t.Errorf("it needs %+v, want this architecture and one loader", n)
 	}
@@ -86,13 +88,15 @@ func TestADynamicProgramNeedsItsLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(missing, "\n")
-	for _, want := range []string{"built for " + runtime.GOARCH + ", and this host is mips", n.Programs[0] + " is not there", "it needs the GNU C library, and there is none"} {
+	for _, want := range []string{"built for " + runtime.GOARCH + ", and this host is mips",
+		n.Programs[0] + " is not there", "it needs the GNU C library, and there is none"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not among %q", want, missing)
 		}
 	}
 	n.Glibc = "99.1"
-	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); err != nil || len(missing) != 1 || !strings.Contains(missing[0], "the GNU C library 99.1, and here is 2.") {
+	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); err != nil || len(missing) != 1 ||
+		!strings.Contains(missing[0], "the GNU C library 99.1, and here is 2.") {
 		t.Errorf("with an older C library it lacks %q", missing)
 	}
 }
@@ -123,7 +127,7 @@ func TestARuinedProgramIsNone(t *testing.T) {
 	}
 }
 
-func TestReadTellsWhatWasWritten(t *testing.T) {
+func TestReadReturnsWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	if r, err := needs.Read(os.DirFS(dir)); err != nil || r.Content != "" {
 		t.Errorf("a release that says nothing says %+v, %v", r, err)

@@ -9,21 +9,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// File is where a release that was built by a recipe says what it is.
+// File is the file in which a release that was built by a recipe describes itself.
 const File = ".corpus/release.json"
 
-// Release is what a release says of itself. Packages and images of the same build hold the same
+// Release is a release's description of itself. Packages and images of the same build contain the same
 // file.
 type Release struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	Content string `json:"content"` // digest of everything else in the release
+	Content string `json:"content"` // digest of all other content of the release
 	Builder string `json:"builder,omitempty"`
-	Base    string `json:"base,omitempty"` // system that it was built in
+	Base    string `json:"base,omitempty"` // the system that it was built in
 	Needs   Needs  `json:"needs"`
 }
 
-// Read reads what a release says of itself. One that says nothing needs nothing.
+// Read reads the description of a release. A release without one needs nothing.
 func Read(release fs.FS) (Release, error) {
 	data, err := fs.ReadFile(release, File)
 	if errors.Is(err, fs.ErrNotExist) {

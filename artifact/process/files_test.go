@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inheritable opens a file that programs would inherit.
+// inheritable opens a file that child processes would inherit.
 func inheritable(t *testing.T) int {
 	t.Helper()
 	fd, err := unix.Open(filepath.Join(t.TempDir(), "f"), unix.O_CREAT|unix.O_RDWR, 0o600)

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// GitLogins takes the logins out of http and https URLs that git, or a program that runs git, is given. It returns the
-// URLs without them, and variables for the environment of that program by which git gets each login for its URL. Every
-// user of a host can read the arguments of all processes, but the environment of its own only.
+// GitLogins removes the credentials from http and https URLs for git, or for a program that runs git. It returns the
+// URLs without them, and environment variables for that program from which git gets the credentials of each URL. Every
+// user of a host can read the arguments of all processes, but only the environment of the user's own processes.
 //
-// A URL may start with git+, end with @ and a name of a commit, and have text before it ("name @ URL"), as package
+// A URL may start with git+, end with @ and a commit, and have text before it ("name @ URL"), as in package managers.
+// Anything else, including ssh URLs, is returned unchanged. The variables need Git 2.31 or newer.
 // managers take it. Anything else, URLs of ssh among it, stays as it is. Git 2.31 and newer read the variables.
 func GitLogins(urls ...string) (plain, env []string) {
 	var entries []login
@@ -24,8 +25,8 @@ func GitLogins(urls ...string) (plain, env []string) {
 	if len(entries) == 0 {
 		return plain, nil
 	}
-	// A login for the very URL comes before those for its server, which hold where a package manager writes the URL in
-	// another way.
+	// The credentials for the exact URL come first, then those for its server, for package managers that write the URL
+	// differently.
 	var keys, values []string
 	for _, whole := range []bool{true, false} {
 		for i, l := range entries {
@@ -34,23 +35,26 @@ func GitLogins(urls ...string) (plain, env []string) {
 				at += l.path
 			}
 			keys = append(keys, "credential."+at+".helper")
-			values = append(values, fmt.Sprintf(`!f() { echo "username=$CORPUS_GIT_USER_%[1]d"; echo "password=$CORPUS_GIT_PASSWORD_%[1]d"; }; f`, i))
+			values = append(values, fmt.Sprintf(`!f() { echo "username=$CORPUS_GIT_USER_%[1]d"; `+
+				`echo "password=$CORPUS_GIT_PASSWORD_%[1]d"; }; f`, i))
 		}
 	}
 	env = []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(keys))}
 	for i := range keys {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, keys[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, values[i]))
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, keys[i]),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, values[i]))
 	}
 	for i, l := range entries {
-		env = append(env, fmt.Sprintf("CORPUS_GIT_USER_%d=%s", i, l.user), fmt.Sprintf("CORPUS_GIT_PASSWORD_%d=%s", i, l.password))
+		env = append(env, fmt.Sprintf("CORPUS_GIT_USER_%d=%s", i, l.user),
+			fmt.Sprintf("CORPUS_GIT_PASSWORD_%d=%s", i, l.password))
 	}
 	return plain, env
 }
 
-// login is what git needs for a URL.
+// login is the credentials for a URL.
 type login struct{ server, path, user, password string }
 
-// withoutLogin cuts the login out of a URL and leaves every other character as it is.
+// withoutLogin removes the credentials from a URL and leaves all other characters unchanged.
 func withoutLogin(raw string) (bare string, l login, ok bool) {
 	before, rest, found := strings.Cut(raw, "://")
 	if !found {
@@ -74,7 +78,7 @@ func withoutLogin(raw string) (bare string, l login, ok bool) {
 	return before + "://" + rest[at+1:], l, true
 }
 
-// unescaped is the text for which a part of a URL stands; one that is no escape stands for itself.
+// unescaped decodes the escapes of a part of a URL; a text with invalid escapes is returned unchanged.
 func unescaped(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain

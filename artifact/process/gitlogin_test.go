@@ -27,13 +27,14 @@ func TestGitLogins(t *testing.T) {
 		if plain[0] != c.want {
 			t.Errorf("%s becomes %s, want %s", c.url, plain[0], c.want)
 		}
-		if got := slices.Contains(env, "CORPUS_GIT_USER_0="+c.user) && slices.Contains(env, "CORPUS_GIT_PASSWORD_0="+c.password); got != (c.user != "") {
+		if got := slices.Contains(env, "CORPUS_GIT_USER_0="+c.user) &&
+			slices.Contains(env, "CORPUS_GIT_PASSWORD_0="+c.password); got != (c.user != "") {
 			t.Errorf("%s leaves the environment %q", c.url, env)
 		}
 	}
 }
 
-// TestGitUsesLogins asks two repositories of one server, with a login for each, by a real git.
+// TestGitUsesLogins runs git with two repositories of one server and different credentials for each.
 func TestGitUsesLogins(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("this machine has no git to ask")
@@ -55,7 +56,8 @@ func TestGitUsesLogins(t *testing.T) {
 	defer server.Close()
 	at := strings.TrimPrefix(server.URL, "http://")
 	plain, env := process.GitLogins("http://ann:one@"+at+"/one.git", "git+http://bob:t%20wo@"+at+"/two.git@main")
-	for _, url := range []string{plain[0], strings.TrimSuffix(strings.TrimPrefix(plain[1], "git+"), "@main"), server.URL + "/other"} {
+	for _, url := range []string{plain[0], strings.TrimSuffix(strings.TrimPrefix(plain[1], "git+"), "@main"),
+		server.URL + "/other"} {
 		cmd := exec.Command("git", "ls-remote", url)
 		cmd.Env = append(append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null"), env...)
 		_ = cmd.Run() // the server has no repository

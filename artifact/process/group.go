@@ -21,8 +21,8 @@ type group struct {
 	dir  *os.File
 }
 
-// newGroup makes a control group that a command can be started in and that can be ended as a whole; nil where the
-// kernel, or who runs this process, does not allow that.
+// newGroup makes a control group in which a command can be started and which can be killed as a whole. It returns nil
+// if the kernel or the permissions of this process do not allow that.
 func newGroup() *group {
 	own := ownGroup()
 	if own == "" || !startsInGroups() || unix.Access(filepath.Join(own, "cgroup.procs"), unix.W_OK) != nil {
@@ -35,7 +35,8 @@ func newGroup() *group {
 	}
 	g := &group{path: path}
 	kind, err := os.ReadFile(filepath.Join(path, "cgroup.type"))
-	if err == nil && strings.TrimSpace(string(kind)) == "domain" && unix.Access(filepath.Join(path, "cgroup.kill"), unix.W_OK) == nil {
+	if err == nil && strings.TrimSpace(string(kind)) == "domain" &&
+		unix.Access(filepath.Join(path, "cgroup.kill"), unix.W_OK) == nil {
 		if g.dir, err = os.Open(path); err == nil {
 			return g
 		}
@@ -44,7 +45,7 @@ func newGroup() *group {
 	return nil
 }
 
-// groupPrefix starts the names of groups; the ID of the process that made them follows.
+// groupPrefix starts the names of groups; the ID of the process that made the group follows.
 const groupPrefix = "corpus-"
 
 // sweepGroups removes the empty groups of processes that have ended.
@@ -54,19 +55,19 @@ func sweepGroups(own string) {
 		id, made := strings.CutPrefix(e.Name(), groupPrefix)
 		number, _, _ := strings.Cut(id, "-")
 		if pid, err := strconv.Atoi(number); made && err == nil && pid > 0 && syscall.Kill(pid, 0) == syscall.ESRCH {
-			_ = os.Remove(filepath.Join(own, e.Name())) // one with processes stays
+			_ = os.Remove(filepath.Join(own, e.Name())) // the kernel refuses this for a group with processes
 		}
 	}
 }
 
-// startsInGroups reports whether clone3(2) may be called; seccomp filters of containers refuse it. The kernels that
-// have cgroup.kill know its flag CLONE_INTO_CGROUP.
+// startsInGroups reports whether clone3(2) may be called; seccomp filters of containers refuse it. All kernels with
+// cgroup.kill support its flag CLONE_INTO_CGROUP.
 func startsInGroups() bool {
 	_, _, errno := unix.Syscall(unix.SYS_CLONE3, 0, 0, 0)
 	return errno == unix.EINVAL
 }
 
-// ownGroup is the directory of this process's control group of version 2; "" where there is none.
+// ownGroup returns the directory of this process's control group of version 2, or "".
 func ownGroup() string {
 	for line := range strings.Lines(groupsOf("self")) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok && !strings.Contains(name, "..") {
@@ -76,7 +77,7 @@ func ownGroup() string {
 	return ""
 }
 
-// groupDir is where the hierarchy that has a control group is mounted, and the group below it.
+// groupDir returns the directory of a control group in the mounted hierarchy, or "".
 func groupDir(name string) string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -86,7 +87,8 @@ func groupDir(name string) string {
 		if m.Type != "cgroup2" {
 			continue
 		}
-		if below, err := filepath.Rel(walk.MountWord(m.Root), name); err == nil && below != ".." && !strings.HasPrefix(below, "../") {
+		if below, err := filepath.Rel(walk.MountWord(m.Root), name); err == nil && below != ".." &&
+			!strings.HasPrefix(below, "../") {
 			return filepath.Join(walk.MountWord(m.Place), below)
 		}
 	}
@@ -95,10 +97,10 @@ func groupDir(name string) string {
 
 // kill sends SIGKILL to all processes of the group and of those below it.
 func (g *group) kill() {
-	_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0) // outside names what is left
+	_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0) // on failure, outside returns the processes
 }
 
-// outside are the living processes of the group that are not of a process group.
+// outside returns the living processes of the group that are not in a process group.
 func (g *group) outside(leader int) []int {
 	data, _ := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
 	var left []int
@@ -111,12 +113,12 @@ func (g *group) outside(leader int) []int {
 	return left
 }
 
-// remove removes the group. The kernel refuses while processes of it live: those that were left on purpose keep it.
+// remove removes the group. The kernel refuses that while it has processes, which may have been left on purpose.
 func (g *group) remove() {
 	if g.dir != nil {
 		_ = g.dir.Close() // nothing was written
 	}
-	for range 20 { // what was killed takes a moment to be gone
+	for range 20 { // killed processes take a moment to disappear
 		if !errors.Is(os.Remove(g.path), unix.EBUSY) {
 			return
 		}

@@ -10,14 +10,14 @@ import (
 // listed is a process as /proc lists it.
 type listed struct{ pid, parent, group int }
 
-// numbered is the ID of a process.
+// numbered is a process ID.
 type numbered int
 
 func (n numbered) name() string { return strconv.Itoa(int(n)) }
 
 func (p listed) name() string { return numbered(p.pid).name() }
 
-// processes are the processes that run, without those that have ended and wait for their parents.
+// processes lists the running processes, without zombies.
 func processes() []listed {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

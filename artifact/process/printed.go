@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// Printed reports whether the output of a program names a system call error in the words of a C library. It knows the
-// errors by which a host fails any program: a full, failing or read-only disk, the lack of files or memory, and a
-// network without routes or name servers; and EACCES, which a host is to blame for where it
-// starts no programs. Other errors are never found.
+// Printed reports whether the output of a program contains the C library's message for a system call error. It
+// recognizes errors that mean that the host is at fault: a full, failing or read-only disk, exhausted files or memory,
+// a network without routes or name servers; and EACCES, for hosts that cannot start any program. Other errors are never
+// recognized.
 func Printed(output string, kind syscall.Errno) bool {
 	output = strings.ToLower(output)
 	for _, words := range wordsOf(kind) {
@@ -19,7 +19,7 @@ func Printed(output string, kind syscall.Errno) bool {
 	return false
 }
 
-// wordsOf are the texts of strerror(3) in glibc and musl, and those that dash and busybox print, in lower case.
+// wordsOf returns the messages of strerror(3) in glibc and musl, and those of dash and busybox, in lower case.
 func wordsOf(kind syscall.Errno) []string {
 	switch kind {
 	case syscall.ENOSPC:

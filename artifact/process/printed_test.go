@@ -21,7 +21,8 @@ func TestPrintedKnowsTheWordsOfTheCLibrary(t *testing.T) {
 		"ping: x: Temporary failure in name resolution":  syscall.ENETUNREACH,
 		"no such file or directory":                      syscall.ENOENT,
 	} {
-		for _, kind := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENOMEM, syscall.ENETUNREACH, syscall.EACCES, syscall.ENOENT} {
+		for _, kind := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE,
+			syscall.ENOMEM, syscall.ENETUNREACH, syscall.EACCES, syscall.ENOENT} {
 			if got := process.Printed(output, kind); got != (kind == want && kind != syscall.ENOENT) {
 				t.Errorf("%q names %q: %t", output, kind, got)
 			}

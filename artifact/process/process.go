@@ -1,9 +1,9 @@
-// Package process says how the agent starts other programs: with which part of its own environment, and
-// detached from its terminal.
+// Package process starts programs with a safe environment, detached from the agent's terminal, and ends them with all
+// their children.
 //
-// The agent holds credentials for the store, and runs as root, often on a root user's terminal. The
-// programs that it starts belong to states, hooks and releases, and many run as another user. None of
-// them receives the credentials, and none shares the terminal.
+// The agent has credentials for the store, and runs as root, often on root's terminal. The programs that it starts
+// belong to states, hooks and releases, and many run as another user. None of them gets the credentials or shares the
+// terminal.
 package process
 
 import (
@@ -14,12 +14,12 @@ import (
 	"syscall"
 )
 
-// Environ returns the agent's environment as NAME=value, without the variables that are meant for the
-// agent alone. Every program that the agent starts with its own environment starts with this one.
+// Environ returns the agent's environment as NAME=value, without the variables for the agent only. Every program that
+// the agent starts with its own environment gets this one.
 func Environ() []string { return Inherited(os.Environ()) }
 
-// Inherited returns the variables of env that a child process may have: all but credentials of stores
-// and signing keys, and what systemd passes to the agent's own unit. It leaves env as it is.
+// Inherited returns the variables of env that a child process may have: all except credentials of stores, signing keys,
+// and variables that systemd sets for the agent's own unit. It does not change env.
 func Inherited(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -27,7 +27,7 @@ func Inherited(env []string) []string {
 	})
 }
 
-// Private reports whether a variable is meant for the agent alone.
+// Private reports whether a variable is for the agent only.
 func Private(name string) bool {
 	if slices.Contains(harmless(), name) {
 		return false
@@ -35,8 +35,8 @@ func Private(name string) bool {
 	return slices.ContainsFunc(private(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// private lists the beginnings of names that hold, or lead to, credentials of stores and signing keys,
-// and the variables by which systemd addresses a unit's main process (systemd.exec(5)).
+// private lists the prefixes of variables that contain or locate credentials of stores and signing keys,
+// and of those that systemd sets for a unit's main process (systemd.exec(5)).
 func private() []string {
 	return []string{
 		"AWS_", "MINIO_", "MC_", "CORPUS_KEY_", "CORPUS_PASSPHRASE", "CORPUS_AGE_", "CORPUS_STORE", "CORPUS_NOTIFY_",
@@ -44,14 +44,14 @@ func private() []string {
 	}
 }
 
-// harmless lists the variables that look private by their beginning, and name places only.
+// harmless lists variables with such a prefix that contain no credentials.
 func harmless() []string {
 	return []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_EC2_METADATA_DISABLED"}
 }
 
-// Detach gives a command, which must not have been started, a session and a process group of its own. It
-// has no controlling terminal then, so it cannot type into that of the agent (TIOCSTI), and its process ID
-// names the group for [Signal].
+// Detach prepares a command, before it is started, to run in a new session and process group. It then has no
+// controlling terminal, so it cannot insert input into that of the agent (TIOCSTI), and its process ID is that of the
+// group for [Signal].
 func Detach(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -59,8 +59,8 @@ func Detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setsid = true
 }
 
-// Signal sends a signal to a command that [Detach] prepared, and to all processes that stayed in its group. A
-// command that did not start has none.
+// Signal sends a signal to a command that [Detach] prepared, and to all processes in its group. It does nothing for a
+// command that was not started.
 func Signal(cmd *exec.Cmd, signal syscall.Signal) error {
 	if cmd.Process == nil {
 		return nil

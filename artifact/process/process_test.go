@@ -59,13 +59,13 @@ func TestDetachedCommandHasNoTerminalAndEndsAsAGroup(t *testing.T) {
 	}
 }
 
-// TestOnlyThisPackagePassesTheEnvironmentOn reads the source: a child process that is started with
-// os.Environ, or with a process group and no session, would pass around what this package keeps back.
+// TestOnlyThisPackagePassesTheEnvironmentOn reads the source: a child process that is started with os.Environ, or with
+// a process group but no session, would bypass this package.
 func TestOnlyThisPackagePassesTheEnvironmentOn(t *testing.T) {
-	// The builder starts programs of the person who builds, and chooses their environment by name. The agent
-	// that another agent tries is to read the settings that the next run will have. Test hosts and fault
-	// injection are no part of the agent.
-	exempt := []string{"artifact/process/", "cmd/corpus-agent/self.go", "packaging/hosttest/", "artifact/store/storetest/", "state/function/environ/environ.go"}
+	// The builder starts programs of the person who builds, and chooses their environment by name. An agent that another
+	// agent tests must read the settings of the next run. Test hosts and fault injection are not part of the agent.
+	exempt := []string{"artifact/process/", "cmd/corpus-agent/self.go", "packaging/hosttest/", "artifact/store/storetest/",
+		"state/function/environ/environ.go"}
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

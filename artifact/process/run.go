@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// outputGrace is how long the output of a command is awaited that has ended, while something that it started keeps it open.
+// outputGrace is how long Run waits for the output of a command that has ended while a child keeps it open.
 const outputGrace = time.Second
 
-// Run starts the command of the tree, which the caller made with the context, and waits for it. The error is that of the
-// command's own process. What the process left behind is ended as [Tree.End] does. held reports that some of that kept the
-// output open for longer than a moment.
+// Run starts the command of the tree, which the caller made with the context, and waits for it. The error is that of
+// the command's own process. Processes that it left behind are ended as by [Tree.End]. held reports that one of them
+// kept the output open for longer than a moment.
 func (t *Tree) Run(ctx context.Context) (held bool, err error) {
 	return t.run(ctx, func(overdue, held bool) { t.End(overdue || held) })
 }
 
-// RunAndLeave is [Tree.Run] for a command that may leave processes behind: they go on, unless the command was ended with the
-// context. Output that they still hold open leads nowhere from then on.
+// RunAndLeave is [Tree.Run] for a command that may leave processes behind: they continue, unless the context ended the
+// command. Output that they still hold open is discarded from then on.
 func (t *Tree) RunAndLeave(ctx context.Context) (held bool, err error) {
 	return t.run(ctx, func(overdue, _ bool) {
 		if overdue {
@@ -52,17 +52,17 @@ func (t *Tree) run(ctx context.Context, after func(overdue, held bool)) (held bo
 	return held, err
 }
 
-// streams are the pipes of a command. os/exec has such pipes, too, but its wait for them is part of the wait for the command:
-// a process that the command left behind turns a success into an error.
+// streams are the pipes of a command. The pipes of os/exec would not do: its Wait waits for them too, so that a process
+// left behind turns a success into an error.
 type streams struct {
-	theirs  []io.Closer // what the command has, closed once it has been started
+	theirs  []io.Closer // the command's ends, closed once it was started
 	ours    []io.Closer
 	feed    func()
 	outputs []func()
 	read    chan struct{} // closed when all output has been read
 }
 
-// streamsOf puts pipes in the places of a command's readers and writers that are no files.
+// streamsOf replaces a command's readers and writers that are not files by pipes.
 func streamsOf(cmd *exec.Cmd) (*streams, error) {
 	s := &streams{feed: func() {}, read: make(chan struct{})}
 	if err := s.input(cmd); err != nil {
@@ -89,7 +89,7 @@ func (s *streams) input(cmd *exec.Cmd) error {
 	}
 	s.theirs, s.ours = append(s.theirs, r), append(s.ours, w)
 	s.feed = func() {
-		_, _ = io.Copy(w, from) // a command need not read all that it is given
+		_, _ = io.Copy(w, from) // a command need not read all of its input
 		_ = w.Close()
 	}
 	cmd.Stdin = r
@@ -105,7 +105,7 @@ func (s *streams) output(to io.Writer) (io.Writer, error) {
 		return nil, err
 	}
 	s.theirs, s.ours = append(s.theirs, w), append(s.ours, r)
-	s.outputs = append(s.outputs, func() { _, _ = io.Copy(to, r) }) // stop closes what it reads
+	s.outputs = append(s.outputs, func() { _, _ = io.Copy(to, r) }) // stop closes r
 	return w, nil
 }
 
@@ -116,7 +116,7 @@ func (s *streams) pipe() (r, w *os.File, err error) {
 	return r, w, err
 }
 
-// started lets go of the command's ends and begins to read and write.
+// started closes the command's ends and starts to copy.
 func (s *streams) started() {
 	closeAll(s.theirs)
 	go s.feed()
@@ -130,7 +130,7 @@ func (s *streams) started() {
 	}()
 }
 
-// end reports whether all output has been read within a time.
+// end reports whether all output has been read within a duration.
 func (s *streams) end(within time.Duration) bool {
 	select {
 	case <-s.read:
@@ -140,8 +140,8 @@ func (s *streams) end(within time.Duration) bool {
 	}
 }
 
-// stop lets go of the pipes. A writer that still holds the last output, a terminal that was stopped for example, is given no
-// more.
+// stop closes the pipes. A writer that is still blocked with the last output, for example a stopped terminal, gets
+// nothing more.
 func (s *streams) stop() {
 	closeAll(s.ours)
 	s.end(outputGrace)
@@ -149,6 +149,6 @@ func (s *streams) stop() {
 
 func closeAll(files []io.Closer) {
 	for _, f := range files {
-		_ = f.Close() // a pipe has nothing to lose
+		_ = f.Close() // closing a pipe loses nothing
 	}
 }

@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// Tree is a command and all that it starts, a process that called setsid(2) or forked twice included. Where the kernel
-// has control groups (version 2), the command runs in one of its own, which no child leaves by itself. Elsewhere its
-// processes are found by their parents and by a variable of their environment.
+// Tree is a command and all processes that it starts, including those that called setsid(2) or forked twice. If the
+// kernel has control groups (version 2), the command runs in a new one, which its children cannot leave by themselves.
+// Otherwise its processes are found by their parents and by an environment variable.
 //
-// What systemd starts for the command, a service, a scope or a session of a user, is in a control group of its own and
-// belongs to no tree.
+// Services, scopes and user sessions that systemd starts for the command have their own control groups and are not part
+// of the tree.
 type Tree struct {
 	cmd   *exec.Cmd
-	group *group // nil where there are no control groups
-	mark  string // NAME=value in the environment of its processes, where there is no group
-	whole bool   // End takes what left the process group, too
+	group *group // nil if there are no control groups
+	mark  string // NAME=value in the environment of its processes, if there is no group
+	whole bool   // End also kills processes that left the process group
 	ended atomic.Bool
 }
 
-// markName is the variable by which processes of a tree are found where there are no control groups.
+// markName is the variable by which the processes of a tree are found without control groups.
 const markName = "CORPUS_PROCESS_TREE"
 
-// Enclose prepares a command, which must not have been started and has its whole environment set, as the root of a tree
-// and as [Detach] does. The caller calls End when the command has ended, or did not start.
+// Enclose prepares a command as the root of a tree, like [Detach]. It must be called before the command is started and
+// after its environment is set. The caller must call End when the command has ended, or did not start.
 func Enclose(cmd *exec.Cmd) *Tree {
 	_, err := os.Stat("/run/systemd/system")
 	t := &Tree{cmd: cmd, whole: err == nil}
@@ -45,14 +45,14 @@ func (t *Tree) prepare(g *group) {
 		t.cmd.SysProcAttr.UseCgroupFD, t.cmd.SysProcAttr.CgroupFD = true, int(g.dir.Fd())
 		return
 	}
-	if t.cmd.Env == nil { // it is started with that of this process
+	if t.cmd.Env == nil { // it inherits the environment of this process
 		t.cmd.Env = os.Environ()
 	}
 	t.mark = markName + "=" + rand.Text()
 	t.cmd.Env = append(slices.Clip(t.cmd.Env), t.mark)
 }
 
-// Signal sends a signal to all processes of the tree, until End or Leave was called.
+// Signal sends a signal to all processes of the tree, unless End or Leave was called.
 func (t *Tree) Signal(signal syscall.Signal) error {
 	if t.cmd.Process == nil || t.ended.Load() {
 		return nil
@@ -65,9 +65,9 @@ func (t *Tree) Signal(signal syscall.Signal) error {
 	return err
 }
 
-// End ends what is left of the tree by SIGKILL. On a host without systemd a command that ended by itself may have
-// restarted a service, which is then a process of the tree; so what left the process group is only ended there if
-// the command was ended too, as overdue says.
+// End kills the remaining processes of the tree. On a host without systemd, a command that ended by itself may have
+// restarted a service, which is then part of the tree. There, processes that left the process group are only killed if
+// the command was killed too, as overdue reports.
 func (t *Tree) End(overdue bool) {
 	t.ended.Store(true)
 	_ = Signal(t.cmd, syscall.SIGKILL)
@@ -77,7 +77,7 @@ func (t *Tree) End(overdue bool) {
 	t.Leave()
 }
 
-// Leave lets what is left of the tree go on.
+// Leave lets the remaining processes of the tree continue.
 func (t *Tree) Leave() {
 	t.ended.Store(true)
 	if t.group != nil {
@@ -85,10 +85,10 @@ func (t *Tree) Leave() {
 	}
 }
 
-// endWait is how long End waits for killed processes to be gone.
+// endWait is how long End waits for killed processes to disappear.
 const endWait = 2 * time.Second
 
-// kill ends all processes, and those that they start meanwhile.
+// kill kills all processes, including those that they start in the meantime.
 func (t *Tree) kill() {
 	for end := time.Now().Add(endWait); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if t.group != nil {
@@ -104,8 +104,8 @@ func (t *Tree) kill() {
 	}
 }
 
-// outside are the living processes of the tree that are not of the command's process group. A command that was waited
-// for lives no more, and its ID may be another's.
+// outside returns the living processes of the tree that are not in the command's process group. After the command was
+// waited for, lives must be false, since its ID may belong to another process.
 func (t *Tree) outside(lives bool) []int {
 	if t.group != nil {
 		return t.group.outside(t.cmd.Process.Pid)
@@ -143,13 +143,13 @@ func (t *Tree) outside(lives bool) []int {
 	return left
 }
 
-// hasVariable reports whether a process was started with a variable. A process that cannot be looked at is none of ours.
+// hasVariable reports whether a process was started with a variable. It returns false if the process cannot be read.
 func hasVariable(pid int, variable string) bool {
 	data, err := os.ReadFile(filepath.Join("/proc", numbered(pid).name(), "environ"))
 	return err == nil && strings.Contains("\x00"+string(data), "\x00"+variable+"\x00")
 }
 
-// groupsOf are the control groups of a process as the kernel lists them; "" where that cannot be read.
+// groupsOf returns the control groups of a process as the kernel lists them, or "" if they cannot be read.
 func groupsOf(process string) string {
 	data, _ := os.ReadFile(filepath.Join("/proc", process, "cgroup"))
 	return string(data)

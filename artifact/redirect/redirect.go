@@ -1,12 +1,12 @@
-// Package redirect keeps what follows a redirect on the network that the redirect came from.
+// Package redirect restricts where redirects may lead.
 //
-// A server that a person named may answer with a redirect to anywhere. One on a public address could so make a
-// host ask its own network for what only that network may see, such as the metadata of a cloud instance. So what
-// follows a redirect of a public server goes to public addresses only. The address counts that is dialled, not
-// the name, so that a name which resolves to something else the next time gains nothing. Such requests have
-// connections of their own: one that was dialled before without the check is not used again.
+// A server that a person configured may redirect anywhere. A public server could thus make a host request something
+// from its own network that only that network may see, such as the metadata of a cloud instance. Therefore redirects of
+// public servers are followed to public addresses only. The address that is dialed counts, not the name, so that a name
+// that resolves to another address the next time does not help an attacker. Such requests use separate connections:
+// a connection that was dialed earlier without the check is not reused.
 //
-// Behind a proxy the address is the proxy's. There the names count as this host resolves them.
+// Behind a proxy, the dialed address is the proxy's. There the addresses count to which this host resolves the names.
 package redirect
 
 import (
@@ -25,20 +25,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Refused is a redirect that is not followed.
+// Refused is the error for a redirect that is not followed.
 type Refused struct{ Err error }
 
 func (r Refused) Error() string { return r.Err.Error() }
 
-// Unwrap has the reason, with its hint.
+// Unwrap returns the reason, with its hint.
 func (r Refused) Unwrap() error { return r.Err }
 
 const mostRedirects = 5
 
-// Follow follows a few redirects, all to http or https and none that leads from https to http. Credentials are not sent
-// to another host or port than the first, and neither is the URL that redirected, whose query may hold some. And,
-// unless private ones are allowed, none that leads from a public address to another. The latter takes a transport made
-// by Guard.
+// Follow returns a function for http.Client.CheckRedirect. It follows a few redirects, only to http or https, and none
+// from https to http. Credentials are not sent to another host or port than the first, and neither is the URL that
+// redirected, whose query may contain some. Unless private is set, redirects from public to private addresses are
+// refused, which needs a transport made by Guard.
 func Follow(private bool) func(req *http.Request, via []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if len(via) > mostRedirects {
@@ -58,9 +58,9 @@ func Follow(private bool) func(req *http.Request, via []*http.Request) error {
 	}
 }
 
-// keepCredentials takes from a request that follows a redirect what the server there need not know. The client of the
-// standard library does so with Authorization and Cookie alone, not with headers such as X-Vault-Token, and not for
-// another port or a host below the first.
+// keepCredentials removes headers from a request to another server that it need not see. The client of the standard
+// library only removes Authorization and Cookie, not headers such as X-Vault-Token, and neither for another port nor
+// for a subdomain of the first host.
 func keepCredentials(req *http.Request, via []*http.Request) {
 	req.Header.Del("Referer")
 	same := func(r *http.Request) bool { return r.URL.Host == via[0].URL.Host }
@@ -74,12 +74,13 @@ func keepCredentials(req *http.Request, via []*http.Request) {
 	}
 }
 
-// harmless are headers that say what is asked for, and not by whom.
+// harmless lists headers that describe the requested content and do not identify the client.
 func harmless() []string {
-	return []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "User-Agent"}
+	return []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since",
+		"If-None-Match", "If-Range", "Range", "User-Agent"}
 }
 
-// mark has a request that follows a redirect go to public addresses only, if its predecessor was public.
+// mark restricts a redirected request to public addresses if the previous request was public or restricted.
 func mark(req *http.Request) {
 	if req.Response == nil || req.Response.Request == nil {
 		return
@@ -89,10 +90,10 @@ func mark(req *http.Request) {
 	}
 }
 
-// hop is a request, as its redirect sees it.
+// hop is what is known of a request when it is redirected.
 type hop struct {
-	public  bool // it was answered from a public address
-	guarded bool // it may go to public addresses only
+	public  bool // the response came from a public address
+	guarded bool // the request was restricted to public addresses
 }
 
 type (
@@ -105,22 +106,22 @@ func guarded(ctx context.Context) bool {
 	return only
 }
 
-// Guard makes a transport, whose DialContext must be one of Dial, note where answers come from, and keep the requests
-// that Follow restricts to public addresses.
+// Guard returns a transport that notes the addresses of responses, and restricts to public addresses the requests that
+// Follow has marked. The DialContext of t must be made by Dial.
 func Guard(t *http.Transport) *Guarded { return &Guarded{any: t, public: t.Clone()} }
 
-// Guarded is a transport with connections of two kinds.
+// Guarded is a transport with separate connections for restricted requests.
 type Guarded struct{ any, public *http.Transport }
 
-// RoundTrip makes a request. A redirect to what is no URL is an error here, since the client of the standard library
-// would not say that the server sent it.
+// RoundTrip performs a request. It returns an error for a redirect to an invalid URL, since the error of the standard
+// library's client does not show that the server sent it.
 func (g *Guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := g.roundTrip(req)
 	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
 		return resp, err
 	}
 	if _, err := resp.Location(); err != nil && !errors.Is(err, http.ErrNoLocation) {
-		_ = resp.Body.Close() // nothing of it is used
+		_ = resp.Body.Close() // the body is not used
 		return nil, Refused{errors.New("it redirects to what is no URL")}
 	}
 	return resp, nil
@@ -147,7 +148,7 @@ func (g *Guarded) roundTrip(req *http.Request) (*http.Response, error) {
 	return g.any.RoundTrip(req.WithContext(ctx))
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+// CloseIdleConnections implements the method that http.Client.CloseIdleConnections calls.
 func (g *Guarded) CloseIdleConnections() {
 	g.any.CloseIdleConnections()
 	g.public.CloseIdleConnections()
@@ -161,7 +162,7 @@ func (g *Guarded) proxied(req *http.Request) bool {
 	return err == nil && proxy != nil
 }
 
-// Dial makes a dialer refuse what Guard does not allow, before anything is sent.
+// Dial returns a dial function that refuses addresses that Guard does not allow, before anything is sent.
 func Dial(d net.Dialer) func(ctx context.Context, kind, address string) (net.Conn, error) {
 	d.ControlContext = control
 	return func(ctx context.Context, kind, address string) (net.Conn, error) {
@@ -187,23 +188,25 @@ func control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 
 func refuse(to string) error {
 	return Refused{diag.WithHint(fmt.Errorf("it redirects from a public address to %s, which is not public", to),
-		"name the place that it redirects to, or allow it: `private_redirects=1` in the URL of a store, `fetch.private_redirects` for sources of states")}
+		"name the place that it redirects to, or allow it: `private_redirects=1` in the URL of a store, "+
+			"`fetch.private_redirects` for sources of states")}
 }
 
-// internal reports whether an address is not one of the public network: loopback, link-local, private, shared by
-// providers (RFC 6598), or none that a server has.
+// internal reports whether an address is not public: loopback, link-local, private, shared by providers (RFC 6598), or
+// no server's address at all.
 func internal(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() || shared().Contains(a) || !a.IsValid()
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() ||
+		shared().Contains(a) || !a.IsValid()
 }
 
 func shared() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64, 0, 0}), 10) }
 
-// lookupTime is how long a name that a proxy is asked for may take to resolve here.
+// lookupTime limits how long this host resolves a name that a proxy is to connect to.
 const lookupTime = 3 * time.Second
 
-// internalName reports whether a host's name leads to what is not public. One that this host cannot resolve is left to
-// the proxy, unless it can only be an address in an unusual form or a name of a local network.
+// internalName reports whether a host's name leads to an address that is not public. A name that this host cannot
+// resolve is left to the proxy, unless it looks like an unusual form of an address or a name of a local network.
 func internalName(ctx context.Context, host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if address, err := netip.ParseAddr(host); err == nil {
@@ -211,7 +214,8 @@ func internalName(ctx context.Context, host string) bool {
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
-	case last == "localhost", last == "internal", last == "local", strings.HasPrefix(last, "0x"), strings.Trim(last, "0123456789") == "":
+	case last == "localhost", last == "internal", last == "local", strings.HasPrefix(last, "0x"),
+		strings.Trim(last, "0123456789") == "":
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)

@@ -21,7 +21,7 @@ type seenAs struct {
 
 func (s seenAs) RemoteAddr() net.Addr { return s.address }
 
-// get asks a client that takes http://public/ for a server at a public address, and everything else for what it is.
+// get uses a client for which http://public/ is a server at a public address, and all other servers are what they are.
 func get(t *testing.T, private bool, handler http.HandlerFunc) (string, error) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -44,8 +44,8 @@ func get(t *testing.T, private bool, handler http.HandlerFunc) (string, error) {
 	return string(data), err
 }
 
-// TestRedirectFromPublicToPrivate holds that nothing is sent to an address that is not public after a redirect of a
-// server that is, at once or by way of another redirect, unless that is allowed.
+// TestRedirectFromPublicToPrivate checks that after a redirect of a public server nothing is sent to a private address,
+// directly or after another redirect, unless that is allowed.
 func TestRedirectFromPublicToPrivate(t *testing.T) {
 	asked := 0
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -53,7 +53,9 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 		_, _ = io.WriteString(w, "secret")
 	}))
 	defer inner.Close()
-	for name, to := range map[string]string{"by address": inner.URL, "by a name that resolves to it": strings.Replace(inner.URL, "127.0.0.1", "localhost", 1), "the second time": "http://public/again"} {
+	for name, to := range map[string]string{"by address": inner.URL,
+		"by a name that resolves to it": strings.Replace(inner.URL, "127.0.0.1", "localhost", 1),
+		"the second time":               "http://public/again"} {
 		redirect := func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/again" {
 				http.Redirect(w, r, inner.URL, http.StatusFound)
@@ -73,10 +75,12 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 	}
 }
 
-// TestRedirectToAnotherScheme holds that a redirect to what is not the web is refused, and says so.
+// TestRedirectToAnotherScheme checks that redirects to other schemes than http and https are refused with a clear
+// error.
 func TestRedirectToAnotherScheme(t *testing.T) {
 	for location, want := range map[string]string{
-		"file:///etc/passwd": "a URL of file", "ftp://public/x": "a URL of ftp", "data:text/plain,x": "a URL of data", "http://[::1": "what is no URL", "http://a b/": "what is no URL",
+		"file:///etc/passwd": "a URL of file", "ftp://public/x": "a URL of ftp", "data:text/plain,x": "a URL of data",
+		"http://[::1": "what is no URL", "http://a b/": "what is no URL",
 	} {
 		_, err := get(t, true, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", location)
@@ -89,7 +93,7 @@ func TestRedirectToAnotherScheme(t *testing.T) {
 	}
 }
 
-// TestRedirectsAmongPrivateServers holds that a private server may redirect to another.
+// TestRedirectsAmongPrivateServers checks that a private server may redirect to another.
 func TestRedirectsAmongPrivateServers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
@@ -97,7 +101,8 @@ func TestRedirectsAmongPrivateServers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	resp, err := (&http.Client{Transport: Guard(&http.Transport{DialContext: Dial(net.Dialer{})}), CheckRedirect: Follow(false)}).Get(server.URL + "/")
+	resp, err := (&http.Client{Transport: Guard(&http.Transport{DialContext: Dial(net.Dialer{})}),
+		CheckRedirect: Follow(false)}).Get(server.URL + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +111,10 @@ func TestRedirectsAmongPrivateServers(t *testing.T) {
 
 func TestInternalAddresses(t *testing.T) {
 	for address, want := range map[string]bool{
-		"127.0.0.1": true, "10.1.2.3": true, "169.254.169.254": true, "192.168.0.1": true, "100.64.0.1": true, "0.0.0.0": true, "::1": true, "fe80::1": true,
-		"fd00::1": true, "::ffff:127.0.0.1": true, "::ffff:169.254.169.254": true, "93.184.215.14": false, "2606:2800:21f::1": false,
+		"127.0.0.1": true, "10.1.2.3": true, "169.254.169.254": true, "192.168.0.1": true, "100.64.0.1": true,
+		"0.0.0.0": true, "::1": true, "fe80::1": true,
+		"fd00::1": true, "::ffff:127.0.0.1": true, "::ffff:169.254.169.254": true, "93.184.215.14": false,
+		"2606:2800:21f::1": false,
 	} {
 		if got := internal(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: %v", address, got)
@@ -115,7 +122,7 @@ func TestInternalAddresses(t *testing.T) {
 	}
 }
 
-// TestPooledConnectionToAPrivateServerIsNotUsed has a connection to the private server that was dialled on purpose.
+// TestPooledConnectionToAPrivateServerIsNotUsed first opens a connection to the private server without a redirect.
 func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
 	asked := 0
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -151,7 +158,7 @@ func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestPrivateProxyLiftsNothing goes through a proxy on a private address to a public server.
+// TestPrivateProxyLiftsNothing connects to a public server through a proxy on a private address.
 func TestPrivateProxyLiftsNothing(t *testing.T) {
 	to := ""
 	var asked []string
@@ -167,9 +174,11 @@ func TestPrivateProxyLiftsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := func(private bool) *http.Client {
-		return &http.Client{Transport: Guard(&http.Transport{Proxy: http.ProxyURL(at), DialContext: Dial(net.Dialer{})}), CheckRedirect: Follow(private)}
+		return &http.Client{Transport: Guard(&http.Transport{Proxy: http.ProxyURL(at), DialContext: Dial(net.Dialer{})}),
+			CheckRedirect: Follow(private)}
 	}
-	for _, to = range []string{"http://169.254.169.254/latest", "http://localhost:1/", "http://127.1/", "http://2852039166/", "http://0xa9fea9fe/", "http://metadata.google.internal/", "http://[::ffff:10.0.0.1]/"} {
+	for _, to = range []string{"http://169.254.169.254/latest", "http://localhost:1/", "http://127.1/",
+		"http://2852039166/", "http://0xa9fea9fe/", "http://metadata.google.internal/", "http://[::ffff:10.0.0.1]/"} {
 		asked = nil
 		var w Refused
 		if _, err := client(false).Get("http://93.184.215.14/"); !errors.As(err, &w) || len(asked) != 1 {
