@@ -9,8 +9,8 @@ import (
 
 // The attributes in which a filesystem keeps POSIX access control lists.
 const (
-	accessACL  = "system.posix_acl_access"  // who may do what with a file or directory
-	defaultACL = "system.posix_acl_default" // what is made in a directory gets this one
+	accessACL  = "system.posix_acl_access"  // permissions of a file or directory
+	defaultACL = "system.posix_acl_default" // list that new names in a directory inherit
 )
 
 // Tags of the entries of a list.
@@ -29,8 +29,8 @@ type aclEntry struct {
 	id        uint32
 }
 
-// readACL reads a list of an open file or directory, which may be open as a place only. It is nil where there is none.
-// The permissions of entries are those that the mask of the list leaves them.
+// readACL reads a list of an open file or directory, which may be opened with O_PATH. It returns nil if there is none.
+// The permissions of the entries are limited by the mask of the list.
 func readACL(fd int, name string) ([]aclEntry, error) {
 	buf := make([]byte, 64<<10) // the kernel's limit for an attribute
 	var n int
@@ -39,7 +39,8 @@ func readACL(fd int, name string) ([]aclEntry, error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOENT): // the last without /proc
+	// ENOENT is the error without /proc
+	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOENT):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -48,13 +49,15 @@ func readACL(fd int, name string) ([]aclEntry, error) {
 }
 
 func parseACL(raw []byte) ([]aclEntry, error) {
-	if len(raw) < aclHeaderSize || binary.LittleEndian.Uint32(raw) != aclVersion || (len(raw)-aclHeaderSize)%aclEntrySize != 0 {
+	if len(raw) < aclHeaderSize || binary.LittleEndian.Uint32(raw) != aclVersion ||
+		(len(raw)-aclHeaderSize)%aclEntrySize != 0 {
 		return nil, unix.EINVAL
 	}
 	var all []aclEntry
 	mask := uint16(7)
 	for raw = raw[aclHeaderSize:]; len(raw) > 0; raw = raw[aclEntrySize:] {
-		e := aclEntry{binary.LittleEndian.Uint16(raw), binary.LittleEndian.Uint16(raw[2:]), binary.LittleEndian.Uint32(raw[4:])}
+		e := aclEntry{binary.LittleEndian.Uint16(raw), binary.LittleEndian.Uint16(raw[2:]),
+			binary.LittleEndian.Uint32(raw[4:])}
 		if e.tag == aclMask {
 			mask = e.perm
 		}
@@ -68,7 +71,7 @@ func parseACL(raw []byte) ([]aclEntry, error) {
 	return all, nil
 }
 
-// writersOf are the users and groups that a list lets write, beside the owner and everyone.
+// writersOf returns the users and groups that a list allows to write, besides the owner and other users.
 func (r *Root) writersOf(list []aclEntry, st *unix.Stat_t) (by []controller) {
 	for _, e := range list {
 		switch {
@@ -84,14 +87,14 @@ func (r *Root) writersOf(list []aclEntry, st *unix.Stat_t) (by []controller) {
 	return by
 }
 
-// inherited are the users and groups who may write to what is made in an open directory, because of its default list.
+// inherited returns the users and groups that may write to new names in an open directory because of its default list.
 func (r *Root) inherited(dir int, st *unix.Stat_t) ([]controller, error) {
 	list, err := readACL(dir, defaultACL)
 	return r.writersOf(list, st), err
 }
 
-// Granted refuses, in a safe root, a directory whose access control lists let an unprivileged user write to it, or to
-// what is made in it.
+// Granted refuses, in a safe root, a directory whose access control lists allow an unprivileged user to write to it, or
+// to new names in it.
 func (r *Root) Granted(p string) error {
 	if !r.safe {
 		return nil
@@ -110,7 +113,7 @@ func (r *Root) Granted(p string) error {
 		return pathError("getxattr", p, err)
 	}
 	named := st
-	named.Gid = 0 // the directory's own group is no matter of the list
+	named.Gid = 0 // leave out the directory's own group, which is not named by the list
 	by := r.writersOf(list, &named)
 	if later, err := r.inherited(fd, &named); err != nil {
 		return pathError("getxattr", p, err)
@@ -120,8 +123,8 @@ func (r *Root) Granted(p string) error {
 	return &UnsafeError{Path: p, Component: p, By: by[0].String(), Owner: int(st.Uid), Tree: true}
 }
 
-// DropACL removes the access control lists of an open file or directory, which may be open as a place only. What is
-// left are the permissions of its mode, with those of its group as the list had them.
+// DropACL removes the access control lists of an open file or directory, which may be opened with O_PATH. The
+// permissions of its mode remain, with those of the group as the list had them.
 func DropACL(fd int) error {
 	list, err := readACL(fd, accessACL)
 	if err != nil {
@@ -135,7 +138,7 @@ func DropACL(fd int) error {
 	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
 }
 
-// DropACL is the function of that name for a name in the directory itself. A link has no lists.
+// DropACL is the function DropACL for a name in the directory. A link has no lists.
 func (d *Dir) DropACL(name string) error {
 	return d.place("removexattr", name, func(fd int, st *unix.Stat_t) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -150,7 +153,7 @@ func dropAccess(fd int, list []aclEntry) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	mode := st.Mode & 0o7707 // the bits of the group are the mask of the list
+	mode := st.Mode & 0o7707 // the group bits are the mask of the list
 	for _, e := range list {
 		if e.tag == aclOwnGroup {
 			mode |= uint32(e.perm) << 3
@@ -163,34 +166,36 @@ func dropAccess(fd int, list []aclEntry) error {
 }
 
 func absentACL(err error) error {
-	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT) {
-		return nil // EACCES is the answer for the default list of what is no directory
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES) ||
+		errors.Is(err, unix.ENOENT) {
+		return nil // the error is EACCES for the default list of something other than a directory
 	}
 	return err
 }
 
-// fromUser is the attribute of a file that an unprivileged user owned when the agent gave it to another: its content is
-// still that user's, so that it must not get setuid or setgid bits. A file that takes its place does not have it.
+// fromUser is the attribute of a file that an unprivileged user owned when the agent gave it to another user. Its
+// content still comes from that user, so it must not get setuid or setgid bits. A file that replaces it lacks the
+// attribute.
 const fromUser = "trusted.corpus.from_user"
 
-// TakeOver removes what an unprivileged user, who owned an open file or directory, may have left on it for the time
-// after it was given to uid: access control lists. was describes it as it was before. It also notes on a file whose
-// content it is.
+// TakeOver removes the access control lists that an unprivileged user, who owned an open file or directory, may have
+// left on it before it was given to uid. was describes it before that. It also marks a file with its previous owner,
+// see fromUser.
 func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 	kind := was.Mode & unix.S_IFMT
 	if uid < 0 || uint32(uid) == was.Uid || !r.unprivileged(was.Uid) || kind == unix.S_IFLNK {
 		return nil
 	}
 	if kind == unix.S_IFREG {
-		// Some filesystems and containers do not keep the note.
+		// Some filesystems and containers cannot store the attribute.
 		_ = unix.Setxattr(Handle(fd), fromUser, binary.LittleEndian.AppendUint32(nil, was.Uid), 0)
 	}
 	return DropACL(fd)
 }
 
-// KeepsACL reports whether a file that takes the place of another in an open directory, and belongs to uid, may have
-// its access control list. was describes the old file. A list that an unprivileged user may have left there, on a file
-// that was that user's or by the directory in which it was made, is for no other user's file.
+// KeepsACL reports whether a file that replaces another one in an open directory, and belongs to uid, may keep the old
+// file's access control list. was describes the old file. A list that an unprivileged user may have set, as the owner
+// of the old file or of its directory, must not apply to the file of another user.
 func (r *Root) KeepsACL(dir int, was *unix.Stat_t, uid int) bool {
 	if r.unprivileged(was.Uid) {
 		return int(was.Uid) == uid
@@ -202,10 +207,10 @@ func (r *Root) KeepsACL(dir int, was *unix.Stat_t, uid int) bool {
 // IsACL reports whether an attribute is an access control list.
 func IsACL(attribute string) bool { return attribute == accessACL || attribute == defaultACL }
 
-// IsNote reports whether an attribute is one of this package's, which says something about the content of a file.
+// IsNote reports whether an attribute is one that this package sets on files, see fromUser.
 func IsNote(attribute string) bool { return attribute == fromUser }
 
-// noted is the user of a note on an open file.
+// noted returns the previous owner that an open file is marked with.
 func noted(fd int) (uid uint32, is bool) {
 	var note [4]byte
 	n, err := unix.Getxattr(Handle(fd), fromUser, note[:])

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anchor is a directory whose path has links on the way. They are walked once, by the rule of safe roots, and what is
-// below the directory is opened from there.
+// anchor is a directory whose path contains links. They are walked once, by the rule of safe roots, and paths below the
+// directory are opened from there.
 type anchor struct {
 	path  string
 	once  sync.Once
-	below *Root // nil where the path is walked whole each time
+	below *Root // nil if the whole path is walked each time
 	at    unix.Stat_t
 }
 
-// Anchored is a root like r that walks the links on the way to these directories once, when something below them is
-// first opened. After that it asks the kernel whether a directory's path still leads there, which costs one call in
-// place of some thirty: where the path leads elsewhere by now, or a link lies below the directory, or a file there has
-// several names, the whole path is walked as r walks it. So it opens what r opens, and refuses what r refuses. It
-// shares the directory of r, so that it must not be used after r was closed. Without openat2(2) it walks every path
-// whole.
+// Anchored returns a root like r that walks the links on the way to these directories once, when something below them
+// is first opened. After that it only checks that a directory's path still leads there, which takes one system call
+// instead of some thirty. If the path leads elsewhere since, or a link is below the directory, or a file there has
+// several names, the whole path is walked as by r. So the new root opens what r opens, and refuses what r refuses. It
+// shares the directory of r, so it must not be used after r is closed. Without openat2(2) it walks every path
+// as a whole.
 func (r *Root) Anchored(dirs []string) *Root {
 	other := *r
 	other.anchors = nil
@@ -38,14 +38,14 @@ func (r *Root) Anchored(dirs []string) *Root {
 	return &other
 }
 
-// unanchored is a copy of a root that walks every path whole.
+// unanchored returns a copy of a root that walks every path as a whole.
 func (r *Root) unanchored() *Root {
 	other := *r
 	other.anchors = nil
 	return &other
 }
 
-// openAnchored opens a path that lies below an anchor. Done is false where the whole path has to be walked.
+// openAnchored opens a path below an anchor. done is false if the whole path must be walked.
 func (r *Root) openAnchored(p string, flags int) (fd int, done bool, err error) {
 	for _, a := range r.anchors {
 		rest, below := strings.CutPrefix(p, a.path)
@@ -66,11 +66,11 @@ func (r *Root) openAnchored(p string, flags int) (fd int, done bool, err error) 
 	return -1, false, nil
 }
 
-// leavesDir reports whether a path has "..", which may lead out of the directory that it starts at.
+// leavesDir reports whether a path contains "..", which may lead out of the directory where the path starts.
 func leavesDir(rest string) bool { return strings.Contains(rest+"/", "/../") }
 
-// walk opens the anchor's directory. A path without a link needs no anchor: the kernel walks it at once. The directory
-// is closed when nothing uses the root any more.
+// walk opens the anchor's directory. A path without links needs no anchor, since the kernel walks it in one call. The
+// directory is closed when the root is no longer in use.
 func (a *anchor) walk(r *Root) {
 	fd, err := r.openat2(a.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 	if err == nil {
@@ -81,24 +81,25 @@ func (a *anchor) walk(r *Root) {
 	}
 	below, err := r.unanchored().Beneath(a.path)
 	if err != nil {
-		return // walking the path whole says what is wrong with it
+		return // walking the whole path will return the error
 	}
 	if unix.Fstat(int(below.dir.Fd()), &a.at) != nil {
-		_ = below.Close() // only a place
+		_ = below.Close() // opened with O_PATH
 		return
 	}
 	a.below = below
 }
 
-// leadsThere reports whether the anchor's path still leads to its directory, with the owner and mode that were judged.
-// Nothing else is taken from this look, so it does not matter who controls the links on the way.
+// leadsThere reports whether the anchor's path still leads to its directory, with the same owner and mode as when they
+// were checked. The path is used for nothing else, so it does not matter who controls its links.
 func (a *anchor) leadsThere(r *Root) bool {
 	var st unix.Stat_t
 	err := r.stat(a.path, &st)
-	return err == nil && st.Dev == a.at.Dev && st.Ino == a.at.Ino && st.Uid == a.at.Uid && st.Gid == a.at.Gid && st.Mode == a.at.Mode
+	return err == nil && st.Dev == a.at.Dev && st.Ino == a.at.Ino && st.Uid == a.at.Uid && st.Gid == a.at.Gid &&
+		st.Mode == a.at.Mode
 }
 
-// stat describes the directory that a path leads to. It follows links whichever user controls them.
+// stat describes the directory that a path leads to. It follows all links.
 func (r *Root) stat(p string, st *unix.Stat_t) error {
 	if r.machine {
 		return Retry(func() error { return unix.Stat(p, st) })

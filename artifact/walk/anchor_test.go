@@ -13,7 +13,8 @@ import (
 func linked(t *testing.T) string {
 	t.Helper()
 	root := homes(t)
-	for _, dir := range []string{"srv/projects/app/releases/1/states/sub", "srv/projects/app/releases/2/states", "home/ann/own/states"} {
+	for _, dir := range []string{"srv/projects/app/releases/1/states/sub", "srv/projects/app/releases/2/states",
+		"home/ann/own/states"} {
 		do(t, os.MkdirAll(root+"/"+dir, 0o755))
 		do(t, os.WriteFile(root+"/"+dir+"/top.sls", []byte(dir), 0o644))
 	}
@@ -40,8 +41,10 @@ func TestAnchoredRootsAnswerAsTheRootDoes(t *testing.T) {
 			compare := func(when string) {
 				t.Helper()
 				for _, p := range []string{
-					states, states + "/", states + "/top.sls", states + "/sub/link", states + "/sub", states + "/out", states + "/none", states + "/new.sls", states + "/top.sls/x",
-					states + "/../states/top.sls", states + "/sub/../../../1/states/top.sls", states + "x", own + "/top.sls", own + "/hard", own + "/none", "/vault/secret", "/none/none",
+					states, states + "/", states + "/top.sls", states + "/sub/link", states + "/sub", states + "/out", states +
+						"/none", states + "/new.sls", states + "/top.sls/x",
+					states + "/../states/top.sls", states + "/sub/../../../1/states/top.sls", states + "x", own + "/top.sls", own +
+						"/hard", own + "/none", "/vault/secret", "/none/none",
 				} {
 					for _, flags := range []int{0, syscall.O_NOFOLLOW, syscall.O_DIRECTORY} {
 						want, wantErr := read(plain, p, flags)
@@ -79,7 +82,8 @@ func errnoOf(err error) syscall.Errno {
 // BenchmarkBelowLinks opens a file below two links.
 func BenchmarkBelowLinks(b *testing.B) {
 	root := b.TempDir()
-	for _, err := range []error{os.MkdirAll(root+"/srv/projects/app/releases/1/states", 0o755), os.Symlink("releases/1", root+"/srv/projects/app/next"), os.Symlink("projects/app", root+"/srv/service"),
+	for _, err := range []error{os.MkdirAll(root+"/srv/projects/app/releases/1/states", 0o755),
+		os.Symlink("releases/1", root+"/srv/projects/app/next"), os.Symlink("projects/app", root+"/srv/service"),
 		os.WriteFile(root+"/srv/projects/app/releases/1/states/top.sls", nil, 0o644)} {
 		if err != nil {
 			b.Fatal(err)
@@ -90,7 +94,8 @@ func BenchmarkBelowLinks(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer plain.Close()
-	for name, r := range map[string]*walk.Root{"plain": plain, "anchored": plain.Anchored([]string{"/srv/service/next/states"})} {
+	for name, r := range map[string]*walk.Root{"plain": plain,
+		"anchored": plain.Anchored([]string{"/srv/service/next/states"})} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				f, err := r.OpenFile("/srv/service/next/states/top.sls", os.O_RDONLY)

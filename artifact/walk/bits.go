@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MayRaise refuses, in a safe root, setuid and setgid bits for a file in an open directory where an unprivileged user,
-// who controls that directory or one above it, could have put another program in its place, or that such a user owned,
-// now or before the agent gave it to another: the program would run with rights that the user does not have. A program
-// may run as the only user who controls the directory, or with that user's private group. was describes the file as it
-// is, st as it will be with its owner and group but for the bits of mode; asked is its path in the error, and file the
-// open file.
+// MayRaise refuses, in a safe root, setuid and setgid bits for a file whose program an unprivileged user may have put
+// there: the user controls its open directory or one above it, or owns the file, now or before the agent gave it to
+// another user. Otherwise the program would run with rights that the user does not have. A program may run as the only
+// user who controls the directory, or with that user's private group. was describes the file as it is, st with its
+// future owner and group but without the bits of mode; asked is its path in the error, and file the open
+// file.
 func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode fs.FileMode) error {
 	raw := RawMode(mode)
 	setuid, setgid := raw&unix.S_ISUID != 0, raw&unix.S_ISGID != 0
@@ -36,7 +36,7 @@ func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode 
 	return nil
 }
 
-// above are those who control an open directory, or one above it up to what stands for "/".
+// above returns the parties that control an open directory, or one above it up to the top of the root.
 func (r *Root) above(dir int) (by []controller, err error) {
 	at, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	for err == nil {
@@ -53,7 +53,7 @@ func (r *Root) above(dir int) (by []controller, err error) {
 		if err = failed; err != nil {
 			break
 		}
-		_ = unix.Close(at) // only a place
+		_ = unix.Close(at) // opened with O_PATH
 		at = up
 		if next, err = idOf(at); next == here {
 			break

@@ -8,9 +8,9 @@ import (
 )
 
 // ByName refuses, in a safe root, a path whose meaning an unprivileged user can change: one with a link that such a
-// user controls, or below a directory that such a user owns or may write to. A program that is given a path by its name
-// walks it again, so that a look at what the path means now protects nothing. What the path leads to may belong to a
-// user, and need not exist.
+// user controls, or below a directory that such a user owns or may write to. A program that is given a path walks it
+// again, so checking where the path leads at the moment protects nothing. The path's target may belong to a user, and
+// need not exist.
 func (r *Root) ByName(p string) error {
 	if !r.safe {
 		return nil
@@ -33,11 +33,11 @@ func (r *Root) byNameOnce(p string) error {
 	w := newWalker(r, p)
 	defer w.close()
 	err := w.walk(true)
-	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) { // the program reports these
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) { // the program reports these itself
 		return err
 	}
 	above := w.way
-	if err == nil && w.last == "." { // the walk is in what the path means
+	if err == nil && w.last == "." { // the walk has entered the target
 		above = above[:len(above)-1]
 	}
 	for _, s := range above {
@@ -55,7 +55,7 @@ func (r *Root) byNameOnce(p string) error {
 	return r.inSticky(p, above[len(above)-1], path.Base(w.name))
 }
 
-// inSticky refuses a name in a directory with the sticky bit that a user owns there or could take.
+// inSticky refuses a name in a sticky directory that a user owns or could create.
 func (r *Root) inSticky(p string, dir step, name string) error {
 	var in, st unix.Stat_t
 	if err := unix.Fstat(dir.fd, &in); err != nil || in.Mode&unix.S_ISVTX == 0 || in.Mode&0o022 == 0 {

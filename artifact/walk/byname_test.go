@@ -21,10 +21,13 @@ func TestPathsForProgramsCannotBeExchanged(t *testing.T) {
 	do(t, os.Symlink("/vault", root+"/tmp/sticky"))
 	do(t, os.Lchown(root+"/tmp/sticky", ann, ann))
 	for p, steady := range map[string]bool{
-		"/": true, "/vault": true, "/vault/none": true, "/none/none": true, "/home/ann": true, "/home/ann/": true, "/toann": true, "/tovault/x": true,
+		"/": true, "/vault": true, "/vault/none": true, "/none/none": true, "/home/ann": true, "/home/ann/": true,
+		"/toann": true, "/tovault/x": true,
 		"/tmp": true, "/tmp/roots": true, "/vault/secret": true, "/vault/secret/below": true,
-		"/home/ann/none": false, "/home/ann/own": false, "/home/ann/none/none": false, "/home/ann/tovault": false, "/home/ann/tovault/x": false,
-		"/toann/x": false, "/tmp/byann": false, "/tmp/none": false, "/tmp/byann/x": false, "/tmp/sticky": false, "/team/work": false,
+		"/home/ann/none": false, "/home/ann/own": false, "/home/ann/none/none": false, "/home/ann/tovault": false,
+		"/home/ann/tovault/x": false,
+		"/toann/x":            false, "/tmp/byann": false, "/tmp/none": false, "/tmp/byann/x": false,
+		"/tmp/sticky": false, "/team/work": false,
 	} {
 		both(t, func(t *testing.T, o walk.Options) {
 			o.Safe = true

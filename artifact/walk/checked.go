@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxHops is how many links are followed on the way of one path, as in the kernel.
+// maxHops is how many links are followed in one path, as in the kernel.
 const maxHops = 40
 
-// errRaced says that something changed between two looks at it; the walk starts again.
+// errRaced reports that something changed between two steps, so that the walk must start again.
 var errRaced = errors.New("a part of the path kept changing while it was opened")
 
-// openChecked walks without the kernel's help.
+// openChecked walks a path without openat2(2).
 func (r *Root) openChecked(p string, flags int) (int, error) {
 	for range maxRaces {
 		fd, err := r.openOnce(p, flags)
@@ -47,8 +47,8 @@ func (r *Root) openOnce(p string, flags int) (int, error) {
 	return fd, nil
 }
 
-// Follow is Parent for a caller that means what the links at the end of a path lead to, which need not exist. In a safe
-// root a link to what does not exist has to lead into a directory of the user who controls the link.
+// Follow is Parent with the links at the end of the path followed; their target need not exist. In a safe root, a link
+// to a missing target must lead into a directory of the user who controls the link.
 func (r *Root) Follow(p string) (*Dir, string, error) {
 	d, name, linked, err := r.plainly(p)
 	if err != nil || !linked {
@@ -63,7 +63,7 @@ func (r *Root) Follow(p string) (*Dir, string, error) {
 	return nil, "", pathError("open", p, unix.EAGAIN)
 }
 
-// plainly is Follow for a path whose last name is no link. Linked reports that it is one.
+// plainly is Follow for a path whose last name is no link; otherwise linked is true.
 func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
 	if d, name, err = r.Parent(p); err != nil || name == "." {
 		return d, name, false, err
@@ -83,9 +83,9 @@ func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
 	return d, name, false, nil
 }
 
-// Resolve gives the path to which the links at the end of a path lead, which need not exist. A path whose last name is
-// no link is returned as it is; any other has no links in the result as far as something exists. It refuses what
-// Follow refuses.
+// Resolve returns the path to which the links at the end of a path lead, which need not exist. A path whose last name
+// is no link is returned unchanged; any other result contains no links in the part that exists. It refuses what Follow
+// refuses.
 func (r *Root) Resolve(p string) (string, error) {
 	d, _, linked, err := r.plainly(p)
 	switch {
@@ -122,7 +122,7 @@ func (r *Root) resolveOnce(p string) (string, error) {
 	return rest, nil
 }
 
-// rest is where the walk is, with the names that are still to go.
+// rest returns the path of the walk so far, with the remaining names.
 func (w *walker) rest() string {
 	p := strings.TrimRight(w.here().name, "/") + "/" + w.name
 	for _, name := range slices.Backward(w.todo) {
@@ -147,7 +147,7 @@ func (r *Root) followOnce(p string) (*Dir, string, error) {
 	return newDir(r, fd, w.here().name), w.last, nil
 }
 
-// end looks at what there is at the end of the way.
+// end checks the target of the path.
 func (w *walker) end() error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, w.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -165,18 +165,18 @@ func (w *walker) end() error {
 // step is a directory on the way.
 type step struct {
 	fd   int
-	name string // as it is named on the way, for messages
+	name string // its path, for messages
 }
 
-// walker goes down a path. It keeps every directory on the way open: ".." goes back to the one it came from, and
-// never to wherever that was moved meanwhile, so that no rename leads it out of the root.
+// walker walks down a path. It keeps every directory on the way open: ".." returns to the directory that the walk came
+// from, even if the present one was moved elsewhere since, so no rename leads the walk out of the root.
 type walker struct {
 	root  *Root
 	asked string
-	way   []step   // the first is the root, the last where the walk is
-	todo  []string // names still to go, the next one at the end
-	name  string   // the name that the walk is at
-	last  string   // the name in the last directory that the path means
+	way   []step   // the first is the root, the last the present directory
+	todo  []string // remaining names, the next one at the end
+	name  string   // the present name
+	last  string   // the name of the target in the last directory
 	hops  int
 	owed  []debt // links that are not resolved to their end
 }
@@ -189,7 +189,7 @@ func newWalker(r *Root, p string) *walker {
 
 func (w *walker) close() { w.back(1) }
 
-// back forgets the way but for its first steps.
+// back returns to an earlier directory: it closes all but the first steps.
 func (w *walker) back(keep int) {
 	for len(w.way) > keep {
 		_ = unix.Close(w.here().fd)
@@ -199,7 +199,7 @@ func (w *walker) back(keep int) {
 
 func (w *walker) here() step { return w.way[len(w.way)-1] }
 
-// push puts the names of a path before what is still to go. A slash at the end means a directory, as "." does.
+// push puts the names of a path before the remaining ones. A slash at the end requires a directory, as "." does.
 func (w *walker) push(p string) {
 	if strings.HasSuffix(p, "/") {
 		p += "."
@@ -212,7 +212,7 @@ func (w *walker) push(p string) {
 	}
 }
 
-// walk goes to the directory of the last name. A link there is followed if asked for.
+// walk walks to the directory of the last name. If follow is set, it follows a link there.
 func (w *walker) walk(follow bool) error {
 	for {
 		name := w.todo[len(w.todo)-1]
@@ -240,7 +240,7 @@ func (w *walker) walk(follow bool) error {
 	}
 }
 
-// dots handles "." and "..", which stays at the root. The kernel refuses them in a
+// dots handles "." and "..", which stays in the root at the top. The kernel refuses both in a
 // directory that the process may not search.
 func (w *walker) dots(name string) error {
 	fd, err := RetryOpen(func() (int, error) {
@@ -254,12 +254,12 @@ func (w *walker) dots(name string) error {
 		w.back(max(1, len(w.way)-1))
 	}
 	if len(w.todo) == 0 {
-		return nil // what is opened in the end is looked at then
+		return nil // the caller checks what it opens at the end
 	}
 	return w.settle(w.here().fd)
 }
 
-// atEnd looks at the last name and goes on where it is a link to be followed.
+// atEnd checks the last name, and follows a link there if follow is set.
 func (w *walker) atEnd(name string, follow bool) (linked bool, err error) {
 	if !follow {
 		return false, nil
@@ -267,7 +267,7 @@ func (w *walker) atEnd(name string, follow bool) (linked bool, err error) {
 	var st unix.Stat_t
 	err = Retry(func() error { return unix.Fstatat(w.here().fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if errors.Is(err, unix.ENOENT) {
-		return false, nil // whoever opens or makes it gets the answer
+		return false, nil // the caller opens or makes it, and gets the error
 	}
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return false, err
@@ -275,7 +275,7 @@ func (w *walker) atEnd(name string, follow bool) (linked bool, err error) {
 	return true, w.follow(name)
 }
 
-// enter goes into a directory, or along a link.
+// enter enters a directory, or follows a link.
 func (w *walker) enter(name string) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -290,7 +290,7 @@ func (w *walker) enter(name string) error {
 	return w.settle(fd)
 }
 
-// follow puts what a link says before what is still to go. What is no link is no directory either.
+// follow puts the target of a link before the remaining names. Anything but a link is ENOTDIR here.
 func (w *walker) follow(name string) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -334,7 +334,7 @@ func (w *walker) along(link int, st *unix.Stat_t, name, target string) error {
 	return nil
 }
 
-// magic reports whether a link of /proc leads where its text does not: to an open file, or to another root.
+// magic reports whether a link of /proc leads elsewhere than its text says: to an open file, or to another root.
 func magic(link int, target string) bool {
 	var at unix.Statfs_t
 	if err := unix.Fstatfs(link, &at); err != nil || at.Type != unix.PROC_SUPER_MAGIC {
@@ -343,7 +343,7 @@ func magic(link int, target string) bool {
 	return strings.HasPrefix(target, "/") || strings.Contains(target, ":[")
 }
 
-// sameKind finds out that what was no link a moment ago is one now.
+// sameKind returns errRaced if a name has become a link since the walk checked it.
 func (w *walker) sameKind(fd int, err error) (int, error) {
 	var st unix.Stat_t
 	switch {

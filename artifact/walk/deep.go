@@ -8,35 +8,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Visit is what a walk of a tree does. It is called with an open directory and a name in it, and must not close the directory.
+// Visit has the callbacks of a walk of a tree. They get an open directory, which they must not close, and a name in it.
 type Visit struct {
-	// Enter is called for each name, in the order of names, and for a directory before what is in it. The walk goes into a
-	// directory if it returns true.
+	// Enter is called for each name, in order, and for a directory before its content. The walk enters a directory if
+	// Enter returns true.
 	Enter func(at *Dir, name string, st *unix.Stat_t) (into bool, err error)
-	// Leave is called for a directory after what is in it; nil for nothing.
+	// Leave is called for a directory after its content; it may be nil.
 	Leave func(at *Dir, name string) error
 }
 
-// mostOpen is how many directories above the one where a walk is it keeps open.
+// mostOpen is how many directories above the present one are kept open.
 const mostOpen = 64
 
-// level is a directory on the way down.
+// level is a directory between the top and the present one.
 type level struct {
-	dir   *Dir // nil where it is closed, and found again by ".."
+	dir   *Dir // nil if it is closed, to be opened again as ".."
 	id    fileID
 	path  string
-	name  string   // in the directory above
-	names []string // still to go
+	name  string   // its name in the directory above
+	names []string // remaining names
 }
 
-// tree is a walk of all that is below a directory. It takes time in proportion to what is there, whatever the depth, and no
-// path: a user makes trees of 10,000 levels, whose paths are longer than any system call takes.
+// tree is a walk of everything below a directory. Its time is proportional to the content, whatever the depth, and it
+// uses no paths: a user can make trees of 10,000 levels, whose paths are too long for any system call.
 type tree struct {
 	Visit
 	way []*level
 }
 
-// Walk visits all that is below a directory. No link is followed. What is gone when it comes there is left out.
+// Walk visits everything below a directory. It follows no links, and skips names that disappear in the meantime.
 func (d *Dir) Walk(v Visit) error {
 	t := &tree{Visit: v}
 	defer t.close()
@@ -59,12 +59,12 @@ func (d *Dir) Walk(v Visit) error {
 func (t *tree) close() {
 	for _, l := range t.way {
 		if l.dir != nil {
-			_ = l.dir.Close() // only a place
+			_ = l.dir.Close() // opened with O_PATH
 		}
 	}
 }
 
-// down goes into an open directory, which the walk closes.
+// down enters an open directory, which the walk closes.
 func (t *tree) down(dir *Dir, name string) error {
 	l := &level{dir: dir, path: dir.path, name: name}
 	t.way = append(t.way, l)
@@ -111,8 +111,8 @@ func (t *tree) next() error {
 	return t.down(sub, name)
 }
 
-// up leaves a directory for the one above, which the kernel finds if it is closed. A directory that was moved meanwhile leads
-// elsewhere, and the walk fails.
+// up returns to the directory above, opening it as ".." if it is closed. The walk fails if the directory was moved
+// elsewhere in the meantime.
 func (t *tree) up() error {
 	l := t.way[len(t.way)-1]
 	t.way = t.way[:len(t.way)-1]
@@ -139,9 +139,9 @@ func (t *tree) up() error {
 	return t.Leave(above.dir, l.name)
 }
 
-var errMoved = errors.New("it was moved while it was walked through")
+var errMoved = errors.New("it was moved during the walk")
 
-// enter is OpenDir for a walk, in which a path may be longer than is worth to be kept.
+// enter is OpenDir for a walk, which shortens long paths.
 func (d *Dir) enter(name string) (*Dir, error) {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -152,8 +152,8 @@ func (d *Dir) enter(name string) (*Dir, error) {
 	return newDir(d.root, fd, below(d.path, name)), nil
 }
 
-// below is a name in a directory, for messages. A path that no system call would take ends in dots: to write out those of a
-// deep tree would cost the square of its depth.
+// below returns the path of a name in a directory, for messages. Paths that are too long for system calls end in dots,
+// since writing them all out would take time quadratic in the depth.
 func below(dir, name string) string {
 	switch {
 	case len(dir) <= unix.PathMax:

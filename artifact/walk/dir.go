@@ -14,32 +14,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is an open directory. Its methods take single names in it, never follow a link there, and mean the same
-// directory after it was renamed. "." is the directory itself where an operation makes sense for it.
+// Dir is an open directory. Its methods take single names in it, never follow a link there, and stay with the
+// directory if it is renamed. "." is the directory itself, for operations on which that makes sense.
 type Dir struct {
 	file *os.File
 	root *Root
-	path string // by which it was opened, for messages
+	path string // the path by which it was opened, for messages
 }
 
 func newDir(r *Root, fd int, path string) *Dir {
 	return &Dir{file: os.NewFile(uintptr(fd), path), root: r, path: path}
 }
 
-// Opened is a directory that is open already, with the path by which it was. It takes the descriptor over: the caller closes
-// the directory.
+// Opened returns an open directory descriptor as a Dir, with the path by which it was opened. The Dir owns the
+// descriptor, and the caller must close the Dir.
 func (r *Root) Opened(fd int, path string) *Dir { return newDir(r, fd, path) }
 
 // Close closes the directory.
 func (d *Dir) Close() error { return d.file.Close() }
 
-// Path is the way by which the directory was opened. [Root.Follow] gives it without the links that it followed.
+// Path returns the path by which the directory was opened. After [Root.Follow] it is the path without links.
 func (d *Dir) Path() string { return d.path }
 
-// FD is the descriptor, for system calls that have no method here. It is valid until Close.
+// FD returns the descriptor, for system calls without a method here. It is valid until Close.
 func (d *Dir) FD() int { return int(d.file.Fd()) }
 
-// do runs a call for a name and says in an error what it was about.
+// do makes a call for a name and adds the operation and the path to its error.
 func (d *Dir) do(op, name string, call func(dir int) error) error {
 	err := single(name)
 	if err == nil {
@@ -55,7 +55,7 @@ func single(name string) error {
 	return nil
 }
 
-// place opens a name only as a place and runs a call on it.
+// place opens a name with O_PATH and makes a call on it.
 func (d *Dir) place(op, name string, call func(fd int, st *unix.Stat_t) error) error {
 	return d.do(op, name, func(dir int) error {
 		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -74,7 +74,7 @@ func (d *Dir) place(op, name string, call func(fd int, st *unix.Stat_t) error) e
 	})
 }
 
-// ownName refuses, in a safe root, a file that a user may have given its name here.
+// ownName refuses, in a safe root, a file that a user may have hard-linked here.
 func (d *Dir) ownName(name string, st *unix.Stat_t) error {
 	return d.root.OwnName(d.FD(), path.Join(d.path, name), st)
 }
@@ -85,7 +85,7 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// Readlink gives the text of a link.
+// Readlink returns the target of a link.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.do("readlink", name, func(dir int) error {
 		target, err = Readlinkat(dir, name)
@@ -94,7 +94,8 @@ func (d *Dir) Readlink(name string) (target string, err error) {
 	return target, err
 }
 
-// Open opens a file for reading. Pipes do not block: a caller that wants files only looks at Stat of the result.
+// Open opens a file for reading. It does not block on named pipes; a caller that accepts regular files only must check
+// Stat.
 func (d *Dir) Open(name string) (*os.File, error) {
 	var f *os.File
 	err := d.do("open", name, func(dir int) error {
@@ -137,7 +138,7 @@ func (d *Dir) ReadDir() ([]string, error) {
 	return names, err
 }
 
-// readable opens the directory itself for more than a place.
+// readable opens the directory itself for reading.
 func (d *Dir) readable() (*os.File, error) {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -148,8 +149,8 @@ func (d *Dir) readable() (*os.File, error) {
 	return os.NewFile(uintptr(fd), d.path), nil
 }
 
-// Sync makes the names in the directory survive a power cut. Filesystems that cannot sync a directory have nothing
-// to lose by it.
+// Sync syncs the directory, so that its names survive a power cut. Filesystems that cannot sync directories do not
+// need it.
 func (d *Dir) Sync() error {
 	f, err := d.readable()
 	if err != nil {
@@ -162,17 +163,17 @@ func (d *Dir) Sync() error {
 	return nil
 }
 
-// New says what a new file is besides its content.
+// New has the attributes of a new file.
 type New struct {
-	Mode     fs.FileMode // permissions, setuid, setgid and sticky bits; the umask has no say
-	UID, GID int         // -1 is the program's own
+	Mode     fs.FileMode // permissions, setuid, setgid and sticky bits, regardless of the umask
+	UID, GID int         // -1 means the program's own
 }
 
 // TempPrefix starts the names of temporary files, as in package durable, whose Sweep removes them.
 const TempPrefix = ".corpus-tmp-"
 
-// Create gives a name the content that fill writes. It takes the place of a file or link that is there, at once: a
-// reader sees the old or the new, and so does everyone after a power cut. If fill fails, nothing changes.
+// Create makes a file with the content that fill writes. It replaces an existing file or link atomically: readers see
+// the old content or the new one, even after a power cut. If fill fails, nothing changes.
 func (d *Dir) Create(name string, n New, fill func(io.Writer) error) error {
 	if err := single(name); err != nil || name == "." {
 		return pathError("create", path.Join(d.path, name), unix.EINVAL)
@@ -189,7 +190,7 @@ func (d *Dir) Create(name string, n New, fill func(io.Writer) error) error {
 	return d.Sync()
 }
 
-// write makes a temporary file. Only its descriptor is used to change it.
+// write makes a temporary file. It changes the file only by its descriptor.
 func (d *Dir) write(temp string, n New, fill func(io.Writer) error) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), temp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -198,7 +199,7 @@ func (d *Dir) write(temp string, n New, fill func(io.Writer) error) error {
 		return pathError("create", path.Join(d.path, temp), err)
 	}
 	f := os.NewFile(uintptr(fd), path.Join(d.path, temp))
-	err = DropACL(fd) // before there is content that another may read
+	err = DropACL(fd) // before the file has content
 	if err == nil {
 		err = fill(f)
 	}
@@ -214,7 +215,7 @@ func (d *Dir) write(temp string, n New, fill func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// Mkdir makes a directory and opens it. The umask has no say in its mode. The caller must close it.
+// Mkdir makes a directory and opens it. Its mode does not depend on the umask. The caller must close it.
 func (d *Dir) Mkdir(name string, n New) (*Dir, error) {
 	if err := d.do("mkdir", name, func(dir int) error { return unix.Mkdirat(dir, name, 0o700) }); err != nil {
 		return nil, err
@@ -229,14 +230,15 @@ func (d *Dir) Mkdir(name string, n New) (*Dir, error) {
 	return made, nil
 }
 
-// become sets owner and mode of a directory that was just made, if it still is that one.
+// become sets owner and mode of a new directory, unless an unprivileged user has replaced it.
 func (d *Dir) become(n New) error {
 	st, err := d.Lstat(".")
 	if err != nil {
 		return err
 	}
 	if d.root.unprivileged(st.Uid) {
-		return &UnsafeError{Path: d.path, Component: d.path, By: controller{kind: 'u', id: st.Uid}.String(), Owner: int(st.Uid)}
+		return &UnsafeError{Path: d.path, Component: d.path,
+			By: controller{kind: 'u', id: st.Uid}.String(), Owner: int(st.Uid)}
 	}
 	if n.UID >= 0 || n.GID >= 0 {
 		if err := d.Chown(".", n.UID, n.GID); err != nil {
@@ -249,7 +251,7 @@ func (d *Dir) become(n New) error {
 	return d.Chmod(".", n.Mode)
 }
 
-// Symlink makes a link. It takes the place of a file or link that is there, at once.
+// Symlink makes a link. It replaces an existing file or link atomically.
 func (d *Dir) Symlink(target, name string) error {
 	temp := fmt.Sprintf(TempPrefix+"%d-%08x", os.Getpid(), rand.Uint32())
 	if err := d.do("symlink", name, func(dir int) error { return unix.Symlinkat(target, dir, temp) }); err != nil {
@@ -262,7 +264,7 @@ func (d *Dir) Symlink(target, name string) error {
 	return nil
 }
 
-// Rename gives a file of this directory a name in another, or in the same. It replaces what is there.
+// Rename renames a file, possibly into another directory. It replaces an existing file.
 func (d *Dir) Rename(name string, to *Dir, newName string) error {
 	if err := single(newName); err != nil {
 		return pathError("rename", path.Join(to.path, newName), err)
@@ -281,7 +283,7 @@ func (d *Dir) Unlink(name string) error {
 	})
 }
 
-// RemoveAll removes a name with all that is below it. One that is absent is no error.
+// RemoveAll removes a name and everything below it. It is no error if the name does not exist.
 func (d *Dir) RemoveAll(name string) error {
 	sub, err := d.OpenDir(name)
 	switch {
@@ -301,7 +303,7 @@ func (d *Dir) RemoveAll(name string) error {
 	return nil
 }
 
-// emptying removes all that a walk comes by.
+// emptying returns a Visit that removes everything.
 func emptying() Visit {
 	remove := func(at *Dir, name string) error {
 		if err := at.Unlink(name); !errors.Is(err, fs.ErrNotExist) {
@@ -320,8 +322,8 @@ func emptying() Visit {
 	}
 }
 
-// Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names
-// is refused where its directory is an unprivileged user's and the file is not.
+// Chown sets the owner and group of a name itself; -1 leaves one unchanged. In a safe root, a file with several names
+// is refused if an unprivileged user controls its directory and does not own the file.
 func (d *Dir) Chown(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
 		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {

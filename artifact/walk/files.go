@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files are the files below a directory, for package fs. Links are followed inside the directory alone, opening never
-// waits for the other end of a pipe, and only files and directories are opened.
+// Files returns the files below a directory as an fs.FS. Links are followed only inside the directory. Opening never
+// blocks on a named pipe, and only files and directories are opened.
 func Files(dir string) fs.FS { return files(dir) }
 
 type files string

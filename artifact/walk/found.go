@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Found takes the error of a call that looked for something and says whether it is there. Only "does not exist"
-// means that it is absent; any other error says nothing about that, and is returned.
+// Found reports, from the error of looking for something, whether it exists. Only fs.ErrNotExist means that it does
+// not; any other error leaves that open and is returned.
 func Found(err error) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -20,19 +20,19 @@ func Found(err error) (bool, error) {
 	return err == nil, err
 }
 
-// Nowhere reports whether an error of following a name is about where its links lead. An error of the
-// disk is not: what it hides may be there at the next run.
+// Nowhere reports whether an error means that a path's links lead nowhere. An I/O error does not mean that: the target
+// may be there in the next run.
 func Nowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Exists reports whether a path leads to something, links followed.
+// Exists reports whether a path leads to something. It follows links.
 func Exists(path string) (bool, error) {
 	_, err := os.Stat(path)
 	return Found(err)
 }
 
-// Named reports whether a path itself exists, be it a link that leads nowhere.
+// Named reports whether a path itself exists, even if it is a dangling link.
 func Named(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	return Found(err)
@@ -45,8 +45,8 @@ func Directory(path string) (bool, error) {
 	return found && info.IsDir(), err
 }
 
-// Misplaced reports whether something else stands in the place of a directory: a file, a pipe, or a link that leads to no
-// directory.
+// Misplaced reports whether a path that should be a directory exists as something else: a file, a named pipe, or a link
+// that does not lead to a directory.
 func Misplaced(path string) bool {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -56,18 +56,19 @@ func Misplaced(path string) bool {
 	return unread == nil && named && Nowhere(err)
 }
 
-// ErrNoFile is the error of reading what is no regular file: a directory, a pipe, or a link that leads round in a circle.
+// ErrNoFile is the error for reading something other than a regular file: a directory, a named pipe, or a loop of
+// links.
 var ErrNoFile = errors.New("it is no regular file")
 
-// OpenFile opens a regular file for reading, and waits for no other process: a pipe in its place is an error.
+// OpenFile opens a regular file for reading. It does not block: a named pipe is an error.
 func OpenFile(path string) (*os.File, error) {
 	return Regular(os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0))
 }
 
-// Regular refuses what was opened and is no regular file, and closes it. The caller passes on what an open with O_NONBLOCK
-// returned.
+// Regular closes an opened file and returns an error unless it is a regular file. The caller passes the results of an
+// open with O_NONBLOCK.
 func Regular(f *os.File, err error) (*os.File, error) {
-	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a circle, a socket
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a loop of links, a socket
 		return nil, fmt.Errorf("%w: %w", ErrNoFile, err)
 	}
 	if err != nil {
@@ -84,7 +85,7 @@ func Regular(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile reads a file that OpenFile opens.
+// ReadFile reads a file, which OpenFile opens.
 func ReadFile(path string) ([]byte, error) {
 	f, err := OpenFile(path)
 	if err != nil {
@@ -99,25 +100,25 @@ func ReadFile(path string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// OpenDir opens a directory; for anything else, such as a pipe, it is ENOTDIR at once.
+// OpenDir opens a directory. For anything else, such as a named pipe, it fails with ENOTDIR without blocking.
 func OpenDir(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
-// OpenTree is os.OpenRoot that waits for no pipe in the place of the directory.
+// OpenTree is os.OpenRoot, but does not block on a named pipe.
 func OpenTree(path string) (*os.Root, error) {
 	return os.OpenRoot(path + "/.")
 }
 
-// Read reads a file; nil and false where it does not exist.
+// Read reads a file. found is false if it does not exist.
 func Read(path string) (data []byte, found bool, err error) {
 	data, err = ReadFile(path)
 	found, err = Found(err)
 	return data, found, err
 }
 
-// Glob lists the paths that fit a pattern, sorted, as filepath.Glob does, which keeps silent about directories that
-// cannot be read. A directory that does not exist holds nothing.
+// Glob lists the paths that match a pattern, sorted. Unlike filepath.Glob it returns an error for directories that
+// cannot be read. A directory that does not exist contains nothing.
 func Glob(pattern string) ([]string, error) {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		found, err := Named(pattern)
@@ -142,7 +143,7 @@ func Glob(pattern string) ([]string, error) {
 	return all, nil
 }
 
-// matching lists what fits a pattern in one directory.
+// matching lists the names of one directory that match a pattern.
 func matching(dir, pattern string) ([]string, error) {
 	if _, err := filepath.Match(pattern, ""); err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func matching(dir, pattern string) ([]string, error) {
 	}
 	var all []string
 	for _, e := range entries {
-		if ok, _ := filepath.Match(pattern, e.Name()); ok { // the pattern was looked at above
+		if ok, _ := filepath.Match(pattern, e.Name()); ok { // the pattern was checked above
 			all = append(all, filepath.Join(dir, e.Name()))
 		}
 	}

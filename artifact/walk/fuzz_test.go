@@ -53,7 +53,8 @@ func FuzzWalk(f *testing.F) {
 		}))
 		for range 8 {
 			p := "/" + word(&d) + "/" + word(&d) + "/" + word(&d)
-			flags := []int{unix.O_PATH, unix.O_PATH | unix.O_NOFOLLOW, unix.O_RDONLY | unix.O_NONBLOCK, unix.O_RDONLY | unix.O_DIRECTORY}[d.pick(4)]
+			flags := []int{unix.O_PATH, unix.O_PATH | unix.O_NOFOLLOW, unix.O_RDONLY | unix.O_NONBLOCK,
+				unix.O_RDONLY | unix.O_DIRECTORY}[d.pick(4)]
 			for _, safe := range []bool{false, true} {
 				agree(t, root, p, flags, safe, inside)
 			}
@@ -66,7 +67,8 @@ func agree(t *testing.T, root, p string, flags int, safe bool, inside map[string
 	t.Helper()
 	kernel, checked := open(t, walk.Options{Safe: safe}, root), open(t, walk.Options{Safe: safe, Checked: true}, root)
 	want := identity(kernel, p, flags)
-	for how, r := range map[string]*walk.Root{"checked": checked, "anchored": kernel.Anchored([]string{"/a", "/b/a", "/c"})} {
+	for how, r := range map[string]*walk.Root{"checked": checked,
+		"anchored": kernel.Anchored([]string{"/a", "/b/a", "/c"})} {
 		if got := identity(r, p, flags); got != want {
 			t.Errorf("%s with flags %#x, safe %v: the kernel finds %s, the %s walk %s", p, flags, safe, want, how, got)
 		}

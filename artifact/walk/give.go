@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Give makes a file, directory or link belong to a user and a group. A file with several names that is not the user's
-// yet is refused, whatever the directory: one of its names may be where the user has nothing to say. Devices are
-// refused too.
+// Give sets the owner and group of a file, directory or link. A file with several names that does not belong to the
+// user yet is refused in any directory, since another name of it may be where the user must not change anything.
+// Devices are refused too.
 func (d *Dir) Give(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
 		if int(st.Uid) == uid && int(st.Gid) == gid {
@@ -18,7 +18,8 @@ func (d *Dir) Give(name string, uid, gid int) error {
 		full := path.Join(d.path, name)
 		switch kind := st.Mode & unix.S_IFMT; {
 		case kind == unix.S_IFREG && st.Nlink > 1 && int(st.Uid) != uid:
-			return &UnsafeError{Path: full, Component: full, By: controller{kind: 'u', id: uint32(uid)}.String(), Owner: int(st.Uid)}
+			return &UnsafeError{Path: full, Component: full,
+				By: controller{kind: 'u', id: uint32(uid)}.String(), Owner: int(st.Uid)}
 		case kind == unix.S_IFBLK, kind == unix.S_IFCHR:
 			return unix.EPERM
 		}
@@ -29,13 +30,13 @@ func (d *Dir) Give(name string, uid, gid int) error {
 	})
 }
 
-// Below opens a directory some names below this one, and follows no link on the way. The caller must close it.
+// Below opens a directory some levels below this one. It follows no links. The caller must close it.
 func (d *Dir) Below(names []string) (*Dir, error) {
 	at := d
 	for _, name := range names {
 		next, err := at.OpenDir(name)
 		if at != d {
-			_ = at.Close() // only a place
+			_ = at.Close() // opened with O_PATH
 		}
 		if err != nil {
 			return nil, err
@@ -48,7 +49,7 @@ func (d *Dir) Below(names []string) (*Dir, error) {
 	return at, nil
 }
 
-// New makes a file with mode 0600 for writing. A name that is there is an error. The caller must close it.
+// New makes a file with mode 0600 for writing. It is an error if the name exists. The caller must close it.
 func (d *Dir) New(name string) (*os.File, error) {
 	var f *os.File
 	err := d.do("create", name, func(dir int) error {
@@ -62,8 +63,8 @@ func (d *Dir) New(name string) (*os.File, error) {
 	return f, err
 }
 
-// Link gives a file of this directory another name, in another directory or in the same. A name that is there is an error.
-// In a safe root it refuses what Chown refuses.
+// Link gives a file another name, possibly in another directory. It is an error if the name exists. In a safe root it
+// refuses what Chown refuses.
 func (d *Dir) Link(name string, to *Dir, newName string) error {
 	if err := single(newName); err != nil {
 		return pathError("link", path.Join(to.path, newName), err)

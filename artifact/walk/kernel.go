@@ -8,10 +8,10 @@ import (
 
 const inRoot = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
 
-// maxRaces is how often a path is walked again when a part of it was renamed meanwhile.
+// maxRaces is how often a path is walked again after a part of it was renamed during the walk.
 const maxRaces = 64
 
-// asksKernel reports whether openat2(2) works here. A filter may answer anything in its place (ENOSYS, EPERM), so
+// asksKernel reports whether openat2(2) works here. A filter may return any error instead (ENOSYS, EPERM), so
 // only success counts.
 func (r *Root) asksKernel() bool {
 	fd, err := r.openat2(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -22,7 +22,7 @@ func (r *Root) asksKernel() bool {
 	return true
 }
 
-// openat2 has the kernel walk.
+// openat2 opens a path by openat2(2), so that the kernel walks it.
 func (r *Root) openat2(path string, flags int, resolve uint64) (fd int, err error) {
 	return openat2(int(r.dir.Fd()), path, flags, resolve)
 }

@@ -14,27 +14,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnsafeError refuses a step that an unprivileged user could have prepared: a link that the user owns, or could
-// replace because of a directory on the way that the user can write to, leads to something that is not that user's.
-// Root and the program's own user are privileged. A directory with the sticky bit lets only owners replace what is in
-// it. Members of the group that may write to a directory, or every user where everyone may, must be able to write to
-// what the link leads to by the same right, or own it. A group without members beside root and the directory's owner
-// controls nothing. Where members are not known (Options.Members), a group whose number is that of the directory's
-// owner is the owner's private group, and any other counts as one with members.
+// UnsafeError refuses a step that an unprivileged user could have prepared: a link leads to something that does not
+// belong to the user who owns the link, or who could replace it by writing to a directory on the way.
+// Root and the program's own user are privileged. In a sticky directory only owners can replace names. If a directory
+// is writable for a group, or for all users, its writers must be able to write to the link's target by the same right,
+// or own it. A group without members besides root and the directory's owner controls nothing. If the members are not
+// known (Options.Members), a group whose number is that of the directory's owner is the owner's private group, and any
+// other group counts as one with members.
 //
-// A file (or link, device, pipe, socket) with several names in such a directory, which is not that user's, is refused
-// in the same way: the user may have given it that name.
+// A file (or link, device, pipe, socket) with several names in such a directory that does not belong to that user is
+// refused in the same way, since the user may have given it that name.
 type UnsafeError struct {
-	Path      string // what was asked for
+	Path      string // the path that was to be opened
 	Component string // the link, or the file with several names
 	By        string // who controls it: "user 1000", "group 50", "any user"
-	Owner     int    // the user who owns what it leads to
-	OwnerName string // the name of that user, "" where it is not known
-	Raised    bool   // it is a file that was to get setuid or setgid bits: see MayRaise
-	Program   bool   // a program was to get the path by its name: see ByName
-	Tree      bool   // a program was to run on a tree of which this is a part: see Sole
+	Owner     int    // the owner of the target
+	OwnerName string // the owner's name, "" if it is not known
+	Raised    bool   // a file was to get setuid or setgid bits: see MayRaise
+	Program   bool   // a program was to get the path: see ByName
+	Tree      bool   // a program was to run on a tree with this part: see Sole
 	Source    bool   // its content was to be trusted: see Root.Source
-	Into      string // what that content was to become; "" for what root does because of it
+	Into      string // what the content was for; "" for instructions to root
 }
 
 func (e *UnsafeError) Error() string {
@@ -49,15 +49,18 @@ func (e *UnsafeError) Error() string {
 		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", path, e.By)
 	}
 	if e.Tree {
-		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run another", path, component, e.By)
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run "+
+			"another", path, component, e.By)
 	}
 	if e.Program {
-		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a program follows it", path, component, e.By)
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a "+
+			"program follows it", path, component, e.By)
 	}
-	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", path, component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
+	return fmt.Sprintf("%s: refused, since %s is controlled by %s and leads to a file or directory of user %s", path,
+		component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
 }
 
-// Named is the error with names of accounts in the place of numbers. The functions give "" for a number that has no
+// Named returns the error with names of accounts instead of numbers. The functions return "" for a number without a
 // name.
 func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 	named := *e
@@ -70,19 +73,21 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 	return &named
 }
 
-// Hint says what to do about it.
+// Hint returns what to do.
 func (e *UnsafeError) Hint() string {
 	if e.Raised {
 		return "remove it, and have such programs made in a directory where root alone may write"
 	}
 	if e.Source && e.Into != "" && strings.HasPrefix(e.By, "user ") {
-		return "take it from where root alone may write, such as the signed part of a release, or let what is made of it belong to " + e.By
+		return "take it from where root alone may write, such as the signed part of a release, or let what is made of it " +
+			"belong to " + e.By
 	}
 	if e.Source {
 		return "put it where root alone may write, such as the signed part of a release, and give it to root"
 	}
 	if e.Tree {
-		return fmt.Sprintf("look at what is there, and make all of it root's: setfacl -R -b %[1]s; chown -R root:root %[1]s; chmod -R go-w %[1]s", e.Path)
+		return fmt.Sprintf("look at what is there, and make all of it root's: setfacl -R -b %[1]s; chown -R root:root "+
+			"%[1]s; chmod -R go-w %[1]s", e.Path)
 	}
 	if e.Program {
 		return "use a path below directories where root alone may write"
@@ -90,16 +95,16 @@ func (e *UnsafeError) Hint() string {
 	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
 }
 
-// Following is a root like r that follows every link. It shares the directory of r, so that it must not be used after
-// r was closed.
+// Following returns a root like r that follows every link. It shares the directory of r, so it must not be used after
+// r is closed.
 func (r *Root) Following() *Root {
 	other := r.unanchored()
 	other.safe = false
 	return other
 }
 
-// As is a root like r for what runs with the rights of a user: links that this user controls lead only the user's own
-// processes astray, so they are followed. It shares the directory of r, so that it must not be used after r was closed.
+// As returns a root like r for a process with the rights of a user: links that this user controls can only mislead the
+// user's own processes, so they are followed. It shares the directory of r, so it must not be used after r is closed.
 func (r *Root) As(uid uint32) *Root {
 	other := r.unanchored()
 	other.trusted = int(uid)
@@ -109,9 +114,9 @@ func (r *Root) As(uid uint32) *Root {
 // Safe reports whether the root refuses unsafe steps.
 func (r *Root) Safe() bool { return r.safe }
 
-// OwnName refuses, in a safe root, a name in an open directory that a user may have given to a file of another user:
-// one with several names that a user who controls the directory does not own. st describes the file, and asked is its
-// path in the error. Directories have one name only.
+// OwnName refuses, in a safe root, a name in an open directory that a user may have given to a file of another user: a
+// file with several names that a user who controls the directory does not own. st describes the file, and asked is its
+// path in the error. Directories have only one name.
 func (r *Root) OwnName(dir int, asked string, st *unix.Stat_t) error {
 	if !r.safe || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return nil
@@ -123,9 +128,9 @@ func (r *Root) OwnName(dir int, asked string, st *unix.Stat_t) error {
 	return ownName(asked, asked, st, by)
 }
 
-// Fixed reports whether a name leads to a directory that no unprivileged user can exchange for another: no link is on
-// the way, and such users neither own nor may write to a directory above it, nor may rename a part of it in a sticky
-// one. A program may use such a directory by its name. False says nothing about whether the directory exists.
+// Fixed reports whether a name leads to a directory that no unprivileged user can replace: no link is on the way, and
+// such users neither own nor may write to a directory above it, nor can rename a part of it in a sticky directory. A
+// program may use such a directory by its name. If it returns false, the directory may exist or not.
 func (r *Root) Fixed(p string) bool {
 	if path.Clean(p) != p || wellFormed(p) != nil {
 		return false
@@ -157,8 +162,8 @@ func (r *Root) Fixed(p string) bool {
 type controller struct {
 	kind    byte // u, g, o
 	id      uint32
-	members []uint32 // of a group, as far as they matter; nil where they are not known
-	at      string   // what it controls, as far as that was asked for
+	members []uint32 // of a group, without the owner and privileged users; nil if they are not known
+	at      string   // what it controls; set by Source only
 }
 
 func (c controller) String() string {
@@ -171,25 +176,26 @@ func (c controller) String() string {
 	return "any user"
 }
 
-// controls reports whether something belongs to the party already.
+// controls reports whether the party can write to something anyway.
 func (c controller) controls(st *unix.Stat_t) bool {
 	switch c.kind {
 	case 'u':
 		return st.Uid == c.id
 	case 'g':
-		return st.Gid == c.id && st.Mode&0o020 != 0 || c.members != nil && !slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
+		return st.Gid == c.id && st.Mode&0o020 != 0 || c.members != nil &&
+			!slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
 	}
 	return st.Mode&0o002 != 0 && st.Mode&unix.S_ISVTX == 0
 }
 
-// debt is a link whose end is still to be looked at.
+// debt is a link whose target is still to be checked.
 type debt struct {
-	left int // how many names are to go when the link is resolved
+	left int // how many names remain when the link is resolved
 	link string
 	by   []controller
 }
 
-// openSafely opens a path and refuses unsafe steps. Where the kernel finds no link there is none to refuse.
+// openSafely opens a path and refuses unsafe steps. If the kernel finds no link, there is nothing to refuse.
 func (r *Root) openSafely(p string, flags int) (int, error) {
 	if !r.kernel {
 		return r.openChecked(p, flags)
@@ -206,8 +212,8 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 	return r.openChecked(p, flags)
 }
 
-// openPlain lets the kernel open a path that has no links, and reports whether what was opened may have several names.
-// A file is opened in two steps: whoever counts its names has to know its directory.
+// openPlain lets the kernel open a path without links, and reports whether the opened file may have several names. A
+// file is opened in two steps, since counting its names needs its directory.
 func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) {
 	way, name, err := Split(p)
 	if err != nil {
@@ -231,13 +237,13 @@ func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) 
 }
 
 // StatNames is fstat(2) of a file that was opened by a name in a directory, except that a file which has lost that
-// name, or is losing it, counts as one with two names. A user can give a file of another user a name, and take the name
-// away between the moment in which it is opened and the moment in which its names are counted.
+// name, or is losing it, is reported to have two names. A user can give a file of another user a name, and remove the
+// name between the moment when it is opened and the moment when its names are counted.
 //
-// A descriptor knows by which name it was opened, and whether that name is gone. But the kernel counts a name as
-// removed before it removes it, and keeps the directory locked meanwhile; so the names are counted first, then a look
-// into the directory waits for who holds it, and only then the name is asked for. A file that was moved to another
-// directory was not waited for.
+// A descriptor knows by which name it was opened, and whether that name is gone. But the kernel decrements the count
+// before it removes the name, and keeps the directory locked meanwhile. So the names are counted first; then reading
+// the directory waits for the lock; and then the name is checked. A file that was moved to another directory
+// is reported to have two names as well.
 func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	if err := unix.Fstat(fd, st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink != 1 {
 		return err
@@ -246,7 +252,7 @@ func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	if err := unix.Fstat(dir, &in); err != nil {
 		return err
 	}
-	if int(in.Uid) == os.Geteuid() && in.Mode&0o022 == 0 { // no other removes names there
+	if int(in.Uid) == os.Geteuid() && in.Mode&0o022 == 0 { // no other user can remove names there
 		return nil
 	}
 	if err := awaitRemovals(dir); err != nil {
@@ -254,7 +260,7 @@ func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	}
 	full, err := os.Readlink(Handle(fd))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // no /proc is mounted
+		return nil // /proc is not mounted
 	}
 	above, failed := os.Readlink(Handle(dir))
 	if full != path.Join(above, name) {
@@ -263,12 +269,12 @@ func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	return errors.Join(err, failed)
 }
 
-// awaitRemovals returns when every removal of a name that was under way in a directory has ended.
+// awaitRemovals waits until all removals of names in progress in a directory have ended.
 func awaitRemovals(dir int) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
-	if errors.Is(err, unix.EACCES) { // of a user who may not list it; nothing of others is at stake then
+	if errors.Is(err, unix.EACCES) { // this user may not list it, and so has no privileges that need protection
 		return nil
 	}
 	if err != nil {
@@ -281,7 +287,7 @@ func awaitRemovals(dir int) error {
 	})
 }
 
-// owe notes a link that is about to be followed, with those who control it.
+// owe records a link that is about to be followed, with the parties that control it.
 func (w *walker) owe(st *unix.Stat_t, link string) error {
 	if !w.root.safe {
 		return nil
@@ -306,7 +312,7 @@ func (w *walker) owe(st *unix.Stat_t, link string) error {
 	return nil
 }
 
-// controllers are those who can put something else in the place of a name where the walk is.
+// controllers returns the parties that can replace a name in the present directory of the walk.
 func (w *walker) controllers() ([]controller, error) {
 	var all []controller
 	for _, s := range w.way[1:] {
@@ -320,7 +326,7 @@ func (w *walker) controllers() ([]controller, error) {
 	return append(all, at(top, "/")...), err
 }
 
-// controllers of one directory.
+// controllers returns the parties that control one directory.
 func (r *Root) controllers(dir int) (by []controller, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
@@ -329,9 +335,9 @@ func (r *Root) controllers(dir int) (by []controller, err error) {
 	return r.controllersOf(dir, &st)
 }
 
-// controllersOf are those of an open directory or file that is described by st: its owner, and who may write to it by
-// its mode or its access control list. The bits of the group are the mask of such a list, so without them no list lets
-// write.
+// controllersOf returns the parties that control an open directory or file, described by st: its owner, and those who
+// may write to it by its mode or its access control list. The group bits are the mask of such a list, so without them
+// the list allows no writing.
 func (r *Root) controllersOf(fd int, st *unix.Stat_t) (by []controller, err error) {
 	if r.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})
@@ -355,8 +361,8 @@ func (r *Root) controllersOf(fd int, st *unix.Stat_t) (by []controller, err erro
 	return by, nil
 }
 
-// groupOf is a group whose members may write to a directory, if it has any beside the owner and those who are
-// trusted. Where they are not known, a group whose number is the owner's is taken for the owner's private group.
+// groupOf returns a group whose members may write to a directory, if it has any besides the owner and privileged users.
+// If the members are not known, a group whose number is that of the owner counts as the owner's private group.
 func (r *Root) groupOf(gid uint32, st *unix.Stat_t) []controller {
 	members, known := []uint32(nil), false
 	if r.members != nil {
@@ -368,7 +374,8 @@ func (r *Root) groupOf(gid uint32, st *unix.Stat_t) []controller {
 		}
 		return []controller{{kind: 'g', id: gid}}
 	}
-	others := slices.DeleteFunc(slices.Clone(members), func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
+	others := slices.DeleteFunc(slices.Clone(members),
+		func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
 	if len(others) == 0 {
 		return nil
 	}
@@ -379,7 +386,7 @@ func (r *Root) unprivileged(uid uint32) bool {
 	return uid != 0 && int(uid) != r.self && int(uid) != r.trusted
 }
 
-// settle looks at where the links have led whose names are all gone.
+// settle checks the targets of the links whose names have all been walked.
 func (w *walker) settle(fd int) error {
 	var st unix.Stat_t
 	for len(w.owed) > 0 && len(w.todo) <= w.owed[len(w.owed)-1].left {
@@ -395,8 +402,8 @@ func (w *walker) settle(fd int) error {
 	return nil
 }
 
-// lost looks at the links that were followed when the walk ended at a name that does not exist. They lead into the
-// directory where the walk is: a file made there would be made for the users who control the links.
+// lost checks the links that were followed when the walk ended at a name that does not exist. They lead into the
+// present directory: a file made there would be made for the users who control the links.
 func (w *walker) lost(err error) error {
 	if !errors.Is(err, unix.ENOENT) || len(w.owed) == 0 {
 		return err
@@ -408,7 +415,7 @@ func (w *walker) lost(err error) error {
 	return err
 }
 
-// arrived looks at what was opened in the end.
+// arrived checks the file that was opened at the end.
 func (w *walker) arrived(fd int) error {
 	if !w.root.safe {
 		return nil

@@ -22,13 +22,20 @@ func homes(t *testing.T) string {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
 	}
-	root, _ := plant(t, "vault/secret", "vault/link -> secret", "home/ann/own/file", "home/ann/file", "home/bob/file", "home/ann/roots/file", "home/ann/roots/link -> /vault/secret",
-		"home/ann/self -> own/file", "home/ann/dirself -> own", "home/ann/etc -> /vault", "home/ann/shadow -> /vault/secret", "home/ann/dots -> ../../vault/secret", "home/ann/bob -> ../bob/file",
-		"home/ann/new -> /vault/cron", "home/ann/newown -> own/new", "home/ann/there -> etc/secret", "home/ann/onward -> dirself/../../../vault/secret",
-		"tmp/bylink -> /vault/secret", "tmp/byroot -> /vault/secret", "share/link -> /vault/secret", "team/link -> /vault/secret", "team/fine -> work", "team/work/x",
-		"home/ann/open/file", "home/ann/open/self -> file", "home/ann/open/shadow -> /vault/secret", "home/ann/shared/self -> ../file")
-	for _, p := range []string{"home/ann", "home/ann/own", "home/ann/own/file", "home/ann/file", "home/ann/self", "home/ann/dirself", "home/ann/etc", "home/ann/shadow", "home/ann/dots",
-		"home/ann/bob", "home/ann/new", "home/ann/newown", "home/ann/there", "home/ann/onward", "tmp/bylink", "home/ann/open", "home/ann/open/file", "home/ann/open/self", "home/ann/open/shadow", "home/ann/shared/self"} {
+	root, _ := plant(t, "vault/secret", "vault/link -> secret", "home/ann/own/file", "home/ann/file", "home/bob/file",
+		"home/ann/roots/file", "home/ann/roots/link -> /vault/secret",
+		"home/ann/self -> own/file", "home/ann/dirself -> own", "home/ann/etc -> /vault", "home/ann/shadow -> /vault/secret",
+		"home/ann/dots -> ../../vault/secret", "home/ann/bob -> ../bob/file",
+		"home/ann/new -> /vault/cron", "home/ann/newown -> own/new", "home/ann/there -> etc/secret",
+		"home/ann/onward -> dirself/../../../vault/secret",
+		"tmp/bylink -> /vault/secret", "tmp/byroot -> /vault/secret", "share/link -> /vault/secret",
+		"team/link -> /vault/secret", "team/fine -> work", "team/work/x",
+		"home/ann/open/file", "home/ann/open/self -> file", "home/ann/open/shadow -> /vault/secret",
+		"home/ann/shared/self -> ../file")
+	for _, p := range []string{"home/ann", "home/ann/own", "home/ann/own/file", "home/ann/file", "home/ann/self",
+		"home/ann/dirself", "home/ann/etc", "home/ann/shadow", "home/ann/dots",
+		"home/ann/bob", "home/ann/new", "home/ann/newown", "home/ann/there", "home/ann/onward", "tmp/bylink", "home/ann/open",
+		"home/ann/open/file", "home/ann/open/self", "home/ann/open/shadow", "home/ann/shared/self"} {
 		do(t, os.Lchown(root+"/"+p, ann, ann))
 	}
 	do(t, os.Lchown(root+"/home/ann/shared", ann, 500))
@@ -98,7 +105,8 @@ func TestSafeRootMakesNothingWhereALinkOfOthersLeads(t *testing.T) {
 		o.Safe = true
 		r := open(t, o, root)
 		var unsafe *walk.UnsafeError
-		for p, refused := range map[string]bool{"/home/ann/new": true, "/home/ann/shadow": true, "/home/ann/newown": false, "/vault/link": false, "/vault/fresh": false} {
+		for p, refused := range map[string]bool{"/home/ann/new": true, "/home/ann/shadow": true, "/home/ann/newown": false,
+			"/vault/link": false, "/vault/fresh": false} {
 			d, _, err := r.Follow(p)
 			if errors.As(err, &unsafe) != refused {
 				t.Errorf("Follow %s: %v, want refused: %v", p, err, refused)
@@ -110,14 +118,16 @@ func TestSafeRootMakesNothingWhereALinkOfOthersLeads(t *testing.T) {
 		d, err := r.OpenDir("/home/ann")
 		do(t, err)
 		defer d.Close()
-		for op, err := range map[string]error{"chown": d.Chown("hard", ann, ann), "chmod": d.Chmod("hard", 0o666), "open": second(d.Open("hard"))} {
+		for op, err := range map[string]error{"chown": d.Chown("hard", ann, ann), "chmod": d.Chmod("hard", 0o666),
+			"open": second(d.Open("hard"))} {
 			if !errors.As(err, &unsafe) {
 				t.Errorf("%s of a file of root's that ann gave a name: %v", op, err)
 			}
 		}
 		do(t, d.Chown("file", bob, bob))
 		do(t, d.Chown("file", ann, ann))
-		do(t, d.Create("hard", walk.New{Mode: 0o600, UID: ann, GID: ann}, func(w io.Writer) error { _, err := io.WriteString(w, "ann's"); return err }))
+		do(t, d.Create("hard", walk.New{Mode: 0o600, UID: ann, GID: ann},
+			func(w io.Writer) error { _, err := io.WriteString(w, "ann's"); return err }))
 		if data, err := os.ReadFile(root + "/vault/secret"); string(data) != "vault/secret" {
 			t.Errorf("root's file holds %q, %v", data, err)
 		}
@@ -177,10 +187,12 @@ func TestRefusalsNameAccounts(t *testing.T) {
 	name := func(kind string) func(int) string {
 		return func(id int) string { return map[int]string{ann: kind + "ann"}[id] }
 	}
-	for by, want := range map[string]string{"user 64001": "user U-ann", "user 64002": "user 64002", "group 64001": "group G-ann", "any user": "any user"} {
+	for by, want := range map[string]string{"user 64001": "user U-ann", "user 64002": "user 64002",
+		"group 64001": "group G-ann", "any user": "any user"} {
 		e := &walk.UnsafeError{Path: "/a/b", Component: "/a", By: by, Owner: ann}
 		named := e.Named(name("U-"), name("G-"))
-		if text := named.Error() + named.Hint(); !strings.Contains(text, "controlled by "+want+" and") || !strings.Contains(text, "of user U-ann") || !strings.Contains(named.Hint(), want) {
+		if text := named.Error() + named.Hint(); !strings.Contains(text, "controlled by "+want+" and") ||
+			!strings.Contains(text, "of user U-ann") || !strings.Contains(named.Hint(), want) {
 			t.Errorf("%s: %s", by, text)
 		}
 		if e.By != by || !strings.Contains(e.Error(), "of user 64001") {
@@ -198,12 +210,15 @@ func TestGroupsWithoutMembersControlNothing(t *testing.T) {
 		known   bool
 		refused map[string]string
 	}{
-		"none":       {nil, true, map[string]string{"/team/link": "", "/home/ann/shared/self": ""}},
-		"root":       {[]uint32{0}, true, map[string]string{"/team/link": "", "/home/ann/shared/self": ""}},
-		"the owner":  {[]uint32{ann, 0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": ""}},
-		"another":    {[]uint32{bob}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/home/ann/open/self": "group 64001"}},
-		"not known":  {nil, false, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/home/ann/open/self": ""}},
-		"everywhere": {[]uint32{ann}, true, map[string]string{"/share/link": "any user", "/home/ann/open/shadow": "user 64001", "/home/ann/open/self": ""}},
+		"none":      {nil, true, map[string]string{"/team/link": "", "/home/ann/shared/self": ""}},
+		"root":      {[]uint32{0}, true, map[string]string{"/team/link": "", "/home/ann/shared/self": ""}},
+		"the owner": {[]uint32{ann, 0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": ""}},
+		"another": {[]uint32{bob}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500",
+			"/home/ann/open/self": "group 64001"}},
+		"not known": {nil, false, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500",
+			"/home/ann/open/self": ""}},
+		"everywhere": {[]uint32{ann}, true, map[string]string{"/share/link": "any user",
+			"/home/ann/open/shadow": "user 64001", "/home/ann/open/self": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, o walk.Options) {

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sole refuses, in a safe root, a file or directory of which an unprivileged user controls any part: the way to it, or
-// a file, directory or link in it or where such a link leads. A program that takes its configuration, or the names of
-// other programs, from such a place must not run as root. The way is also refused where the path leads to nothing yet;
-// the error is then fs.ErrNotExist if the way is fine.
+// Sole refuses, in a safe root, a file or directory if an unprivileged user controls any part of it: the way to it, or
+// a file, directory or link in it, or the target of such a link. A program that reads its configuration, or the names
+// of other programs, from such a place must not run as root. The way is also checked if the path leads to nothing yet;
+// the error is then fs.ErrNotExist if the way is safe.
 func (r *Root) Sole(p string) error {
 	if !r.safe {
 		return nil
@@ -25,8 +25,9 @@ func (r *Root) Sole(p string) error {
 	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.opened(fd, p)
 }
 
-// Shared lists what Sole refuses, up to a number of parts: one if it is the way to the path, and else each part of the
-// tree that an unprivileged user controls. A path that leads to nothing, on a way that is fine, is fs.ErrNotExist.
+// Shared lists what Sole would refuse, up to a number of parts: only the way to the path if that is unsafe, otherwise
+// each part of the tree that an unprivileged user controls. A path that leads to nothing, on a safe way, is
+// fs.ErrNotExist.
 func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 	var unsafe *UnsafeError
 	if err := r.ByName(p); errors.As(err, &unsafe) {
@@ -48,8 +49,8 @@ func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 	return found, nil
 }
 
-// Sole refuses, in a safe root, a name itself that an unprivileged user controls. It looks neither at the way to the
-// name nor at what is in a directory, and follows no link.
+// Sole refuses, in a safe root, a name itself if an unprivileged user controls it. It checks neither the way to the
+// name nor the content of a directory, and follows no links.
 func (d *Dir) Sole(name string) error {
 	if !d.root.safe {
 		return nil
@@ -60,16 +61,16 @@ func (d *Dir) Sole(name string) error {
 	})
 }
 
-// soleTree is one look at a tree.
+// soleTree is the check of a tree by Sole or Shared.
 type soleTree struct {
 	root  *Root
 	asked string
-	seen  map[[2]uint64]bool // directories, by device and number: links may lead in circles
-	found *[]*UnsafeError    // gets up to most parts, which are then no errors; nil to stop at the first
+	seen  map[[2]uint64]bool // directories, by device and inode, since links may form loops
+	found *[]*UnsafeError    // collects up to most parts instead of returning them; nil to stop at the first
 	most  int
 }
 
-// directory looks at an open directory and all in it, and closes it.
+// directory checks an open directory and everything in it, and closes it.
 func (s soleTree) directory(fd int, name string) error {
 	d := newDir(s.root, fd, name)
 	defer d.Close()
@@ -97,9 +98,12 @@ func (s soleTree) directory(fd int, name string) error {
 	return nil
 }
 
-// below looks at one name in a directory. One that is gone meanwhile is fine.
+// below checks one name in a directory. A name that has disappeared is fine.
 func (s soleTree) below(d *Dir, n, full string) error {
-	fd, err := RetryOpen(func() (int, error) { return unix.Openat(d.FD(), n, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) })
+	fd, err := RetryOpen(func() (int, error) {
+		return unix.Openat(d.FD(), n,
+			unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
 	if found, err := Found(err); !found {
 		return pathError("open", full, err)
 	}
@@ -110,14 +114,14 @@ func (s soleTree) below(d *Dir, n, full string) error {
 	if err == nil {
 		err = s.entry(fd, full, &st)
 	}
-	_ = unix.Close(fd) // only a place
+	_ = unix.Close(fd) // opened with O_PATH
 	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return s.link(full)
 	}
 	return err
 }
 
-// link looks at what a link leads to. One that leads nowhere leads to nothing of another user's.
+// link checks the target of a link. A dangling link is fine.
 func (s soleTree) link(full string) error {
 	if err := s.root.ByName(full); err != nil {
 		return err
@@ -129,11 +133,11 @@ func (s soleTree) link(full string) error {
 	return s.opened(fd, full)
 }
 
-// opened looks at what was opened, whatever it is, and closes it.
+// opened checks an open file or directory, and closes it.
 func (s soleTree) opened(fd int, full string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		_ = unix.Close(fd) // the error of fstat says more
+		_ = unix.Close(fd) // the error of fstat matters more
 		return err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -143,8 +147,8 @@ func (s soleTree) opened(fd int, full string) error {
 	return s.entry(fd, full, &st)
 }
 
-// entry refuses what an unprivileged user owns or may write to, or what such a user will be able to write to when it is
-// made in a directory. The sticky bit keeps such a user from no new name.
+// entry refuses a file or directory that an unprivileged user owns or may write to, and a directory in which new names
+// would be writable for such a user. The sticky bit does not matter, since it does not prevent new names.
 func (s soleTree) entry(fd int, full string, st *unix.Stat_t) error {
 	var by []controller
 	if s.root.unprivileged(st.Uid) {

@@ -16,25 +16,31 @@ func TestSoleTrees(t *testing.T) {
 		by     string // "" for nobody
 		at     string
 	}{
-		"root's":              {func(string) error { return nil }, "", ""},
-		"the top":             {func(r string) error { return os.Lchown(r+"/srv/git", ann, 0) }, "user 64001", "/srv/git"},
-		"a directory above":   {func(r string) error { return os.Lchown(r+"/srv", ann, 0) }, "user 64001", "/srv"},
-		"a file":              {func(r string) error { return os.Lchown(r+"/srv/git/config", ann, 0) }, "user 64001", "/srv/git/config"},
-		"a file deep below":   {func(r string) error { return os.Lchown(r+"/srv/git/objects/ab/cd", ann, 0) }, "user 64001", "/srv/git/objects/ab/cd"},
-		"all may write":       {func(r string) error { return os.Chmod(r+"/srv/git/config", 0o666) }, "any user", "/srv/git/config"},
-		"all may make a file": {func(r string) error { return os.Chmod(r+"/srv/git/hooks", 0o777|os.ModeSticky) }, "any user", "/srv/git/hooks"},
+		"root's":            {func(string) error { return nil }, "", ""},
+		"the top":           {func(r string) error { return os.Lchown(r+"/srv/git", ann, 0) }, "user 64001", "/srv/git"},
+		"a directory above": {func(r string) error { return os.Lchown(r+"/srv", ann, 0) }, "user 64001", "/srv"},
+		"a file": {func(r string) error { return os.Lchown(r+"/srv/git/config", ann, 0) },
+			"user 64001", "/srv/git/config"},
+		"a file deep below": {func(r string) error { return os.Lchown(r+"/srv/git/objects/ab/cd", ann, 0) }, "user 64001",
+			"/srv/git/objects/ab/cd"},
+		"all may write": {func(r string) error { return os.Chmod(r+"/srv/git/config", 0o666) },
+			"any user", "/srv/git/config"},
+		"all may make a file": {func(r string) error { return os.Chmod(r+"/srv/git/hooks", 0o777|os.ModeSticky) },
+			"any user", "/srv/git/hooks"},
 		"a group may write": {func(r string) error {
 			return errors.Join(os.Chown(r+"/srv/git/hooks", 0, 500), os.Chmod(r+"/srv/git/hooks", 0o775))
 		}, "group 500", "/srv/git/hooks"},
-		"root's group may":   {func(r string) error { return os.Chmod(r+"/srv/git/hooks", 0o775) }, "", ""},
-		"a link to root's":   {func(r string) error { return os.Symlink("/vault", r+"/srv/git/more") }, "", ""},
-		"a link to ann's":    {func(r string) error { return os.Symlink("/home/ann", r+"/srv/git/more") }, "user 64001", "/srv/git/more"},
+		"root's group may": {func(r string) error { return os.Chmod(r+"/srv/git/hooks", 0o775) }, "", ""},
+		"a link to root's": {func(r string) error { return os.Symlink("/vault", r+"/srv/git/more") }, "", ""},
+		"a link to ann's": {func(r string) error { return os.Symlink("/home/ann", r+"/srv/git/more") },
+			"user 64001", "/srv/git/more"},
 		"a link in a circle": {func(r string) error { return os.Symlink("/srv/git", r+"/srv/git/more") }, "", ""},
 		"a link to nothing":  {func(r string) error { return os.Symlink("/none", r+"/srv/git/more") }, "", ""},
 		"a link of ann's": {func(r string) error {
 			return errors.Join(os.Symlink("/vault", r+"/srv/git/more"), os.Lchown(r+"/srv/git/more", ann, ann))
 		}, "user 64001", "/srv/git/more"},
-		"a link to ann's file":  {func(r string) error { return os.Symlink("/home/ann/file", r+"/srv/git/more") }, "user 64001", "/home/ann"},
+		"a link to ann's file": {func(r string) error { return os.Symlink("/home/ann/file", r+"/srv/git/more") },
+			"user 64001", "/home/ann"},
 		"a file that is absent": {func(r string) error { return os.RemoveAll(r + "/srv/git") }, "absent", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +89,8 @@ func TestSoleFiles(t *testing.T) {
 			t.Helper()
 			err := r.Sole(p)
 			var unsafe *walk.UnsafeError
-			if by == "" && err != nil && !errors.Is(err, os.ErrNotExist) || by != "" && (!errors.As(err, &unsafe) || unsafe.By != by) {
+			if by == "" && err != nil && !errors.Is(err, os.ErrNotExist) || by != "" &&
+				(!errors.As(err, &unsafe) || unsafe.By != by) {
 				t.Errorf("%s: %v, want it controlled by %q", p, err, by)
 			}
 		}

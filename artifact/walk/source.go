@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Trust says who may control a file whose content is used.
+// Trust is which users may control a file whose content is used.
 type Trust struct {
-	Tops []string   // who controls one of these directories, if the file lies in it, by whatever path
-	To   *Recipient // who can change what the content becomes anyway; nil for none
+	Tops []string   // directories whose controllers are trusted for files in them, whatever path leads to the file
+	To   *Recipient // what the content is for; whoever can change that anyway is trusted; nil for nothing
 }
 
-// Recipient is what the content of a file becomes.
+// Recipient is what the content of a file is for.
 type Recipient struct {
 	Path string // a file or directory, which need not exist yet; "" for none
-	UID  int    // the user who will own it, or as whom it is run; -1 for who owns it now, and 0 for nobody beside root
-	What string // it, in words; Path if ""
+	UID  int    // its future owner, or the user it is run as; -1 for the present owner, 0 for root alone
+	What string // its description; if "", Path is used
 }
 
 func (t *Recipient) what() string { return cmp.Or(t.What, t.Path, "what root reads") }
 
-// Source refuses a file that an unprivileged user can change, or exchange for another, by any part of the way to it, links
-// included, unless that user is trusted. It looks whatever the root follows otherwise.
+// Source refuses a file that an unprivileged user can change or replace, by any part of the way to it, including links,
+// unless that user is trusted. It checks this whether or not the root is safe.
 func (r *Root) Source(p string, trust Trust) error {
 	by, trusted, err := r.against(p, trust, false)
 	if err != nil {
@@ -34,7 +34,8 @@ func (r *Root) Source(p string, trust Trust) error {
 	return refuseSource(p, by, trusted, trust.To)
 }
 
-// against gives those who control a path, and those who are trusted; the latter always, or if there are any of the former.
+// against returns the parties that control a path, and the trusted ones; the latter always, or only if there are the
+// former.
 func (r *Root) against(p string, trust Trust, always bool) (by, trusted []controller, err error) {
 	var way []fileID
 	by, err = r.look(p, func(w *walker) (err error) {
@@ -50,7 +51,7 @@ func (r *Root) against(p string, trust Trust, always bool) (by, trusted []contro
 	return by, trusted, err
 }
 
-// SourceTree is Source for a directory with all that is in it, or a file. What links in it lead to does not count.
+// SourceTree is Source for a directory with everything in it, or a file. The targets of links in it are not checked.
 func (r *Root) SourceTree(p string, trust Trust) error {
 	by, trusted, err := r.against(p, trust, true)
 	if err != nil {
@@ -79,7 +80,7 @@ func (r *Root) SourceTree(p string, trust Trust) error {
 	}})
 }
 
-// partiesOf are those who control one name in a directory.
+// partiesOf returns the parties that control one name in a directory.
 func (d *Dir) partiesOf(name string, st *unix.Stat_t) ([]controller, error) {
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return d.root.ownerOf(st), nil
@@ -91,7 +92,7 @@ func (d *Dir) partiesOf(name string, st *unix.Stat_t) ([]controller, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	var is unix.Stat_t // of what is open
+	var is unix.Stat_t // of the file that was opened
 	if err := unix.Fstat(fd, &is); err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (r *Root) ownerOf(st *unix.Stat_t) []controller {
 	return nil
 }
 
-// refuseSource refuses what parties control who are not all trusted.
+// refuseSource returns an error if a party is not trusted.
 func refuseSource(p string, by, trusted []controller, to *Recipient) error {
 	for _, c := range by {
 		if slices.ContainsFunc(trusted, c.within) {
@@ -120,7 +121,7 @@ func refuseSource(p string, by, trusted []controller, to *Recipient) error {
 	return nil
 }
 
-// within reports whether whoever is of one party is of another, too.
+// within reports whether all users of one party belong to another.
 func (c controller) within(t controller) bool {
 	switch {
 	case t.kind == c.kind && t.id == c.id, t.kind == 'o':
@@ -130,7 +131,8 @@ func (c controller) within(t controller) bool {
 	case c.kind == 'u':
 		return slices.Contains(t.members, c.id)
 	}
-	return c.kind == 'g' && len(c.members) > 0 && !slices.ContainsFunc(c.members, func(uid uint32) bool { return !slices.Contains(t.members, uid) })
+	return c.kind == 'g' && len(c.members) > 0 &&
+		!slices.ContainsFunc(c.members, func(uid uint32) bool { return !slices.Contains(t.members, uid) })
 }
 
 func (r *Root) trust(trust Trust, way []fileID) (all []controller, err error) {
@@ -166,7 +168,7 @@ func (r *Root) trust(trust Trust, way []fileID) (all []controller, err error) {
 	return append(all, by...), pathError("open", trust.To.Path, err)
 }
 
-// look collects parties on the way of a path.
+// look collects the parties on the way of a path.
 func (r *Root) look(p string, collect func(*walker) error) (by []controller, err error) {
 	if err := wellFormed(p); err != nil {
 		return nil, err
@@ -185,14 +187,14 @@ func (r *Root) look(p string, collect func(*walker) error) (by []controller, err
 	return nil, unix.EAGAIN
 }
 
-// collectWay gives the parties of the directories where a walk has come.
+// collectWay collects the parties of the directories on the way of a walk.
 func (w *walker) collectWay() error {
 	way, err := w.controllers()
 	w.root.collect(way)
 	return err
 }
 
-// ids are the directories on the way.
+// ids returns the IDs of the directories on the way.
 func (w *walker) ids() ([]fileID, error) {
 	all := make([]fileID, len(w.way))
 	for i, s := range w.way {
@@ -214,8 +216,8 @@ func (w *walker) collectAll() error {
 	return w.atLast(func(fd int, st *unix.Stat_t) error { return w.collectOne(fd, st) })
 }
 
-// collectTarget gives the parties of a path that will be written: those of the directories on the way, as far as there are
-// any, and of what is there if it keeps its owner.
+// collectTarget collects the parties of a path that will be written: those of the existing directories on the way, and
+// those of an existing target that keeps its owner.
 func (w *walker) collectTarget(uid int) error {
 	if err := w.walk(true); err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -238,7 +240,7 @@ func (w *walker) collectTarget(uid int) error {
 	return err
 }
 
-// atLast calls a function with what the walk has come to.
+// atLast calls a function with the target of a walk.
 func (w *walker) atLast(call func(fd int, st *unix.Stat_t) error) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(w.here().fd, w.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -260,7 +262,7 @@ func (w *walker) collectOne(fd int, st *unix.Stat_t) error {
 	return err
 }
 
-// at are parties who control what has a name.
+// at sets the path that parties control.
 func at(by []controller, name string) []controller {
 	for i := range by {
 		by[i].at = name

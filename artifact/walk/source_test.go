@@ -19,14 +19,16 @@ func TestSourcesAreTrustedByWhatTheyBecome(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for p, uid := range map[string]int{"home/own/f": user, "home/other": other, "etc/f": 0, "releases/1/f": 0, "tree/d/f": user} {
+	for p, uid := range map[string]int{"home/own/f": user, "home/other": other, "etc/f": 0,
+		"releases/1/f": 0, "tree/d/f": user} {
 		full := filepath.Join(dir, p)
 		err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, nil, 0o644), os.Chown(full, uid, uid))
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := errors.Join(os.Chown(filepath.Join(dir, "home/own"), user, user), os.Chown(filepath.Join(dir, "tree"), user, user), os.Symlink("/tree", filepath.Join(dir, "releases/2")))
+	err := errors.Join(os.Chown(filepath.Join(dir, "home/own"), user, user),
+		os.Chown(filepath.Join(dir, "tree"), user, user), os.Symlink("/tree", filepath.Join(dir, "releases/2")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,8 @@ func TestSourcesAreTrustedByWhatTheyBecome(t *testing.T) {
 		if err := r.Source(c.source, c.trust); c.fine && err != nil || !c.fine && !errors.As(err, &refused) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := r.SourceTree(filepath.Dir(c.source), c.trust); c.fine && err != nil || !c.fine && !errors.As(err, &refused) {
+		if err := r.SourceTree(filepath.Dir(c.source), c.trust); c.fine && err != nil || !c.fine &&
+			!errors.As(err, &refused) {
 			t.Errorf("%s, its directory: %v", name, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Retry repeats a system call as long as a signal interrupts it, and returns its error otherwise.
+// Retry repeats a system call while signals interrupt it, and returns its error.
 func Retry(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -17,14 +17,14 @@ func Retry(call func() error) error {
 	}
 }
 
-// RetryOpen is Retry for a call that gives a descriptor.
+// RetryOpen is Retry for a call that returns a descriptor.
 func RetryOpen(call func() (int, error)) (fd int, err error) {
 	err = Retry(func() error { fd, err = call(); return err })
 	return fd, err
 }
 
-// Readlinkat returns the text of a link: of a name in an open directory, or with the name "" of the link that the
-// descriptor itself stands for.
+// Readlinkat returns the target of a link: of a name in an open directory, or, if the name is "", of the link that the
+// descriptor itself refers to.
 func Readlinkat(dir int, name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, name, buf)
@@ -34,11 +34,11 @@ func Readlinkat(dir int, name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// Handle is a path to the file or directory of a descriptor, for calls that take only paths. A descriptor opened with
-// O_PATH has one too.
+// Handle returns a path to an open descriptor, for system calls that accept only paths. It also works for descriptors
+// opened with O_PATH.
 func Handle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// RawMode is a mode in the kernel's bits: permissions, setuid, setgid and sticky.
+// RawMode returns a mode in the kernel's bits: permissions, setuid, setgid and sticky.
 func RawMode(mode fs.FileMode) uint32 {
 	raw := uint32(mode.Perm())
 	if mode&fs.ModeSetuid != 0 {

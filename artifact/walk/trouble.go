@@ -8,31 +8,31 @@ import (
 	"syscall"
 )
 
-// Trouble remembers the errors of a machine that lacks something: a disk that fails (EIO), no more open files (EMFILE,
-// ENFILE), no memory (ENOMEM). Such an error says nothing about the file that was looked for, so code that takes any
-// error for an answer, as `err == nil` does, is wrong about it. A path that a safe root refuses (UnsafeError) is
-// remembered as well, for the same reason. The caller who set such code to work asks here afterwards. A nil Trouble
-// remembers nothing. It is safe for concurrent use.
+// Trouble collects errors that mean that the machine is at fault: a failing disk (EIO), no more open files (EMFILE,
+// ENFILE), no memory (ENOMEM). Such an error says nothing about the file that was looked for, so code that treats every
+// error as an answer, like `err == nil`, is wrong about it. A path that a safe root refuses (UnsafeError) is collected
+// for the same reason. The caller of such code checks the Trouble afterwards. A nil Trouble collects nothing. It is
+// safe for concurrent use.
 type Trouble struct {
 	mu   sync.Mutex
 	errs []error
 }
 
-// Note remembers an error of a path, if it is one of the machine or a refusal, and returns it. Reading some files of
-// the kernel fails with EIO by design; below /proc, /sys and /dev only a lack of open files counts.
+// Note collects an error about a path, if it is one of the above, and returns it. Reading some files of the kernel
+// fails with EIO by design, so below /proc, /sys and /dev only a lack of open files and refusals count.
 func (t *Trouble) Note(path string, err error) error {
 	if t == nil || !lacking(path, err) {
 		return err
 	}
-	told := err
+	noted := err
 	var named *fs.PathError
 	var refused *UnsafeError
 	if !errors.As(err, &named) && !errors.As(err, &refused) {
-		told = &fs.PathError{Op: "reading", Path: path, Err: err}
+		noted = &fs.PathError{Op: "reading", Path: path, Err: err}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.errs = append(t.errs, told)
+	t.errs = append(t.errs, noted)
 	return err
 }
 
@@ -49,7 +49,7 @@ func lacking(path string, err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOMEM)
 }
 
-// Mark is a moment, for Since.
+// Mark returns the number of errors so far, for Since.
 func (t *Trouble) Mark() int {
 	if t == nil {
 		return 0
@@ -59,7 +59,7 @@ func (t *Trouble) Mark() int {
 	return len(t.errs)
 }
 
-// Since is the first error after a moment, or nil.
+// Since returns the first error after a mark, or nil.
 func (t *Trouble) Since(mark int) error {
 	if t == nil {
 		return nil

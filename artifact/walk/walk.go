@@ -1,16 +1,16 @@
-// Package walk opens files by directory descriptors, so that what a path means cannot change between the check of
-// a path and its use.
+// Package walk opens files by directory descriptors, so that the meaning of a path cannot change between checking it
+// and using it.
 //
-// A Root is a directory that stands for "/". The way from there to a file is walked inside the root: links and ".."
-// never lead out of it, and an absolute link starts at the root again. Linux 5.6 and newer walk so themselves
-// (openat2(2)); elsewhere (older kernels, seccomp filters that deny the call, emulators that do not know it) a Root
-// walks component by component and never follows a link by name. Both give the same answers.
+// A Root is a directory that serves as "/". Paths are walked inside the root: links and ".." never lead out of it, and
+// an absolute link starts at the root again. On Linux 5.6 and newer the kernel walks that way (openat2(2)). Elsewhere
+// (older kernels, seccomp filters that refuse the call, emulators that lack it) a Root walks component by component and
+// never follows a link by name. Both ways have the same results.
 //
-// A safe Root also refuses links that an unprivileged user could have put there to reach something that is not that
-// user's own, as systemd's CHASE_SAFE does: see UnsafeError.
+// A safe Root also refuses links that an unprivileged user could have made to reach something that does not belong to
+// that user, as systemd's CHASE_SAFE does: see UnsafeError.
 //
-// Operations that change something take a Dir, an open directory, and a single name in it. They never follow a link
-// at that name.
+// Operations that change something use a Dir, an open directory, and a single name in it. They never follow a link
+// of that name.
 package walk
 
 import (
@@ -22,20 +22,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options choose what a Root is. The zero value is the machine's own "/", with links followed as the kernel does.
+// Options configure a Root. The zero value is the machine's own "/", with links followed as by the kernel.
 type Options struct {
-	// Dir is the directory that stands for "/"; "" or "/" is the machine's own.
+	// Dir is the directory that serves as "/"; "" or "/" is the machine's own.
 	Dir string
-	// Safe refuses a link that an unprivileged user controls, unless it leads to something of that user's.
+	// Safe refuses a link that an unprivileged user controls, unless its target belongs to that user.
 	Safe bool
-	// Members gives the users who are in a group, of whom it is the only group included. known is false where that cannot
-	// be said. A nil function knows no group. It must not use the Root, and is called by any goroutine.
+	// Members returns the users in a group, including those whose primary group it is. known is false if that cannot be
+	// determined. A nil function knows no group. It must not use the Root, and is called from any goroutine.
 	Members func(gid uint32) (uids []uint32, known bool)
-	// Checked walks component by component even where the kernel could do it.
+	// Checked walks component by component even if the kernel supports openat2(2).
 	Checked bool
 }
 
-// fileID tells a directory from all others.
+// fileID identifies a directory.
 type fileID struct{ dev, ino uint64 }
 
 func idOf(fd int) (fileID, error) {
@@ -44,22 +44,22 @@ func idOf(fd int) (fileID, error) {
 	return fileID{uint64(st.Dev), st.Ino}, err
 }
 
-// Root is a directory that stands for "/". It is safe for concurrent use.
+// Root is a directory that serves as "/". It is safe for concurrent use.
 type Root struct {
 	dir  *os.File
-	name string // of the directory on the machine, without links
+	name string // path of the directory on the machine, without links
 
 	machine bool // the machine's own "/": plain open(2) resolves its paths
 	safe    bool
-	noLinks bool // no link is followed: see Beneath
-	steady  bool // no link that an unprivileged user controls is followed, wherever it leads: see ByName
+	noLinks bool // links are not followed: see Beneath
+	steady  bool // links that an unprivileged user controls are not followed, wherever they lead: see ByName
 	kernel  bool // openat2(2) works
-	self    int  // the effective user, who is trusted beside root
+	self    int  // the effective user, who is trusted like root
 	trusted int  // another trusted user, or 0: see As
 	members func(gid uint32) (uids []uint32, known bool)
 	anchors []*anchor          // see Anchored
-	top     fileID             // the directory that stands for "/" to the program, of which this root may be a part
-	collect func([]controller) // takes those who control a link that is followed: see Source; nil refuses them
+	top     fileID             // the program's "/", which may be above this root
+	collect func([]controller) // gets those who control a link that is followed: see Source; nil refuses such links
 }
 
 // Open opens a root. The caller must close it.
@@ -87,11 +87,11 @@ func Open(o Options) (*Root, error) {
 // Close closes the root. Directories and files that were opened through it stay open.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Name is the directory that stands for "/", as the machine names it, without links.
+// Name returns the path of the root's directory on the machine, without links.
 func (r *Root) Name() string { return r.name }
 
-// Openat opens a path with the flags of open(2) and gives the descriptor, or the bare error of the kernel. Links are
-// followed, the last one too unless flags has O_NOFOLLOW. It makes no files: Dir.Create does.
+// Openat opens a path with the flags of open(2) and returns the descriptor, or the kernel's error. Links are followed,
+// including the last one unless flags has O_NOFOLLOW. It makes no files; see Dir.Create.
 func (r *Root) Openat(path string, flags int) (fd int, err error) {
 	if err := wellFormed(path); err != nil {
 		return -1, err
@@ -114,12 +114,12 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 		if !errors.Is(err, unix.EAGAIN) {
 			return fd, err
 		}
-		// A process that renames without end keeps the kernel from finishing; the checked walk does not care.
+		// The kernel gives up while another process keeps renaming; the checked walk does not.
 	}
 	return r.openChecked(path, flags)
 }
 
-// OpenFile is Openat for a file of package os; errors name the path.
+// OpenFile is Openat with an *os.File as the result; errors contain the path.
 func (r *Root) OpenFile(path string, flags int) (*os.File, error) {
 	fd, err := r.Openat(path, flags)
 	if err != nil {
@@ -137,8 +137,8 @@ func (r *Root) OpenDir(path string) (*Dir, error) {
 	return newDir(r, fd, path), nil
 }
 
-// Parent opens the directory of a path and gives the last name in it, which need not exist and is not followed. A
-// path without a last name of its own ("/", "a/..") has the name ".". The caller must close the directory.
+// Parent opens the directory of a path and returns the last name in it, which need not exist and is not followed. If a
+// path has no last name ("/", "a/.."), the name is ".". The caller must close the directory.
 func (r *Root) Parent(path string) (*Dir, string, error) {
 	way, name, err := Split(path)
 	if err != nil {
@@ -148,9 +148,9 @@ func (r *Root) Parent(path string) (*Dir, string, error) {
 	return d, name, err
 }
 
-// Split cuts an absolute path into the way to a directory and the name in it. Nothing is simplified: to the kernel
-// a/../b is not b where a is a link. A path that ends in dots has no name of its own, so the whole path is the way
-// and the name is ".".
+// Split splits an absolute path into the way to a directory and the name in it. It simplifies nothing, since a/../b is
+// not b if a is a link. If the path ends in dots it has no last name, so the whole path is the way and the name
+// is ".".
 func Split(path string) (way, name string, err error) {
 	if err := wellFormed(path); err != nil {
 		return "", "", err
@@ -193,7 +193,7 @@ func pathError(op, path string, err error) error {
 // longestShown is the number of bytes of a path that a message shows.
 const longestShown = 200
 
-// Clip is a path for a message. The middle of a long one is left out: a user makes paths of thousands of bytes.
+// Clip shortens a path for a message. It leaves out the middle of a long one, since users can make very long paths.
 func Clip(path string) string {
 	if len(path) <= longestShown {
 		return path

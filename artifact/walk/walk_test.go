@@ -87,8 +87,10 @@ func read(r *walk.Root, path string, flags int) (string, error) {
 }
 
 func TestPathsMeanTheSameInsideARoot(t *testing.T) {
-	root, _ := plant(t, "etc/file", "srv/a/b/", "srv/a/file", "srv/a/b/up -> ../file", "var/abs -> /srv/a/b", "var/out -> OUTSIDE/secret",
-		"var/dots -> ../../../../../../outside/secret", "var/loop -> loop", "var/to -> /", "var/dirlink -> /srv/a/", "var/none -> /nowhere", "var/filelink -> /etc/file",
+	root, _ := plant(t, "etc/file", "srv/a/b/", "srv/a/file", "srv/a/b/up -> ../file", "var/abs -> /srv/a/b",
+		"var/out -> OUTSIDE/secret",
+		"var/dots -> ../../../../../../outside/secret", "var/loop -> loop", "var/to -> /", "var/dirlink -> /srv/a/",
+		"var/none -> /nowhere", "var/filelink -> /etc/file",
 		"proc -> /proc", "outside -> OUTSIDE")
 	for i := range 41 {
 		do(t, os.Symlink(fmt.Sprintf("c%d", i), fmt.Sprintf("%s/c%d", root, i+1)))
@@ -186,7 +188,8 @@ func TestBothWalksAgree(t *testing.T) {
 		kernel, checked := open(t, walk.Options{}, root), open(t, walk.Options{Checked: true}, root)
 		for range 60 {
 			p := "/" + pick() + "/" + pick() + "/" + pick() + "/" + pick()
-			for _, flags := range []int{unix.O_PATH, unix.O_PATH | unix.O_NOFOLLOW, unix.O_RDONLY, unix.O_RDONLY | unix.O_DIRECTORY, unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW} {
+			for _, flags := range []int{unix.O_PATH, unix.O_PATH | unix.O_NOFOLLOW, unix.O_RDONLY,
+				unix.O_RDONLY | unix.O_DIRECTORY, unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW} {
 				want, got := identity(kernel, p, flags), identity(checked, p, flags)
 				if want != got {
 					t.Errorf("%s with flags %#x: the kernel finds %s, the checked walk %s", p, flags, want, got)
@@ -217,7 +220,8 @@ func TestRacesNeverLeadOut(t *testing.T) {
 		stop := exchange(root+"/d", root+"/l", root+"/deep/er", outside+"/moved/er")
 		defer stop()
 		for range 3000 {
-			for _, p := range []string{"/d/secret", "/d/../../outside/secret", "/deep/er/../../../outside/secret", "/deep/er/x/../../../secret", "/deep/er/../../secret"} {
+			for _, p := range []string{"/d/secret", "/d/../../outside/secret", "/deep/er/../../../outside/secret",
+				"/deep/er/x/../../../secret", "/deep/er/../../secret"} {
 				if got, err := read(r, p, 0); err == nil {
 					t.Fatalf("%s shows %q from outside of the root", p, got)
 				}
@@ -264,7 +268,8 @@ func TestErrorsOfTheHostAreNotAbsence(t *testing.T) {
 		do(t, os.Chmod(root+"/shut", 0))
 		t.Cleanup(func() { _ = os.Chmod(root+"/shut", 0o755) })
 		r := open(t, o, root)
-		for p, want := range map[string]bool{"/none": true, "/none/x": true, "/loop": false, "/file/x": false, "/shut/in": false} {
+		for p, want := range map[string]bool{"/none": true, "/none/x": true, "/loop": false,
+			"/file/x": false, "/shut/in": false} {
 			if p == "/shut/in" && os.Geteuid() == 0 {
 				continue // TestAsOrdinaryUser gets here
 			}
@@ -316,11 +321,13 @@ func TestDirChangesNamesAndNeverWhatLinksLeadTo(t *testing.T) {
 			t.Error("a link was opened as a directory")
 		}
 		do(t, d.Chown(name, os.Geteuid(), os.Getegid()))
-		do(t, d.Create(name, walk.New{Mode: 0o640, UID: -1, GID: -1}, func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }))
+		do(t, d.Create(name, walk.New{Mode: 0o640, UID: -1, GID: -1},
+			func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }))
 		do(t, d.Symlink(outside, "file"))
 		do(t, d.RemoveAll("dirout"))
 		do(t, d.RemoveAll("dirout"))
-		if after, err := os.Stat(outside + "/secret"); err != nil || after.Mode() != before.Mode() || after.ModTime() != before.ModTime() {
+		if after, err := os.Stat(outside + "/secret"); err != nil || after.Mode() != before.Mode() ||
+			after.ModTime() != before.ModTime() {
 			t.Errorf("a file outside of the root was changed: %v", err)
 		}
 		if data, err := os.ReadFile(root + "/d/out"); string(data) != "mine" {
@@ -351,7 +358,8 @@ func TestDirChangesNamesAndNeverWhatLinksLeadTo(t *testing.T) {
 				t.Errorf("the name %q: %v, want EINVAL", bad, err)
 			}
 		}
-		if err := d.Create("late", walk.New{Mode: 0o600, UID: -1, GID: -1}, func(io.Writer) error { return errors.New("the disk is full") }); err == nil {
+		if err := d.Create("late", walk.New{Mode: 0o600, UID: -1, GID: -1},
+			func(io.Writer) error { return errors.New("the disk is full") }); err == nil {
 			t.Error("a file without content was made")
 		}
 		if names, _ := d.ReadDir(); len(names) != 2 {
@@ -362,9 +370,11 @@ func TestDirChangesNamesAndNeverWhatLinksLeadTo(t *testing.T) {
 
 func TestFollowFindsWhereAFileWouldBeMade(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
-		root, _ := plant(t, "etc/file", "a/new -> ../etc/made", "a/abs -> /etc/file", "a/chain -> new", "a/out -> OUTSIDE/new", "a/loop -> loop")
+		root, _ := plant(t, "etc/file", "a/new -> ../etc/made", "a/abs -> /etc/file", "a/chain -> new",
+			"a/out -> OUTSIDE/new", "a/loop -> loop")
 		r := open(t, o, root)
-		for p, want := range map[string]string{"/a/new": "/etc made", "/a/chain": "/etc made", "/a/abs": "/etc file", "/etc/../a/x": "/a x", "/": "/ .", "/a/out": "", "/a/loop": ""} {
+		for p, want := range map[string]string{"/a/new": "/etc made", "/a/chain": "/etc made", "/a/abs": "/etc file",
+			"/etc/../a/x": "/a x", "/": "/ .", "/a/out": "", "/a/loop": ""} {
 			got := ""
 			d, name, err := r.Follow(p)
 			if err == nil {
