@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// What callers branch on. Errors from a store wrap one of these, or are ErrUnreachable when
-// nothing better is known; a context's own error (cancelled, or out of time) stays visible too.
+// Errors that callers check for. Errors of a store wrap one of these, ErrUnreachable if nothing more specific is
+// known; a context's error (cancelled, or deadline exceeded) is wrapped too.
 var (
 	ErrNotFound     = errors.New("no such object")
 	ErrForbidden    = errors.New("access denied")
-	ErrPrecondition = errors.New("the object was changed by someone else")
+	ErrPrecondition = errors.New("the object was changed by another writer")
 	ErrReadOnly     = errors.New("the store is read-only")
 	ErrUnreachable  = errors.New("the store cannot be reached")
 	ErrThrottled    = errors.New("the store asks to slow down")
 
-	// ErrNoStore is an ErrUnreachable: the server or disk answers, but the bucket or directory
+	// ErrNoStore is an ErrUnreachable: the server or disk responds, but the bucket or directory
 	// does not exist.
 	ErrNoStore = fmt.Errorf("%w: there is no such bucket or directory", ErrUnreachable)
 	// ErrCredentials is an ErrUnreachable: credentials are missing, wrong or expired, or the clock
-	// is too wrong for a signature to be accepted. It is apart from ErrForbidden, which says that
-	// known credentials may not touch one object.
+	// is too wrong for signatures to be accepted. It differs from ErrForbidden, which means that
+	// valid credentials may not access one object.
 	ErrCredentials = fmt.Errorf("%w: it does not accept our credentials", ErrUnreachable)
 )
 
-// Op is what was asked of a store.
+// Op is an operation of a store.
 type Op string
 
 // The operations of a Store.
@@ -52,15 +52,15 @@ func (o Op) doing() string {
 	return string(o)
 }
 
-// Error tells which operation on which object failed, why, and whether another try makes sense.
+// Error is a failed operation on an object, with its cause and whether to retry it.
 type Error struct {
 	Op     Op
-	Object string        // the object as a person writes it: s3://bucket/prefix/key, or a path
-	Kind   error         // one of the errors above, or why a context was cancelled
-	Cause  error         // what the server, the network or the disk said; may be nil
-	Again  bool          // the same request may succeed a little later
-	Kept   int64         // bytes of a Put that the store keeps for another try
-	After  time.Duration // how long the store asks to wait before that; 0 when it does not say
+	Object string        // the object as people write it: s3://bucket/prefix/key, or a path
+	Kind   error         // one of the errors above, or the cause of a cancelled context
+	Cause  error         // the error of the server, the network or the disk; may be nil
+	Again  bool          // the same request may succeed if it is retried
+	Kept   int64         // bytes of a Put that the store keeps for a retry
+	After  time.Duration // how long the store asks to wait before a retry; 0 if it does not
 }
 
 func (e *Error) Error() string {
@@ -71,14 +71,14 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Passing reports whether the network or a server is to blame for the failure in a way that passes. A name that the name
-// servers do not know does not.
+// Passing reports whether the failure is a temporary one of the network or the server. A name that the name servers do
+// not have is not temporary.
 func (e *Error) Passing() bool {
 	var dns *net.DNSError
 	return e.Again && !(errors.As(e.Cause, &dns) && dns.IsNotFound)
 }
 
-// Unwrap gives the kind and the cause.
+// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{e.Kind}
@@ -86,12 +86,12 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// Stopped is the error of an operation whose context has ended.
+// Stopped returns the error of an operation whose context has ended.
 func Stopped(ctx context.Context, op Op, object string) error {
 	why := context.Cause(ctx)
-	var told *Error
+	var late *Error
 	switch {
-	case errors.As(why, &told): // a Timeout says itself what happened
+	case errors.As(why, &late): // the error of a Timeout is specific enough
 		return why
 	case errors.Is(why, context.DeadlineExceeded):
 		return &Error{Op: op, Object: object, Kind: ErrUnreachable, Cause: why}
@@ -99,7 +99,7 @@ func Stopped(ctx context.Context, op Op, object string) error {
 	return &Error{Op: op, Object: object, Kind: why}
 }
 
-// retryable reports whether another try makes sense, also for errors that are no *Error.
+// retryable reports whether to retry after an error, which need not be an *Error.
 func retryable(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 )
 
-// Failover reads from the first of several stores that gives an object, and goes on with that one: the
-// others are mirrors. It moves on where a store cannot be reached, asks to slow down, denies access or
-// has no such object. It writes to the first. The caller checks what comes, as mirrors may be behind.
+// Failover returns a store that reads from the first of several stores that has an object, and then stays with it: the
+// others are mirrors. It tries the next one if a store cannot be reached, throttles, denies access or lacks the object.
+// It writes to the first. Mirrors may be out of date, so the caller must verify what it reads.
 func Failover(first Store, mirrors ...Store) Store {
 	if len(mirrors) == 0 {
 		return first
@@ -41,7 +41,7 @@ func (f *failover) GetRange(ctx context.Context, key string, part Range) (io.Rea
 			return body, info, nil
 		}
 		errs = append(errs, err)
-		// An ETag is one store's own.
+		// An ETag is only valid in one store.
 		if !away(err) || ctx.Err() != nil || part.ETag != "" {
 			break
 		}
@@ -49,12 +49,13 @@ func (f *failover) GetRange(ctx context.Context, key string, part Range) (io.Rea
 	return nil, Info{}, allFailed(errs)
 }
 
-// away reports whether another store may well do better.
+// away reports whether another store may succeed.
 func away(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNotFound)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrForbidden) ||
+		errors.Is(err, ErrNotFound)
 }
 
-// Each are the stores that a Failover reads from, the one in use first. Any other store is alone.
+// Each returns the stores that a Failover reads from, the one in use first. Any other store is returned alone.
 func Each(s Store) []Store {
 	f, ok := s.(*failover)
 	if !ok {
@@ -64,15 +65,15 @@ func Each(s Store) []Store {
 	return append(slices.Clone(f.stores[at:]), f.stores[:at]...)
 }
 
-// Prefer makes a Failover go on with the store that has this place in Each, because the answers of
-// those before it are no good.
+// Prefer makes a Failover use the store at this index of Each, because the content of those before it is
+// wrong.
 func Prefer(s Store, place int) {
 	if f, ok := s.(*failover); ok {
 		f.current.Store((f.current.Load() + int32(place)) % int32(len(f.stores)))
 	}
 }
 
-// allFailed is what several stores answered, in one line.
+// allFailed joins the errors of several stores in one line.
 func allFailed(errs []error) error {
 	all := errs[0]
 	for _, err := range errs[1:] {
@@ -85,7 +86,7 @@ func (f *failover) Put(ctx context.Context, key string, r io.Reader, size int64,
 	return f.stores[0].Put(ctx, key, r, size, cond)
 }
 
-// List moves on only before the first key: the rest of another store's list may be that of another
+// List tries other stores only before the first key, since the rest of their lists may be of another
 // time.
 func (f *failover) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
@@ -114,18 +115,18 @@ func (f *failover) Delete(ctx context.Context, key string) error {
 	return f.stores[0].Delete(ctx, key)
 }
 
-// Turns reads parts of one immutable object from a store and its mirrors, and changes to the next
-// one when the one in use fails, in the middle of the object too. It is safe for concurrent use.
+// Turns reads parts of one immutable object from a store and its mirrors. It switches to the next store when the one in
+// use fails, even in the middle of the object. It is safe for concurrent use.
 type Turns struct {
 	key    string
 	stores []Store
 
 	mu      sync.Mutex
 	current int
-	etags   []string // of the object, in each store that was asked
+	etags   []string // the object's ETag in each store that was read
 }
 
-// NewTurns reads an object of a store, which may be a Failover.
+// NewTurns returns Turns for an object of a store, which may be a Failover.
 func NewTurns(s Store, key string) *Turns {
 	stores := []Store{s}
 	if f, ok := s.(*failover); ok {
@@ -134,17 +135,17 @@ func NewTurns(s Store, key string) *Turns {
 	return &Turns{key: key, stores: stores, etags: make([]string, len(stores))}
 }
 
-// Key is that of the object.
+// Key returns the object's key.
 func (t *Turns) Key() string { return t.key }
 
-// Stores is from how many stores the object may come.
+// Stores returns the number of stores.
 func (t *Turns) Stores() int { return len(t.stores) }
 
-// At is one of the stores, for who tries all of them.
+// At returns store number i, for callers that try all of them.
 func (t *Turns) At(i int) Store { return t.stores[i] }
 
-// Open opens a part in the store whose turn it is, of the version that was read there before. The
-// number returned is the store's, for Failed.
+// Open opens a part in the present store, of the version that was read there before. at is the number of the store, for
+// Failed.
 func (t *Turns) Open(ctx context.Context, from, length int64) (body io.ReadCloser, info Info, at int, err error) {
 	t.mu.Lock()
 	at = t.current
@@ -159,9 +160,9 @@ func (t *Turns) Open(ctx context.Context, from, length int64) (body io.ReadClose
 	return body, info, at, err
 }
 
-// Failed says that a store failed, so that the next one gets its turn. Several readers that met the
-// same failure move on once. An object that was replaced meanwhile is read as it is now: only
-// digests decide whether it is the right one.
+// Failed reports that a store failed, so that the next one is used. If several readers report the same failure, the
+// store changes once. If the object was replaced in the meantime, its present version is read: its digest decides
+// whether it is the right one.
 func (t *Turns) Failed(at int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

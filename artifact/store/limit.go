@@ -10,9 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// NewLimiter allows so many bytes in a second; 0 is no limit, which is a nil limiter. Several stores
-// may share one, which is how a limit holds for a whole run, or for a host however many mirrors it
-// reads from.
+// NewLimiter allows so many bytes per second; 0 means no limit, which is a nil limiter. Several stores may share a
+// limiter, so that the limit applies to a whole run, or to a host, regardless of the number of mirrors.
 func NewLimiter(bytesPerSecond int64) *rate.Limiter {
 	const smooth = 64 << 10 // bytes that may pass at once
 	if bytesPerSecond <= 0 {
@@ -21,7 +20,7 @@ func NewLimiter(bytesPerSecond int64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(bytesPerSecond), int(min(smooth, bytesPerSecond)))
 }
 
-// Limit slows bodies down, in both directions, to what the limiter allows.
+// Limit limits the rate of bodies, in both directions.
 func Limit(s Store, limiter *rate.Limiter) Store {
 	if limiter == nil {
 		return s
@@ -62,8 +61,8 @@ type slowReader struct {
 	limiter *rate.Limiter
 }
 
-// Read takes first and waits then, which needs no guess of how much will come. A wait that would
-// outlast the context's deadline fails at once.
+// Read reads first and then waits, so that it need not guess how much will arrive. A wait that would exceed the
+// context's deadline fails at once.
 func (s *slowReader) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p[:min(len(p), s.limiter.Burst())])
 	if waitErr := s.limiter.WaitN(s.ctx, n); waitErr != nil {

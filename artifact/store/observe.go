@@ -11,14 +11,14 @@ import (
 type Request struct {
 	Op    Op
 	Key   string // a List's prefix
-	Range Range  // what a Get asked for
-	Bytes int64  // bytes of the body that were moved
+	Range Range  // the range of a Get
+	Bytes int64  // bytes of the body that were transferred
 	Took  time.Duration
-	Err   error // nil when it went well
+	Err   error // nil on success
 }
 
-// Observe tells seen about every request when it is over: for a Get that is when its body is
-// closed. Seen is called from many goroutines and must not block.
+// Observe calls seen for every finished request; a Get is finished when its body is closed. Seen is called from many
+// goroutines and must not block.
 func Observe(s Store, seen func(Request)) Store { return &observed{s, seen} }
 
 type observed struct {
@@ -105,7 +105,7 @@ func (b *countedBody) Close() error {
 	return err
 }
 
-// tell reports once, however often the body is closed.
+// tell calls seen once, however often the body is closed.
 func (b *countedBody) tell() {
 	if b.seen != nil {
 		b.request.Took = time.Since(b.start)

@@ -26,7 +26,7 @@ func (b *resuming) Read(p []byte) (int, error) {
 		n, err := b.readOnce(p)
 		if n > 0 {
 			b.done += int64(n)
-			b.failed = err // dealt with when this much is taken
+			b.failed = err // handled by the next Read
 			b.patience.progress()
 			return n, nil
 		}
@@ -44,12 +44,12 @@ func (b *resuming) readOnce(p []byte) (int, error) {
 		return 0, b.failed
 	}
 	if left := b.left(); left >= 0 && int64(len(p)) > left {
-		p = p[:left] // a store may send more than the object has
+		p = p[:left] // a store may send more bytes than the object has
 	}
 	return b.body.Read(p)
 }
 
-// left is how many bytes are still to come, or -1 if the store gave no size.
+// left returns how many bytes are missing, or -1 if the store sent no size.
 func (b *resuming) left() int64 {
 	if b.info.Size < 0 {
 		return -1
@@ -61,7 +61,7 @@ func (b *resuming) left() int64 {
 	return all - b.done
 }
 
-// broken gives a body's failure its kind, since a plain reader knows none.
+// broken turns the failure of a body into an *Error.
 func (b *resuming) broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -73,11 +73,11 @@ func (b *resuming) broken(err error) error {
 	return &Error{Op: OpGet, Object: b.info.Key, Kind: ErrUnreachable, Cause: err, Again: true}
 }
 
-// reopen gets the rest after the failure err, or returns why that cannot be.
+// reopen opens the rest after the failure err, or returns why it cannot.
 func (b *resuming) reopen(err error) error {
 	for {
 		if b.info.ETag == "" {
-			return err // nothing would tell whether the rest is of the same version
+			return err // without an ETag, the rest may be of another version
 		}
 		if err = b.patience.wait(b.ctx, err); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (b *resuming) reopen(err error) error {
 		}
 		body, info, openErr := GetRange(b.ctx, b.inner, b.info.Key, rest)
 		if openErr == nil && info.Size != b.info.Size {
-			_ = body.Close() // nothing of it is used
+			_ = body.Close() // the body is not used
 			return &Error{Op: OpGet, Object: b.info.Key, Kind: ErrPrecondition}
 		}
 		if openErr == nil {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// RetryPolicy says how long Retry goes on. The zero value means the defaults.
+// RetryPolicy configures Retry. Zero values mean the defaults.
 type RetryPolicy struct {
-	Attempts int           // tries in a row without progress before giving up; 0 means as many as Total allows
+	Attempts int           // attempts in a row without progress before giving up; 0 means as many as Total allows
 	First    time.Duration // longest wait after the first failure, doubled after each; default 250 ms
-	Longest  time.Duration // upper bound of a wait; default 8 s
-	Total    time.Duration // from the first failure in a row to the last try; default 1 minute
-	// Waiting hears why the next wait is necessary; may be nil. Several goroutines may call it.
+	Longest  time.Duration // upper limit of a wait; default 8 s
+	Total    time.Duration // from the first failure in a row to the last attempt; default 1 minute
+	// Waiting is called before each wait with its reason; it may be nil. Several goroutines may call it.
 	Waiting func(err error, delay time.Duration)
 }
 
@@ -28,11 +28,10 @@ func (p RetryPolicy) orDefaults() RetryPolicy {
 	return p
 }
 
-// Retry repeats what failed for a passing reason, after a random wait that doubles (full jitter:
-// a thousand hosts that failed together do not come back together), or after as long as the store
-// asks for. A body that breaks off goes on from the byte it had reached, and only while the object
-// is still the same version. A conditional Put whose answer got lost is settled by reading what
-// was written, see Put.
+// Retry repeats requests that failed temporarily, after a random wait whose limit doubles (full jitter, so that a
+// thousand hosts that failed together do not retry together), or after the time that the store asks for. A body that
+// breaks off is continued at the byte it had reached, if the object still has the same version. If the response to a
+// conditional Put was lost, the object is read to find out whether the Put succeeded, see Put.
 func Retry(s Store, policy RetryPolicy) Store { return &retrying{s, policy.orDefaults()} }
 
 type retrying struct {
@@ -57,7 +56,7 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 	}
 }
 
-// List starts again after a failure and leaves out what it has yielded, which key order allows.
+// List starts again after a failure and skips the keys that it has yielded, since keys are ordered.
 func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		p, last := r.patience(), ""
@@ -82,7 +81,7 @@ func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 	}
 }
 
-// each calls do for what a listing yields, until it says no, and returns what the listing fails with.
+// each calls do for each element of a listing until do returns false. It returns the error of the listing.
 func each(listing iter.Seq2[Info, error], do func(Info) bool) error {
 	for info, err := range listing {
 		if err != nil {
@@ -108,7 +107,7 @@ func (r *retrying) Delete(ctx context.Context, key string) error {
 	}
 }
 
-// patience is what one operation has left.
+// patience is the remaining retries of one operation.
 type patience struct {
 	RetryPolicy
 	failures int       // in a row, without progress
@@ -119,7 +118,7 @@ func (r *retrying) patience() *patience { return &patience{RetryPolicy: r.policy
 
 func (p *patience) progress() { p.failures = 0 }
 
-// wait sleeps until the next try. It returns err where there is no point in one.
+// wait waits until the next attempt. It returns err if a retry is pointless.
 func (p *patience) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !retryable(err) {
 		return err
@@ -131,7 +130,7 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	if left <= 0 || p.failures == p.Attempts || after(err) > left {
 		return fmt.Errorf("%w (gave up after %d tries)", err, p.failures)
 	}
-	delay := min(p.delay(err), left) // the last try is at the very end of the time
+	delay := min(p.delay(err), left) // the last attempt is at the end of the total time
 	if p.Waiting != nil {
 		p.Waiting(err, delay)
 	}
@@ -145,7 +144,7 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	}
 }
 
-// after is how long the store asked to wait.
+// after returns how long the store asked to wait.
 func after(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) {
@@ -159,5 +158,5 @@ func (p *patience) delay(err error) time.Duration {
 	if shift := p.failures - 1; shift < 30 && p.First<<shift < ceiling {
 		ceiling = p.First << shift
 	}
-	return after(err) + rand.N(ceiling+1) // never before what was asked for, and not all at once then
+	return after(err) + rand.N(ceiling+1) // never earlier than asked for, and not all hosts at once
 }

@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// smallBody is how many bytes Put holds in memory for a second try when it cannot rewind a reader.
+// smallBody is how many bytes Put keeps in memory for a retry if it cannot rewind a reader.
 const smallBody = 1 << 20
 
-// Put repeats a write as often as its reader allows: one that seeks is rewound, a small one is
-// held in memory, any other is tried once. When an answer got lost, a repeated conditional write
-// may find its own first try in place and be refused for it. So then the object is read, and if
-// it is what we write, the write has won. Two writers who must tell themselves apart therefore
-// never write the same bytes, and signed metadata does not. When yet another writer has built on
-// ours meanwhile, we are refused although we had won: nothing is lost, and a writer who starts
-// over from what is there now finds its own work in it.
+// Put repeats a write if its reader allows: one that can seek is rewound, a small one is kept in memory, any other is
+// tried only once. If a response was lost, a repeated conditional write may find the object of its own first attempt
+// and be refused. Therefore the object is then read, and if it has the bytes to be written, the write has succeeded. So
+// two writers that must know which of them succeeded must not write the same bytes, and signed metadata does not. If
+// yet another writer has replaced the object since, the write is refused although it had succeeded: nothing is lost,
+// and a writer that starts again from the present object finds its own change in it.
 func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int64, cond Condition) (Info, error) {
 	rewind, err := rewinder(body, size)
 	if err != nil {
@@ -40,7 +39,7 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 		if lost && errors.Is(err, ErrPrecondition) {
 			return r.settle(ctx, key, rewind, size, err)
 		}
-		lost = lost || !errors.Is(err, ErrThrottled) // who is throttled was not heard
+		lost = lost || !errors.Is(err, ErrThrottled) // a throttled request had no effect
 		if n := keptBytes(err); n > kept {
 			kept = n
 			p.progress()
@@ -53,34 +52,34 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 
 type onceKey struct{}
 
-// Once is a context in which Retry makes one try of a Put and gives its answer as it is.
+// Once returns a context in which Retry tries a Put once and returns its result unchanged.
 func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
 
 type creatingKey struct{}
 
-// Creating is a context in which a Put sets a store up: a directory that does not exist is made for it, and an empty one
-// is written into. Every other Put takes such a directory for that of a share that is not mounted.
+// Creating returns a context in which a Put sets up a store: it makes a missing directory and writes into an empty one.
+// Any other Put takes such a directory for the mount point of a share that is not mounted.
 func Creating(ctx context.Context) context.Context {
 	return context.WithValue(ctx, creatingKey{}, true)
 }
 
-// MayCreate reports whether a context is one of [Creating].
+// MayCreate reports whether a context was made by [Creating].
 func MayCreate(ctx context.Context) bool { return ctx.Value(creatingKey{}) != nil }
 
 type lockWaitKey struct{}
 
-// LockWait is a context in which a write waits no longer than limit for another writer that holds a lock of the store.
+// LockWait returns a context in which a write waits at most for limit while another writer holds a lock of the store.
 func LockWait(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, lockWaitKey{}, limit)
 }
 
-// LockWaitOf returns the limit of [LockWait]; 0 where there is none.
+// LockWaitOf returns the limit of [LockWait]; 0 if there is none.
 func LockWaitOf(ctx context.Context) time.Duration {
 	limit, _ := ctx.Value(lockWaitKey{}).(time.Duration)
 	return limit
 }
 
-// keptBytes is how much of an upload the store keeps for the next try.
+// keptBytes returns how much of an upload the store keeps for a retry.
 func keptBytes(err error) int64 {
 	var e *Error
 	if errors.As(err, &e) {
@@ -89,7 +88,7 @@ func keptBytes(err error) int64 {
 	return 0
 }
 
-// rewinder returns a function that gives the body from its start, or nil when there is none.
+// rewinder returns a function that returns the body from its start, or nil if it cannot be rewound.
 func rewinder(body io.Reader, size int64) (func() (io.Reader, error), error) {
 	if s, ok := body.(io.Seeker); ok {
 		if start, err := s.Seek(0, io.SeekCurrent); err == nil {
@@ -102,12 +101,13 @@ func rewinder(body io.Reader, size int64) (func() (io.Reader, error), error) {
 	if size > smallBody {
 		return nil, nil
 	}
-	held, err := io.ReadAll(io.LimitReader(body, size+1)) // one more, for the store to refuse
+	held, err := io.ReadAll(io.LimitReader(body, size+1)) // one byte more, so that the store notices a wrong size
 	return func() (io.Reader, error) { return bytes.NewReader(held), nil }, err
 }
 
-// settle tells whether the object under key is what we write, and returns refused when it is not.
-func (r *retrying) settle(ctx context.Context, key string, rewind func() (io.Reader, error), size int64, refused error) (Info, error) {
+// settle checks whether the object under key has the bytes to be written; if not, it returns refused.
+func (r *retrying) settle(ctx context.Context, key string, rewind func() (io.Reader, error),
+	size int64, refused error) (Info, error) {
 	ours, err := rewind()
 	if err != nil {
 		return Info{}, refused

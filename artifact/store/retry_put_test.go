@@ -25,8 +25,10 @@ func TestPutIsRepeatedWhole(t *testing.T) {
 	for name, source := range map[string]io.Reader{"seeker": seeker, "small": io.MultiReader(bytes.NewReader(data))} {
 		synctest.Test(t, func(t *testing.T) {
 			inner := mem.New()
-			faulty := storetest.NewFaulty(inner, storetest.Fault{Op: store.OpPut, Nth: 1, Lost: true, Err: passing(store.ErrUnreachable)})
-			if _, err := store.Retry(faulty, store.RetryPolicy{}).Put(t.Context(), "key", source, int64(len(data)), store.Condition{}); err != nil {
+			faulty := storetest.NewFaulty(inner, storetest.Fault{Op: store.OpPut, Nth: 1, Lost: true,
+				Err: passing(store.ErrUnreachable)})
+			if _, err := store.Retry(faulty, store.RetryPolicy{}).Put(t.Context(), "key", source,
+				int64(len(data)), store.Condition{}); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if got, err := getAll(t.Context(), inner, "key", store.Range{}); err != nil || !bytes.Equal(got, data) {
@@ -64,7 +66,8 @@ func TestLostAnswerOfAConditionalPut(t *testing.T) {
 			if name == "if match" {
 				key = "old"
 			}
-			faulty := storetest.NewFaulty(inner, storetest.Fault{Op: store.OpPut, Nth: 1, Lost: true, Err: passing(store.ErrUnreachable)})
+			faulty := storetest.NewFaulty(inner, storetest.Fault{Op: store.OpPut, Nth: 1, Lost: true,
+				Err: passing(store.ErrUnreachable)})
 			info, err := store.Retry(faulty, store.RetryPolicy{}).Put(t.Context(), key, strings.NewReader("ours"), 4, cond(old))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -83,7 +86,8 @@ func TestLostAnswerAndLostRace(t *testing.T) {
 			inner := mem.New()
 			mustPut(t, inner, "key", []byte(theirs))
 			faulty := storetest.NewFaulty(inner, storetest.Fault{Op: store.OpPut, Nth: 1, Err: passing(store.ErrUnreachable)})
-			_, err := store.Retry(faulty, store.RetryPolicy{}).Put(t.Context(), "key", strings.NewReader("ours"), 4, store.Condition{IfAbsent: true})
+			_, err := store.Retry(faulty, store.RetryPolicy{}).Put(t.Context(), "key", strings.NewReader("ours"), 4,
+				store.Condition{IfAbsent: true})
 			if !errors.Is(err, store.ErrPrecondition) {
 				t.Errorf("%v", err)
 			}

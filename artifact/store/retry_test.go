@@ -113,7 +113,8 @@ func TestRetryGetsThere(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			inner := mem.New()
 			mustPut(t, inner, "key", []byte("content"))
-			s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Last: 3, Err: passing(kind)}), store.RetryPolicy{})
+			s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Last: 3, Err: passing(kind)}),
+				store.RetryPolicy{})
 			if got, err := getAll(t.Context(), s, "key", store.Range{}); string(got) != "content" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -165,7 +166,8 @@ func TestRetryWaits(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var times []time.Time
 			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: store.ErrThrottled})
-			s := store.Retry(store.Observe(faulty, func(store.Request) { times = append(times, time.Now()) }), store.RetryPolicy{})
+			s := store.Retry(store.Observe(faulty, func(store.Request) { times = append(times, time.Now()) }),
+				store.RetryPolicy{})
 			_ = s.Delete(t.Context(), "key") // fails, as shown elsewhere
 			for i := range 5 {
 				wait := times[i+1].Sub(times[i])
@@ -190,7 +192,8 @@ func TestRetryLastsAMinute(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start, tries, told := time.Now(), 0, 0
 			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: passing(store.ErrUnreachable)})
-			s := store.Retry(store.Observe(faulty, func(store.Request) { tries++ }), store.RetryPolicy{Waiting: func(error, time.Duration) { told++ }})
+			s := store.Retry(store.Observe(faulty, func(store.Request) { tries++ }),
+				store.RetryPolicy{Waiting: func(error, time.Duration) { told++ }})
 			_, err := s.Put(t.Context(), "key", strings.NewReader("x"), 1, store.Condition{})
 			if took := time.Since(start); !errors.Is(err, store.ErrUnreachable) || took != time.Minute {
 				t.Errorf("it gave up after %v with %v, want a minute", took, err)
@@ -218,7 +221,8 @@ func TestRetryAfter(t *testing.T) {
 		asked.After = time.Hour
 		s = store.Retry(storetest.NewFaulty(inner, storetest.Fault{Err: asked}), store.RetryPolicy{})
 		start = time.Now()
-		if _, err := getAll(t.Context(), s, "key", store.Range{}); !errors.Is(err, store.ErrThrottled) || time.Since(start) > time.Minute {
+		if _, err := getAll(t.Context(), s, "key", store.Range{}); !errors.Is(err, store.ErrThrottled) ||
+			time.Since(start) > time.Minute {
 			t.Errorf("asked to wait an hour: %v after %v", err, time.Since(start))
 		}
 	})
@@ -226,12 +230,14 @@ func TestRetryAfter(t *testing.T) {
 
 func TestRetryIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.Retry(storetest.NewFaulty(mem.New(), storetest.Fault{Err: store.ErrThrottled}), store.RetryPolicy{First: time.Hour, Longest: time.Hour, Total: 24 * time.Hour})
+		s := store.Retry(storetest.NewFaulty(mem.New(), storetest.Fault{Err: store.ErrThrottled}),
+			store.RetryPolicy{First: time.Hour, Longest: time.Hour, Total: 24 * time.Hour})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
 		_, _, err := s.Get(ctx, "key", 0)
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, store.ErrThrottled) || time.Since(start) > time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, store.ErrThrottled) ||
+			time.Since(start) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
@@ -259,7 +265,8 @@ func TestBodyResumes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			inner, log := mem.New(), &storetest.Log{}
 			mustPut(t, inner, "key", data)
-			s := store.Retry(store.Observe(storetest.NewFaulty(inner, storetest.Fault{Cut: c.cut, Err: c.err}), log.Add), store.RetryPolicy{})
+			s := store.Retry(store.Observe(storetest.NewFaulty(inner, storetest.Fault{Cut: c.cut, Err: c.err}), log.Add),
+				store.RetryPolicy{})
 			got, err := getAll(t.Context(), s, "key", c.part)
 			want := data[c.part.From:]
 			if c.part.Length > 0 {
@@ -293,7 +300,8 @@ func TestBodyOfAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", bytes.Repeat([]byte("a"), 1000))
-		s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Cut: 600, Err: io.ErrUnexpectedEOF}), store.RetryPolicy{})
+		s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Cut: 600, Err: io.ErrUnexpectedEOF}),
+			store.RetryPolicy{})
 		body, _, err := s.Get(t.Context(), "key", 0)
 		if err != nil {
 			t.Fatal(err)

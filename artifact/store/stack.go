@@ -2,7 +2,7 @@ package store
 
 import "golang.org/x/time/rate"
 
-// Settings are what a store is surrounded with. The zero value is what an ordinary run wants.
+// Settings configure Stack. The zero value is right for an ordinary run.
 type Settings struct {
 	Retry   RetryPolicy
 	Timeout TimeoutPolicy
@@ -11,12 +11,12 @@ type Settings struct {
 	Observe func(Request) // called after every request, retries included; may be nil
 }
 
-// Stack surrounds a store with the usual decorators. From the outside in:
+// Stack wraps a store in the usual decorators. From the outside in:
 //
-//	Retry    sees every failure of the layers below, a timeout included
-//	Limit    counts repeated bytes too, since they use the line too
-//	Timeout  is inside Limit, so that waiting for our own limit is no stall
-//	Observe  is innermost and sees each request that really goes out
+//	Retry    handles every failure of the layers below, including timeouts
+//	Limit    counts repeated bytes too, since they use bandwidth too
+//	Timeout  is inside Limit, so that waiting for the limit is not a stall
+//	Observe  is innermost and sees each request that is really sent
 func Stack(s Store, with Settings) Store {
 	if with.Observe != nil {
 		s = Observe(s, with.Observe)

@@ -11,7 +11,8 @@ import (
 
 // A key that is taken is a path below wherever it is put, and has one spelling.
 func FuzzCheckKey(f *testing.F) {
-	for _, key := range []string{"deploy/app/1.0.tar.zst", "../x", "a/../../x", "/x", "a//b", "a/", "...", "", "\x00", "größe", strings.Repeat("x", 2000)} {
+	for _, key := range []string{"deploy/app/1.0.tar.zst", "../x", "a/../../x", "/x", "a//b", "a/", "...", "", "\x00",
+		"größe", strings.Repeat("x", 2000)} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {

@@ -13,22 +13,23 @@ import (
 	"time"
 )
 
-// TimeoutPolicy says when Timeout loses patience. The zero value means the defaults.
+// TimeoutPolicy configures Timeout. Zero values mean the defaults.
 type TimeoutPolicy struct {
-	Answer time.Duration // from a request until its answer begins; default 30 s
-	Idle   time.Duration // how long a body may stand still, either way; default 30 s
-	// Slowest is how many bytes a second a body has to bring, over 10 seconds, where another store may do
-	// better; 0 for none. Each time that a store is given up for it, the store has to bring half as many
-	// from then on, so that a line which is slow to every store is not given up for ever.
+	Answer time.Duration // from a request to the start of its response; default 30 s
+	Idle   time.Duration // how long a body may stall, in either direction; default 30 s
+	// Slowest is the least rate of a body, in bytes per second over 10 seconds, if another store may be faster; 0 for
+	// none. Each time that a store is given up for it, the required rate of the store is halved, so that a line
+	// that is slow for every store is not given up forever.
 	Slowest int64
-	Name    string // what messages call the store, before a slash and the key; may be empty
+	Name    string // name of the store in messages, before a slash and the key; may be empty
 }
 
 func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
-	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second), Name: p.Name, Slowest: p.Slowest}
+	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second),
+		Name: p.Name, Slowest: p.Slowest}
 }
 
-// object is how messages call an object.
+// object returns the name of an object in messages.
 func (p TimeoutPolicy) object(key string) string {
 	if p.Name == "" {
 		return key
@@ -36,9 +37,9 @@ func (p TimeoutPolicy) object(key string) string {
 	return strings.TrimSuffix(p.Name, "/") + "/" + key
 }
 
-// Timeout cuts requests that are not answered and bodies that stand still. A body that moves is
-// never cut, however slow it is: how long a whole download may take is for the caller's context.
-// Time that the caller spends between two reads, or on giving the bytes of a Put, does not count.
+// Timeout cancels requests without a response and bodies that stall. A body that moves is never cancelled, however slow
+// it is: the caller's context limits the time of a whole download. Time that the caller spends between two reads, or on
+// providing the bytes of a Put, does not count.
 func Timeout(s Store, policy TimeoutPolicy) Store {
 	t := &timed{inner: s, policy: policy.orDefaults()}
 	t.slowest.Store(policy.Slowest)
@@ -101,13 +102,17 @@ func (t *timed) Delete(ctx context.Context, key string) error {
 
 type movedKey struct{}
 
-// moving is a context in which a store extends the limit of a request with Moved.
+// moving returns a context in which a store extends the limit of a request by Moved.
 func (t *timed) moving(ctx context.Context, w *watchdog) context.Context {
-	return context.WithValue(ctx, movedKey{}, func(more time.Duration) { w.arm(max(t.policy.Idle, t.policy.Answer) + more) })
+	return context.WithValue(ctx, movedKey{}, func(more time.Duration) {
+		w.arm(max(t.policy.Idle, t.policy.Answer) +
+			more)
+	})
 }
 
-// Moved gives what a store calls when a Put or a Delete moves without reading from a source: when it sends from
-// memory, asks the server something, or waits for a lock. Timeout goes by it, and waits so much longer for the next move.
+// Moved returns a function for a store to call when a Put or a Delete makes progress without reading from its source:
+// when it sends from memory, queries the server, or waits for a lock. Timeout then waits so much longer for the next
+// progress.
 func Moved(ctx context.Context) func(more time.Duration) {
 	if moved, ok := ctx.Value(movedKey{}).(func(time.Duration)); ok {
 		return moved
@@ -115,7 +120,7 @@ func Moved(ctx context.Context) func(more time.Duration) {
 	return func(time.Duration) {}
 }
 
-// timedBody lets each read take no longer than idle.
+// timedBody limits the time of each read.
 type timedBody struct {
 	ctx  context.Context
 	body io.ReadCloser
@@ -123,8 +128,8 @@ type timedBody struct {
 	t    *timed
 
 	object string
-	bytes  int64         // since the last look at the rate
-	took   time.Duration // that reading them took
+	bytes  int64         // read since the rate was last checked
+	took   time.Duration // time that reading them took
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
@@ -141,10 +146,10 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, b.w.explain(b.ctx, err)
 }
 
-// rateWindow is over how long the rate of a body is measured.
+// rateWindow is the time over which the rate of a body is measured.
 const rateWindow = 10 * time.Second
 
-// crawls gives up a body that brings too little.
+// crawls returns an error for a body that is too slow.
 func (b *timedBody) crawls(n int, took time.Duration) error {
 	b.bytes, b.took = b.bytes+int64(n), b.took+took
 	if b.took < rateWindow {
@@ -156,7 +161,8 @@ func (b *timedBody) crawls(n int, took time.Duration) error {
 		return nil
 	}
 	b.t.slowest.CompareAndSwap(slowest, slowest/2)
-	return &Error{Op: OpGet, Object: b.object, Kind: ErrUnreachable, Cause: fmt.Errorf("it sends %.0f bytes a second, and another store may do better", rate)}
+	return &Error{Op: OpGet, Object: b.object, Kind: ErrUnreachable,
+		Cause: fmt.Errorf("it sends %.0f bytes a second, and another store may do better", rate)}
 }
 
 func (b *timedBody) Close() error {
@@ -165,8 +171,8 @@ func (b *timedBody) Close() error {
 	return err
 }
 
-// timedSource measures a Put by how the store comes for more: each read of the source shows that
-// what was read before has gone out.
+// timedSource measures the progress of a Put by the reads of its source: each read shows that the bytes read before
+// were sent.
 type timedSource struct {
 	r      io.Reader
 	w      *watchdog
@@ -184,7 +190,7 @@ func (s *timedSource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watchdog cancels a request when it is not disarmed in time.
+// watchdog cancels a request unless it is disarmed in time.
 type watchdog struct {
 	cancel context.CancelCauseFunc
 	late   *Error
@@ -202,7 +208,7 @@ func (t *timed) watch(ctx context.Context, op Op, key string) (context.Context, 
 	return ctx, w
 }
 
-// expire cancels the request, and says which limit it exceeded.
+// expire cancels the request with an error that names the exceeded limit.
 func (w *watchdog) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,13 +225,13 @@ func (w *watchdog) arm(d time.Duration) {
 
 func (w *watchdog) disarm() { w.timer.Stop() }
 
-// release frees what the request's context holds.
+// release frees the resources of the request's context.
 func (w *watchdog) release() {
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
-// explain puts the watchdog's reason in place of whatever failed because of it.
+// explain replaces an error that the watchdog caused by the watchdog's own.
 func (w *watchdog) explain(ctx context.Context, err error) error {
 	var late *Error
 	if err != nil && errors.As(context.Cause(ctx), &late) {

@@ -108,7 +108,8 @@ func (s slowSource) Read(p []byte) (int, error) {
 func TestSlowSourceIsBorneWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Timeout(mem.New(), patience)
-		if _, err := s.Put(t.Context(), "key", slowSource{strings.NewReader("0123456789"), time.Minute}, 10, store.Condition{}); err != nil {
+		if _, err := s.Put(t.Context(), "key", slowSource{strings.NewReader("0123456789"), time.Minute},
+			10, store.Condition{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -119,7 +120,8 @@ func TestStackResumesAfterAStall(t *testing.T) {
 		inner, log := mem.New(), &storetest.Log{}
 		data := bytes.Repeat([]byte("0123456789"), 1000)
 		mustPut(t, inner, "key", data)
-		faulty := storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Hang: true}, storetest.Fault{Nth: 2, Stall: 1234}, storetest.Fault{Nth: 3, Cut: 100})
+		faulty := storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Hang: true}, storetest.Fault{Nth: 2, Stall: 1234},
+			storetest.Fault{Nth: 3, Cut: 100})
 		s := store.Stack(faulty, store.Settings{Timeout: patience, Observe: log.Add})
 		got, err := getAll(t.Context(), s, "key", store.Range{})
 		if err != nil || !bytes.Equal(got, data) {
@@ -173,7 +175,8 @@ func TestLimitOfAHost(t *testing.T) {
 		mustPut(t, inner, "key", make([]byte, 600))
 		start := time.Now()
 		for _, perSecond := range []int64{100, 0} {
-			s := store.Stack(inner, store.Settings{Timeout: store.TimeoutPolicy{Answer: time.Hour, Idle: time.Hour}, Limiter: run, Host: store.NewLimiter(perSecond)})
+			s := store.Stack(inner, store.Settings{Timeout: store.TimeoutPolicy{Answer: time.Hour, Idle: time.Hour},
+				Limiter: run, Host: store.NewLimiter(perSecond)})
 			if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +224,8 @@ func TestObserve(t *testing.T) {
 	if err := s.Delete(t.Context(), "key"); err != nil {
 		t.Fatal(err)
 	}
-	want := "put key, 10 bytes\nget key from 4, 6 bytes\nget absent, 0 bytes: reading absent: no such object\nlist k, 0 bytes\ndelete key, 0 bytes"
+	want := "put key, 10 bytes\nget key from 4, 6 bytes\nget absent, 0 bytes: reading absent: no such object\nlist k, 0 " +
+		"bytes\ndelete key, 0 bytes"
 	if log.String() != want {
 		t.Errorf("got\n%v\nwant\n%s", log, want)
 	}

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Unfinished is an upload in parts that was begun and not completed. Its parts take room in the store,
-// and no listing of objects shows them.
+// Unfinished is a multipart upload that was begun and not completed. Its parts use space in the store, but are not
+// listed as objects.
 type Unfinished struct {
 	Key   string
-	ID    string // the store's name for the upload
+	ID    string // the store's ID of the upload
 	Begun time.Time
 }
 
-// Uploader is a Store in which uploads can be left unfinished.
+// Uploader is a Store in which uploads can remain unfinished.
 type Uploader interface {
 	Store
 	// Unfinished lists the unfinished uploads of objects under a key prefix.
 	Unfinished(ctx context.Context, prefix string) ([]Unfinished, error)
-	// Abort removes an upload and its parts; one that is gone is no error.
+	// Abort removes an upload and its parts; it is no error if it does not exist.
 	Abort(ctx context.Context, u Unfinished) error
 }
 
-// wrapper is a decorator that adds nothing to the requests about uploads.
+// wrapper is a decorator that does not change requests about uploads.
 type wrapper interface{ unwrap() Store }
 
-// Uploads finds the Uploader in a store or below its decorators; nil where uploads leave nothing.
+// Uploads returns the Uploader in a store or below its decorators; nil if uploads leave nothing.
 func Uploads(s Store) Uploader {
 	for {
 		switch at := s.(type) {
@@ -42,7 +42,7 @@ func Uploads(s Store) Uploader {
 func (o *observed) unwrap() Store { return o.inner }
 func (s *slowed) unwrap() Store   { return s.inner }
 
-// Unfinished gives each listing the time that an answer may take.
+// Unfinished limits the time of a listing like that of other requests.
 func (t *timed) Unfinished(ctx context.Context, prefix string) ([]Unfinished, error) {
 	inner := Uploads(t.inner)
 	if inner == nil {
@@ -66,7 +66,7 @@ func (t *timed) Abort(ctx context.Context, u Unfinished) error {
 	return w.explain(ctx, inner.Abort(ctx, u))
 }
 
-// Unfinished repeats a listing that failed for a passing reason.
+// Unfinished repeats a listing that failed temporarily.
 func (r *retrying) Unfinished(ctx context.Context, prefix string) (all []Unfinished, err error) {
 	inner := Uploads(r.inner)
 	if inner == nil {
@@ -87,7 +87,7 @@ func (r *retrying) Abort(ctx context.Context, u Unfinished) error {
 	return r.again(ctx, func() error { return inner.Abort(ctx, u) })
 }
 
-// again does something until it succeeds or there is no point in another try.
+// again repeats an operation until it succeeds or a retry is pointless.
 func (r *retrying) again(ctx context.Context, do func() error) error {
 	p := r.patience()
 	for {

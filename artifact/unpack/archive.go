@@ -34,9 +34,8 @@ func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rule
 		}
 		return place(h, func() (io.ReadCloser, error) { return f.Open() }, rules, to)
 	})
-	// The end of the archive is not the end of the stream: the checksum of the compression comes
-	// last, and so does the digest of the whole. Some decompressors write faster than they read,
-	// and wrongly so after a read, hence the plain reader.
+	// The end of the archive is not the end of the stream: the checksum of the compression is last, and then the digest of
+	// the whole is complete. Some decompressors have a WriteTo that is wrong after a Read, so it is hidden.
 	for _, rest := range []io.Reader{whole, r} {
 		if err == nil {
 			_, err = io.Copy(io.Discard, struct{ io.Reader }{rest})
@@ -50,16 +49,16 @@ func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rule
 		if hostile.Entry == "" {
 			hostile.Entry = rules.last
 		}
-		err = hostile // without the whole name of the entry, which may be long
+		err = hostile // drop the wrapping error, which contains the whole name of the entry
 	}
 	return rules.complete(ctx, err)
 }
 
-// tarEnd is how many zero bytes end an archive.
+// tarEnd is how many zero bytes end a tar archive.
 const tarEnd = 1024
 
-// ending counts the zero bytes at the end of what is read. A reader of archives takes one that was
-// cut between two entries for a whole one.
+// ending counts the zero bytes at the end of what is read. A tar reader accepts an archive that was cut between two
+// entries as a whole one.
 type ending struct {
 	io.Reader
 	zeros int
@@ -75,7 +74,7 @@ func (e *ending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoderMemory is the largest window a zstd stream may ask for; `corpus build` uses 8 MiB.
+// decoderMemory is the largest window that a zstd stream may use; `corpus build` uses 8 MiB.
 const decoderMemory = 128 << 20
 
 func decompress(r io.Reader, format artifact.Format) (io.ReadCloser, error) {
@@ -83,7 +82,7 @@ func decompress(r io.Reader, format artifact.Format) (io.ReadCloser, error) {
 	case artifact.TarZst:
 		return archives.Zstd{DecoderOptions: []zstd.DOption{
 			zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true),
-			// Two stages of decoding work ahead of the reader.
+			// Two decoders work ahead of the reader.
 			zstd.WithDecoderConcurrency(min(4, max(2, runtime.GOMAXPROCS(0)))),
 		}}.OpenReader(r)
 	case artifact.TarGz:
@@ -102,7 +101,8 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 		return err
 	}
 	if len(archive.File) > rules.limits.Files {
-		return &Hostile{Entry: archive.File[rules.limits.Files].Name, Rule: fmt.Sprintf("there are more than %d entries", rules.limits.Files)}
+		return &Hostile{Entry: archive.File[rules.limits.Files].Name,
+			Rule: fmt.Sprintf("there are more than %d entries", rules.limits.Files)}
 	}
 	if err := apart(archive.File); err != nil {
 		return err
@@ -132,7 +132,7 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 	return rules.complete(ctx, nil)
 }
 
-// apart refuses entries that share bytes: by that a small archive holds more than it could.
+// apart refuses entries that share bytes: with these a small archive could contain more than its size allows.
 func apart(files []*zip.File) error {
 	type span struct {
 		name     string
@@ -155,7 +155,7 @@ func apart(files []*zip.File) error {
 	return nil
 }
 
-// zipHeader is an entry of a zip archive as a tar archive has it, so that the same rules hold.
+// zipHeader converts an entry of a zip archive to a tar header, so that the same rules apply.
 func zipHeader(f *zip.File) (*tar.Header, error) {
 	mode := f.Mode()
 	h := &tar.Header{Name: f.Name, Mode: int64(mode.Perm()), ModTime: f.Modified, Size: int64(f.UncompressedSize64)}
@@ -185,7 +185,7 @@ func zipHeader(f *zip.File) (*tar.Header, error) {
 	return h, nil
 }
 
-// zipLink reads where a symbolic link leads to: that is its content.
+// zipLink reads the target of a symbolic link, which is its content.
 func zipLink(f *zip.File) (string, error) {
 	content, err := f.Open()
 	if err != nil {

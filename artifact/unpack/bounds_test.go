@@ -64,7 +64,8 @@ func TestSmallArtifactsCostLittle(t *testing.T) {
 	}{
 		"link targets of a megabyte": {func(yield func(*tar.Header) bool) {
 			for i := range 30 {
-				if !yield(&tar.Header{Typeflag: tar.TypeSymlink, Name: fmt.Sprint("l", i), Linkname: strings.Repeat("a", 1000_000)}) {
+				if !yield(&tar.Header{Typeflag: tar.TypeSymlink, Name: fmt.Sprint("l", i),
+					Linkname: strings.Repeat("a", 1000_000)}) {
 					return
 				}
 			}
@@ -78,7 +79,8 @@ func TestSmallArtifactsCostLittle(t *testing.T) {
 		}, "hold more than"},
 		"names of directories": {func(yield func(*tar.Header) bool) {
 			for i := range 5_000 {
-				if !yield(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("%d/%sx", i, strings.Repeat(strings.Repeat("n", 60)+"/", 60))}) {
+				if !yield(&tar.Header{Typeflag: tar.TypeReg,
+					Name: fmt.Sprintf("%d/%sx", i, strings.Repeat(strings.Repeat("n", 60)+"/", 60))}) {
 					return
 				}
 			}
@@ -141,7 +143,8 @@ func TestLinksThroughLinksTakeBoundedSteps(t *testing.T) {
 func TestManyHonestLinks(t *testing.T) {
 	_, err := inspect(context.Background(), packed(t, func(yield func(*tar.Header) bool) {
 		for i := range 50_000 {
-			if !yield(&tar.Header{Typeflag: tar.TypeSymlink, Name: fmt.Sprintf("a/b/c/d/e/node_modules/.bin/tool%d", i), Linkname: fmt.Sprintf("../../../../../x/lib/tool%d/bin/cli.js", i)}) {
+			if !yield(&tar.Header{Typeflag: tar.TypeSymlink, Name: fmt.Sprintf("a/b/c/d/e/node_modules/.bin/tool%d", i),
+				Linkname: fmt.Sprintf("../../../../../x/lib/tool%d/bin/cli.js", i)}) {
 				return
 			}
 		}

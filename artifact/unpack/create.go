@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a new file with its content, mode and time. The name has no slash in it and is not
-// followed, so the file cannot lie outside of its directory.
+// create makes a new file with its content, mode and time. The name contains no slash and is not
+// followed, so the file is always in the directory.
 func create(in *directoryHandle, e entry, fill func(*os.File) error) (err error) {
 	fd, err := open(in, e)
 	if err != nil {
@@ -27,7 +27,7 @@ func create(in *directoryHandle, e entry, fill func(*os.File) error) (err error)
 	return dress(fd, e)
 }
 
-// createSmall is create for content that is in memory, with no more system calls than it takes.
+// createSmall is create for content in memory, with as few system calls as possible.
 func createSmall(j job) (err error) {
 	fd, err := open(j.in, j.e)
 	if err != nil {
@@ -48,11 +48,12 @@ func createSmall(j job) (err error) {
 	return dress(fd, j.e)
 }
 
-// open makes an empty file. It has its mode from the start, so that it need not be changed in most
-// cases; no other user can enter the directories above it until the release is complete.
+// open makes an empty file. It gets its mode at once, so that it seldom has to be changed; no other user can enter the
+// directories above it until the release is complete.
 func open(in *directoryHandle, e entry) (int, error) {
 	for {
-		fd, err := unix.Openat(int(in.file.Fd()), path.Base(e.name), unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(e.mode))
+		fd, err := unix.Openat(int(in.file.Fd()), path.Base(e.name),
+			unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(e.mode))
 		if err == nil {
 			return fd, nil
 		}
@@ -62,7 +63,7 @@ func open(in *directoryHandle, e entry) (int, error) {
 	}
 }
 
-// dress gives a file its mode, where the process's mask or the directory took some of it away, and its
+// dress sets a file's mode, if the umask or the directory removed some of it, and its
 // time.
 func dress(fd int, e entry) error {
 	var now unix.Stat_t
@@ -83,8 +84,8 @@ func dress(fd int, e entry) error {
 	return nil
 }
 
-// setTimes is futimens(3), which golang.org/x/sys has no name for: utimensat of an open file and of
-// no path.
+// setTimes is futimens(3), which golang.org/x/sys lacks: utimensat of an open file without a
+// path.
 func setTimes(fd int, at time.Time) error {
 	spec := unix.NsecToTimespec(at.UnixNano())
 	times := [2]unix.Timespec{spec, spec}
@@ -95,19 +96,19 @@ func setTimes(fd int, at time.Time) error {
 	return nil
 }
 
-// earlyPiece is how many new bytes of a file cause the kernel to be asked to write them.
+// earlyPiece is how many new bytes of a file make the kernel start writing them.
 const earlyPiece = 8 << 20
 
-// early tells the kernel to write a large file out while the rest of it still comes, so that the sync
-// at the end finds little to do. It only tells: what is durable is up to that sync.
+// early makes the kernel write a large file to disk while the rest of it still arrives, so that the sync at the end is
+// short. It does not wait: only that sync makes the file durable.
 type early struct {
 	done  int64
-	told  int64
+	asked int64
 	upTo  chan int64
 	ended chan struct{}
 }
 
-// startEarly watches a file that will have so many bytes; nil where it is too small to matter.
+// startEarly starts this for a file that will have so many bytes; it returns nil for a small one.
 func startEarly(f *os.File, size int64) *early {
 	if size < earlyPiece {
 		return nil
@@ -117,7 +118,7 @@ func startEarly(f *os.File, size int64) *early {
 		defer close(e.ended)
 		from := int64(0)
 		for to := range e.upTo {
-			// A filesystem that cannot has all to do at the end.
+			// If the filesystem does not support it, the sync at the end does all the work.
 			_ = unix.SyncFileRange(int(f.Fd()), from, to-from, unix.SYNC_FILE_RANGE_WRITE)
 			from = to
 		}
@@ -125,22 +126,22 @@ func startEarly(f *os.File, size int64) *early {
 	return e
 }
 
-// Write counts what was written to the file. It never waits for the disk.
+// Write counts the bytes that were written to the file. It never waits for the disk.
 func (e *early) Write(p []byte) (int, error) {
 	if e == nil {
 		return len(p), nil
 	}
-	if e.done += int64(len(p)); e.done-e.told >= earlyPiece {
+	if e.done += int64(len(p)); e.done-e.asked >= earlyPiece {
 		select {
 		case e.upTo <- e.done:
-			e.told = e.done
-		default: // the disk is behind, and told when it has caught up
+			e.asked = e.done
+		default: // the disk is behind, and is asked again later
 		}
 	}
 	return len(p), nil
 }
 
-// end lets go of the file.
+// end waits until the file is no longer used.
 func (e *early) end() {
 	if e != nil {
 		close(e.upTo)

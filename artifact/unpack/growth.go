@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// growth compares how much comes out of an artifact with how much goes in. All that the rules remember is a multiple of
-// what comes out, headers included, so this bounds what a small artifact can cost.
+// growth compares the size of what an artifact unpacks to with the size of the artifact. Everything that the rules
+// remember is proportional to what is unpacked, including headers, so this limits what a small artifact can cost.
 type growth struct {
 	ratio  int64
-	packed int64        // bytes of the artifact; 0 where they are counted as they are read
-	read   atomic.Int64 // of the artifact; decompressors read ahead beside their reader
+	packed int64        // bytes of the artifact; 0 if they are counted while they are read
+	read   atomic.Int64 // bytes read of the artifact; decompressors read ahead in other goroutines
 	out    int64
 }
 
@@ -28,7 +28,7 @@ func (g *growth) refusal(entry string) error {
 	return &Hostile{Entry: entry, Rule: fmt.Sprintf("the archive grows more than %d-fold", g.ratio)}
 }
 
-// packs counts what is read of an artifact whose size is not known.
+// packs counts the bytes read of an artifact whose size is not known.
 func (g *growth) packs(r io.Reader) io.Reader { return &packing{g, r} }
 
 type packing struct {
@@ -42,7 +42,7 @@ func (p *packing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// of counts what comes out.
+// of counts the unpacked bytes.
 func (g *growth) of(r io.Reader) io.Reader { return &growing{g, r} }
 
 type growing struct {

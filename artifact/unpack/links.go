@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	maxHops = 255 // links that are followed on the way of one
+	maxHops = 255 // links that are followed for one target
 
-	// Following a link costs a step for each part of a name on the way. An honest tree takes a few for each link; links
-	// that lead through one another take the more the more there are of them.
+	// Following a link takes a step for each part of a name on the way. A normal tree takes a few for each link; links
+	// that lead through one another take more the more there are.
 	linkSteps     = 1 << 20 // for all links together
-	stepsEachLink = 64      // and so many more for each
-	stepsPerLook  = 1 << 12 // after so many the context is asked
+	stepsEachLink = 64      // plus so many for each link
+	stepsPerLook  = 1 << 12 // after so many steps the context is checked
 )
 
-// checkLinks follows every symbolic link through the tree as it will be, since a link that looks
-// harmless can lead out of the release by way of another one.
+// checkLinks follows every symbolic link through the tree as it will be, since a link that looks harmless can lead out
+// of the release through another one.
 func (r *rules) checkLinks(ctx context.Context) error {
 	f := &follower{links: r.links, left: linkSteps + stepsEachLink*len(r.links)}
 	for name, target := range r.links {
@@ -38,15 +38,15 @@ func (r *rules) checkLinks(ctx context.Context) error {
 	return nil
 }
 
-// follower follows symbolic links, all of them together within a number of steps.
+// follower follows symbolic links, within a number of steps for all of them.
 type follower struct {
 	links map[string]string
-	left  int // steps that may still be taken
+	left  int // remaining steps
 	taken int
 }
 
-// staysInside walks target from dir as a kernel would. A link to what is absent may stay; one that
-// goes round in circles leads nowhere, so it stays too.
+// staysInside walks target from dir as the kernel would. A link to an absent name is allowed; so is a loop, since it
+// leads nowhere.
 func (f *follower) staysInside(ctx context.Context, dir, target string) (bool, error) {
 	todo := f.push(nil, target)
 	for hops := 0; len(todo) > 0 && hops < maxHops && f.left >= 0; {
@@ -76,7 +76,7 @@ func (f *follower) staysInside(ctx context.Context, dir, target string) (bool, e
 	return true, nil
 }
 
-// push puts the parts of a target before what is still to go, the next one at the end.
+// push puts the parts of a target before the remaining ones, the next one at the end.
 func (f *follower) push(todo []string, target string) []string {
 	for target != "" && f.left >= 0 {
 		f.left--

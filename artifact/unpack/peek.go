@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Peek reads one file out of an archive, by its name in the release, and stops there. Nothing is written. fs.ErrNotExist
-// says that the archive has no such file. A file of more than most bytes is an error. A zip archive has to come from a
-// *bytes.Reader or an *io.SectionReader.
+// Peek reads one file from an archive, by its name in the release, and stops there. It writes nothing. The error is
+// fs.ErrNotExist if the archive has no such file. A file of more than most bytes is an error. A zip archive must be
+// read from a *bytes.Reader or an *io.SectionReader.
 func Peek(ctx context.Context, r io.Reader, format artifact.Format, name string, most int64) ([]byte, error) {
 	rules := newRules(Limits{}.withDefaults(), 0)
 	to := &peek{name: name, most: most}

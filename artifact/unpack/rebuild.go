@@ -19,10 +19,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Rebuild makes a directory of a tree that was put together of chunks, by the same rules as Into and
-// with the same result. Large files that an older release on this host has are cloned where the
-// filesystem can (FICLONE), so that they take no room twice; a clone is a file of its own, unlike a
-// hard link, and is held to its digest.
+// Rebuild makes a directory from a tree that was put together from chunks, by the same rules as Into and with the same
+// result. Large files that an older release on this host has are cloned if the filesystem supports it (FICLONE), so
+// that they share disk space; a clone is a separate file, unlike a hard link, and its digest is
+// checked.
 func Rebuild(ctx context.Context, t *chunk.Tree, dir *os.Root, limits Limits) (Unpacked, error) {
 	rules := newRules(limits.withDefaults(), t.Release().Length)
 	s := newSink(dir)
@@ -38,7 +38,8 @@ func Rebuild(ctx context.Context, t *chunk.Tree, dir *os.Root, limits Limits) (U
 	}
 	tree := rules.tree()
 	if got, want := manifest.Digest(tree.Encode()), manifest.Digest(t.List().Encode()); got != want {
-		return Unpacked{}, &trust.Refused{Check: trust.CheckDigest, Of: t.Release().String(), Err: errors.New("its files are not those that its list names")}
+		return Unpacked{}, &trust.Refused{Check: trust.CheckDigest, Of: t.Release().String(),
+			Err: errors.New("its files are not those that its list names")}
 	}
 	return Unpacked{Summary: rules.summary, Tree: tree}, nil
 }
@@ -64,7 +65,7 @@ func rebuild(ctx context.Context, t *chunk.Tree, rules *rules, s *sink) error {
 	return rules.complete(ctx, nil)
 }
 
-// header is an entry of a list as a tar archive has it, so that the same rules hold.
+// header converts an entry of a list to a tar header, so that the same rules apply.
 func header(e manifest.Entry) *tar.Header {
 	h := &tar.Header{Name: e.Name, Linkname: e.Link, Mode: 0o644, Size: e.Size}
 	if e.Modified != 0 {
@@ -85,7 +86,7 @@ func header(e manifest.Entry) *tar.Header {
 	return h
 }
 
-// reuse makes a file of what an older release has, or else of its chunks.
+// reuse makes a file from that of an older release, or else from its chunks.
 func (s *sink) reuse(ctx context.Context, e entry, listed manifest.Entry, t *chunk.Tree) error {
 	if e.size > smallFile && !s.noClone {
 		if from := t.Same(listed); from != nil {
@@ -101,7 +102,7 @@ func (s *sink) reuse(ctx context.Context, e entry, listed manifest.Entry, t *chu
 	return s.file(e, io.LimitReader(artifact.Stoppable(ctx, t), e.size))
 }
 
-// errNoClone ends a try to clone a file: the filesystem cannot, or the file is another by now.
+// errNoClone is the error if a file cannot be cloned: the filesystem does not support it, or the file has changed.
 var errNoClone = errors.New("not cloned")
 
 func (s *sink) clone(e entry, from *os.File, want [32]byte) (bool, error) {

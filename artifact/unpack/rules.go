@@ -26,35 +26,36 @@ type entry struct {
 	name     string // clean, slash-separated, relative to the release
 	kind     kind
 	mode     fs.FileMode // of a file, as it will be on disk
-	link     string      // a symlink's target as written, a hard link's clean name
-	modified time.Time   // in whole seconds; zero where the archive does not say
+	link     string      // a symlink's target as written, or the clean name of a hard link's file
+	modified time.Time   // in whole seconds; zero if the archive has none
 	size     int64       // of a regular file
 
-	listed *manifest.Entry // what the tree's list says of it; its digest is for the sink to fill in
+	listed *manifest.Entry // its entry in the tree's list; the sink sets the digest
 }
 
-// rules decide entry by entry what may be unpacked; they remember every name.
+// rules decide which entries may be unpacked; they remember every name.
 type rules struct {
 	limits  Limits
 	summary Summary
-	kinds   map[string]kind   // every name there will be, parents included
-	named   map[string]bool   // names that had an entry of their own
+	kinds   map[string]kind   // all names in the tree, including parents
+	named   map[string]bool   // names with an entry
 	links   map[string]string // symlinks: name to target
-	texts   int               // bytes of all names and link targets
+	texts   int               // total bytes of names and link targets
 	grown   *growth
 	list    []*manifest.Entry
-	last    string // the name that came last
+	last    string // the previous name
 }
 
-// newRules makes the rules for an artifact of so many bytes.
+// newRules returns the rules for an artifact of so many bytes.
 func newRules(limits Limits, packed int64) *rules {
-	return &rules{limits: limits, grown: &growth{ratio: int64(limits.Ratio), packed: packed}, kinds: map[string]kind{}, named: map[string]bool{}, links: map[string]string{}}
+	return &rules{limits: limits, grown: &growth{ratio: int64(limits.Ratio), packed: packed}, kinds: map[string]kind{},
+		named: map[string]bool{}, links: map[string]string{}}
 }
 
 const (
-	maxName   = 255       // bytes of a path component, as Linux filesystems have it
-	maxPath   = 4000      // bytes of a path, and of what a symbolic link leads to
-	maxTexts  = 128 << 20 // bytes of all names and link targets, which are kept in memory
+	maxName   = 255       // bytes of a path component, the limit of Linux filesystems
+	maxPath   = 4000      // bytes of a path, and of the target of a symbolic link
+	maxTexts  = 128 << 20 // total bytes of names and link targets, which are kept in memory
 	modeTypes = 0o170000
 )
 
@@ -92,7 +93,7 @@ func (r *rules) admit(h *tar.Header) (entry, error) {
 	return e, r.count(h, e)
 }
 
-// listed is an entry as the tree's list has it, without a digest.
+// listed returns the entry of the tree's list, without a digest.
 func listed(e entry) *manifest.Entry {
 	l := &manifest.Entry{Name: e.name, Size: e.size}
 	switch e.kind {
@@ -114,7 +115,7 @@ func listed(e entry) *manifest.Entry {
 	return l
 }
 
-// tree is the list of all that was admitted.
+// tree returns the list of everything that was admitted.
 func (r *rules) tree() *manifest.Manifest {
 	m := &manifest.Manifest{Entries: make([]manifest.Entry, len(r.list))}
 	for i, e := range r.list {
@@ -124,7 +125,7 @@ func (r *rules) tree() *manifest.Manifest {
 	return m
 }
 
-// cleanName gives the name relative to the release, or says what is wrong with it.
+// cleanName returns the name relative to the release, or what is wrong with it.
 func (r *rules) cleanName(raw string) (name, problem string) {
 	if len(raw) > maxPath {
 		return "", fmt.Sprintf("its name is longer than %d bytes", maxPath)
@@ -164,7 +165,7 @@ func kindOf(h *tar.Header) kind {
 	return skip
 }
 
-// checkEntry says what forbids an entry beside its name and link.
+// checkEntry returns why an entry is refused, apart from its name and link.
 func (r *rules) checkEntry(h *tar.Header, e entry) string {
 	switch {
 	case e.kind == skip:
@@ -177,14 +178,15 @@ func (r *rules) checkEntry(h *tar.Header, e entry) string {
 		return "other entries lie below it"
 	}
 	for key := range h.PAXRecords {
-		if strings.HasPrefix(key, "SCHILY.xattr.") || strings.HasPrefix(key, "SCHILY.acl.") || strings.HasPrefix(key, "LIBARCHIVE.") || strings.HasPrefix(key, "GNU.sparse.") {
+		if strings.HasPrefix(key, "SCHILY.xattr.") || strings.HasPrefix(key, "SCHILY.acl.") ||
+			strings.HasPrefix(key, "LIBARCHIVE.") || strings.HasPrefix(key, "GNU.sparse.") {
 			return fmt.Sprintf("it carries %s", key)
 		}
 	}
 	return r.checkParents(e.name)
 }
 
-// checkParents refuses what would be written through a link or a file, and remembers the parents.
+// checkParents refuses a name below a link or a file, and remembers the parents.
 func (r *rules) checkParents(name string) string {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		switch k, known := r.kinds[dir]; {
@@ -196,7 +198,7 @@ func (r *rules) checkParents(name string) string {
 		if len(r.kinds) >= r.limits.Files {
 			return fmt.Sprintf("there are more than %d names, with the directories that they lie in", r.limits.Files)
 		}
-		// Each directory that is new is remembered, and hashed, by its whole path.
+		// Each new directory is remembered, and hashed, with its whole path.
 		if r.texts += len(dir); r.texts > maxTexts {
 			return fmt.Sprintf("the paths of the directories that the archive implies hold more than %d bytes", maxTexts)
 		}
@@ -250,16 +252,17 @@ func (r *rules) count(h *tar.Header, e entry) error {
 	return nil
 }
 
-// weigh refuses texts that would take too much memory, before any of them is kept.
+// weigh refuses texts that would take too much memory, before keeping them.
 func (r *rules) weigh(h *tar.Header) error {
 	r.texts += len(h.Name) + len(h.Linkname)
 	if r.texts > maxTexts {
-		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the names and links of the archive hold more than %d bytes", maxTexts)}
+		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the names and links of the archive hold more than %d bytes",
+			maxTexts)}
 	}
 	return nil
 }
 
-// modeFor is a file's mode on disk: reproducible, without the write bits of what is immutable.
+// modeFor returns a file's mode on disk: reproducible, and without write bits, since the content is immutable.
 func modeFor(packed fs.FileMode) fs.FileMode {
 	if packed&0o111 != 0 {
 		return 0o555

@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// sink writes admitted entries below a directory. os.Root keeps it there even if the rules had a
-// hole; the directory of the last entry stays open, since archives come sorted.
+// sink writes admitted entries below a directory. os.Root keeps them there even if the rules had a
+// gap. The directory of the last entry stays open, since archives are usually sorted.
 type sink struct {
 	root  *os.Root
 	files *writer
 	in    *directoryHandle
-	name  string // of in
+	name  string // name of in
 
 	noClone bool   // the filesystem cannot clone files
 	first   string // a directory that was made here
@@ -27,13 +27,13 @@ type sink struct {
 
 func newSink(root *os.Root) *sink { return &sink{root: root, files: newWriter()} }
 
-// close waits for files that are being written, and gives the first failure of one.
+// close waits for files that are being written, and returns the first error.
 func (s *sink) close() error {
 	s.leave()
 	return s.files.close()
 }
 
-// leave lets go of the directory of the last entry.
+// leave closes the directory of the last entry.
 func (s *sink) leave() {
 	if s.in != nil {
 		s.in.release()
@@ -41,7 +41,7 @@ func (s *sink) leave() {
 	s.in = nil
 }
 
-// enter opens the directory of an entry, making it where the archive did not.
+// enter opens the directory of an entry, and makes it if the archive did not.
 func (s *sink) enter(name string) (*directoryHandle, error) {
 	dir := path.Dir(name)
 	if s.in != nil && s.name == dir {
@@ -96,7 +96,7 @@ func (s *sink) symlink(e entry) error {
 }
 
 func (s *sink) hardlink(e entry) error {
-	// What it links to may still be under way.
+	// The file that it links to may still be being written.
 	if err := s.files.settle(); err != nil {
 		return err
 	}
@@ -106,11 +106,11 @@ func (s *sink) hardlink(e entry) error {
 	return s.root.Link(e.link, e.name)
 }
 
-// private are the directories that hold a host's secrets.
+// private returns the directories that contain a host's secrets.
 func private() []string { return []string{"pillar", "salt/config/pillar"} }
 
-// seal gives the write bits back to what the release calls writable and closes the private
-// directories. Both come last: corpus.yaml may be the archive's last entry.
+// seal restores the write bits of paths that the release declares writable, and closes the private
+// directories. Both come last, since corpus.yaml may be the archive's last entry.
 func (s *sink) seal() error {
 	r, err := recipe.Load(s.root.FS())
 	if err != nil {
@@ -128,8 +128,8 @@ func (s *sink) seal() error {
 	return errors.Join(errs...)
 }
 
-// unmask gives every directory the mode of a release's directories, where the process's mask took some
-// of it away. The first directory tells whether it does.
+// unmask sets the mode of every directory, if the umask removed some of it. The first directory shows whether it
+// did.
 func (s *sink) unmask() error {
 	if s.first == "" {
 		return nil
@@ -149,7 +149,7 @@ func (s *sink) unmask() error {
 	})
 }
 
-// unlock makes a path and all below it writable for its owner.
+// unlock makes a path and everything below it writable for its owner.
 func (s *sink) unlock(name string) error {
 	err := fs.WalkDir(s.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

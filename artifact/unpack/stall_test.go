@@ -51,7 +51,8 @@ func (s stuck) Read([]byte) (int, error) {
 func arriving(t *testing.T, after int64) *trust.Verified {
 	t.Helper()
 	repo := artifacttest.New(t)
-	release := repo.Release("myapp", "1", "testing", artifacttest.Files{"a": strings.Repeat("x", 1000), "data": noise(4 << 20)})
+	release := repo.Release("myapp", "1", "testing",
+		artifacttest.Files{"a": strings.Repeat("x", 1000), "data": noise(4 << 20)})
 	host := repo.Host()
 	host.Store = stalling{repo.Store, after}
 	client, err := host.Client()
@@ -89,7 +90,7 @@ func noise(size int) string {
 	return b.String()
 }
 
-// TestIntoEndsWithItsContext holds that unpacking an artifact that stands still ends when its time is up, or when the run is
+// TestIntoEndsWithItsContext checks that unpacking an artifact that stalls ends when its time is up, or when the run is
 // interrupted, though the download itself goes on waiting.
 func TestIntoEndsWithItsContext(t *testing.T) {
 	for _, after := range []int64{100 << 10, 300 << 10} { // within the first block, and beyond it

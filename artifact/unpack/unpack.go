@@ -1,16 +1,15 @@
-// Package unpack makes a directory of an artifact.
+// Package unpack makes a directory from an artifact.
 //
-// Bytes come out of a *trust.Verified, or of a *chunk.Tree, whose every chunk is verified, and out of
-// nothing else, so what is unpacked was signed. That says who made the archive and not that it is harmless, so every entry is admitted by rules of our own
-// before anything is written: names inside the release, no name twice, nothing below a link, links
-// that stay inside, no devices, no setuid, no attributes, and limits on bytes, files and depth.
-// The archive libraries are asked only to decompress and to read headers. Decompression runs beside
-// the writing, small files are written by several workers, and what is in memory is bounded by a
-// constant and the list of names.
+// The bytes come only from a *trust.Verified, or from a *chunk.Tree, whose every chunk is verified, so everything that
+// is unpacked was signed. A signature says who made an archive, not that it is harmless, so every entry is checked by
+// this package's own rules before anything is written: names inside the release, no duplicate names, nothing below a
+// link, links that stay inside, no devices, no setuid, no attributes, and limits on bytes, files and depth.
+// The archive libraries only decompress and parse headers. Decompression runs concurrently with writing, small files
+// are written by several workers, and memory is limited by a constant plus the list of names.
 //
-// What is made does not depend on who packed it: files become 0644 or 0755 without their write
-// bits, directories 0755, the pillar's directories 0700. Paths that the release's corpus.yaml calls
-// writable keep their write bits. Nothing is durable until the caller has synced the filesystem.
+// The result does not depend on who packed the archive: files become 0644 or 0755 without their write bits, directories
+// 0755, the pillar's directories 0700. Paths that the release's corpus.yaml declares writable keep their write bits.
+// Nothing is durable until the caller has synced the filesystem.
 package unpack
 
 import (
@@ -26,15 +25,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Limits bound what an archive may unpack to. A zero field means its default.
+// Limits are the limits of what an archive may unpack to. A zero field means its default.
 type Limits struct {
-	Bytes int64 // of all files together; 64 GiB by default
-	Files int   // entries of any kind, and directories that they lie in; 2 million by default
+	Bytes int64 // total size of all files; 64 GiB by default
+	Files int   // entries of any kind, and directories above them; 2 million by default
 	Depth int   // path components; 64 by default
-	Ratio int   // bytes that come of one byte of the artifact, headers included, beyond 64 MiB; 1,000 by default
+	Ratio int   // unpacked bytes, including headers, per byte of the artifact, beyond 64 MiB; 1,000 by default
 }
 
-// ratioFloor is up to where an archive may grow as it likes: small trees of zeros are harmless.
+// ratioFloor is the size up to which Ratio does not matter: small trees of zeros are harmless.
 const ratioFloor = 64 << 20
 
 func (l Limits) withDefaults() Limits {
@@ -59,13 +58,13 @@ type Summary struct {
 	Bytes int64 `json:"bytes"` // content of regular files
 }
 
-// Unpacked is what was unpacked.
+// Unpacked is the result of unpacking.
 type Unpacked struct {
 	Summary
 	Tree *manifest.Manifest // every name, and the digest of every file
 }
 
-// Hostile says that an archive holds something no release may hold.
+// Hostile is the error for an archive with an entry that is not allowed.
 type Hostile struct {
 	Entry string
 	Rule  string
@@ -75,7 +74,7 @@ func (h *Hostile) Error() string {
 	return fmt.Sprintf("refused archive entry %q: %s", clipped(h.Entry), clipped(h.Rule))
 }
 
-// clipped is a text that fits into a message.
+// clipped shortens a text for a message.
 func clipped(text string) string {
 	const most = 400
 	if len(text) > most {
@@ -84,15 +83,15 @@ func clipped(text string) string {
 	return text
 }
 
-// Hint says what to do about a refused archive.
+// Hint returns what to do about a refused archive.
 func (h *Hostile) Hint() string {
 	return "pack the tree with `corpus build`, which names what it leaves out"
 }
 
-// Into unpacks a verified artifact into an empty directory. On failure the directory holds what
-// was unpacked until then; the caller removes it. The bytes of an artifact that is still arriving
-// are unpacked as they come, and Into fails at the end if the whole is not what was signed. Into returns when its context ends,
-// also while it waits for bytes.
+// Into unpacks a verified artifact into an empty directory. On failure the directory contains what was unpacked so far,
+// and the caller must remove it. An artifact that is still arriving is unpacked as it arrives, and Into fails at the
+// end if the whole is not what was signed. Into also returns when its context ends while it waits for
+// bytes.
 func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (Unpacked, error) {
 	rules := newRules(limits.withDefaults(), v.Release().Length)
 	err := fill(dir, func(to target) error {
@@ -111,7 +110,7 @@ func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (
 	return Unpacked{Summary: rules.summary, Tree: rules.tree()}, nil
 }
 
-// fill writes a release into a directory: its entries, and what can be done only after the last.
+// fill writes a release into a directory: its entries, and then what can only be done after the last one.
 func fill(dir *os.Root, walk func(target) error) error {
 	s := newSink(dir)
 	err := walk(s)
@@ -124,15 +123,15 @@ func fill(dir *os.Root, walk func(target) error) error {
 	return s.seal()
 }
 
-// sized is a reader that gives any part of what it reads, as formats with a directory at their end
-// need it.
+// sized is a reader with random access, which formats with a directory at their end
+// need.
 type sized interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// Inspect reads an archive to its end by the same rules and writes nothing. A zip archive has to
-// come from a *bytes.Reader or an *io.SectionReader.
+// Inspect reads an archive to its end by the same rules without writing anything. A zip archive must be read from a
+// *bytes.Reader or an *io.SectionReader.
 func Inspect(ctx context.Context, r io.Reader, format artifact.Format, limits Limits) (Summary, error) {
 	rules := newRules(limits.withDefaults(), 0)
 	if format != artifact.Zip {
@@ -148,7 +147,7 @@ func Inspect(ctx context.Context, r io.Reader, format artifact.Format, limits Li
 	return rules.summary, err
 }
 
-// target takes the entries that were admitted.
+// target receives the admitted entries.
 type target interface {
 	directory(e entry) error
 	file(e entry, content io.Reader) error
@@ -156,7 +155,7 @@ type target interface {
 	hardlink(e entry) error
 }
 
-// place admits an entry and hands it on. open gives a regular file's content.
+// place admits an entry and passes it on. open returns a regular file's content.
 func place(h *tar.Header, open func() (io.ReadCloser, error), rules *rules, to target) error {
 	e, err := rules.admit(h)
 	if err != nil {
@@ -172,7 +171,7 @@ func place(h *tar.Header, open func() (io.ReadCloser, error), rules *rules, to t
 	return errors.Join(to.file(e, content), content.Close())
 }
 
-// put hands on an entry that has no content.
+// put passes on an entry without content.
 func put(e entry, to target) error {
 	switch e.kind {
 	case directory:
@@ -185,7 +184,7 @@ func put(e entry, to target) error {
 	return nil
 }
 
-// complete checks what can be known only after the last entry.
+// complete makes the checks that are only possible after the last entry.
 func (r *rules) complete(ctx context.Context, err error) error {
 	if err != nil {
 		return err

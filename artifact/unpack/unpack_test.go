@@ -38,7 +38,8 @@ func unpackedTree(t *testing.T, archive []byte) *manifest.Manifest {
 	return made.Tree
 }
 
-func unpackedInto(t *testing.T, archive []byte, format artifact.Format, limits unpack.Limits) (string, unpack.Unpacked, error) {
+func unpackedInto(t *testing.T, archive []byte,
+	format artifact.Format, limits unpack.Limits) (string, unpack.Unpacked, error) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "artifact"))
 	if err != nil {
@@ -143,14 +144,16 @@ func TestProjectWithProceduresIsReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := tree(t, dir)
-		if free := strings.Contains(got, "-rw-r--r-- app\n"); free != strings.Contains(recipe, "app") || strings.Contains(got, "-rw-r--r-- .salt") {
+		if free := strings.Contains(got, "-rw-r--r-- app\n"); free != strings.Contains(recipe, "app") ||
+			strings.Contains(got, "-rw-r--r-- .salt") {
 			t.Errorf("with the recipe %q the release is\n%s", recipe, got)
 		}
 	}
 }
 
 func TestReleaseWithWritableCode(t *testing.T) {
-	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{".salt/install.sls": "a: test.nop", "app": "x", "corpus.yaml": "writable: [.]\nwritable_code: true\n"}), artifact.TarZst, unpack.Limits{})
+	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{".salt/install.sls": "a: test.nop", "app": "x",
+		"corpus.yaml": "writable: [.]\nwritable_code: true\n"}), artifact.TarZst, unpack.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +198,8 @@ func plainTar(t *testing.T, name, content string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644,
+		Size: int64(len(content))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(w, content); err != nil {
@@ -269,7 +273,8 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 			if !errors.As(err, &hostile) {
 				t.Errorf("error is %v, want it refused", err)
 			}
-			if _, err := unpack.Inspect(context.Background(), bytes.NewReader(archive), artifact.TarZst, unpack.Limits{}); !errors.As(err, &hostile) {
+			if _, err := unpack.Inspect(context.Background(), bytes.NewReader(archive),
+				artifact.TarZst, unpack.Limits{}); !errors.As(err, &hostile) {
 				t.Errorf("a publisher sees %v, want what a host sees", err)
 			}
 		})

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 )
 
-// Small files are read into memory and written by several workers: what takes time about them is
-// the system calls, not the bytes. They are handed over many at once, since waking a worker costs as
-// much as writing a file, and since neighbours in one directory would wait for each other. Larger ones
+// Small files are read into memory and written by several workers: their cost is system calls, not bytes. Workers get
+// many at once, since waking a worker costs as much as writing a file, and since neighbors in one directory would wait
+// for each other. Larger files
 // are written while they are read.
 const (
 	smallFile  = 128 << 10
@@ -22,8 +22,8 @@ const (
 	batches    = 12 // in memory at once: 3 MiB
 )
 
-// directoryHandle is an open directory that files are made in. It is closed when the last file in
-// it is done.
+// directoryHandle is an open directory in which files are made. It is closed when the last file in
+// it is complete.
 type directoryHandle struct {
 	file  *os.File
 	users atomic.Int32
@@ -42,13 +42,13 @@ type job struct {
 	content []byte
 }
 
-// batch is small files for one worker. Their content lies in its memory, which is made once.
+// batch is small files for one worker. Their content is in its memory, which is reused.
 type batch struct {
 	jobs   []job
 	memory []byte
 }
 
-// room is memory for one more file, or nil where there is none.
+// room returns memory for one more file, or nil if the batch is full.
 func (b *batch) room(size int64) []byte {
 	used := len(b.memory)
 	if len(b.jobs) == batchFiles || int64(cap(b.memory)-used) < size {
@@ -57,7 +57,7 @@ func (b *batch) room(size int64) []byte {
 	return b.memory[used : used+int(size)]
 }
 
-// writer writes files. Its methods are for one goroutine.
+// writer writes files. Its methods must be called from one goroutine.
 type writer struct {
 	full    chan *batch
 	free    chan *batch
@@ -110,7 +110,7 @@ func (w *writer) failed() error {
 	return w.err
 }
 
-// write makes a file of a directory that the caller has opened. A small one may be written later.
+// write makes a file in a directory that the caller has opened. A small file may be written later.
 func (w *writer) write(in *directoryHandle, e entry, content io.Reader) error {
 	if err := w.failed(); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (w *writer) write(in *directoryHandle, e entry, content io.Reader) error {
 	return nil
 }
 
-// room is memory for a small file, in the batch that is being filled or in the one after it.
+// room returns memory for a small file, in the present batch or in the next one.
 func (w *writer) room(size int64) []byte {
 	if w.next != nil {
 		if buf := w.next.room(size); buf != nil {
@@ -146,7 +146,7 @@ func (w *writer) room(size int64) []byte {
 	return w.next.room(size)
 }
 
-// hand gives the batch that is being filled to a worker.
+// hand passes the present batch to a worker.
 func (w *writer) hand() {
 	if w.next != nil {
 		w.pending.Add(1)
@@ -155,7 +155,7 @@ func (w *writer) hand() {
 	}
 }
 
-// cut is the end of a file that was said to be longer.
+// cut returns the error for a file that is shorter than announced.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -163,8 +163,8 @@ func cut(err error) error {
 	return err
 }
 
-// ended checks that a file holds no more than was said; asking for the end also makes a zip reader
-// check its sum.
+// ended checks that a file is not longer than announced; reading to the end also makes a zip reader
+// verify its checksum.
 func ended(e entry, content io.Reader) error {
 	var more [1]byte
 	n, err := content.Read(more[:])
@@ -185,8 +185,9 @@ func (w *writer) large(in *directoryHandle, e entry, content io.Reader) error {
 	err := create(in, e, func(f *os.File) error {
 		early := startEarly(f, e.size)
 		defer early.end()
-		// Hidden methods keep the copy to this buffer.
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, sum, early)}, struct{ io.Reader }{io.LimitReader(content, e.size)}, w.copyBuf)
+		// The wrappers hide methods, so that the copy uses this buffer.
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, sum, early)},
+			struct{ io.Reader }{io.LimitReader(content, e.size)}, w.copyBuf)
 		if err == nil && n < e.size {
 			err = io.ErrUnexpectedEOF
 		}
@@ -199,7 +200,7 @@ func (w *writer) large(in *directoryHandle, e entry, content io.Reader) error {
 	return ended(e, content)
 }
 
-// settle waits until every file handed over is written.
+// settle waits until all files are written.
 func (w *writer) settle() error {
 	w.hand()
 	w.pending.Wait()

@@ -68,7 +68,8 @@ func TestListNamesEveryFileByItsDigest(t *testing.T) {
 func TestModesDoNotDependOnTheMask(t *testing.T) {
 	before := syscall.Umask(0o077)
 	defer syscall.Umask(before)
-	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{"a": "x", "dir/sub/": "", "other/a": "x", "pillar/a": "x", "run": "#!/bin/sh\n", "large": strings.Repeat("x", 1<<20)}), artifact.TarZst, unpack.Limits{})
+	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{"a": "x", "dir/sub/": "", "other/a": "x",
+		"pillar/a": "x", "run": "#!/bin/sh\n", "large": strings.Repeat("x", 1<<20)}), artifact.TarZst, unpack.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

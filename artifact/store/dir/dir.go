@@ -1,14 +1,13 @@
-// Package dir keeps objects as files in a directory: on a workstation, on a share that is mounted,
-// or on a disk that is carried to where there is no network.
+// Package dir keeps objects as files in a directory: on a workstation, on a mounted share, or on a disk that is carried
+// to a place without network.
 //
-// A key is the path of a file below the directory, so that the tree can be looked at, copied with
-// rsync or served by any web server. Nothing above the directory is ever reached, by odd keys or by
-// symbolic links. A write goes to a temporary file beside its target, to the disk, and only then
-// to its name; a reader sees the old object or the new one, also after a power failure. A write neither makes the
-// store's directory nor fills an empty one, which may be the mount point of a share that is not mounted, unless it
-// sets a store up. Writers of one directory take turns on a lock file, with which conditional
-// writes are honest between processes, and between hosts where the file system's locks are.
-// Temporary and lock files start with .corpus- and are never listed.
+// A key is the path of a file below the directory, so the tree can be inspected, copied with rsync or served by any web
+// server. Odd keys and symbolic links never lead out of the directory. A write goes to a temporary file beside its
+// target, is synced, and only then renamed, so that a reader sees the old object or the new one, even after a power
+// failure. A write neither makes the store's directory nor writes into an empty one, which may be the mount point of a
+// share that is not mounted, unless it sets up a store. Writers of one directory use a lock file, so that conditional
+// writes are atomic between processes, and between hosts if the filesystem's locks are.
+// The names of temporary and lock files start with .corpus-, and they are never listed.
 package dir
 
 import (
@@ -34,23 +33,23 @@ import (
 type Store struct {
 	// LockWait is how long a writer waits for another one; a minute by default.
 	LockWait time.Duration
-	// Create lets every Put make the directory, and write into one that is empty. Otherwise only a Put with a
-	// context of [store.Creating] does, since such a directory is mostly that of a share that is not mounted.
+	// Create allows every Put to make the directory, or to write into an empty one. Otherwise only a Put with a
+	// context of [store.Creating] may do so, since such a directory is usually that of a share that is not mounted.
 	Create bool
 
 	path    string
-	cleaned sync.Map // directories whose leftovers were looked for
+	cleaned sync.Map // directories in which abandoned temporary files were removed
 }
 
-// New makes a store of the directory at path. Nothing is read yet.
+// New returns the store in the directory at path. It reads nothing yet.
 func New(path string) *Store { return &Store{path: path} }
 
-// ours starts the names of files that are no objects.
+// ours is the prefix of files that are not objects.
 const ours = ".corpus-"
 
-// smallObject is the size up to which an ETag is the hash of the content. These are the objects
-// that conditions are put on. The ETag of a larger object is made of the identity of its
-// file, since hashing it would cost as much as reading it.
+// smallObject is the largest size for which the ETag is the hash of the content. Conditions are used with such
+// objects. The ETag of a larger object is made from the identity of its file, since hashing would cost as much as
+// reading it.
 const smallObject = 1 << 20
 
 // Get opens an object from an offset on.
@@ -81,7 +80,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	return &body{ctx: ctx, op: o, f: f, at: part.From, left: left}, info, nil
 }
 
-// begin checks what every operation starts with, and opens the directory.
+// begin makes the checks of every operation, and opens the directory.
 func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
 	if ctx.Err() != nil {
 		return nil, o.stopped(ctx)
@@ -91,14 +90,15 @@ func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
 	}
 	for segment := range strings.SplitSeq(o.key, "/") {
 		if strings.HasPrefix(segment, ours) {
-			return nil, diag.WithHint(fmt.Errorf("%q cannot be the key of an object in a directory", o.key), "names that start with %s are the store's own", ours)
+			return nil, diag.WithHint(fmt.Errorf("%q cannot be the key of an object in a directory", o.key),
+				"names that start with %s are the store's own", ours)
 		}
 	}
 	return s.root(o)
 }
 
 func (s *Store) root(o operation) (*os.Root, error) {
-	root, err := os.OpenRoot(s.path + "/.") // which is a directory, or cannot be opened: a pipe would wait
+	root, err := os.OpenRoot(s.path + "/.") // with the dot, a named pipe fails and does not block
 	switch {
 	case err != nil && (absent(err) || notDirectory(s.path)):
 		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
@@ -109,9 +109,10 @@ func (s *Store) root(o operation) (*os.Root, error) {
 	return root, nil
 }
 
-// missing says what to do about a directory that is absent or empty.
+// missing returns the hint for a directory that is absent or empty.
 func (s *Store) missing() string {
-	return fmt.Sprintf("check the path %s and, if it is on another disk or a share, that it is mounted (findmnt --target %[1]s); "+
+	return fmt.Sprintf("check the path %s and, if it is on another disk or a share, that it is mounted (findmnt --target "+
+		"%[1]s); "+
 		"`corpus store init` sets up a new store there", s.path)
 }
 
@@ -120,7 +121,7 @@ func notDirectory(path string) bool {
 	return err == nil && !stat.IsDir()
 }
 
-// open opens an object's file without ever waiting, which the open of a FIFO would.
+// open opens an object's file. It does not block on a named pipe.
 func open(root *os.Root, key string) (*os.File, store.Info, error) {
 	f, err := root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -128,7 +129,7 @@ func open(root *os.Root, key string) (*os.File, store.Info, error) {
 	}
 	info, err := describe(f, key)
 	if err != nil {
-		_ = f.Close() // the first error tells more
+		_ = f.Close() // the first error matters more
 		return nil, store.Info{}, err
 	}
 	return f, info, nil
@@ -157,7 +158,7 @@ func etagOf(data []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// identity is an ETag for a large file: every write makes a new one of these, see Put.
+// identity returns an ETag for a large file: every write changes one of these properties, see Put.
 func identity(stat fs.FileInfo) string {
 	inode := uint64(0)
 	if sys, ok := stat.Sys().(*syscall.Stat_t); ok {
@@ -192,7 +193,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return o.failed(syncDir(root, path.Dir(key)))
 }
 
-// operation is what an error tells about.
+// operation describes an operation for errors.
 type operation struct {
 	op       store.Op
 	dir, key string
@@ -224,7 +225,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if n > 0 {
 		return n, nil
 	}
-	if err == io.EOF { // someone cut the file who does not know how to write here
+	if err == io.EOF { // another program has truncated the file
 		err = io.ErrUnexpectedEOF
 	}
 	return 0, b.op.failed(err)

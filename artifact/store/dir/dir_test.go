@@ -74,8 +74,10 @@ func TestMissingDirectory(t *testing.T) {
 		break
 	}
 	_, putErr := put(t.Context(), s, "key", "x", store.Condition{})
-	for what, err := range map[string]error{"Get": getErr, "List": listErr, "Delete": s.Delete(t.Context(), "key"), "Put": putErr} {
-		if !errors.Is(err, store.ErrNoStore) || !errors.Is(err, store.ErrUnreachable) || !strings.Contains(diag.HintOf(err), root) {
+	for what, err := range map[string]error{"Get": getErr, "List": listErr,
+		"Delete": s.Delete(t.Context(), "key"), "Put": putErr} {
+		if !errors.Is(err, store.ErrNoStore) || !errors.Is(err, store.ErrUnreachable) ||
+			!strings.Contains(diag.HintOf(err), root) {
 			t.Errorf("%s: %v, hint %q", what, err, diag.HintOf(err))
 		}
 	}
@@ -106,7 +108,8 @@ func TestAWriteDoesNotFillAMountPoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := put(t.Context(), dir.New(root), "reports/app/h/1.json", "x", store.Condition{})
-		if !errors.Is(err, store.ErrNoStore) || !strings.Contains(err.Error(), "is empty") || !strings.Contains(diag.HintOf(err), "findmnt --target "+root) {
+		if !errors.Is(err, store.ErrNoStore) || !strings.Contains(err.Error(), "is empty") ||
+			!strings.Contains(diag.HintOf(err), "findmnt --target "+root) {
 			t.Errorf("with %q: %v, hint %q", there, err, diag.HintOf(err))
 		}
 	}
@@ -148,7 +151,8 @@ func TestNothingAboveIsReached(t *testing.T) {
 		}
 	}
 	s := creating(root)
-	for _, key := range []string{"dir/secret", "file", "up/" + filepath.Base(outside) + "/secret", "../" + filepath.Base(outside) + "/secret"} {
+	for _, key := range []string{"dir/secret", "file", "up/" + filepath.Base(outside) + "/secret",
+		"../" + filepath.Base(outside) + "/secret"} {
 		if got, _, err := read(t.Context(), s, key); err == nil {
 			t.Errorf("%s: read %q", key, got)
 		}
@@ -193,7 +197,8 @@ func TestKeysThatADirectoryCannotHold(t *testing.T) {
 		"a/.corpus-put-x":        "store's own",
 		".corpus-x/y":            "store's own",
 	} {
-		if _, err := put(t.Context(), s, key, "x", store.Condition{}); err == nil || !strings.Contains(diag.HintOf(err), hint) {
+		if _, err := put(t.Context(), s, key, "x", store.Condition{}); err == nil ||
+			!strings.Contains(diag.HintOf(err), hint) {
 			t.Errorf("%.20s: %v, hint %q", key, err, diag.HintOf(err))
 		}
 	}
@@ -235,7 +240,8 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("listed: %s", got)
 	}
 	left, err := filepath.Glob(filepath.Join(root, "a/.corpus-put-*"))
-	if err != nil || len(left) != 2 || filepath.Base(left[0]) != ".corpus-put-alive" || filepath.Base(left[1]) != ".corpus-put-fresh" {
+	if err != nil || len(left) != 2 || filepath.Base(left[0]) != ".corpus-put-alive" ||
+		filepath.Base(left[1]) != ".corpus-put-fresh" {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// badSource is an error of what was to be written, not of the store.
+// badSource is an error of the source of a Put, not of the store.
 type badSource struct{ error }
 
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// failed gives an error of the file system its meaning for a store.
+// failed converts an error of the filesystem into one of a store.
 func (o operation) failed(err error) error {
 	if err == nil {
 		return nil
@@ -40,16 +40,16 @@ func (o operation) failed(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return diag.WithHint(e, "the disk of %s is full: make room there (df -h, df -i), and run the command again", o.dir)
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return diag.WithHint(e, "between two slashes a file system takes 255 bytes")
+		return diag.WithHint(e, "a name between two slashes has at most 255 bytes in a filesystem")
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return diag.WithHint(e, "in a directory no key can be the directory of another")
 	case errors.Is(err, syscall.ESTALE), errors.Is(err, syscall.EIO), errors.Is(err, io.ErrUnexpectedEOF):
-		e.Again = true // a share may come back
+		e.Again = true // a share may become available again
 	}
 	return e
 }
 
-// permission says what the user of this process would have to be allowed.
+// permission returns the permission that this process needs.
 func (o operation) permission() string {
 	switch o.op {
 	case store.OpGet:

@@ -38,7 +38,7 @@ func lay(t *testing.T, kind, place string) {
 	}
 }
 
-// TestNothingInADirectoryStoreHoldsItsUsersUp asks for every operation where something else stands in the place of an object,
+// TestNothingInADirectoryStoreHoldsItsUsersUp makes every operation where something else is in the place of an object,
 // of its directory, of the lock, of a leftover, or of the store. A test that waits for ever is ended by its time.
 func TestNothingInADirectoryStoreHoldsItsUsersUp(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
@@ -75,7 +75,8 @@ func TestNothingInADirectoryStoreHoldsItsUsersUp(t *testing.T) {
 						}
 					}
 				}
-				everyWrite(ctx, t, s, place == "a/.corpus-lock" && kind != "link to nowhere") // a link may lead to a file of the store
+				// a link may lead to a file of the store
+				everyWrite(ctx, t, s, place == "a/.corpus-lock" && kind != "link to nowhere")
 			})
 		}
 	}
@@ -85,7 +86,8 @@ func TestNothingInADirectoryStoreHoldsItsUsersUp(t *testing.T) {
 func everyWrite(ctx context.Context, t *testing.T, s *dir.Store, locked bool) {
 	t.Helper()
 	_, err := s.Put(ctx, "a/b", strings.NewReader("x"), 1, store.Condition{IfAbsent: true})
-	if locked && (err == nil || !strings.Contains(err.Error(), ".corpus-lock") || !strings.Contains(diag.HintOf(err), "remove it")) {
+	if locked && (err == nil || !strings.Contains(err.Error(), ".corpus-lock") ||
+		!strings.Contains(diag.HintOf(err), "remove it")) {
 		t.Errorf("a lock that is no file gives %v, hint %q", err, diag.HintOf(err))
 	}
 	_ = s.Delete(ctx, "a/b")

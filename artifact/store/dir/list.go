@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// List walks the directory.
+// List lists the objects by walking the directory.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		o := operation{store.OpList, s.path, prefix}
@@ -31,7 +31,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 	}
 }
 
-// listing is one under way.
+// listing is a listing in progress.
 type listing struct {
 	ctx   context.Context
 	op    operation
@@ -39,7 +39,7 @@ type listing struct {
 	yield func(store.Info, error) bool
 }
 
-// dir yields what is in a directory under names with this start, and reports whether to go on.
+// dir yields the objects in a directory whose names begin with start, and reports whether to continue.
 func (w *listing) dir(dir, start string) bool {
 	if w.ctx.Err() != nil {
 		w.yield(store.Info{}, w.op.stopped(w.ctx))
@@ -66,7 +66,7 @@ func (w *listing) dir(dir, start string) bool {
 	return true
 }
 
-// sortKey makes directories sort as their contents' keys do: a/x comes after a-b.
+// sortKey returns a key by which directories sort like the keys in them: a/x comes after a-b.
 func sortKey(e fs.DirEntry) string {
 	if e.IsDir() {
 		return e.Name() + "/"
@@ -75,10 +75,10 @@ func sortKey(e fs.DirEntry) string {
 }
 
 func (w *listing) entry(key string) bool {
-	stat, err := w.root.Stat(key) // follows links, as reading would
+	stat, err := w.root.Stat(key) // follows links, like Get
 	switch {
 	case err != nil:
-		return true // gone meanwhile, or a link that leads out: it cannot be read as an object
+		return true // it has disappeared, or is a link that leads out and cannot be read as an object
 	case stat.IsDir():
 		return w.dir(key, "")
 	case !stat.Mode().IsRegular() || store.CheckKey(key) != nil:

@@ -19,11 +19,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// lockWait is how long a writer waits for another one, who holds the lock for a rename and no longer.
+// lockWait is how long a writer waits for another one, which holds the lock only for a rename.
 const lockWait = time.Minute
 
-// lock waits for its turn to change a directory, and names who holds the lock where that takes longer than limit.
-// A blocking flock could not be cancelled.
+// lock locks a directory for a change. If that takes longer than limit, the error names the process that holds the
+// lock. It polls, since a blocking flock could not be cancelled.
 func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (unlock func(), err error) {
 	f, err := openLock(root, dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 		limit = min(limit, asked)
 	}
 	moved := store.Moved(ctx)
-	moved(limit) // the wait ends with the error of this function, and not with that of a request without an answer
+	moved(limit) // so that the wait ends with the error of this function, not with a timeout
 	defer moved(0)
 	end := time.Now().Add(limit)
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
@@ -45,38 +45,40 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 			return func() { _ = f.Close() }, nil // closing unlocks
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			_ = f.Close() // there is nothing to unlock
+			_ = f.Close() // it was not locked
 			return nil, fmt.Errorf("locking %s: %w", dir, err)
 		}
 		if time.Now().After(end) {
 			held := fmt.Errorf("%s has held the lock of %s for more than %v", holder(f), path.Join(root.Name(), dir), limit)
-			_ = f.Close() // there is nothing to unlock
-			return nil, diag.WithHint(held, "a publisher holds it for a moment only: end that process, or the one that stopped it, and run the command again")
+			_ = f.Close() // it was not locked
+			return nil, diag.WithHint(held,
+				"a publisher holds it for a moment only: end that process, or the one that stopped it, and run the command again")
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			_ = f.Close() // there is nothing to unlock
+			_ = f.Close() // it was not locked
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// openLock opens the lock file of a directory. Only users who may write to the directory may open the file: a user who
-// can read it could lock it, and so keep every publisher waiting.
+// openLock opens the lock file of a directory. Only users who may write to the directory can open it: a user who could
+// read it could lock it, and so block every publisher.
 func openLock(root *os.Root, dir string) (*os.File, error) {
 	name := path.Join(dir, ours+"lock")
 	const flags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 	f, err := walk.Regular(root.OpenFile(name, os.O_RDWR|os.O_CREATE|flags, 0o600))
 	if errors.Is(err, fs.ErrPermission) {
-		// An earlier version made it so that other writers may only read it.
+		// An earlier version made it readable for other writers only.
 		if theirs, openErr := walk.Regular(root.OpenFile(name, os.O_RDONLY|flags, 0)); openErr == nil {
 			return theirs, nil
 		}
 	}
 	if err != nil {
 		if errors.Is(err, walk.ErrNoFile) || errors.Is(err, syscall.EISDIR) {
-			err = diag.WithHint(fmt.Errorf("%s is not a file, which the lock of writers has to be", path.Join(root.Name(), name)), "remove it; the next writer makes it again")
+			err = diag.WithHint(fmt.Errorf("%s must be a file, since it is the lock of writers", path.Join(root.Name(), name)),
+				"remove it; the next writer makes it again")
 		}
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func openLock(root *os.Root, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// asWritable gives a lock file that is this user's the owner and the rights of writing of its directory.
+// asWritable gives a lock file of this user the owner and the write permissions of its directory.
 func asWritable(root *os.Root, dir string, f *os.File) error {
 	above, err := root.Stat(dir)
 	if err != nil {
@@ -100,12 +102,12 @@ func asWritable(root *os.Root, dir string, f *os.File) error {
 	of, known := above.Sys().(*syscall.Stat_t)
 	is, knownToo := info.Sys().(*syscall.Stat_t)
 	if !known || !knownToo || is.Nlink > 1 || int(is.Uid) != os.Geteuid() && os.Geteuid() != 0 {
-		return nil // its owner sees to it
+		return nil // only its owner can change it
 	}
 	write := above.Mode().Perm() & 0o022
 	want := 0o600 | write | write<<1
 	if (of.Uid != is.Uid || of.Gid != is.Gid) && f.Chown(int(of.Uid), int(of.Gid)) != nil {
-		// Only root gives a file away; the group matters where it may write.
+		// Only root can give a file away; the group matters only if it may write.
 		if err := f.Chown(-1, int(of.Gid)); err != nil && of.Gid != is.Gid && write&0o020 != 0 {
 			return fmt.Errorf("giving the lock of %s to its group: %w", dir, err)
 		}
@@ -116,7 +118,7 @@ func asWritable(root *os.Root, dir string, f *os.File) error {
 	return f.Chmod(want)
 }
 
-// holder names the process that holds a lock, as far as this machine knows.
+// holder describes the process that holds a lock, if it is on this machine.
 func holder(f *os.File) string {
 	const unknown = "a process on another machine, or of another user,"
 	info, err := f.Stat()

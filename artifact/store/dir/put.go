@@ -22,7 +22,8 @@ import (
 )
 
 // Put writes an object.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader,
+	size int64, cond store.Condition) (store.Info, error) {
 	o := operation{store.OpPut, s.path, key}
 	root, err := s.beginPut(ctx, o)
 	if err != nil {
@@ -40,8 +41,8 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	return info, o.failed(err)
 }
 
-// beginPut opens the directory for a write. Where there is none, or an empty one, only a write that may set a
-// store up goes on.
+// beginPut opens the directory for a write. If it is missing or empty, only a write that may set up a store
+// continues.
 func (s *Store) beginPut(ctx context.Context, o operation) (*os.Root, error) {
 	mayCreate := s.Create || store.MayCreate(ctx)
 	root, err := s.begin(ctx, o)
@@ -62,11 +63,12 @@ func (s *Store) beginPut(ctx context.Context, o operation) (*os.Root, error) {
 	if err != nil {
 		return nil, o.failed(err)
 	}
-	return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore, Cause: errors.New("the directory is empty")},
+	return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore,
+		Cause: errors.New("the directory is empty")},
 		"%s", s.missing())
 }
 
-// isEmpty reports whether a directory holds nothing but what file systems are made with.
+// isEmpty reports whether a directory contains only what new filesystems contain.
 func isEmpty(root *os.Root) (bool, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -80,14 +82,14 @@ func isEmpty(root *os.Root) (bool, error) {
 	return !slices.ContainsFunc(names, func(name string) bool { return name != "lost+found" }), err
 }
 
-// source is what is to be written.
+// source is the source of a Put.
 type source struct {
 	ctx  context.Context
 	r    io.Reader
 	size int64
 }
 
-// Read stops when the context does, and marks the source's errors as its own.
+// Read fails when the context ends, and marks errors of the source.
 func (s source) Read(p []byte) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)
@@ -99,18 +101,19 @@ func (s source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func put(ctx context.Context, root *os.Root, key string, from source, cond store.Condition, wait time.Duration) (store.Info, error) {
+func put(ctx context.Context, root *os.Root, key string, from source,
+	cond store.Condition, wait time.Duration) (store.Info, error) {
 	name := path.Join(path.Dir(key), ours+"put-"+rand.Text())
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err != nil {
 		return store.Info{}, err
 	}
-	defer f.Close() // and with it the lock that keeps clean away
+	defer f.Close() // which releases the lock that protects it from clean
 	if err = fill(root, name, f, from); err == nil {
 		err = replace(ctx, root, name, key, cond, wait)
 	}
 	if err != nil {
-		_ = root.Remove(name) // a leftover is cleaned later
+		_ = root.Remove(name) // clean removes what remains
 		return store.Info{}, err
 	}
 	if err := syncDir(root, path.Dir(key)); err != nil {
@@ -119,7 +122,7 @@ func put(ctx context.Context, root *os.Root, key string, from source, cond store
 	return describe(f, key)
 }
 
-// fill writes the source to the temporary file and through to the disk.
+// fill writes the source to the temporary file and syncs it.
 func fill(root *os.Root, name string, f *os.File, from source) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("locking a new file: %w", err)
@@ -129,10 +132,10 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 		return err
 	}
 	if n != from.size {
-		return badSource{fmt.Errorf("the source has not the %d bytes that were said", from.size)}
+		return badSource{fmt.Errorf("the source does not have the announced %d bytes", from.size)}
 	}
-	// Kernels before 6.13 stamp files by their tick, in which a file can be replaced twice and get
-	// the inode of the first again. The clock is finer, and tells all versions apart.
+	// Kernels before 6.13 set file times with the resolution of a tick, in which a file can be replaced twice and reuse
+	// the first inode. The clock is finer and makes all versions differ.
 	now := time.Now()
 	if err := root.Chtimes(name, now, now); err != nil {
 		return err
@@ -140,7 +143,7 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 	return f.Sync()
 }
 
-// replace puts the temporary file in the object's place if the condition is met.
+// replace renames the temporary file to the object if the condition is met.
 func replace(ctx context.Context, root *os.Root, name, key string, cond store.Condition, wait time.Duration) error {
 	unlock, err := lock(ctx, root, path.Dir(key), wait)
 	if err != nil {
@@ -165,14 +168,14 @@ func meets(root *os.Root, key string, cond store.Condition) error {
 	case err != nil:
 		return err
 	}
-	_ = f.Close() // only looked at
+	_ = f.Close() // it was only read
 	if cond.IfAbsent || cond.IfMatch != info.ETag {
 		return store.ErrPrecondition
 	}
 	return nil
 }
 
-// makeStore makes the store's own directory, and those above it, in the same way as makeDirs.
+// makeStore makes the store's directory, and those above it, like makeDirs.
 func makeStore(dir string) error {
 	err := os.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +195,7 @@ func makeStore(dir string) error {
 	return above.Sync()
 }
 
-// makeDirs makes a directory that a power failure does not take away.
+// makeDirs makes a directory that survives a power failure.
 func makeDirs(root *os.Root, dir string) error {
 	if dir == "." {
 		return nil
@@ -221,7 +224,7 @@ func syncDir(root *os.Root, dir string) error {
 	return f.Sync()
 }
 
-// openDir opens a directory, and nothing else.
+// openDir opens a directory, and fails for anything else.
 func openDir(root *os.Root, dir string) (*os.File, error) {
 	return root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 }
@@ -235,11 +238,11 @@ func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// abandoned is how long a temporary file must have been left alone to be a leftover.
+// abandoned is how old a temporary file must be to count as abandoned.
 const abandoned = time.Minute
 
-// clean removes what writers that died left in a directory, once for each directory. A writer
-// that lives holds the lock of its file. What cannot be cleaned stays: it does no harm.
+// clean removes the files of dead writers from a directory, once per directory. A living writer holds the lock of its
+// file. Files that cannot be removed do no harm.
 func (s *Store) clean(root *os.Root, dir string) {
 	if _, done := s.cleaned.LoadOrStore(dir, true); done {
 		return

@@ -1,5 +1,5 @@
-// Package mem keeps objects in memory, for tests. It is the plainest store there is, and so also
-// the one to read first.
+// Package mem keeps objects in memory, for tests. It is the simplest store, and the best
+// one to read first.
 package mem
 
 import (
@@ -22,15 +22,15 @@ import (
 type Store struct {
 	mu      sync.Mutex
 	objects map[string]object
-	puts    int // counts writes, to make ETags of
+	puts    int // counts writes, to make ETags
 }
 
 type object struct {
-	data []byte // never changed once stored
+	data []byte // never changed
 	info store.Info
 }
 
-// New makes an empty store.
+// New returns an empty store.
 func New() *Store { return &Store{} }
 
 // Get opens an object from an offset on.
@@ -59,7 +59,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	return &reader{ctx, key, bytes.NewReader(data)}, o.info, nil
 }
 
-// reader stops when its context does, as one from a network would.
+// reader fails when its context ends, like one from a network.
 type reader struct {
 	ctx  context.Context
 	key  string
@@ -76,7 +76,8 @@ func (r *reader) Read(p []byte) (int, error) {
 func (r *reader) Close() error { return nil }
 
 // Put writes an object.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader,
+	size int64, cond store.Condition) (store.Info, error) {
 	if err := check(ctx, store.OpPut, key); err != nil {
 		return store.Info{}, err
 	}
@@ -85,7 +86,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 		return store.Info{}, fmt.Errorf("writing %s: %w", key, err)
 	}
 	if int64(len(data)) != size {
-		return store.Info{}, fmt.Errorf("writing %s: the source has %d bytes, not the %d that were said", key, len(data), size)
+		return store.Info{}, fmt.Errorf("writing %s: the source has %d bytes, not the announced %d", key, len(data), size)
 	}
 	if ctx.Err() != nil {
 		return store.Info{}, store.Stopped(ctx, store.OpPut, key)
@@ -105,7 +106,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	return info, nil
 }
 
-// List yields the objects that are there when it begins.
+// List yields the objects that exist when it begins.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		s.mu.Lock()

@@ -11,11 +11,12 @@ import (
 // keys are credentials.
 type keys struct{ access, secret, token string }
 
-const whence = "give credentials by MINIO_ACCESS_KEY and MINIO_SECRET_KEY, by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or by `mc alias set` for the same host"
+const whence = "give credentials by MINIO_ACCESS_KEY and MINIO_SECRET_KEY, by AWS_ACCESS_KEY_ID and " +
+	"AWS_SECRET_ACCESS_KEY, or by `mc alias set` for the same host"
 
-// findKeys looks where MinIO's tools look, in this order: MINIO_ACCESS_KEY and MINIO_SECRET_KEY,
+// findKeys looks for credentials where MinIO's tools look, in this order: MINIO_ACCESS_KEY and MINIO_SECRET_KEY,
 // MINIO_ROOT_USER and MINIO_ROOT_PASSWORD, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY with
-// AWS_SESSION_TOKEN, and the alias for this very server in mc's ~/.mc/config.json, or in
+// AWS_SESSION_TOKEN, and the alias for this server in mc's ~/.mc/config.json, or in
 // $MC_CONFIG_DIR.
 func findKeys(opts Options) (keys, error) {
 	for _, k := range []keys{
@@ -31,7 +32,7 @@ func findKeys(opts Options) (keys, error) {
 	return keys{}, errors.New("there are none for this server")
 }
 
-// aliasKeys are the keys that mc has for the server; a file that is not there or not mc's has none.
+// aliasKeys returns the keys that mc has for the server; a missing or foreign file has none.
 func aliasKeys(opts Options) keys {
 	data, err := os.ReadFile(filepath.Join(mcDir(), "config.json"))
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package minio keeps objects on a MinIO server, or on another that speaks S3 and is no part of
-// AWS, through MinIO's own client.
+// Package minio keeps objects on a MinIO server, or on another S3 server outside AWS, through MinIO's own client.
 //
-// Beside package s3 it is for those who know their server by host and port and their keys by
-// MINIO_ACCESS_KEY, and have no region or profile. Like there, the client's own retries are off:
-// store.Retry knows what is safe to repeat.
+// In contrast to package s3, it is configured by the host and port of a server and MINIO_ACCESS_KEY, without region or
+// profile. As there, the client's own retries are off, since store.Retry knows what is safe to
+// repeat.
 package minio
 
 import (
@@ -22,12 +21,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 )
 
-// Options say where the objects are. Host and Bucket are needed.
+// Options are the location of the objects. Host and Bucket are required.
 type Options struct {
-	Host   string // host:port, or a host alone for the scheme's own port
+	Host   string // host:port, or only the host for the scheme's default port
 	Bucket string
-	Prefix string // before every key, with a slash between; may be empty
-	Region string // default us-east-1, which MinIO takes unless it was given another
+	Prefix string // prepended to every key, with a slash; may be empty
+	Region string // default us-east-1, which MinIO accepts unless it is configured otherwise
 	Plain  bool   // HTTP instead of HTTPS
 
 	Transport http.RoundTripper // nil means wire.NewTransport
@@ -38,13 +37,13 @@ type Store struct {
 	opts Options
 	mu   sync.Mutex
 	api  *minio.Core // nil until the first request
-	keys keys        // that it signs with
+	keys keys        // the credentials in use
 }
 
-// New makes a store. It neither reads files nor connects.
+// New returns a store. It neither reads files nor connects.
 func New(opts Options) *Store { return &Store{opts: opts} }
 
-// name is how messages call an object.
+// name returns the name of an object in messages.
 func (s *Store) name(key string) string {
 	return "minio://" + s.opts.Host + "/" + s.opts.Bucket + "/" + s.path(key)
 }
@@ -56,7 +55,7 @@ func (s *Store) path(key string) string {
 	return s.opts.Prefix + "/" + key
 }
 
-// client sets the client up for the first request.
+// client configures the client for the first request.
 func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func (s *Store) client(call *wire.Call) (*minio.Core, error) {
 	}
 	region := s.opts.Region
 	if region == "" {
-		region = "us-east-1" // asking the server would be a request, and a permission, more
+		region = "us-east-1" // fetching it would take another request and another permission
 	}
 	transport := s.opts.Transport
 	if transport == nil {
@@ -119,7 +118,8 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 		return nil, store.Info{}, explain(call, err)
 	}
 	return call.Open(part, wire.Opened{
-		Body: body, ETag: info.ETag, Modified: info.LastModified, Length: info.Size, ContentRange: header.Get("Content-Range"),
+		Body: body, ETag: info.ETag, Modified: info.LastModified, Length: info.Size,
+		ContentRange: header.Get("Content-Range"),
 	})
 }
 
@@ -129,13 +129,14 @@ func getOptions(part store.Range) minio.GetObjectOptions {
 		opts.Set("Range", r)
 	}
 	if part.ETag != "" {
-		_ = opts.SetMatchETag(part.ETag) // fails for an empty one only
+		_ = opts.SetMatchETag(part.ETag) // it only fails for an empty one
 	}
 	return opts
 }
 
-// pastEnd describes an object of which a part was asked that it does not have.
-func (s *Store) pastEnd(ctx context.Context, call *wire.Call, api *minio.Core, part store.Range) (io.ReadCloser, store.Info, error) {
+// pastEnd describes an object for a range past its end.
+func (s *Store) pastEnd(ctx context.Context, call *wire.Call,
+	api *minio.Core, part store.Range) (io.ReadCloser, store.Info, error) {
 	info, err := api.StatObject(ctx, s.opts.Bucket, s.path(call.Key), getOptions(store.Range{ETag: part.ETag}))
 	if err != nil {
 		return nil, store.Info{}, explain(call, err)
@@ -144,7 +145,8 @@ func (s *Store) pastEnd(ctx context.Context, call *wire.Call, api *minio.Core, p
 }
 
 // Put writes an object, a large one in parts.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader,
+	size int64, cond store.Condition) (store.Info, error) {
 	ctx, call, api, err := s.begin(ctx, store.OpPut, key)
 	if err != nil {
 		return store.Info{}, err
@@ -152,7 +154,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	return call.Write(ctx, &writing{api: api, call: call, bucket: s.opts.Bucket, key: s.path(key)}, r, size, cond)
 }
 
-// List lists page after page.
+// List lists the objects page by page.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		ctx, call := wire.Begin(ctx, store.OpList, prefix, s.name(prefix))
@@ -165,19 +167,22 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 	}
 }
 
-func (s *Store) objects(ctx context.Context, call *wire.Call, api *minio.Core, prefix string) iter.Seq2[store.Info, error] {
+func (s *Store) objects(ctx context.Context, call *wire.Call,
+	api *minio.Core, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		owner := false
-		for o := range api.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.path(prefix), Recursive: true, FetchOwner: &owner}) {
+		for o := range api.ListObjectsIter(ctx, s.opts.Bucket,
+			minio.ListObjectsOptions{Prefix: s.path(prefix), Recursive: true, FetchOwner: &owner}) {
 			if o.Err != nil {
 				yield(store.Info{}, explain(call, o.Err))
 				return
 			}
-			if !yield(store.Info{Key: strings.TrimPrefix(o.Key, s.path("")), Size: o.Size, ETag: o.ETag, Modified: o.LastModified}, nil) {
+			if !yield(store.Info{Key: strings.TrimPrefix(o.Key, s.path("")), Size: o.Size, ETag: o.ETag,
+				Modified: o.LastModified}, nil) {
 				return
 			}
 		}
-		if ctx.Err() != nil { // the client ends a listing then without a word
+		if ctx.Err() != nil { // the client then ends a listing without an error
 			yield(store.Info{}, call.Fail(ctx.Err()))
 		}
 	}
@@ -196,14 +201,14 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return call.Gone(explain(call, err))
 }
 
-// explain tells what the client's error means.
+// explain converts an error of the client.
 func explain(call *wire.Call, err error) error {
-	var told minio.ErrorResponse
+	var response minio.ErrorResponse
 	switch {
-	case !errors.As(err, &told):
+	case !errors.As(err, &response):
 		return call.Fail(err)
-	case call.Status() == 0: // the client itself refused
+	case call.Status() == 0: // the client refused to send the request
 		return call.Unusable(err, "check the store's URL, minio://host:port/bucket/prefix")
 	}
-	return call.Refused(told.Code, told.Message)
+	return call.Refused(response.Code, response.Message)
 }

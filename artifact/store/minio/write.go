@@ -27,7 +27,7 @@ type writing struct {
 }
 
 func putOptions(cond store.Condition, headers map[string]string) minio.PutObjectOptions {
-	opts := minio.PutObjectOptions{UserMetadata: headers, DisableContentSha256: true} // the sum is given
+	opts := minio.PutObjectOptions{UserMetadata: headers, DisableContentSha256: true} // the sum is known already
 	if cond.IfAbsent {
 		opts.SetMatchETagExcept("*")
 	}
@@ -37,7 +37,8 @@ func putOptions(cond store.Condition, headers map[string]string) minio.PutObject
 	return opts
 }
 
-func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64, sums wire.Sums, cond store.Condition) (wire.Written, error) {
+func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64,
+	sums wire.Sums, cond store.Condition) (wire.Written, error) {
 	out, err := w.api.PutObject(ctx, w.bucket, w.key, body, size, base64.StdEncoding.EncodeToString(sums.MD5), sums.SHA256,
 		putOptions(cond, map[string]string{crcHeader: sums.CRC32}))
 	if err != nil {
@@ -94,14 +95,16 @@ func (w *writing) Parts(ctx context.Context, upload string) (map[int]wire.Writte
 }
 
 func (w *writing) Begin(ctx context.Context) (string, error) {
-	upload, err := w.api.NewMultipartUpload(ctx, w.bucket, w.key, putOptions(store.Condition{}, map[string]string{algorithmHeader: "CRC32"}))
+	upload, err := w.api.NewMultipartUpload(ctx, w.bucket, w.key,
+		putOptions(store.Condition{}, map[string]string{algorithmHeader: "CRC32"}))
 	if err != nil {
 		return "", explain(w.call, err)
 	}
 	return upload, nil
 }
 
-func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker, size int64, sums wire.Sums) (wire.Written, error) {
+func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker,
+	size int64, sums wire.Sums) (wire.Written, error) {
 	out, err := w.api.PutObjectPart(ctx, w.bucket, w.key, upload, number, body, size, minio.PutObjectPartOptions{
 		Md5Base64: base64.StdEncoding.EncodeToString(sums.MD5), Sha256Hex: sums.SHA256, DisableContentSha256: true,
 		CustomHeader: http.Header{crcHeader: {sums.CRC32}},
@@ -112,7 +115,8 @@ func (w *writing) Send(ctx context.Context, upload string, number int, body io.R
 	return wire.Written{ETag: out.ETag, CRC32: out.ChecksumCRC32, Size: size}, nil
 }
 
-func (w *writing) Complete(ctx context.Context, upload string, parts []wire.Part, cond store.Condition) (wire.Written, error) {
+func (w *writing) Complete(ctx context.Context, upload string,
+	parts []wire.Part, cond store.Condition) (wire.Written, error) {
 	var done []minio.CompletePart
 	for _, p := range parts {
 		done = append(done, minio.CompletePart{PartNumber: p.Number, ETag: p.ETag, ChecksumCRC32: p.CRC32})

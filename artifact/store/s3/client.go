@@ -17,14 +17,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// client is the SDK's client, set up.
+// client is the configured client of the SDK.
 type client struct {
 	*s3.Client
 	credentials *credentials
 }
 
-// client sets the SDK up for the first request. A failure is not remembered: metadata services
-// are late at boot.
+// client configures the SDK for the first request. A failure is not remembered, since metadata services may start late
+// at boot.
 func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,16 +55,17 @@ func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 	return api, nil
 }
 
-// Account finds the credentials, region and endpoints for a bucket. Region and profile are those of the store's URL, or "".
+// Account returns the credentials, region and endpoints for a bucket. Region and profile are those of the store's URL,
+// or "".
 type Account func(ctx context.Context, region, profile string) (aws.Config, error)
 
-// host is the Account of a host, where no person signs in.
+// host is the Account of a host, on which nobody signs in.
 func host(ctx context.Context, region, profile string) (aws.Config, error) {
 	return account.Load(ctx, account.Options{Region: region, Profile: profile})
 }
 
-// place says which server it is and what it is known to bear. Servers other than AWS seldom know
-// checksums in trailers, and take any region for granted.
+// place sets the server's address and the features that it supports. Servers other than AWS seldom support checksums in
+// trailers, and accept any region.
 func (s *Store) place(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableLogOutputChecksumValidationSkipped = true
@@ -86,7 +87,7 @@ func (s *Store) place(o *s3.Options) {
 	}
 }
 
-// regionOf asks the instance's metadata where it runs; its buckets are most likely there too.
+// regionOf returns the region of the instance from its metadata; its buckets are most likely there too.
 func regionOf(ctx context.Context, cfg aws.Config) string {
 	out, err := imds.NewFromConfig(cfg).GetRegion(ctx, nil)
 	if err != nil {
@@ -95,8 +96,8 @@ func regionOf(ctx context.Context, cfg aws.Config) string {
 	return out.Region
 }
 
-// listening gives S3 a transport of its own that calls can listen to. The SDK's stays as it is for
-// metadata and sign-in; what it has is kept, such as a bundle of authorities from the environment.
+// listening returns an HTTP client for S3 whose transport reports to calls. It keeps the SDK's settings, such as a
+// bundle of authorities from the environment, and leaves the SDK's own transport unchanged for metadata and sign-in.
 func listening(sdk aws.HTTPClient) *http.Client {
 	buildable, ok := sdk.(*awshttp.BuildableClient)
 	if !ok {
@@ -110,14 +111,14 @@ func listening(sdk aws.HTTPClient) *http.Client {
 	}
 }
 
-// credentials are the SDK's, with errors that can be distinguished from others.
+// credentials are the SDK's, with errors of a separate type.
 type credentials struct{ inner aws.CredentialsProvider }
 
 type noCredentials struct{ err error }
 
 func (e *noCredentials) Error() string { return e.err.Error() }
 
-// Retrieve gives the credentials to sign with.
+// Retrieve returns the credentials to sign with.
 func (c *credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if c.inner == nil {
 		return aws.Credentials{}, &noCredentials{errors.New("there are none")}
@@ -130,7 +131,7 @@ func (c *credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return value, nil
 }
 
-// forget makes the next request ask for new ones.
+// forget makes the next request fetch new credentials.
 func (c *credentials) forget() {
 	if cache, ok := c.inner.(*aws.CredentialsCache); ok {
 		cache.Invalidate()

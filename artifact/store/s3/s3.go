@@ -1,10 +1,9 @@
 // Package s3 keeps objects in an S3 bucket, through the AWS SDK.
 //
-// Credentials, region and endpoint come from where every AWS tool takes them: the AWS_*
-// environment, ~/.aws/config and credentials with their profiles, web identity, and the role of
-// the instance through its metadata service. Nothing is loaded before the first request. The SDK's
-// own retries are off, since store.Retry knows what is safe to repeat: a conditional write that
-// the SDK repeats can be refused because of its own first try.
+// Credentials, region and endpoint come from the usual sources of AWS tools: the AWS_* environment, ~/.aws/config and
+// credentials with their profiles, web identity, and the role of the instance through its metadata service. Nothing is
+// loaded before the first request. The SDK's own retries are off, since store.Retry knows what is safe to repeat: a
+// conditional write that the SDK repeats can be refused because its first attempt succeeded.
 package s3
 
 import (
@@ -24,15 +23,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 )
 
-// Options say where the objects are. Only Bucket is needed.
+// Options are the location of the objects. Only Bucket is required.
 type Options struct {
 	Bucket    string
-	Prefix    string  // before every key, with a slash between; may be empty
-	Region    string  // default: from the environment, the profile, or the instance's own
+	Prefix    string  // prepended to every key, with a slash; may be empty
+	Region    string  // default: from the environment, the profile, or the instance
 	Profile   string  // a profile of ~/.aws/config; default: AWS_PROFILE, or the default one
-	Endpoint  string  // URL of another server than AWS; default: AWS_ENDPOINT_URL_S3 and the like
+	Endpoint  string  // URL of another server than AWS; default: AWS_ENDPOINT_URL_S3 and similar variables
 	PathStyle *bool   // bucket in the path, not in the host name; default: for other servers than AWS
-	Account   Account // default: that of a host, which has no person to sign in; see account.Load
+	Account   Account // default: that of a host, on which nobody signs in; see account.Load
 }
 
 // Store is a store in a bucket.
@@ -42,10 +41,10 @@ type Store struct {
 	api  *client // nil until the first request
 }
 
-// New makes a store. It neither reads files nor connects.
+// New returns a store. It neither reads files nor connects.
 func New(opts Options) *Store { return &Store{opts: opts} }
 
-// name is how messages call an object.
+// name returns the name of an object in messages.
 func (s *Store) name(key string) string { return "s3://" + s.opts.Bucket + "/" + s.path(key) }
 
 func (s *Store) path(key string) string {
@@ -76,7 +75,8 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	if err != nil {
 		return nil, store.Info{}, err
 	}
-	in := &s3.GetObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), Range: optional(wire.RangeHeader(part)), IfMatch: optional(part.ETag)}
+	in := &s3.GetObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), Range: optional(wire.RangeHeader(part)),
+		IfMatch: optional(part.ETag)}
 	out, err := api.GetObject(ctx, in)
 	if err != nil && call.Status() == http.StatusRequestedRangeNotSatisfiable {
 		return s.pastEnd(ctx, call, api, part)
@@ -93,14 +93,17 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	})
 }
 
-// pastEnd describes an object of which a part was asked that it does not have.
-func (s *Store) pastEnd(ctx context.Context, call *wire.Call, api *client, part store.Range) (io.ReadCloser, store.Info, error) {
-	out, err := api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(call.Key)), IfMatch: optional(part.ETag)})
+// pastEnd describes an object for a range past its end.
+func (s *Store) pastEnd(ctx context.Context, call *wire.Call,
+	api *client, part store.Range) (io.ReadCloser, store.Info, error) {
+	out, err := api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(call.Key)),
+		IfMatch: optional(part.ETag)})
 	if err != nil {
 		return nil, store.Info{}, api.explain(call, err)
 	}
 	return call.PastEnd(part, store.Info{
-		Key: call.Key, Size: lengthOf(out.ContentLength), ETag: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified),
+		Key: call.Key, Size: lengthOf(out.ContentLength), ETag: aws.ToString(out.ETag),
+		Modified: aws.ToTime(out.LastModified),
 	})
 }
 
@@ -119,15 +122,17 @@ func optional(header string) *string {
 }
 
 // Put writes an object, a large one in parts.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader,
+	size int64, cond store.Condition) (store.Info, error) {
 	ctx, call, api, err := s.begin(ctx, store.OpPut, key)
 	if err != nil {
 		return store.Info{}, err
 	}
-	return call.Write(ctx, &writing{api: api, call: call, bucket: &s.opts.Bucket, key: aws.String(s.path(key))}, r, size, cond)
+	return call.Write(ctx, &writing{api: api, call: call, bucket: &s.opts.Bucket, key: aws.String(s.path(key))}, r, size,
+		cond)
 }
 
-// List lists page after page.
+// List lists the objects page by page.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		ctx, call := wire.Begin(ctx, store.OpList, prefix, s.name(prefix))
@@ -142,7 +147,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 
 func (s *Store) pages(ctx context.Context, call *wire.Call, api *client, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
-		pages := s3.NewListObjectsV2Paginator(api, &s3.ListObjectsV2Input{Bucket: &s.opts.Bucket, Prefix: aws.String(s.path(prefix))},
+		pages := s3.NewListObjectsV2Paginator(api, &s3.ListObjectsV2Input{Bucket: &s.opts.Bucket,
+			Prefix: aws.String(s.path(prefix))},
 			func(o *s3.ListObjectsV2PaginatorOptions) { o.StopOnDuplicateToken = true })
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -152,7 +158,8 @@ func (s *Store) pages(ctx context.Context, call *wire.Call, api *client, prefix 
 			}
 			for _, o := range page.Contents {
 				key := strings.TrimPrefix(aws.ToString(o.Key), s.path(""))
-				info := store.Info{Key: key, Size: lengthOf(o.Size), ETag: aws.ToString(o.ETag), Modified: aws.ToTime(o.LastModified)}
+				info := store.Info{Key: key, Size: lengthOf(o.Size), ETag: aws.ToString(o.ETag),
+					Modified: aws.ToTime(o.LastModified)}
 				if !yield(info, nil) {
 					return
 				}
@@ -174,7 +181,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return call.Gone(api.explain(call, err))
 }
 
-// explain tells what the SDK's error means.
+// explain converts an error of the SDK.
 func (c *client) explain(call *wire.Call, err error) error {
 	var unsigned *noCredentials
 	if errors.As(err, &unsigned) {
@@ -187,10 +194,11 @@ func (c *client) explain(call *wire.Call, err error) error {
 		}
 		return call.Refused(api.ErrorCode(), api.ErrorMessage())
 	}
-	if call.Status() >= 300 { // with a body that is not S3's, a proxy's perhaps
+	if call.Status() >= 300 { // the body is not S3's, but perhaps a proxy's
 		return call.Refused("", "")
 	}
 	return call.Fail(err)
 }
 
-const whence = "give credentials by AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, by ~/.aws, or by a role of the instance"
+const whence = "give credentials by AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, by ~/.aws, or by a " +
+	"role of the instance"

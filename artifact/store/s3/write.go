@@ -28,7 +28,8 @@ func ifAbsent(cond store.Condition) *string {
 	return nil
 }
 
-func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64, sums wire.Sums, cond store.Condition) (wire.Written, error) {
+func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64,
+	sums wire.Sums, cond store.Condition) (wire.Written, error) {
 	out, err := w.api.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: w.bucket, Key: w.key, Body: body, ContentLength: &size, ChecksumCRC32: &sums.CRC32,
 		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond),
@@ -40,11 +41,13 @@ func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64, sum
 }
 
 func (w *writing) Head(ctx context.Context) (wire.Written, error) {
-	out, err := w.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: w.bucket, Key: w.key, ChecksumMode: types.ChecksumModeEnabled})
+	out, err := w.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: w.bucket, Key: w.key,
+		ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return wire.Written{}, w.api.explain(w.call, err)
 	}
-	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: lengthOf(out.ContentLength)}, nil
+	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32),
+		Size: lengthOf(out.ContentLength)}, nil
 }
 
 func (w *writing) Read(ctx context.Context) (io.ReadCloser, error) {
@@ -61,7 +64,8 @@ func (w *writing) Uploads(ctx context.Context) ([]string, error) {
 		return nil, w.api.explain(w.call, err)
 	}
 	uploads := slices.DeleteFunc(out.Uploads, func(u types.MultipartUpload) bool { return aws.ToString(u.Key) != *w.key })
-	slices.SortFunc(uploads, func(a, b types.MultipartUpload) int { return aws.ToTime(b.Initiated).Compare(aws.ToTime(a.Initiated)) })
+	slices.SortFunc(uploads,
+		func(a, b types.MultipartUpload) int { return aws.ToTime(b.Initiated).Compare(aws.ToTime(a.Initiated)) })
 	var ids []string
 	for _, u := range uploads {
 		ids = append(ids, aws.ToString(u.UploadId))
@@ -78,21 +82,24 @@ func (w *writing) Parts(ctx context.Context, upload string) (map[int]wire.Writte
 			return nil, w.api.explain(w.call, err)
 		}
 		for _, p := range page.Parts {
-			known[int(aws.ToInt32(p.PartNumber))] = wire.Written{ETag: aws.ToString(p.ETag), CRC32: aws.ToString(p.ChecksumCRC32), Size: lengthOf(p.Size)}
+			known[int(aws.ToInt32(p.PartNumber))] = wire.Written{ETag: aws.ToString(p.ETag),
+				CRC32: aws.ToString(p.ChecksumCRC32), Size: lengthOf(p.Size)}
 		}
 	}
 	return known, nil
 }
 
 func (w *writing) Begin(ctx context.Context) (string, error) {
-	out, err := w.api.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: w.bucket, Key: w.key, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
+	out, err := w.api.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: w.bucket, Key: w.key,
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
 	if err != nil {
 		return "", w.api.explain(w.call, err)
 	}
 	return aws.ToString(out.UploadId), nil
 }
 
-func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker, size int64, sums wire.Sums) (wire.Written, error) {
+func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker,
+	size int64, sums wire.Sums) (wire.Written, error) {
 	out, err := w.api.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: w.bucket, Key: w.key, UploadId: &upload, PartNumber: aws.Int32(int32(number)),
 		Body: body, ContentLength: &size, ChecksumCRC32: &sums.CRC32,
@@ -103,7 +110,8 @@ func (w *writing) Send(ctx context.Context, upload string, number int, body io.R
 	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: size}, nil
 }
 
-func (w *writing) Complete(ctx context.Context, upload string, parts []wire.Part, cond store.Condition) (wire.Written, error) {
+func (w *writing) Complete(ctx context.Context, upload string,
+	parts []wire.Part, cond store.Condition) (wire.Written, error) {
 	var done []types.CompletedPart
 	for _, p := range parts {
 		c := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.ETag)}

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// address is a store's URL, taken apart.
+// address is a parsed URL of a store.
 type address struct {
 	scheme scheme
 	url    *url.URL
@@ -21,7 +21,7 @@ type address struct {
 	account s3.Account // for S3; nil for that of a host
 }
 
-// parse checks what all kinds of stores have in common. Its errors never quote what may be secret.
+// parse makes the checks that all kinds of stores have in common. Its errors never contain what may be secret.
 func parse(rawURL string) (address, error) {
 	shown := Display(rawURL)
 	name, _, ok := strings.Cut(rawURL, "://")
@@ -31,11 +31,13 @@ func parse(rawURL string) (address, error) {
 	kinds := schemes()
 	i := slices.IndexFunc(kinds, func(s scheme) bool { return s.name == strings.ToLower(name) })
 	if i < 0 {
-		return address{}, diag.WithHint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s", oneKind(name))
+		return address{}, diag.WithHint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s",
+			oneKind(name))
 	}
 	u, err := url.Parse(rawURL)
-	if err != nil { // whose text quotes the URL, or a part of it that may be a password
-		return address{}, diag.WithHint(fmt.Errorf("store %s: it is not a URL", shown), "a port is a number; write special characters as %%25, %%20 and so on")
+	if err != nil { // its text contains the URL, or a part of it that may be a password
+		return address{}, diag.WithHint(fmt.Errorf("store %s: it is not a URL", shown),
+			"a port is a number; write special characters as %%25, %%20 and so on")
 	}
 	a := address{scheme: kinds[i], url: u}
 	if err := a.check(); err != nil {
@@ -51,10 +53,10 @@ func missingScheme(rawURL string) string {
 	return "write file:///dir, s3://bucket/prefix, minio://host:port/bucket/prefix or https://host/path"
 }
 
-// check refuses what no store's URL has, and parses the options.
+// check refuses URLs that no kind of store allows, and parses the options.
 func (a *address) check() error {
 	if a.url.User != nil {
-		return diag.WithHint(errors.New("it holds credentials, which would be remembered and shown with it"),
+		return diag.WithHint(errors.New("it contains credentials, which would be remembered and shown with it"),
 			"leave them out, and give them in the environment or in the files that the cloud's own tools use")
 	}
 	if a.url.Fragment != "" {
@@ -86,8 +88,8 @@ func oneOf(word string, known []string) string {
 	return "there are: " + strings.Join(known, ", ")
 }
 
-// oneKind is the hint for a kind of store that there is not. Names of kinds are short, and ftp is no slip of the finger
-// for http.
+// oneKind returns the hint for an unknown kind of store. Names of kinds are short, so only similar ones are suggested:
+// ftp is no misspelling of http.
 func oneKind(name string) string {
 	if meant := diag.Misspelling(strings.ToLower(name), known()); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
@@ -95,7 +97,7 @@ func oneKind(name string) string {
 	return "there are: " + strings.Join(known(), ", ")
 }
 
-// prefix is a path as the start of keys.
+// prefix converts a path into a prefix of keys.
 func prefix(path string) (string, error) {
 	path = strings.Trim(path, "/")
 	if path == "" {
@@ -104,7 +106,7 @@ func prefix(path string) (string, error) {
 	return path, store.CheckKey(path)
 }
 
-// flag reads an option that is 0 or 1.
+// flag parses an option that is 0 or 1.
 func (a *address) flag(name string) (on, given bool, err error) {
 	switch v := a.query.Get(name); v {
 	case "":
@@ -118,7 +120,7 @@ func (a *address) flag(name string) (on, given bool, err error) {
 	}
 }
 
-// Display is a store's URL for messages and reports: without what may be secret, even where Open
+// Display returns a store's URL for messages and reports: without anything that may be secret, even if Open
 // would refuse it.
 func Display(rawURL string) string {
 	scheme, _, ok := strings.Cut(rawURL, "://")
@@ -136,7 +138,7 @@ func Display(rawURL string) string {
 	return u.String()
 }
 
-// displayQuery hides the values of unknown options, and of those with a login in them.
+// displayQuery hides the values of unknown options, and of those that contain a login.
 func displayQuery(query string) string {
 	if query == "" {
 		return ""

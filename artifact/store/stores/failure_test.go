@@ -65,7 +65,8 @@ func (r refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.WriteHeader(r.status)
 	if r.code != "" {
-		fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>said the\u009b31m server</Message></Error>", r.code)
+		fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>said the\u009b31m server</Message></Error>",
+			r.code)
 	}
 }
 
@@ -77,7 +78,8 @@ func TestRefusals(t *testing.T) {
 		{403, "InvalidAccessKeyId", "", store.ErrCredentials, false, "access key"},
 		{403, "SignatureDoesNotMatch", "", store.ErrCredentials, false, "secret"},
 		{400, "ExpiredToken", "", store.ErrCredentials, true, "expired"},
-		{403, "RequestTimeTooSkewed", "Date: Mon, 02 Jan 2006 15:04:05 GMT", store.ErrCredentials, false, "ahead of the store's"},
+		{403, "RequestTimeTooSkewed", "Date: Mon, 02 Jan 2006 15:04:05 GMT", store.ErrCredentials, false,
+			"ahead of the store's"},
 		{503, "SlowDown", "Retry-After: 7", store.ErrThrottled, true, "overloaded"},
 		{503, "", "Retry-After: 7", store.ErrThrottled, true, "overloaded"},
 		{429, "", "Retry-After: 7", store.ErrThrottled, true, "overloaded"},
@@ -87,7 +89,8 @@ func TestRefusals(t *testing.T) {
 		{412, "PreconditionFailed", "", store.ErrPrecondition, false, ""},
 		{409, "ConditionalRequestConflict", "", store.ErrThrottled, true, ""},
 		{301, "PermanentRedirect", "X-Amz-Bucket-Region: eu-west-1", store.ErrUnreachable, false, "?region=eu-west-1"},
-		{400, "AuthorizationHeaderMalformed", "X-Amz-Bucket-Region: eu-west-1", store.ErrUnreachable, false, "?region=eu-west-1"},
+		{400, "AuthorizationHeaderMalformed", "X-Amz-Bucket-Region: eu-west-1", store.ErrUnreachable,
+			false, "?region=eu-west-1"},
 		{501, "NotImplemented", "", store.ErrUnreachable, false, "lacks"},
 		{400, "SomethingNew", "", store.ErrUnreachable, false, ""},
 		{404, "", "", store.ErrNotFound, false, ""},
@@ -113,7 +116,8 @@ func TestRefusals(t *testing.T) {
 func checkRefusal(t *testing.T, kind string, r refusal, err error) {
 	t.Helper()
 	if !errors.Is(err, r.kind) || again(err) != r.again || !strings.Contains(diag.HintOf(err), r.hint) {
-		t.Errorf("%s: %v\nhint: %s\nagain %v, want %v, %v, hint with %q", kind, err, diag.HintOf(err), again(err), r.kind, r.again, r.hint)
+		t.Errorf("%s: %v\nhint: %s\nagain %v, want %v, %v, hint with %q", kind, err, diag.HintOf(err), again(err),
+			r.kind, r.again, r.hint)
 		return
 	}
 	if !strings.Contains(err.Error(), "deploy/app/1.tar.zst") {
@@ -286,7 +290,8 @@ func TestNoCredentials(t *testing.T) {
 func TestNoSuchProfile(t *testing.T) {
 	fakes3.Login(t, "user", "secret")
 	err := getErr(t.Context(), s3.New(s3.Options{Bucket: "corpus", Profile: "nobody", Region: "us-east-1"}))
-	if !errors.Is(err, store.ErrCredentials) || !strings.Contains(err.Error(), "nobody") || !strings.Contains(diag.HintOf(err), "list-profiles") {
+	if !errors.Is(err, store.ErrCredentials) || !strings.Contains(err.Error(), "nobody") ||
+		!strings.Contains(diag.HintOf(err), "list-profiles") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 }

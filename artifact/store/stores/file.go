@@ -15,16 +15,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Files opens single files by URL, as states name them: an object of any store, or what a web
-// server answers, its query included. Plain HTTP is allowed here, since the caller checks
-// what arrives.
+// Files opens single files by URL, as states name them: an object of any store, or the response of a web server,
+// including to a URL with a query. Plain HTTP is allowed here, since the caller verifies
+// the content.
 type Files struct {
 	Options Options
 	Private bool // a redirect may lead from a public address to a private one
-	Pace    Pace // that a file has to keep
+	Pace    Pace // how fast a file must arrive
 }
 
-// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
+// Open opens the file at a URL. If it does not exist, the error wraps fs.ErrNotExist.
 func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
 	s, key, err := f.locate(rawURL)
 	if err != nil {
@@ -39,11 +39,12 @@ func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
 	})
 }
 
-// locate gives the store that has a file, and the file's key in it.
+// locate returns the store that has a file, and the file's key in it.
 func (f Files) locate(rawURL string) (s store.Store, key string, err error) {
 	u, err := url.Parse(rawURL)
-	if err != nil { // whose text quotes the URL, or a part of it that may be a password
-		return nil, "", diag.WithHint(errors.New("the source is not a URL"), "write special characters as %%25, %%20 and so on")
+	if err != nil { // its text contains the URL, or a part of it that may be a password
+		return nil, "", diag.WithHint(errors.New("the source is not a URL"),
+			"write special characters as %%25, %%20 and so on")
 	}
 	if u.Scheme == "http" || u.Scheme == "https" {
 		return f.web(u)

@@ -90,7 +90,8 @@ func TestChecksumsAsOnAWS(t *testing.T) {
 	s := s3.New(s3.Options{Bucket: minioserver.Bucket, Endpoint: secure.URL})
 	for _, size := range []int{0, 1, 100, 64 << 10, 3<<20 + 1, 16 << 20, 23 << 20} {
 		data := bytes.Repeat([]byte("x"), size)
-		if _, err := s.Put(t.Context(), fmt.Sprint(size), io.MultiReader(bytes.NewReader(data)), int64(size), store.Condition{IfAbsent: true}); err != nil {
+		if _, err := s.Put(t.Context(), fmt.Sprint(size), io.MultiReader(bytes.NewReader(data)), int64(size),
+			store.Condition{IfAbsent: true}); err != nil {
 			t.Errorf("%d bytes: %v", size, err)
 			continue
 		}
@@ -131,7 +132,8 @@ func TestCompletionIsConditional(t *testing.T) {
 			}
 		}
 		source := io.MultiReader(bytes.NewReader(data[:8<<20]), &onRead{do: other}, bytes.NewReader(data[8<<20:]))
-		if _, err := s.Put(t.Context(), "large", source, int64(len(data)), store.Condition{IfAbsent: true}); !errors.Is(err, store.ErrPrecondition) {
+		if _, err := s.Put(t.Context(), "large", source, int64(len(data)), store.Condition{IfAbsent: true}); !errors.Is(err,
+			store.ErrPrecondition) {
 			t.Errorf("%s: %v", name, err)
 		}
 		body, info, err := s.Get(t.Context(), "large", 0)

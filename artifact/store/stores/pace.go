@@ -9,29 +9,30 @@ import (
 	"time"
 )
 
-// Pace bounds how long a file may take to arrive. A server that sends a byte a second is never idle for long, and would
-// hold the host's lock for as long as it likes. The zero value bounds nothing.
+// Pace limits how long a file may take to arrive. A server that sends one byte per second is never idle for long, and
+// could otherwise hold the host's lock forever. The zero value limits nothing.
 type Pace struct {
-	Longest time.Duration // until the last byte is there
-	Slowest int64         // bytes a second, over each window
-	Window  time.Duration // 0 for a minute
+	Longest time.Duration // until the last byte has arrived
+	Slowest int64         // least number of bytes per second in each window
+	Window  time.Duration // 0 means a minute
 }
 
-// tooSlow says which bound a file did not keep.
+// tooSlow is the error for a file that exceeds a limit.
 type tooSlow struct{ text, setting string }
 
 func (e *tooSlow) Error() string { return e.text }
 
-// Passing marks what a later run may not meet, as store.Error does.
+// Passing reports that a later run may succeed, as store.Error does.
 func (e *tooSlow) Passing() bool { return true }
 
-// Hint says how to wait longer.
+// Hint returns how to allow more time.
 func (e *tooSlow) Hint() string {
 	return "see why the server is so slow, or change " + e.setting + " in agent.yaml"
 }
 
-// keep opens a file that has to keep the pace. Time that the caller spends between two reads counts for Longest alone.
-func (p Pace) keep(ctx context.Context, shown string, open func(context.Context) (io.ReadCloser, error)) (io.ReadCloser, error) {
+// keep opens a file with the limits of the pace. Time that the caller spends between two reads counts for Longest only.
+func (p Pace) keep(ctx context.Context, shown string,
+	open func(context.Context) (io.ReadCloser, error)) (io.ReadCloser, error) {
 	cancel := context.CancelFunc(func() {})
 	if p.Longest > 0 {
 		late := &tooSlow{fmt.Sprintf("%s did not arrive within fetch.timeout (%v)", shown, p.Longest), "fetch.timeout"}
@@ -45,7 +46,7 @@ func (p Pace) keep(ctx context.Context, shown string, open func(context.Context)
 	return &paced{ReadCloser: body, pace: p, ctx: ctx, cancel: cancel, shown: shown}, nil
 }
 
-// explained is the bound that ended a request, in the place of how that looked to the request.
+// explained replaces the error of a request by the exceeded limit that ended it.
 func explained(ctx context.Context, err error) error {
 	var late *tooSlow
 	if errors.As(context.Cause(ctx), &late) && !errors.Is(err, io.EOF) {
@@ -54,7 +55,7 @@ func explained(ctx context.Context, err error) error {
 	return err
 }
 
-// paced is a body that has to keep a pace.
+// paced is a body with a Pace.
 type paced struct {
 	io.ReadCloser
 	pace   Pace
@@ -62,8 +63,8 @@ type paced struct {
 	cancel context.CancelFunc
 	shown  string
 
-	bytes int64         // of this window
-	took  time.Duration // that reading them took
+	bytes int64         // read in this window
+	took  time.Duration // time that reading them took
 }
 
 func (b *paced) Read(data []byte) (int, error) {
@@ -76,7 +77,7 @@ func (b *paced) Read(data []byte) (int, error) {
 	return n, b.crawls()
 }
 
-// crawls gives up a body that brought too little in a window.
+// crawls returns an error for a body that was too slow in a window.
 func (b *paced) crawls() error {
 	if b.took < cmp.Or(b.pace.Window, time.Minute) {
 		return nil
@@ -86,7 +87,8 @@ func (b *paced) crawls() error {
 	if rate >= float64(b.pace.Slowest) {
 		return nil
 	}
-	return &tooSlow{fmt.Sprintf("%s brought %.0f bytes a second for %v, and fetch.slowest asks for %d", b.shown, rate, took.Round(time.Millisecond), b.pace.Slowest), "fetch.slowest"}
+	return &tooSlow{fmt.Sprintf("%s brought %.0f bytes a second for %v, and fetch.slowest asks for %d", b.shown, rate,
+		took.Round(time.Millisecond), b.pace.Slowest), "fetch.slowest"}
 }
 
 func (b *paced) Close() error {

@@ -53,7 +53,8 @@ func TestAFileHasToKeepThePace(t *testing.T) {
 			if closed := body.Close(); closed != nil {
 				t.Error(closed)
 			}
-			if err == nil || !strings.Contains(err.Error(), c.setting) || !strings.Contains(diag.HintOf(err), c.setting) || time.Since(began) > 5*time.Second {
+			if err == nil || !strings.Contains(err.Error(), c.setting) || !strings.Contains(diag.HintOf(err), c.setting) ||
+				time.Since(began) > 5*time.Second {
 				t.Errorf("%s, %v: %v after %v, hint %q", name, head, err, time.Since(began), diag.HintOf(err))
 			}
 		}
@@ -62,9 +63,13 @@ func TestAFileHasToKeepThePace(t *testing.T) {
 
 // TestAFileThatKeepsThePace arrives.
 func TestAFileThatKeepsThePace(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 100_000)) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w,
+			strings.Repeat("x", 100_000))
+	}))
 	defer server.Close()
-	body, err := stores.Files{Pace: stores.Pace{Longest: time.Minute, Slowest: 10, Window: time.Nanosecond}}.Open(context.Background(), server.URL+"/file")
+	body, err := stores.Files{Pace: stores.Pace{Longest: time.Minute, Slowest: 10,
+		Window: time.Nanosecond}}.Open(context.Background(), server.URL+"/file")
 	if err != nil {
 		t.Fatal(err)
 	}

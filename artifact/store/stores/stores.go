@@ -1,21 +1,21 @@
-// Package stores opens a store by its URL, which is how operators name one:
+// Package stores opens a store by its URL, as operators write it:
 //
 //	file:///srv/store                    a directory
-//	s3://bucket/prefix                   S3, with the credentials every AWS tool would find
-//	    ?region=eu-west-1                where the bucket is
+//	s3://bucket/prefix                   S3, with the usual credentials of AWS tools
+//	    ?region=eu-west-1                the bucket's region
 //	    ?profile=deploy                  a profile of ~/.aws/config
-//	    ?endpoint=https://host:9000      another server that speaks S3
+//	    ?endpoint=https://host:9000      another S3 server
 //	    ?path-style=1                    the bucket in the path, not in the host name
-//	minio://host:9000/bucket/prefix      MinIO and its like, with MINIO_ACCESS_KEY and so on
+//	minio://host:9000/bucket/prefix      MinIO and similar servers, with MINIO_ACCESS_KEY and so on
 //	    ?tls=0                           plain HTTP
-//	    ?region=name                     where the server was given a region
+//	    ?region=name                     the region that the server is configured with
 //	https://host/path                    a web server, read-only
 //	http://127.0.0.1:8080/path           the same on this host, for tests and tunnels
 //	    ?insecure=1                      over the network too: signatures still protect what is
-//	                                     read, but everyone on the way sees it
+//	                                     read, but others on the network can see it
 //
-// A URL says where a store is and never how to log in: it is remembered, logged and shown, so one
-// with a password in it is refused.
+// A URL contains no credentials: it is remembered, logged and shown, so a URL with a password is
+// refused.
 package stores
 
 import (
@@ -34,14 +34,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Options say what surrounds a store; see store.Settings.
+// Options are the settings of the decorators around a store; see store.Settings.
 type Options = store.Settings
 
-// Open opens the store at a URL, with the usual decorators around it. It checks the URL and does
-// no more: no file is read and no connection made before the first request.
+// Open returns the store at a URL with the usual decorators. It only checks the URL: it reads no files and
+// does not connect before the first request.
 func Open(rawURL string, opts Options) (store.Store, error) { return OpenAs(rawURL, opts, nil) }
 
-// OpenAs is Open for a program that finds its AWS account in a way of its own; nil is the way of hosts.
+// OpenAs is Open for a program that finds its AWS account in another way; nil means the way of hosts.
 func OpenAs(rawURL string, opts Options, account s3.Account) (store.Store, error) {
 	s, err := bare(rawURL, account)
 	if err != nil {
@@ -51,14 +51,14 @@ func OpenAs(rawURL string, opts Options, account s3.Account) (store.Store, error
 	return store.Stack(s, opts), nil
 }
 
-// base is what messages put before the keys of a store: its URL without options.
+// base returns what messages put before the keys of a store: its URL without options.
 func base(rawURL string) string {
 	name, _, _ := strings.Cut(Display(rawURL), "?")
 	return name
 }
 
-// Host names the host that a store's objects come from: a server, or a bucket of AWS, which stands for
-// one. A directory has none.
+// Host returns the name of the host that a store's objects come from: a server, or a bucket of AWS instead of
+// one. It returns "" for a directory.
 func Host(rawURL string) string {
 	a, err := parse(rawURL)
 	if err != nil {
@@ -70,14 +70,14 @@ func Host(rawURL string) string {
 	return a.url.Host
 }
 
-// scheme is one kind of store.
+// scheme is a kind of store.
 type scheme struct {
 	name    string
 	options []string
 	open    func(address) (store.Store, error)
 }
 
-// schemes are all kinds of stores there are.
+// schemes returns all kinds of stores.
 func schemes() []scheme {
 	return []scheme{
 		{"file", nil, openDir},
@@ -103,7 +103,8 @@ func bare(rawURL string, account s3.Account) (store.Store, error) {
 
 func openDir(a address) (store.Store, error) {
 	if a.url.Host != "" && a.url.Host != "localhost" {
-		return nil, diag.WithHint(fmt.Errorf("a directory is on no host, and here %q is one", a.url.Host), "write three slashes: file:///%s%s", a.url.Host, a.url.Path)
+		return nil, diag.WithHint(fmt.Errorf("a directory is on no host, and here %q is one", a.url.Host),
+			"write three slashes: file:///%s%s", a.url.Host, a.url.Path)
 	}
 	if a.url.Path == "" || a.url.Path == "/" {
 		return nil, diag.WithHint(errors.New("the directory is missing"), "write file:///srv/store")
@@ -113,7 +114,8 @@ func openDir(a address) (store.Store, error) {
 
 func openS3(a address) (store.Store, error) {
 	if a.url.Hostname() == "" || a.url.Port() != "" {
-		return nil, diag.WithHint(errors.New("the bucket is missing"), "write s3://bucket/prefix; a server goes into ?endpoint=https://host:port")
+		return nil, diag.WithHint(errors.New("the bucket is missing"),
+			"write s3://bucket/prefix; a server goes into ?endpoint=https://host:port")
 	}
 	pathStyle, given, err := a.flag("path-style")
 	if err != nil {
@@ -173,7 +175,7 @@ func openWeb(a address) (store.Store, error) {
 		return nil, err
 	}
 	if a.scheme.name == "http" && !insecure && !loopback(a.url.Hostname()) {
-		return nil, diag.WithHint(errors.New("plain HTTP shows everyone on the way what this host deploys"),
+		return nil, diag.WithHint(errors.New("plain HTTP shows others on the network what this host deploys"),
 			"use https://, or add ?insecure=1 if that is acceptable: signatures are checked either way")
 	}
 	private, _, err := a.flag("private_redirects")
@@ -190,7 +192,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// known are the names of what there is to choose from.
+// known returns the names of all kinds of stores.
 func known() []string {
 	names := []string{}
 	for _, s := range schemes() {

@@ -136,7 +136,8 @@ func TestOpenedStoresWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Put(store.Creating(t.Context()), "a/key", strings.NewReader(u), int64(len(u)), store.Condition{IfAbsent: true}); err != nil {
+		if _, err := s.Put(store.Creating(t.Context()), "a/key", strings.NewReader(u), int64(len(u)),
+			store.Condition{IfAbsent: true}); err != nil {
 			t.Errorf("%s: Put: %v", u, err)
 			continue
 		}

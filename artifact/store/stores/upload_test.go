@@ -55,7 +55,8 @@ func bothS3(t *testing.T, retry store.RetryPolicy, do func(t *testing.T, s store
 		t.Run(kind, func(t *testing.T) {
 			p := &proxy{}
 			server := fakes3.Start(t, p.wrap)
-			url := map[string]string{"s3": "s3://" + fakes3.Bucket + "/x?endpoint=http://" + server.Host, "minio": "minio://" + server.Host + "/" + fakes3.Bucket + "/x?tls=0"}[kind]
+			url := map[string]string{"s3": "s3://" + fakes3.Bucket + "/x?endpoint=http://" + server.Host,
+				"minio": "minio://" + server.Host + "/" + fakes3.Bucket + "/x?tls=0"}[kind]
 			s, err := stores.Open(url, stores.Options{Retry: retry})
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +91,8 @@ func TestPutThatWasNotStored(t *testing.T) {
 	bothS3(t, store.RetryPolicy{Attempts: 3, First: time.Millisecond}, func(t *testing.T, s store.Store, p *proxy) {
 		for key, data := range map[string][]byte{"small": []byte("content"), "large": noise(12 << 20)} {
 			p.set(swallow(1))
-			if _, err := s.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true}); err != nil {
+			if _, err := s.Put(t.Context(), key, bytes.NewReader(data), int64(len(data)),
+				store.Condition{IfAbsent: true}); err != nil {
 				t.Fatalf("%s, swallowed once: %v", key, err)
 			}
 			if got := readAll(t, s, key); !bytes.Equal(got, data) {
@@ -157,7 +159,8 @@ func TestUploadResumes(t *testing.T) {
 		if len(p.parts) == 0 {
 			t.Fatal("nothing was sent before the kill")
 		}
-		if _, err := s.Put(t.Context(), "key", bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true}); err != nil {
+		if _, err := s.Put(t.Context(), "key", bytes.NewReader(data), int64(len(data)),
+			store.Condition{IfAbsent: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := readAll(t, s, "key"); !bytes.Equal(got, data) {
@@ -210,7 +213,8 @@ func TestSlowUploadIsBorneWith(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	fakes3.Login(t, "user", "secret")
-	s, err := stores.Open("s3://b?endpoint="+server.URL, stores.Options{Retry: store.RetryPolicy{Attempts: 1}, Timeout: store.TimeoutPolicy{Answer: 700 * time.Millisecond, Idle: 700 * time.Millisecond}})
+	s, err := stores.Open("s3://b?endpoint="+server.URL, stores.Options{Retry: store.RetryPolicy{Attempts: 1},
+		Timeout: store.TimeoutPolicy{Answer: 700 * time.Millisecond, Idle: 700 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
-// Package web reads objects from a web server: a mirror behind a CDN, a bucket that is public, a
-// directory store that nginx serves.
+// Package web reads objects from a web server: a mirror behind a CDN, a public bucket, or a directory store that nginx
+// serves.
 //
-// It reads and does no more; HTTP has no way to list or to write that servers agree on. It speaks
-// to servers that know neither ranges nor ETags, and believes none: an answer must be to the
-// question, must not be re-encoded on its way, and must end where it said it would.
+// It only reads; HTTP has no common way to list or to write. It supports servers without ranges and ETags, and trusts
+// none: a response must match the request, must not be re-encoded on its way, and must have the announced
+// length.
 package web
 
 import (
@@ -29,13 +29,13 @@ type Store struct {
 	client *http.Client
 }
 
-// Options of a store. The zero value is what an ordinary run wants.
+// Options configure a store. The zero value is right for an ordinary run.
 type Options struct {
 	Transport http.RoundTripper // nil means wire.NewTransport
 	Private   bool              // a redirect may lead from a public address to a private one
 }
 
-// New makes a store of what lies under a URL. A query goes with every request.
+// New returns a store for the objects below a URL. The URL's query is sent with every request.
 func New(base *url.URL, opts Options) *Store {
 	transport := opts.Transport
 	if transport == nil {
@@ -49,8 +49,8 @@ func (s *Store) Get(ctx context.Context, key string, from int64) (io.ReadCloser,
 	return s.GetRange(ctx, key, store.Range{From: from})
 }
 
-// GetRange opens a part of an object. A server that knows no ranges sends all, and what comes
-// before the part is read and dropped.
+// GetRange opens a part of an object. A server without ranges sends everything, and the bytes before the part are
+// discarded.
 func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.ReadCloser, store.Info, error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, store.Info{}, err
@@ -68,7 +68,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	}
 	body, info, err := answer(call, part, resp)
 	if err != nil {
-		_ = resp.Body.Close() // nothing more of it is used
+		_ = resp.Body.Close() // the rest of it is not used
 	}
 	return body, info, err
 }
@@ -77,7 +77,7 @@ func (s *Store) url(key string) *url.URL {
 	u := *s.base
 	segments := strings.Split(key, "/")
 	for i, segment := range segments {
-		// Some servers take a plus sign for a space even in a path.
+		// Some servers treat a plus sign as a space even in a path.
 		segments[i] = strings.ReplaceAll(url.PathEscape(segment), "+", "%2B")
 	}
 	base := strings.TrimSuffix(s.base.EscapedPath(), "/")
@@ -92,7 +92,7 @@ func ask(h http.Header, part store.Range) {
 	if r := wire.RangeHeader(part); r != "" {
 		h.Set("Range", r)
 	}
-	if strings.HasPrefix(part.ETag, `"`) { // a weak tag, or one we made up, would never match
+	if strings.HasPrefix(part.ETag, `"`) { // a weak tag, or one made up below, would never match
 		h.Set("If-Match", part.ETag)
 	}
 }
@@ -113,17 +113,19 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 		return nil, store.Info{}, call.Refused("", "")
 	}
 	if e := resp.Header.Get("Content-Encoding"); !harmless(e, call.Key) {
-		return nil, store.Info{}, diag.WithHint(call.Malformed("it sent Content-Encoding %.20q though asked not to", e),
+		return nil, store.Info{}, diag.WithHint(call.Malformed("it sent Content-Encoding %.20q although none was accepted",
+			e),
 			"turn off compression for the store's files on the web server")
 	}
 	if opened.ETag == "" && !opened.Modified.IsZero() {
-		opened.ETag = fmt.Sprintf("modified-%d", opened.Modified.Unix()) // the best such a server lets us have
+		opened.ETag = fmt.Sprintf("modified-%d", opened.Modified.Unix()) // the best substitute for an ETag
 	}
 	return call.Open(part, opened)
 }
 
-// pastEnd answers a range that begins where the object ends, or after.
-func pastEnd(call *wire.Call, part store.Range, resp *http.Response, opened wire.Opened) (io.ReadCloser, store.Info, error) {
+// pastEnd handles a range that begins at or after the end of the object.
+func pastEnd(call *wire.Call, part store.Range,
+	resp *http.Response, opened wire.Opened) (io.ReadCloser, store.Info, error) {
 	size := int64(-1)
 	if total, ok := strings.CutPrefix(resp.Header.Get("Content-Range"), "bytes */"); ok {
 		if n, err := strconv.ParseInt(total, 10, 64); err == nil && n >= 0 {
@@ -134,8 +136,8 @@ func pastEnd(call *wire.Call, part store.Range, resp *http.Response, opened wire
 	return call.PastEnd(part, store.Info{Key: call.Key, Size: size, ETag: opened.ETag, Modified: opened.Modified})
 }
 
-// harmless reports whether the bytes are the object's own: servers also declare the encoding that
-// a file has by itself, as its name says.
+// harmless reports whether the bytes are the object's own in spite of a Content-Encoding: servers also send the
+// encoding of a file that is compressed itself, as its name shows.
 func harmless(encoding, key string) bool {
 	switch encoding {
 	case "", "identity":
@@ -148,12 +150,12 @@ func harmless(encoding, key string) bool {
 	return false
 }
 
-// Put is refused.
+// Put always fails: the store is read-only.
 func (s *Store) Put(_ context.Context, key string, _ io.Reader, _ int64, _ store.Condition) (store.Info, error) {
 	return store.Info{}, s.readOnly(store.OpPut, key)
 }
 
-// Delete is refused.
+// Delete always fails: the store is read-only.
 func (s *Store) Delete(_ context.Context, key string) error {
 	return s.readOnly(store.OpDelete, key)
 }
@@ -163,10 +165,11 @@ func (s *Store) readOnly(op store.Op, key string) error {
 		"publish through the store behind the web server, by its s3://, minio:// or file:// URL")
 }
 
-// List is refused with errors.ErrUnsupported.
+// List always fails with errors.ErrUnsupported.
 func (s *Store) List(_ context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
-		yield(store.Info{}, diag.WithHint(&store.Error{Op: store.OpList, Object: s.url(prefix).Redacted(), Kind: errors.ErrUnsupported},
+		yield(store.Info{}, diag.WithHint(&store.Error{Op: store.OpList, Object: s.url(prefix).Redacted(),
+			Kind: errors.ErrUnsupported},
 			"a web server cannot list: use the store behind it, by its s3://, minio:// or file:// URL"))
 	}
 }

@@ -34,7 +34,8 @@ func (m mirror) GetRange(ctx context.Context, key string, part store.Range) (io.
 	return m.outside.GetRange(ctx, key, part)
 }
 
-func (m mirror) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (m mirror) Put(ctx context.Context, key string, r io.Reader,
+	size int64, cond store.Condition) (store.Info, error) {
 	cond.IfMatch = strings.Trim(cond.IfMatch, `"`)
 	info, err := m.Store.Put(ctx, key, r, size, cond)
 	info.ETag = `"` + info.ETag + `"`
@@ -207,7 +208,8 @@ func TestShortPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer body.Close()
-	if got, err := io.ReadAll(body); string(got) != "345" || !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(err, store.ErrUnreachable) {
+	if got, err := io.ReadAll(body); string(got) != "345" || !errors.Is(err, io.ErrUnexpectedEOF) ||
+		!errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("%q, %v", got, err)
 	}
 }

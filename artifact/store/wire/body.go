@@ -13,21 +13,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Opened is a successful answer to a request for an object.
+// Opened is a successful response to a request for an object.
 type Opened struct {
 	Body         io.ReadCloser
 	ETag         string
 	Modified     time.Time
-	Length       int64  // bytes of the body; -1 when unknown
-	ContentRange string // where the body lies in the object; empty when it is the whole object
+	Length       int64  // bytes of the body; -1 if unknown
+	ContentRange string // the part of the object that the body is; empty for the whole object
 }
 
-// Open checks that the answer is to the question, and gives its body. A server that sends the
-// whole object instead of a part is borne with: what comes before the part is read and dropped.
+// Open checks that a response matches the request, and returns its body. If a server sends the whole object instead of
+// a part, the bytes before the part are discarded.
 func (c *Call) Open(part store.Range, o Opened) (io.ReadCloser, store.Info, error) {
 	body, info, err := c.open(part, o)
 	if err != nil {
-		_ = o.Body.Close() // nothing of it is used
+		_ = o.Body.Close() // the body is not used
 		return nil, store.Info{}, err
 	}
 	return body, info, nil
@@ -40,7 +40,8 @@ func (c *Call) open(part store.Range, o Opened) (io.ReadCloser, store.Info, erro
 		start, end, size, err := parseContentRange(o.ContentRange)
 		if err != nil || start != part.From || o.Length >= 0 && o.Length != end-start+1 ||
 			part.Length > 0 && end-start >= part.Length {
-			return nil, info, c.Malformed("asked for bytes from %d on, it sent Content-Range %.60q and %d bytes", part.From, o.ContentRange, o.Length)
+			return nil, info, c.Malformed("asked for bytes from %d on, it sent Content-Range %.60q and %d bytes", part.From,
+				o.ContentRange, o.Length)
 		}
 		info.Size, skip = size, 0
 	}
@@ -57,7 +58,7 @@ func (c *Call) open(part store.Range, o Opened) (io.ReadCloser, store.Info, erro
 	return b, info, nil
 }
 
-// RangeHeader asks for a part, in a Range header; it is empty for all of an object.
+// RangeHeader returns the Range header for a part; it is empty for a whole object.
 func RangeHeader(part store.Range) string {
 	switch {
 	case part.Length > 0:
@@ -68,7 +69,7 @@ func RangeHeader(part store.Range) string {
 	return ""
 }
 
-// parseContentRange reads "bytes 5-9/10"; size is -1 for "*".
+// parseContentRange parses "bytes 5-9/10"; size is -1 for "*".
 func parseContentRange(s string) (start, end, size int64, err error) {
 	rest, ok := strings.CutPrefix(s, "bytes ")
 	span, total, ok2 := strings.Cut(rest, "/")
@@ -93,13 +94,13 @@ func parseContentRange(s string) (start, end, size int64, err error) {
 	return start, end, size, err
 }
 
-// body gives the part that was asked for and nothing besides.
+// body returns exactly the requested part.
 type body struct {
 	call  *Call
 	inner io.ReadCloser
 	skip  int64 // bytes before the part
-	left  int64 // bytes of the part that are still to come, at most
-	sure  bool  // left is no guess: fewer are an error
+	left  int64 // bytes of the part that are still missing, at most
+	sure  bool  // left is exact: a shorter body is an error
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -120,7 +121,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// drop reads away what comes before the part.
+// drop discards the bytes before the part.
 func (b *body) drop() error {
 	if b.skip == 0 {
 		return nil
@@ -146,7 +147,7 @@ func (b *body) ended() error {
 // Close ends the transfer, whether or not all was read.
 func (b *body) Close() error { return b.inner.Close() }
 
-// PastEnd answers for a part that the object does not have: there is nothing to read.
+// PastEnd returns an empty body for a part past the end of the object.
 func (c *Call) PastEnd(part store.Range, info store.Info) (io.ReadCloser, store.Info, error) {
 	switch {
 	case info.Size > part.From || part.From == 0 && info.Size != 0:

@@ -19,40 +19,41 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// verdict is what a failure means.
+// verdict is the meaning of a failure.
 type verdict struct {
 	kind  error
 	again bool
 	hint  string
 }
 
-// Fail tells of a request that got no answer, or whose answer broke off.
+// Fail returns the error of a request without a response, or whose response broke off.
 func (c *Call) Fail(err error) error {
 	if c.ctx.Err() != nil {
 		return store.Stopped(c.ctx, c.Op, c.Object)
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which Object tells better
+		err = wrapped.Err // without the URL, which Object replaces
 	}
 	return c.tell(network(err), err)
 }
 
-// tell makes the error that callers of a store see.
+// tell makes the error that callers of a store get.
 func (c *Call) tell(v verdict, cause error) error {
-	err := &store.Error{Op: c.Op, Object: c.Object, Kind: v.kind, Cause: c.discreet(cause), Again: v.again, After: c.answer.after}
+	err := &store.Error{Op: c.Op, Object: c.Object, Kind: v.kind, Cause: c.discreet(cause), Again: v.again,
+		After: c.answer.after}
 	if v.hint == "" {
 		return err
 	}
 	return diag.WithHint(err, "%s", c.redactor().Text(v.hint))
 }
 
-// Precondition tells that an object is not the version that was meant.
+// Precondition returns the error for an object of another version than the requested one.
 func (c *Call) Precondition() error {
 	return c.tell(verdict{kind: store.ErrPrecondition}, nil)
 }
 
-// Gone is what a Delete returns that failed with err: what is absent already is no failure.
+// Gone returns the result of a Delete that failed with err: it is no failure if the object does not exist.
 func (c *Call) Gone(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -60,7 +61,7 @@ func (c *Call) Gone(err error) error {
 	return err
 }
 
-// Credentials tells that there are none to sign a request with.
+// Credentials returns the error for missing credentials.
 func (c *Call) Credentials(cause error, hint string) error {
 	if c.ctx.Err() != nil {
 		return store.Stopped(c.ctx, c.Op, c.Object)
@@ -68,14 +69,15 @@ func (c *Call) Credentials(cause error, hint string) error {
 	return c.tell(verdict{kind: store.ErrCredentials, hint: hint}, cause)
 }
 
-// Unusable tells that the store is not set up as its URL says, so that trying again is no use.
+// Unusable returns the error for a store that is not as its URL says, so that a retry is pointless.
 func (c *Call) Unusable(cause error, hint string) error {
 	return c.tell(verdict{kind: store.ErrUnreachable, hint: hint}, cause)
 }
 
-// Malformed tells of an answer that contradicts itself or what was asked for.
+// Malformed returns the error for a response that contradicts itself or the request.
 func (c *Call) Malformed(format string, args ...any) error {
-	return c.tell(verdict{kind: store.ErrUnreachable, hint: "something between here and the store, or the store itself, does not follow HTTP"},
+	return c.tell(verdict{kind: store.ErrUnreachable,
+		hint: "something between here and the store, or the store itself, does not follow HTTP"},
 		fmt.Errorf(format, args...))
 }
 
@@ -95,13 +97,16 @@ func network(err error) verdict {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		v.hint = "nothing listens there: check the store's host and port, and that the server runs"
 	case errors.Is(err, http.ErrSchemeMismatch):
-		v.again, v.hint = false, "the server speaks plain HTTP on this port: ?tls=0 in a minio:// URL allows that, http:// in an endpoint"
+		v.again, v.hint = false, "the server speaks plain HTTP on this port: ?tls=0 in a minio:// URL allows that, http:// "+
+			"in an endpoint"
 	case errors.As(err, &authority):
-		v.again, v.hint = false, "if the server's certificate is from an authority of your own, install that authority on this host or name its file in SSL_CERT_FILE"
+		v.again, v.hint = false, "if the server's certificate is from an authority of your own, install that authority on "+
+			"this host or name its file in SSL_CERT_FILE"
 	case errors.As(err, &host):
 		v.again, v.hint = false, "the certificate is for another name: check the host in the store's URL"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s", time.Now().UTC().Format(time.RFC3339))
+		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s",
+			time.Now().UTC().Format(time.RFC3339))
 	case errors.As(err, &verify):
 		v.again = false
 	case errors.As(err, &wayward):
@@ -110,8 +115,8 @@ func network(err error) verdict {
 	return v
 }
 
-// Refused tells of an answer that is no success, by the S3 error code, which may be empty, and
-// else by the HTTP status.
+// Refused returns the error for an unsuccessful response, by its S3 error code, which may be empty, or else by its HTTP
+// status.
 func (c *Call) Refused(code, message string) error {
 	if c.ctx.Err() != nil {
 		return store.Stopped(c.ctx, c.Op, c.Object)
@@ -123,7 +128,7 @@ func (c *Call) Refused(code, message string) error {
 	return c.tell(v, c.said(code, message))
 }
 
-// said quotes the server, without secrets and what could upset a terminal.
+// said quotes the server, without secrets and control characters.
 func (c *Call) said(code, message string) error {
 	words := []string{}
 	if code != "" {
@@ -141,14 +146,14 @@ func (c *Call) said(code, message string) error {
 			return ' '
 		}
 		return r
-	}, c.redactor().Text(redact.URLs(strings.Join(words, " ")+")"))) // before it is cut
+	}, c.redactor().Text(redact.URLs(strings.Join(words, " ")+")"))) // redact before cutting
 	if len(text) > 400 {
 		text = strings.ToValidUTF8(text[:400], "") + "..."
 	}
 	return errors.New(text)
 }
 
-// byStatus judges by the HTTP status alone.
+// byStatus determines the meaning of the HTTP status alone.
 func (c *Call) byStatus() verdict {
 	switch s := c.answer.status; {
 	case s == http.StatusNotFound || s == http.StatusGone:
@@ -169,4 +174,5 @@ func (c *Call) byStatus() verdict {
 	return verdict{kind: store.ErrUnreachable}
 }
 
-const throttled = "the store is overloaded, or too many hosts come at once: a randomised delay of the timer spreads them"
+const throttled = "the store is overloaded, or too many hosts come at once: a randomised delay of the timer spreads " +
+	"them"

@@ -6,14 +6,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// partSize is the same for every try, so that what was sent is found again.
+// partSize is the same in each attempt, so that parts that were sent can be found again.
 func partSize(size int64) int64 {
 	const unit = 1 << 20
 	least := (size + mostParts - 1) / mostParts
 	return max(leastPart, (least+unit-1)/unit*unit)
 }
 
-// inParts writes a large object.
+// inParts writes a large object as a multipart upload.
 func (p *put) inParts() (Written, error) {
 	if err := p.allowed(); err != nil {
 		return Written{}, err
@@ -49,7 +49,7 @@ func (p *put) inParts() (Written, error) {
 	return p.confirm(said, sums)
 }
 
-// allowed asks for the condition before anything is sent. Complete asks again.
+// allowed checks the condition before anything is sent. Complete checks it again.
 func (p *put) allowed() error {
 	if p.cond == (store.Condition{}) {
 		return nil
@@ -68,7 +68,7 @@ func (p *put) allowed() error {
 	return nil
 }
 
-// resume finds what an earlier try has sent, or starts an upload. Credentials that may not list uploads cannot resume.
+// resume finds the upload of an earlier attempt, or starts one. Credentials that may not list uploads cannot resume.
 func (p *put) resume() (upload string, known map[int]Written, err error) {
 	p.moved(0)
 	uploads, err := p.client.Uploads(p.ctx)
@@ -87,7 +87,7 @@ func (p *put) resume() (upload string, known map[int]Written, err error) {
 	return upload, nil, err
 }
 
-// send writes a part, unless the server has it.
+// send sends a part, unless the server has it.
 func (p *put) send(upload string, known map[int]Written, part Part, data []byte) (Written, error) {
 	if there, ok := known[part.Number]; ok && there.Size == int64(len(data)) {
 		if same, sure := part.sums.same(there); sure && same {
@@ -100,7 +100,8 @@ func (p *put) send(upload string, known map[int]Written, part Part, data []byte)
 		return said, p.gone(err)
 	}
 	if same, sure := part.sums.same(said); sure && !same {
-		return said, p.damaged("its checksum of part %d is another one (%s, not %s)", part.Number, said.CRC32, part.sums.CRC32)
+		return said, p.damaged("its checksum of part %d is another one (%s, not %s)", part.Number,
+			said.CRC32, part.sums.CRC32)
 	}
 	if said.ETag == "" {
 		return said, p.damaged("it answered that it stored part %d, without its tag", part.Number)
@@ -108,8 +109,8 @@ func (p *put) send(upload string, known map[int]Written, part Part, data []byte)
 	return said, nil
 }
 
-// gone is the error of an upload that another publisher completed, or that was aborted: the next try
-// finds the object, or begins another upload.
+// gone returns the error of an upload that another publisher completed, or that was aborted: the next attempt finds the
+// object, or begins another upload.
 func (p *put) gone(err error) error {
 	if p.cond.IfMatch == "" && errors.Is(err, store.ErrNotFound) {
 		return p.damaged("it forgot the parts that were sent: %v", err)
@@ -117,7 +118,7 @@ func (p *put) gone(err error) error {
 	return err
 }
 
-// keeping says how much of an object the server keeps for the next try.
+// keeping adds to an error how much of an object the server keeps for the next attempt.
 func keeping(err error, kept int64) error {
 	var e *store.Error
 	if errors.As(err, &e) {

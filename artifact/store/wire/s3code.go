@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// byCode judges by an S3 error code. The verdict has no kind when the code says nothing special.
+// byCode determines the meaning of an S3 error code. The verdict has no kind for an unknown code.
 func (c *Call) byCode(code string) verdict {
 	switch code {
 	case "NoSuchKey", "NoSuchVersion", "NotFound":
@@ -19,37 +19,43 @@ func (c *Call) byCode(code string) verdict {
 	case "PreconditionFailed":
 		return verdict{kind: store.ErrPrecondition}
 	case "ConditionalRequestConflict", "OperationAborted":
-		// Another write was under way; whether the condition holds shows when that has ended.
+		// Another write is in progress; whether the condition holds is known only after it.
 		return verdict{kind: store.ErrThrottled, again: true}
 	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "RequestLimitExceeded",
 		"Throttling", "ThrottlingException", "TooManyRequests", "BandwidthLimitExceeded":
 		return verdict{kind: store.ErrThrottled, again: true, hint: throttled}
-	case "RequestTimeout", "InternalError", "IncompleteBody", "BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+	case "RequestTimeout", "InternalError", "IncompleteBody", "BadDigest", "XAmzContentChecksumMismatch",
+		"XAmzContentSHA256Mismatch",
 		"InvalidPart", "InvalidPartOrder":
 		return verdict{kind: store.ErrUnreachable, again: true}
-	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidRegion":
+	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",
+		"IllegalLocationConstraintException", "InvalidRegion":
 		return c.elsewhere()
 	case "NotImplemented":
-		return verdict{kind: store.ErrUnreachable, hint: "this server lacks a part of S3 that is needed, such as conditional writes"}
+		return verdict{kind: store.ErrUnreachable,
+			hint: "this server lacks a part of S3 that is needed, such as conditional writes"}
 	}
 	return c.byCredentials(code)
 }
 
 func (c *Call) byCredentials(code string) verdict {
 	if Expired(code) {
-		// Where credentials renew themselves, those are dropped, and another try has new ones.
-		return verdict{kind: store.ErrCredentials, again: true, hint: "the session has expired: log in again, or let the host's role give credentials"}
+		// Renewable credentials are dropped, and a retry uses new ones.
+		return verdict{kind: store.ErrCredentials, again: true,
+			hint: "the session has expired: log in again, or let the host's role give credentials"}
 	}
 	switch code {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurity":
-		return verdict{kind: store.ErrCredentials, hint: "the access key is unknown there or its secret is wrong: check where the credentials come from"}
+		return verdict{kind: store.ErrCredentials,
+			hint: "the access key is unknown there or its secret is wrong: check where the credentials come from"}
 	case "RequestTimeTooSkewed", "RequestExpired":
-		return verdict{kind: store.ErrCredentials, hint: "set this host's clock, for example with timedatectl set-ntp true" + c.skew()}
+		return verdict{kind: store.ErrCredentials, hint: "set this host's clock, for example with timedatectl set-ntp true" +
+			c.skew()}
 	}
 	return verdict{}
 }
 
-// Expired reports whether an S3 error code says that credentials were good once.
+// Expired reports whether an S3 error code means that the credentials have expired.
 func Expired(code string) bool {
 	switch code {
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken":
@@ -58,7 +64,7 @@ func Expired(code string) bool {
 	return false
 }
 
-// skew says how far this host's clock is from the server's.
+// skew describes the difference between this host's clock and the server's.
 func (c *Call) skew() string {
 	if c.answer.clock.IsZero() {
 		return ""
@@ -70,7 +76,7 @@ func (c *Call) skew() string {
 	return fmt.Sprintf("; it is %v ahead of the store's", off)
 }
 
-// permission names what an access policy would have to allow.
+// permission names the permission that an access policy would have to grant.
 func (c *Call) permission() string {
 	action := map[store.Op]string{
 		store.OpGet:    "reading it (s3:GetObject)",
@@ -85,7 +91,7 @@ func (c *Call) permission() string {
 	return hint
 }
 
-// elsewhere judges a redirect, which for S3 means another region.
+// elsewhere determines the meaning of a redirect, which in S3 means another region.
 func (c *Call) elsewhere() verdict {
 	v := verdict{kind: store.ErrUnreachable, hint: "the store's URL leads elsewhere: check its host, region and bucket"}
 	if c.answer.region != "" {

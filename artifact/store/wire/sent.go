@@ -10,23 +10,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Servers quote requests in what they say of a failure: headers with a session's token, a URL with its signature, an
-// account with its password. So each call knows what it sent and with which secrets, and no error of it shows them.
+// Servers quote requests in error messages: headers with a session token, a URL with its signature, an account with its
+// password. So each call remembers what it sent and its secrets, and no error of the call shows them.
 
-// Hide keeps secrets, such as those that sign requests, out of the call's errors.
+// Hide redacts secrets, such as those that sign requests, in the call's errors.
 func (c *Call) Hide(secrets ...string) { c.hidden = append(c.hidden, secrets...) }
 
-// Hide is Call.Hide for the call that a context is of, if it is of one.
+// Hide is Call.Hide for the call of a context, if it has one.
 func Hide(ctx context.Context, secrets ...string) {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		c.Hide(secrets...)
 	}
 }
 
-// send remembers a request of the call. A call that is redirected makes several.
+// send remembers a request of the call. A redirected call makes several.
 func (c *Call) send(req *http.Request) { c.sent = append(c.sent, req) }
 
-// discreet returns an error without the secrets of the call's requests, in its text and its hint.
+// discreet redacts the secrets of the call's requests in an error and its hint.
 func (c *Call) discreet(err error) error {
 	if err == nil {
 		return nil
@@ -43,7 +43,7 @@ func (c *Call) redactor() *redact.Redactor {
 	return known
 }
 
-// withoutLogins is an error whose URLs show no credentials. One that shows none stays as it is, with what it wraps.
+// withoutLogins removes credentials from URLs in an error. An error without any is returned unchanged.
 func withoutLogins(err error) error {
 	text, hint := err.Error(), diag.HintOf(err)
 	shown, shownHint := redact.URLs(text), redact.URLs(hint)
@@ -56,7 +56,7 @@ func withoutLogins(err error) error {
 	return diag.WithHint(errors.New(shown), "%s", shownHint)
 }
 
-// secretsOf are the parts of a request that let others make one like it.
+// secretsOf returns the parts of a request that would allow others to make a similar one.
 func secretsOf(req *http.Request) (all []string) {
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "X-Amz-Security-Token", "Cookie"} {
 		for _, value := range req.Header.Values(name) {

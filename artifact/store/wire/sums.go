@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// Sums are what a part of an object is compared by: what the server counts, and what signs a request.
+// Sums are checksums of a part of an object: for comparing it with what the server has, and for signing a request.
 type Sums struct {
-	CRC32  string // as S3 writes it: base64 of the checksum; of an object in parts, of the parts', and their number
+	// as S3 writes it: base64 of the checksum; for an object in parts, of the parts' checksums, and their number
+	CRC32  string
 	MD5    []byte
-	SHA256 string // in hexadecimal digits; empty for an object in parts
+	SHA256 string // hexadecimal; empty for an object in parts
 }
 
 func sumsOf(data []byte) Sums {
@@ -29,7 +30,7 @@ func crcText(crc uint32) string {
 	return base64.StdEncoding.EncodeToString([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)})
 }
 
-// together are the sums of an object that was written in parts.
+// together returns the sums of an object that was written in parts.
 func together(parts []Part) (Sums, error) {
 	var crcs, sums bytes.Buffer
 	for _, p := range parts {
@@ -44,8 +45,8 @@ func together(parts []Part) (Sums, error) {
 	return Sums{CRC32: fmt.Sprintf("%s-%d", crcText(crc32.ChecksumIEEE(crcs.Bytes())), len(parts)), MD5: sum[:]}, nil
 }
 
-// same compares what a server says of an object with what was sent. sure is false where it says nothing
-// that can be compared.
+// same compares the server's description of an object with what was sent. sure is false if the server sent nothing
+// to compare.
 func (s Sums) same(said Written) (same, sure bool) {
 	etag := strings.Trim(said.ETag, `"`)
 	etag, number, _ := strings.Cut(etag, "-")
@@ -56,15 +57,15 @@ func (s Sums) same(said Written) (same, sure bool) {
 	if said.CRC32 != "" && strings.Contains(said.CRC32, "-") == (ours != "") {
 		return said.CRC32 == s.CRC32, true
 	}
-	// The tag of an object is its MD5 sum where the server does not encrypt: so equality proves, and
-	// inequality proves nothing.
+	// The ETag of an object is its MD5 sum if the server does not encrypt. So equality proves that the content is the
+	// same, but inequality proves nothing.
 	match := number == ours && etag == hex.EncodeToString(s.MD5)
 	return match, match
 }
 
-// memory is a part of an object on its way: it reads again from the start, as a client needs that signs
-// what it sends, and tells that bytes have gone out. What it gave last may wait in buffers of the system:
-// on a slow line these take no longer than what went before.
+// memory is a part of an object while it is sent. It can be read again from the start, which clients need for signing,
+// and reports progress. Bytes that were read last may still be in buffers of the system; on a slow line, sending them
+// takes no longer than what went before.
 type memory struct {
 	*bytes.Reader
 	moved func(more time.Duration)
@@ -76,9 +77,9 @@ func (m *memory) Read(p []byte) (int, error) {
 		m.start = time.Now()
 	}
 	m.moved(time.Since(m.start))
-	// In small pieces, so that a slow line shows that it moves.
+	// Small pieces show the progress on a slow line.
 	return m.Reader.Read(p[:min(len(p), 32<<10)])
 }
 
-// WriteTo is not the reader's own, which would hand over everything at once.
+// WriteTo hides the reader's own, which would write everything at once.
 func (m *memory) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{m}) }

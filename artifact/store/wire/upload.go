@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// Upload reads the source of a Put. It fails when the source has another number of bytes than was
-// said, and before its last byte, so that the server never has the whole.
+// Upload reads the source of a Put. If the source has another number of bytes than announced, it fails before the last
+// byte, so that the server never gets the whole.
 type Upload struct {
 	mu     sync.Mutex
 	source *bufio.Reader // nil once released
 	left   int64
-	fault  error // what the source did wrong
+	fault  error // the error of the source
 }
 
-// NewUpload wraps a source that shall have size bytes.
+// NewUpload wraps a source that must have size bytes.
 func NewUpload(source io.Reader, size int64) (*Upload, error) {
 	u := &Upload{source: bufio.NewReaderSize(source, 64<<10), left: size}
-	if size == 0 { // such a body may never be read
+	if size == 0 { // an empty body may never be read
 		if err := u.end(); !errors.Is(err, io.EOF) {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (u *Upload) read(p []byte) (int, error) {
 	u.left -= int64(n)
 	switch {
 	case err == io.EOF && u.left > 0:
-		return 0, fmt.Errorf("the source ends %d bytes before the size that was said", u.left)
+		return 0, fmt.Errorf("the source ends %d bytes before the announced size", u.left)
 	case err != nil && err != io.EOF:
 		return 0, err
 	case u.left > 0:
@@ -56,17 +56,17 @@ func (u *Upload) read(p []byte) (int, error) {
 	return n, u.end()
 }
 
-// end is io.EOF when the source ends where it should.
+// end returns io.EOF if the source ends where it should.
 func (u *Upload) end() error {
 	_, err := u.source.Peek(1)
 	if err == nil {
-		return errors.New("the source has more bytes than the size that was said")
+		return errors.New("the source has more bytes than announced")
 	}
 	return err
 }
 
-// Release lets go of the source, after a read of it that is under way. It returns what the source
-// did wrong, which no other try would mend.
+// Release stops using the source, after a read in progress. It returns the source's error, which a retry would not
+// fix.
 func (u *Upload) Release() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -7,22 +7,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// UploadMarker is where a page of a listing of unfinished uploads ends; the zero one is before the first.
+// UploadMarker is where a page of unfinished uploads ends; the zero value is before the first.
 type UploadMarker struct{ Key, ID string }
 
-// UploadPage is one answer to a listing of unfinished uploads. Keys are those in the bucket.
+// UploadPage is a page of unfinished uploads. Its keys are those in the bucket.
 type UploadPage struct {
 	Uploads []store.Unfinished
 	Next    UploadMarker // where the next page begins
-	More    bool         // there is one
+	More    bool         // there is a next page
 }
 
-// UploadPages asks a server for a page of the uploads of all objects in the bucket whose keys begin so.
+// UploadPages requests a page of the uploads in the bucket whose keys begin with a prefix.
 type UploadPages func(prefix string, after UploadMarker) (UploadPage, error)
 
-// Unfinished lists the unfinished uploads of a store that has the prefix own in its bucket, of objects below a prefix of its
-// own. MinIO takes the prefix for the name of one object, and lists all that it remembers for the bucket only without
-// one. So where there is nothing, the whole bucket is listed; credentials that may not do that see nothing.
+// Unfinished lists the unfinished uploads below a prefix of a store, which has the prefix own in its bucket. MinIO
+// treats the prefix as the name of one object, and lists all uploads of the bucket only without a prefix. So if nothing
+// is found, the whole bucket is listed; credentials that may not do that see nothing.
 func Unfinished(own, prefix string, ask UploadPages) ([]store.Unfinished, error) {
 	all, err := allUploads(own+prefix, ask)
 	if err == nil && len(all) == 0 && own+prefix != "" {
@@ -40,8 +40,8 @@ func Unfinished(own, prefix string, ask UploadPages) ([]store.Unfinished, error)
 	return found, err
 }
 
-// allUploads reads a listing page by page. A server whose marker does not move would answer the same page for ever, so
-// that page is the last.
+// allUploads reads all pages of a listing. If the server's marker does not advance, it would send the same page
+// forever, so that page is the last.
 func allUploads(prefix string, ask UploadPages) ([]store.Unfinished, error) {
 	var all []store.Unfinished
 	for after := (UploadMarker{}); ; {
@@ -57,8 +57,8 @@ func allUploads(prefix string, ask UploadPages) ([]store.Unfinished, error) {
 	}
 }
 
-// Aborted is the result of aborting an upload: one that is gone is no error. err is the client's, and explained what it
-// means.
+// Aborted returns the result of aborting an upload: it is no error if the upload does not exist. err is the client's
+// error, and explained converts it.
 func (c *Call) Aborted(err error, explained func() error) error {
 	if err == nil {
 		return nil

@@ -29,7 +29,8 @@ func uploads(keys ...string) (all []store.Unfinished) {
 	return all
 }
 
-// TestUnfinishedUploadsOfAStore of servers that page, that stand still, that list a bucket only as a whole, and that fail.
+// TestUnfinishedUploadsOfAStore has servers that page, that do not advance, that list a bucket only as a whole, and that
+// fail.
 func TestUnfinishedUploadsOfAStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		server listing
@@ -37,15 +38,18 @@ func TestUnfinishedUploadsOfAStore(t *testing.T) {
 		err    error
 	}{
 		"two pages": {listing{
-			"team/deploy/|":              {Uploads: uploads("team/deploy/a"), Next: wire.UploadMarker{Key: "team/deploy/a"}, More: true},
+			"team/deploy/|": {Uploads: uploads("team/deploy/a"),
+				Next: wire.UploadMarker{Key: "team/deploy/a"}, More: true},
 			"team/deploy/|team/deploy/a": {Uploads: uploads("team/deploy/b")},
 		}, "deploy/a deploy/b", nil},
-		"a marker that stands still": {listing{"team/deploy/|": {Uploads: uploads("team/deploy/a"), More: true}}, "deploy/a", nil},
+		"a marker that stands still": {listing{"team/deploy/|": {Uploads: uploads("team/deploy/a"), More: true}}, "deploy/a",
+			nil},
 		"a page that fails": {listing{
 			"team/deploy/|": {Uploads: uploads("team/deploy/a"), Next: wire.UploadMarker{Key: "gone"}, More: true},
 		}, "", store.ErrForbidden},
 		"only the whole bucket is listed": {listing{
-			"team/deploy/|": {}, "|": {Uploads: uploads("deploy/x", "other/deploy/x", "team/deploy/a", "team/metadata/x", "teams/deploy/x")},
+			"team/deploy/|": {}, "|": {Uploads: uploads("deploy/x", "other/deploy/x", "team/deploy/a",
+				"team/metadata/x", "teams/deploy/x")},
 		}, "deploy/a", nil},
 		"the whole bucket may not be listed": {listing{"team/deploy/|": {}}, "", nil},
 	} {

@@ -1,14 +1,13 @@
-// Package wire is what the stores that speak HTTP share: one way to connect, one reading of what
-// comes back, and one wording of what went wrong.
+// Package wire is the common part of the stores that use HTTP: connecting, interpreting responses, and describing
+// failures.
 //
-// Three clients (two for S3, one for web servers) tell of the same troubles in three ways. Here
-// each operation is a Call, which listens to the answer at the lowest level, below the client, and
-// so knows things that clients forget: how long the server asks to wait, its clock, the region
-// where a bucket really is. Errors are made by Call, so that they read and are retried alike
-// whatever the client.
+// Three clients (two for S3, one for web servers) report the same failures in three ways. Here each operation is a
+// Call, which observes responses at the lowest level, below the client, and so has information that clients drop: how
+// long the server asks to wait, its clock, the region of a bucket. Errors are made by Call, so that they read alike and
+// are retried alike for all clients.
 //
-// A server may be hostile. Bodies of errors and listings, which clients read into memory whole,
-// are cut here; bodies of objects must have the length and the place in the object that was agreed.
+// A server may be hostile. The bodies of errors and listings, which clients read into memory, are limited here; the
+// bodies of objects must have the announced length and place in the object.
 package wire
 
 import (
@@ -24,29 +23,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Call is one operation of a store, and what is known of the server's answer so far.
+// Call is one operation of a store, with what is known of the server's response so far.
 type Call struct {
 	Op     store.Op
 	Key    string
-	Object string // what messages call the object
+	Object string // name of the object in messages
 	ctx    context.Context
 	answer answer
 	sent   []*http.Request // as the client made them
-	hidden []string        // secrets besides those in requests
+	hidden []string        // secrets that are not in requests
 }
 
-// answer is what the last response's head said.
+// answer is the information from the header of the last response.
 type answer struct {
 	status  int
-	region  string        // where the bucket is, when the server says so
-	request string        // the server's name for the request, for its operators' logs
+	region  string        // the bucket's region, if the server sends it
+	request string        // the server's ID of the request, for its operators' logs
 	after   time.Duration // how long to wait
-	clock   time.Time     // the server's clock; zero when unknown
+	clock   time.Time     // the server's clock; zero if unknown
 }
 
 type callKey struct{}
 
-// Begin starts a call. The context it returns is for the client's request.
+// Begin starts a call. The returned context is for the client's request.
 func Begin(ctx context.Context, op store.Op, key, object string) (context.Context, *Call) {
 	c := &Call{Op: op, Key: key, Object: object}
 	ctx = context.WithValue(ctx, callKey{}, c)
@@ -54,11 +53,11 @@ func Begin(ctx context.Context, op store.Op, key, object string) (context.Contex
 	return ctx, c
 }
 
-// Status is the HTTP status of the last answer, 0 when there was none.
+// Status returns the HTTP status of the last response, 0 if there was none.
 func (c *Call) Status() int { return c.answer.status }
 
-// Tune sets a transport for moving artifacts: quick to notice a dead server, nothing decompressed
-// behind our back, buffers that suit large bodies.
+// Tune configures a transport for transferring artifacts: it notices a dead server quickly, decompresses nothing by
+// itself, and has buffers for large bodies.
 func Tune(t *http.Transport) {
 	t.DialContext = dial
 	t.TLSHandshakeTimeout = 10 * time.Second
@@ -70,33 +69,33 @@ func Tune(t *http.Transport) {
 	t.DisableCompression = true
 }
 
-// sendBuffer bounds what the kernel holds of an upload that the server does not have yet, so that a slow
-// line shows how it moves.
+// sendBuffer limits how much of an upload the kernel holds that the server does not have yet, so that progress is
+// visible on a slow line.
 const sendBuffer = 512 << 10
 
 func dial(ctx context.Context, kind, address string) (net.Conn, error) {
 	conn, err := redirect.Dial(net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second})(ctx, kind, address)
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer) // the system's own size does too
+		_ = tcp.SetWriteBuffer(sendBuffer) // the system's default works too
 	}
 	return conn, err
 }
 
-// NewTransport is a tuned transport that listens for calls. Proxies are taken from the environment.
+// NewTransport returns a tuned transport that reports to calls. Proxies are taken from the environment.
 func NewTransport() http.RoundTripper {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, ExpectContinueTimeout: time.Second}
 	Tune(t)
 	return Listen(redirect.Guard(t))
 }
 
-// NewClient is a client for URLs that people give. It follows a few redirects, none that leads from https to http,
-// and, unless private ones are allowed, none that leads from a public address to another. That takes a transport that
-// NewTransport made.
+// NewClient returns a client for URLs that people configure. It follows a few redirects, none from https to http, and,
+// unless private is set, none from a public address to a private one, which requires a transport made by
+// NewTransport.
 func NewClient(transport http.RoundTripper, private bool) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: redirect.Follow(private)}
 }
 
-// Listen lets calls hear the answers that come through next.
+// Listen returns a transport that passes responses of next to their calls.
 func Listen(next http.RoundTripper) http.RoundTripper { return listener{next} }
 
 type listener struct{ next http.RoundTripper }
@@ -123,7 +122,7 @@ func heard(resp *http.Response) answer {
 		region:  resp.Header.Get("X-Amz-Bucket-Region"),
 		request: resp.Header.Get("X-Amz-Request-Id"),
 	}
-	if resp.Header.Get("Age") == "" { // else the date is that of a cache's copy
+	if resp.Header.Get("Age") == "" { // otherwise the date is that of a cache
 		a.clock, _ = http.ParseTime(resp.Header.Get("Date"))
 	}
 	after := resp.Header.Get("Retry-After")
@@ -140,7 +139,7 @@ const (
 	listingLimit = 16 << 20 // bytes of one page of a listing: 1,000 of the longest keys fit
 )
 
-// bound cuts the bodies that clients read into memory whole.
+// bound limits the bodies that clients read into memory.
 func bound(req *http.Request, resp *http.Response) {
 	limit := int64(0)
 	switch {

@@ -11,7 +11,8 @@ import (
 )
 
 func FuzzContentRange(f *testing.F) {
-	for _, s := range []string{"bytes 0-0/1", "bytes 5-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10", "bytes -1-5/10", "", "bytes 0-9223372036854775807/*"} {
+	for _, s := range []string{"bytes 0-0/1", "bytes 5-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10", "bytes -1-5/10",
+		"", "bytes 0-9223372036854775807/*"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -53,7 +54,8 @@ func TestUpload(t *testing.T) {
 				t.Errorf("%s: read after release: %v", name, err)
 			}
 		}
-		if c.err == "" && (err != nil || string(got) != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || string(got) != c.want) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %.20q, %v", name, got, err)
 		}
 		if c.err != "" && int64(len(got)) >= max(c.size, 1) {

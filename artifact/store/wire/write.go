@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// inOne is up to which size an object is written by one request, from memory. All metadata is.
+	// inOne is the largest size of an object that is written by one request, from memory. All metadata is smaller.
 	inOne = 8 << 20
-	// leastPart is the smallest part that S3 allows, so that a line which breaks loses little.
+	// leastPart is the smallest part that S3 allows, so that a broken line loses little.
 	leastPart = 5 << 20
-	// mostParts is how many parts S3 allows.
+	// mostParts is the largest number of parts that S3 allows.
 	mostParts = 10_000
-	// largest is what S3 takes.
+	// largest is the largest object that S3 allows.
 	largest = 5 << 40
 )
 
-// Written is what a server says of an object, or of a part.
+// Written is the server's description of an object, or of a part.
 type Written struct {
 	ETag  string
-	CRC32 string // base64, empty where the server does not say
-	Size  int64  // -1 where it does not say
+	CRC32 string // base64, empty if the server sends none
+	Size  int64  // -1 if the server sends none
 }
 
-// Part is one of the parts that an object is written in.
+// Part is a part of a multipart upload.
 type Part struct {
 	Number int
 	Written
@@ -40,30 +40,32 @@ type Part struct {
 // CRC is the checksum that was sent with the part.
 func (p Part) CRC() string { return p.sums.CRC32 }
 
-// Client makes the requests of a Put. Its errors are those of a Call. Bodies come from memory.
+// Client makes the requests of a Put. It returns errors of a Call. Bodies are in memory.
 type Client interface {
-	// Whole writes an object by one request.
+	// Whole writes an object in one request.
 	Whole(ctx context.Context, body io.ReadSeeker, size int64, sums Sums, cond store.Condition) (Written, error)
-	// Head asks what the server has.
+	// Head returns the server's description of the object.
 	Head(ctx context.Context) (Written, error)
 	// Read reads the object back.
 	Read(ctx context.Context) (io.ReadCloser, error)
-	// Uploads are the unfinished uploads of the object, newest first, and Parts what one of them has.
+	// Uploads returns the unfinished uploads of the object, newest first, and Parts the parts of one of them.
 	Uploads(ctx context.Context) ([]string, error)
 	Parts(ctx context.Context, upload string) (map[int]Written, error)
-	// Begin starts an upload, Send writes a part of it, and Complete makes the object of them.
+	// Begin starts an upload, Send sends a part of it, and Complete makes the object from the parts.
 	Begin(ctx context.Context) (upload string, err error)
 	Send(ctx context.Context, upload string, number int, body io.ReadSeeker, size int64, sums Sums) (Written, error)
 	Complete(ctx context.Context, upload string, parts []Part, cond store.Condition) (Written, error)
 }
 
-// Write makes the requests of a Put. A small object goes out in one. A larger one goes out in parts, and
-// a part that the server has of an earlier try, of this process or of another one, is not sent again.
-// An answer alone is no proof that the object is there: some proxies give one for what they did not
-// pass on. So the server's checksum is compared, and where it gives none, the object is read back.
-func (c *Call) Write(ctx context.Context, client Client, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+// Write makes the requests of a Put. A small object is sent in one. A larger one is sent in parts, and a part that the
+// server has from an earlier attempt, of this process or another one, is not sent again.
+// A response alone does not prove that the object was stored: some proxies send one for requests that they did not
+// forward. So the server's checksum is compared, and if it sends none, the object is read back.
+func (c *Call) Write(ctx context.Context, client Client, r io.Reader,
+	size int64, cond store.Condition) (store.Info, error) {
 	if size > largest {
-		return store.Info{}, c.Unusable(fmt.Errorf("%d bytes are more than an object can have", size), "an object has at most 5 TiB")
+		return store.Info{}, c.Unusable(fmt.Errorf("%d bytes are more than an object can have", size),
+			"an object has at most 5 TiB")
 	}
 	source, err := NewUpload(r, size)
 	if err != nil {
@@ -75,7 +77,7 @@ func (c *Call) Write(ctx context.Context, client Client, r io.Reader, size int64
 		return store.Info{}, fmt.Errorf("writing %s: %w", c.Object, fault)
 	}
 	if cond.IfMatch != "" && errors.Is(err, store.ErrNotFound) {
-		return store.Info{}, c.Precondition() // S3's word for an absent object
+		return store.Info{}, c.Precondition() // S3 reports an absent object this way
 	}
 	if err != nil {
 		return store.Info{}, err
@@ -83,7 +85,7 @@ func (c *Call) Write(ctx context.Context, client Client, r io.Reader, size int64
 	return store.Info{Key: c.Key, Size: size, ETag: said.ETag}, nil
 }
 
-// put is one Put under way.
+// put is a Put in progress.
 type put struct {
 	call   *Call
 	client Client
@@ -92,7 +94,7 @@ type put struct {
 	size   int64
 	cond   store.Condition
 	moved  func(time.Duration)
-	crc    uint32 // of what was read of the source
+	crc    uint32 // checksum of what was read from the source
 }
 
 func (p *put) write() (Written, error) {
@@ -111,7 +113,7 @@ func (p *put) write() (Written, error) {
 	return p.confirm(said, sums)
 }
 
-// read takes the next bytes of the source.
+// read reads the next bytes of the source.
 func (p *put) read(n int64) ([]byte, error) {
 	data := make([]byte, n)
 	if _, err := io.ReadFull(p.source, data); err != nil {
@@ -134,14 +136,14 @@ func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	p.moved(0)
 	there, err := p.client.Head(p.ctx)
 	switch {
-	case errors.Is(err, store.ErrForbidden): // who may write need not be one who may read
+	case errors.Is(err, store.ErrForbidden): // credentials that may write need not be allowed to read
 		return said, nil
 	case errors.Is(err, store.ErrNotFound):
 		return said, p.damaged("it answered that it stored the object, and the object is not there")
 	case err != nil:
 		return said, err
 	case said.ETag != "" && there.ETag != said.ETag && same:
-		return said, nil // another writer came after
+		return said, nil // another writer has replaced it since
 	case there.Size >= 0 && there.Size != p.size:
 		return said, p.damaged("it answered that it stored %d bytes, and has %d", p.size, there.Size)
 	}
@@ -153,7 +155,7 @@ func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	return there, p.readBack()
 }
 
-// readBack compares the object byte by byte, as far as a checksum does.
+// readBack compares the checksum of the object in the store.
 func (p *put) readBack() error {
 	p.moved(0)
 	body, err := p.client.Read(p.ctx)
@@ -182,8 +184,10 @@ func (m movingReader) Read(b []byte) (int, error) {
 	return m.Reader.Read(b)
 }
 
-// damaged tells of a server that did not do what it answered.
+// damaged returns the error for a server that did not store what it confirmed.
 func (p *put) damaged(format string, args ...any) error {
-	return p.call.tell(verdict{kind: store.ErrUnreachable, again: true, hint: "something between here and the store, or the store itself, loses what is written: look at proxies and at the server's log"},
+	return p.call.tell(verdict{kind: store.ErrUnreachable, again: true,
+		hint: "something between here and the store, or the store itself, loses what is written: look at proxies and at the " +
+			"server's log"},
 		fmt.Errorf(format, args...))
 }
