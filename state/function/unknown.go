@@ -29,6 +29,9 @@ func (t Table) Unknown(name string) error {
 	module, _, _ := strings.Cut(name, ".")
 	err := fmt.Errorf("there is no function %s", name)
 	hint := diag.DidYouMean(name, t.Names())
+	if other := t.reordered(name); other != "" {
+		hint = fmt.Sprintf("did you mean %q?", other)
+	}
 	reason, instead := reasonFor(module)
 	switch {
 	case Acts(name) && !t.acts():
@@ -41,6 +44,26 @@ func (t Table) Unknown(name string) error {
 		hint = "if it is a module of your own, converge this host with `engine: salt-call`"
 	}
 	return diag.WithHint(err, "%s", hint)
+}
+
+// reordered is the function of the same module whose name has the words of a name in another order: file.file_exists for
+// file.exists_file; "" if there is none.
+func (t Table) reordered(name string) string {
+	wanted := sortedWords(name)
+	for _, known := range t.Names() {
+		if known != name && slices.Equal(sortedWords(known), wanted) {
+			return known
+		}
+	}
+	return ""
+}
+
+// sortedWords are a function's module and the words of its name in alphabetical order.
+func sortedWords(name string) []string {
+	module, function, _ := strings.Cut(name, ".")
+	words := strings.Split(function, "_")
+	slices.Sort(words)
+	return append(words, module)
 }
 
 func (t Table) hasModule(module string) bool {

@@ -311,6 +311,7 @@ func (s *Session) doubtArguments(p *compile.Program) {
 		misspelled := s.decoder.Misspelled(resource, call)
 		problems = append(problems, misspelled...)
 		problems = append(problems, s.missingSources(step)...)
+		problems = append(problems, s.unknownInGuards(step)...)
 		for _, w := range warnings {
 			if strict && !slices.ContainsFunc(misspelled, func(d *diag.Diagnostic) bool { return d.Pos == w.Pos }) {
 				problems = append(problems, w)

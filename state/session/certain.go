@@ -1,10 +1,14 @@
 package session
 
+// This file finds steps that are certain to fail, so that a deploy refuses them before the first change, and not half way.
+
 import (
+	"errors"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -55,4 +59,26 @@ func literalSources(source any, env string) (all []place) {
 		all = append(all, p)
 	}
 	return all
+}
+
+// unknownInGuards finds functions of guards that no run could call. One that only lacks its program may be there once an
+// earlier state has brought it.
+func (s *Session) unknownInGuards(step *compile.Step) (problems diag.List) {
+	for _, guard := range []string{"onlyif", "unless"} {
+		list, _ := step.Chunk.Value(guard).(*value.List)
+		if list == nil {
+			continue
+		}
+		for _, item := range list.Items {
+			condition, _ := item.(*value.Map)
+			name, ok := condition.Value("fun").(string)
+			if !ok || s.functions.Has(name) {
+				continue
+			}
+			if err := s.functions.Unknown(name); !errors.Is(err, function.ErrNotHere) {
+				problems.Add(step.At(guard), "%s of %s: %v", guard, step.Function(), err).WithHint(diag.HintOf(err))
+			}
+		}
+	}
+	return problems
 }

@@ -39,3 +39,29 @@ func TestMissingSourcesAreMistakes(t *testing.T) {
 		}
 	}
 }
+
+// A guard whose function does not exist fails a deploy before anything changes, with the name that was probably meant. One
+// that lacks its program may exist once an earlier state has run.
+func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
+	t.Parallel()
+	for function, hint := range map[string]string{
+		"file.exists_file": `"file.file_exists"`, "file.is_lnk": `"file.is_link"`, "file.file_exists": "", "postgres.db_exists": "",
+	} {
+		set, _ := settings(t, map[string]string{
+			"states/t.sls": "a:\n  test.nop:\n    - onlyif:\n      - fun: " + function + "\n        path: /etc\n",
+		})
+		set.Strict = true
+		s := session.New(set)
+		_, err := s.Program(t.Context(), s.Named("t"))
+		if hint == "" {
+			if err != nil {
+				t.Errorf("%s: %v", function, err)
+			}
+			continue
+		}
+		list := mustProblems(t, err)
+		if len(list) != 1 || list[0].Pos.Line != 3 || !strings.Contains(list[0].Hint, hint) {
+			t.Errorf("%s: %v, hint %q", function, list, list[0].Hint)
+		}
+	}
+}
