@@ -13,9 +13,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Cache is a file of chunks that have arrived. It outlives the process, so that a fetch that was cut
-// short goes on; what is in it is verified like anything else. A record is a digest, a length in four
-// bytes, and the chunk as it came out of the pack.
+// Cache is a file of chunks that have arrived. It survives the process, so that an interrupted fetch can continue; its
+// content is verified when it is read. A record consists of a digest, a length of four bytes, and the chunk as it is in
+// the pack.
 type Cache struct {
 	file    *os.File
 	decoder *zstd.Decoder
@@ -39,9 +39,10 @@ func (p *Plan) OpenCache(path string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What a store sends is decompressed before it can be verified, and must not grow without bounds.
+	// Chunks from a store are decompressed before they can be verified, so their size must be limited.
 	largest := longest(p.index.Size)
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(largest)))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(uint64(largest)))
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -52,7 +53,7 @@ func (p *Plan) OpenCache(path string) (*Cache, error) {
 	return c, nil
 }
 
-// load finds the records of an earlier time, up to the first that is not whole.
+// load finds the records of an earlier process, up to the first incomplete one.
 func (c *Cache) load() error {
 	var head [recordHead]byte
 	info, err := c.file.Stat()
@@ -61,7 +62,7 @@ func (c *Cache) load() error {
 	}
 	for {
 		if _, err := c.file.ReadAt(head[:], c.size); err != nil {
-			break // the end, or as good as
+			break // the end, or an incomplete record
 		}
 		r := record{offset: c.size + recordHead, stored: int(binary.BigEndian.Uint32(head[32:]))}
 		end := r.offset + int64(r.stored)
@@ -87,7 +88,7 @@ func (c *Cache) Has(sum Sum) bool {
 	return ok
 }
 
-// Get gives a chunk's bytes, verified.
+// Get returns a chunk's bytes, verified.
 func (c *Cache) Get(want Chunk) ([]byte, error) {
 	c.mu.Lock()
 	r := c.places[want.Sum]
@@ -99,10 +100,10 @@ func (c *Cache) Get(want Chunk) ([]byte, error) {
 	return c.open(want, stored)
 }
 
-// errOther says that bytes are not the chunk they should be.
+// errOther is the error for bytes that are not the expected chunk.
 var errOther = errors.New("a chunk is not the one that was signed")
 
-// errKeeping says that this host's own disk failed.
+// errKeeping is the error for a failure of this host's disk.
 var errKeeping = errors.New("keeping a chunk")
 
 // open decompresses a chunk and verifies it.
@@ -117,7 +118,7 @@ func (c *Cache) open(want Chunk, stored []byte) ([]byte, error) {
 	return data, nil
 }
 
-// add keeps a chunk that was verified.
+// add stores a verified chunk.
 func (c *Cache) add(chunk Chunk, stored []byte) error {
 	head := binary.BigEndian.AppendUint32(chunk.Sum[:len(chunk.Sum):len(chunk.Sum)], uint32(len(stored)))
 	c.mu.Lock()
@@ -139,7 +140,7 @@ func (c *Cache) Close() error {
 // Remove closes the cache and deletes it.
 func (c *Cache) Remove() error { return errors.Join(c.Close(), os.Remove(c.file.Name())) }
 
-// skip reads past what lies between two chunks.
+// skip discards the bytes between two chunks.
 func skip(r io.Reader, n int64) error {
 	_, err := io.CopyN(io.Discard, r, n)
 	return err

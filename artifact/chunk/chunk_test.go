@@ -101,7 +101,8 @@ func tree(t *testing.T, files map[string][]byte) (*Stream, *manifest.Manifest) {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		m.Entries = append(m.Entries, manifest.Entry{Name: name, Kind: manifest.File, Size: int64(len(data)), Digest: sha256.Sum256(data)})
+		m.Entries = append(m.Entries, manifest.Entry{Name: name, Kind: manifest.File, Size: int64(len(data)),
+			Digest: sha256.Sum256(data)})
 	}
 	m.Sort()
 	root, err := os.OpenRoot(dir)
@@ -121,7 +122,8 @@ func published(t *testing.T, s store.Store, stream *Stream, known Known) (*Index
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(t.Context(), PackKey("myapp", digest), bytes.NewReader(pack.Bytes()), size, store.Condition{}); err != nil {
+	if _, err := s.Put(t.Context(), PackKey("myapp", digest), bytes.NewReader(pack.Bytes()),
+		size, store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := x.Encode()
@@ -216,7 +218,8 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 	}
 	plan := NewPlan(x)
 	plan.Look(t.Context(), old)
-	if got := assembled(t, plan, objects, filepath.Join(t.TempDir(), "chunks")); !bytes.Equal(got, slices.Concat(files["a"], files["b"], files["c"])) {
+	if got := assembled(t, plan, objects, filepath.Join(t.TempDir(), "chunks")); !bytes.Equal(got,
+		slices.Concat(files["a"], files["b"], files["c"])) {
 		t.Error("the tree is not what was published")
 	}
 	// And one that changes after it was looked at is noticed.
@@ -241,7 +244,8 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 }
 
 func FuzzDecodeIndex(f *testing.F) {
-	x := &Index{Size: usualSize, List: 10, Packs: []artifact.Digest{artifact.NewDigest([32]byte{1})}, Chunks: []Chunk{{Length: 20, Stored: 30}, {Length: 5, Stored: 9, Offset: 100}}}
+	x := &Index{Size: usualSize, List: 10, Packs: []artifact.Digest{artifact.NewDigest([32]byte{1})},
+		Chunks: []Chunk{{Length: 20, Stored: 30}, {Length: 5, Stored: 9, Offset: 100}}}
 	data, err := x.Encode()
 	if err != nil {
 		f.Fatal(err)

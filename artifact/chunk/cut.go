@@ -1,18 +1,16 @@
-// Package chunk lets a host fetch only what is new in a release.
+// Package chunk allows a host to fetch only the new parts of a release.
 //
-// The tree of a release is seen as one stream: the list of artifact/manifest, then the content of
-// every file in the order of the list. The stream is cut into chunks of about 32 KiB at places that
-// its content decides, so an insertion moves the places after it and does not change the chunks. An
-// Index, signed beside the artifact, names the chunks by digest and says where each lies, compressed,
-// in a pack: an object with all the chunks that one version brought to its project. A later version
-// names chunks of earlier packs, so nothing is stored twice, and what a version brought lies side by
-// side, to be fetched in one request.
+// The tree of a release is treated as one stream: the list of artifact/manifest, followed by the content of every file
+// in the order of the list. The stream is cut into chunks of about 32 KiB at places that depend on its content, so an
+// insertion moves the later places and does not change the chunks. An Index, signed beside the artifact, lists the
+// digests of the chunks and where each is, compressed, in a pack: an object with all chunks that one version added to
+// its project. A later version refers to chunks of earlier packs, so nothing is stored twice, and the chunks of a
+// version are adjacent, so that one request fetches them.
 //
-// A host cuts the releases it has the same way, as they are on its disk now, and so finds which
-// chunks it has; what a disk or a person changed is simply not found. A Plan is the rest, in as few
-// requests as can be, and its cost, by which the host decides between chunks and the whole artifact.
-// A Tree puts the chunks together. Each is verified when it is read, wherever it comes from, and
-// artifact/unpack takes a Tree as it takes a *trust.Verified.
+// A host cuts the releases on its disk in the same way, and so finds the chunks that it has; chunks that were changed
+// on disk are simply not found. A Plan is the rest, in as few requests as possible, and its cost, by which the host
+// decides between chunks and the whole artifact. A Tree puts the chunks together. Each is verified when it is read,
+// wherever it comes from, and artifact/unpack accepts a Tree like a *trust.Verified.
 package chunk
 
 import (
@@ -22,16 +20,16 @@ import (
 )
 
 const (
-	// usualSize is the average size of chunks. Smaller ones find more that is the same and make the
-	// index larger: 40 bytes of 32 KiB are 0.12 % of a tree and about 0.4 % of it compressed.
+	// usualSize is the average size of chunks. Smaller chunks find more common content and make the index larger: 40 bytes
+	// per 32 KiB are 0.12 % of a tree and about 0.4 % of its compressed size.
 	usualSize = 32 << 10
-	// manyChunks is from where on chunks get larger, so that an index stays within some 10 MiB.
+	// manyChunks is the number of chunks above which chunks become larger, so that an index stays at about 10 MiB.
 	manyChunks = 256 << 10
-	// largestSize bounds what an index may ask for.
+	// largestSize limits the chunk size of an index.
 	largestSize = 4 << 20
 )
 
-// sizeFor is the average size of the chunks of a stream.
+// sizeFor returns the average size of the chunks of a stream.
 func sizeFor(length int64) int {
 	size := usualSize
 	for size < largestSize && length/int64(size) > manyChunks {
@@ -40,10 +38,10 @@ func sizeFor(length int64) int {
 	return size
 }
 
-// longest is how large a chunk can be where the average is size.
+// longest returns the largest size of a chunk for an average size.
 func longest(size int) int { return size * 4 }
 
-// Cutter cuts a stream, by a rolling sum over the last 64 bytes (Xia and others, FastCDC, 2016).
+// Cutter cuts a stream into chunks by a rolling hash over the last 64 bytes (Xia et al., FastCDC, 2016).
 type Cutter struct {
 	r          io.Reader
 	size       int
@@ -54,10 +52,10 @@ type Cutter struct {
 	hard, easy uint64 // masks before and after the average size
 }
 
-// NewCutter cuts r into chunks of that size on average, which is a power of two.
+// NewCutter returns a Cutter that cuts r into chunks of an average size, which must be a power of two.
 func NewCutter(r io.Reader, size int) *Cutter {
 	c := &Cutter{r: r, size: size, buf: make([]byte, 2*longest(size)), gear: gear()}
-	// The oldest byte has moved furthest, so the upper bits depend on most of the window.
+	// The oldest byte was shifted furthest, so the upper bits depend on most of the window.
 	width := bits.Len(uint(size)) - 1
 	c.hard, c.easy = mask(width+2), mask(width-2)
 	return c
@@ -65,8 +63,8 @@ func NewCutter(r io.Reader, size int) *Cutter {
 
 func mask(width int) uint64 { return (1<<width - 1) << (64 - width) }
 
-// gear is a table of numbers without pattern, by splitmix64 from 1. It is part of the format: another
-// one cuts elsewhere.
+// gear returns a table of random numbers, by splitmix64 with seed 1. It is part of the format: another table would cut
+// at other places.
 func gear() (table [256]uint64) {
 	state := uint64(1)
 	for i := range table {
@@ -79,7 +77,7 @@ func gear() (table [256]uint64) {
 	return table
 }
 
-// Next gives the next chunk, which is good until the call after it, and io.EOF after the last.
+// Next returns the next chunk, which is valid until the next call, and io.EOF after the last.
 func (c *Cutter) Next() ([]byte, error) {
 	if err := c.fill(); err != nil {
 		return nil, err
@@ -93,7 +91,7 @@ func (c *Cutter) Next() ([]byte, error) {
 	return rest[:n], nil
 }
 
-// fill makes sure that the longest chunk is in the buffer, or all that is left.
+// fill ensures that the buffer holds the longest possible chunk, or the rest.
 func (c *Cutter) fill() error {
 	if c.eof || c.end-c.start >= longest(c.size) {
 		return nil
@@ -109,7 +107,7 @@ func (c *Cutter) fill() error {
 	return err
 }
 
-// cut says how long the first chunk of data is.
+// cut returns the length of the first chunk of data.
 func (c *Cutter) cut(data []byte) int {
 	least, most := c.size/4, min(len(data), longest(c.size))
 	if most <= least {

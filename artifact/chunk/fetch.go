@@ -15,11 +15,11 @@ import (
 
 const (
 	connections = 4
-	badTurns    = 2 // failures without progress, on each store, before giving up
+	badTurns    = 2 // failures in a row without progress, per store, before giving up
 )
 
-// Fetch brings the missing chunks into a cache, several requests at once, each chunk verified before
-// it is kept. Chunks that the cache has are not fetched again.
+// Fetch fetches the missing chunks into a cache, several requests at a time. Each chunk is verified before it is
+// stored. Chunks that the cache has are not fetched again.
 func (p *Plan) Fetch(ctx context.Context, s store.Store, cache *Cache, progress trust.Progress) error {
 	turns := make([]*store.Turns, len(p.index.Packs))
 	for i, pack := range p.index.Packs {
@@ -36,7 +36,7 @@ func (p *Plan) Fetch(ctx context.Context, s store.Store, cache *Cache, progress 
 	return nil
 }
 
-// fetch gets the chunks of a request from the store whose turn it is, and the rest from the next.
+// fetch gets the chunks of a request from the store whose turn it is, and the rest from the next one.
 func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *Cache, progress trust.Progress) error {
 	var refused error
 	for todo, bad := r.chunks, 0; len(todo) > 0; {
@@ -52,10 +52,11 @@ func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *
 			continue
 		}
 		if ctx.Err() != nil || errors.Is(err, errKeeping) {
-			return err // no other store can mend it
+			return err // trying another store is useless
 		}
 		if errors.Is(err, errOther) {
-			refused = &trust.Refused{Check: trust.CheckDigest, Of: fmt.Sprintf("a chunk of %s in %s", p.index.release, PackKey(p.index.release.Project, p.index.Packs[r.pack])), Err: err}
+			refused = &trust.Refused{Check: trust.CheckDigest, Of: fmt.Sprintf("a chunk of %s in %s", p.index.release,
+				PackKey(p.index.release.Project, p.index.Packs[r.pack])), Err: err}
 		}
 		turns.Failed(at, err)
 		if bad++; got > 0 {
@@ -71,7 +72,7 @@ func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *
 	return nil
 }
 
-// missing is how many chunks come before the first that has arrived.
+// missing returns the number of chunks before the first that has arrived.
 func missing(todo []Chunk, cache *Cache) int {
 	n := slices.IndexFunc(todo, func(c Chunk) bool { return cache.Has(c.Sum) })
 	if n < 0 {
@@ -80,8 +81,9 @@ func missing(todo []Chunk, cache *Cache) int {
 	return n
 }
 
-// receive reads chunks from one answer of one store, until it fails.
-func receive(ctx context.Context, todo []Chunk, turns *store.Turns, cache *Cache, progress trust.Progress) (got, at int, err error) {
+// receive reads chunks from one response of one store, until it ends or a chunk is wrong.
+func receive(ctx context.Context, todo []Chunk, turns *store.Turns, cache *Cache,
+	progress trust.Progress) (got, at int, err error) {
 	last := todo[len(todo)-1]
 	pos := todo[0].Offset
 	body, _, at, err := turns.Open(ctx, pos, last.Offset+int64(last.Stored)-pos)
@@ -113,7 +115,7 @@ func receive(ctx context.Context, todo []Chunk, turns *store.Turns, cache *Cache
 	return got, at, nil
 }
 
-// broken gives a body that ended early its kind.
+// broken turns an early end of a body into an error of an unreachable store.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, io.ErrUnexpectedEOF)

@@ -98,13 +98,15 @@ func TestChunkThatGrowsIsRefused(t *testing.T) {
 		for _, c := range r.chunks {
 			copy(pack[c.Offset-r.from:][:c.Stored], bomb)
 		}
-		if _, err := objects.Put(t.Context(), PackKey("myapp", plan.index.Packs[r.pack]), bytes.NewReader(pack), r.length, store.Condition{}); err != nil {
+		if _, err := objects.Put(t.Context(), PackKey("myapp", plan.index.Packs[r.pack]), bytes.NewReader(pack),
+			r.length, store.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cache := opened(t, plan, filepath.Join(t.TempDir(), "chunks"))
 	var refused *trust.Refused
-	if err := plan.Fetch(t.Context(), objects, cache, func(int) {}); !errors.As(err, &refused) || !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+	if err := plan.Fetch(t.Context(), objects, cache, func(int) {}); !errors.As(err, &refused) ||
+		!errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		t.Errorf("error is %v, want a refusal for its size", err)
 	} else if !strings.Contains(refused.Of, ".pack") {
 		t.Errorf("refused is %q, want the object's name", refused.Of)

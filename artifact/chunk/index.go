@@ -12,32 +12,32 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Sum is the SHA-256 of a chunk's bytes as they are in the stream.
+// Sum is the SHA-256 of a chunk's bytes in the stream.
 type Sum [32]byte
 
 // Chunk is one chunk of a stream.
 type Chunk struct {
 	Sum    Sum
 	Length int   // bytes in the stream
-	Pack   int   // which of the index's packs has it
-	Offset int64 // where in the pack
-	Stored int   // bytes in the pack, compressed
+	Pack   int   // number of the pack in the index
+	Offset int64 // offset in the pack
+	Stored int   // compressed bytes in the pack
 }
 
-// Index is what a release's stream is made of.
+// Index lists the chunks of a release's stream.
 type Index struct {
-	Size   int               // average of the chunks
-	List   int64             // bytes of the stream that are the tree's list
-	Packs  []artifact.Digest // objects that hold the chunks
+	Size   int               // average size of the chunks
+	List   int64             // length of the tree's list at the start of the stream
+	Packs  []artifact.Digest // the objects with the chunks
 	Chunks []Chunk
 
 	release artifact.Release
 }
 
-// Release is the release that the index was signed beside.
+// Release returns the release beside which the index was signed.
 func (x *Index) Release() artifact.Release { return x.release }
 
-// Length is how long the stream is.
+// Length returns the length of the stream.
 func (x *Index) Length() int64 {
 	var n int64
 	for _, c := range x.Chunks {
@@ -46,13 +46,13 @@ func (x *Index) Length() int64 {
 	return n
 }
 
-// PackKey is where a pack of a project lies. Access is given by project, so packs are not shared
+// PackKey returns the key of a pack of a project. Access is granted by project, so packs are not shared
 // between projects.
 func PackKey(project string, pack artifact.Digest) string {
 	return PackPrefix(project) + pack.Hex() + packSuffix
 }
 
-// PackPrefix is where all packs of a project lie.
+// PackPrefix returns the prefix of the keys of a project's packs.
 func PackPrefix(project string) string { return "deploy/" + project + "/chunks/" }
 
 const (
@@ -60,17 +60,17 @@ const (
 	magic      = "corpusX1"
 )
 
-// MaxList bounds the list of a tree, which a host keeps in memory to rebuild it: some 5 million files.
+// MaxList limits the list of a tree, which a host keeps in memory to rebuild it: some 5 million files.
 const MaxList = 512 << 20
 
-// Encode writes the index:
+// Encode returns the encoding of the index:
 //
 //	size, length of the list, number of packs   uvarint each
 //	packs                                       32 bytes each, SHA-256
 //	chunks: digest                              32 bytes, SHA-256
 //	        length, compressed length           uvarint each
-//	        2*pack + 1                          uvarint, where it follows the chunk before it in the pack
-//	        2*pack, offset                      uvarint each, elsewhere
+//	        2*pack + 1                          uvarint, if it follows the previous chunk in the pack
+//	        2*pack, offset                      uvarint each, otherwise
 func (x *Index) Encode() ([]byte, error) {
 	out := binary.AppendUvarint([]byte(magic), uint64(x.Size))
 	out = binary.AppendUvarint(out, uint64(x.List))
@@ -105,8 +105,8 @@ func appendHex(out []byte, d artifact.Digest) ([]byte, error) {
 	return out, nil
 }
 
-// Parse reads an index that was signed. What it says is believed only as far as chunks turn out to
-// have their digests; sizes are bounded here.
+// Parse parses a signed index. It limits sizes; everything else is verified by the digests of the
+// chunks.
 func Parse(s *trust.Signed) (*Index, error) {
 	x, err := decode(s.Data())
 	if err == nil && s.Kind() != trust.KindIndex {
@@ -174,7 +174,7 @@ func (r *reader) sum() (sum [32]byte) {
 	return sum
 }
 
-// chunk reads a chunk; next is where in each pack the chunk before it ended.
+// chunk reads a chunk; next is where the previous chunk of each pack ended.
 func (r *reader) chunk(size int, next []int64) Chunk {
 	c := Chunk{Sum: r.sum()}
 	c.Length, c.Stored = r.number(longest(size)), r.number(longest(size)+storedExtra)

@@ -13,35 +13,37 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// storedExtra is by how much a chunk that does not compress may grow.
+// storedExtra is how much larger than a chunk its compressed form may be.
 const storedExtra = 1 << 10
 
-// Place is where a chunk lies that was published before.
+// Place is where a chunk of an earlier version is.
 type Place struct {
 	Pack   artifact.Digest
 	Offset int64
 	Stored int
 }
 
-// Known collects the chunks of earlier indexes of the same project, for Pack to use again.
+// Known collects the chunks of earlier indexes of the same project, which Pack uses again.
 type Known map[Sum]Place
 
-// Add takes in the chunks of an index.
+// Add adds the chunks of an index.
 func (k Known) Add(x *Index) {
 	for _, c := range x.Chunks {
 		k[c.Sum] = Place{Pack: x.Packs[c.Pack], Offset: c.Offset, Stored: c.Stored}
 	}
 }
 
-// Pack writes the chunks of a stream that are not in known, compressed, one after the other, and makes
-// the stream's index. The pack is empty if there is nothing new.
+// Pack writes the chunks of a stream that are not in known to a pack, compressed, and returns the stream's index. The
+// pack is empty if there are no new chunks.
 func Pack(ctx context.Context, s *Stream, known Known, to io.Writer) (*Index, artifact.Digest, int64, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false),
+		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, "", 0, err
 	}
 	defer encoder.Close()
-	p := packer{known: known, out: to, sum: sha256.New(), encoder: encoder, own: map[Sum]Place{}, packs: map[artifact.Digest]int{}}
+	p := packer{known: known, out: to, sum: sha256.New(), encoder: encoder, own: map[Sum]Place{},
+		packs: map[artifact.Digest]int{}}
 	x := &Index{Size: sizeFor(s.Length()), List: int64(len(s.list))}
 	cutter := NewCutter(artifact.Stoppable(ctx, s.Reader()), x.Size)
 	for {
@@ -66,7 +68,7 @@ type packer struct {
 	size    int64
 	encoder *zstd.Encoder
 	buf     []byte
-	own     Known // chunks of this pack, which has no name yet
+	own     Known // chunks of this pack, whose digest is not known yet
 	packs   map[artifact.Digest]int
 	order   []artifact.Digest
 	chunks  []Chunk
@@ -88,11 +90,12 @@ func (p *packer) add(data []byte) error {
 		p.size += int64(len(p.buf))
 		p.own[sum] = place
 	}
-	p.chunks = append(p.chunks, Chunk{Sum: sum, Length: len(data), Pack: p.pack(place.Pack), Offset: place.Offset, Stored: place.Stored})
+	p.chunks = append(p.chunks, Chunk{Sum: sum, Length: len(data), Pack: p.pack(place.Pack),
+		Offset: place.Offset, Stored: place.Stored})
 	return nil
 }
 
-// pack numbers the packs in use; the new one has no name yet.
+// pack numbers the packs in use; the digest of the new one is not known yet.
 func (p *packer) pack(digest artifact.Digest) int {
 	n, ok := p.packs[digest]
 	if !ok {

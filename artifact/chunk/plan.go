@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// requestCost is what a request is worth in bytes: what a connection of 100 Mbit/s moves in the
-	// 10 ms that a store takes to answer.
+	// requestCost is the cost of a request in bytes: what a connection of 100 Mbit/s transfers in the 10 ms that a
+	// store takes to respond.
 	requestCost = 128 << 10
-	// closeBy is how much between two chunks is fetched with them rather than asked around.
+	// closeBy is the largest gap between two chunks that is fetched with them instead of making two requests.
 	closeBy = 64 << 10
-	// partSize is the most that one request asks for, so that several can be under way.
+	// partSize is the size of the largest request, so that several can be made concurrently.
 	partSize = 8 << 20
 )
 
-// FullCost is what fetching a whole artifact costs, to compare with a Plan's Cost.
+// FullCost returns the cost of fetching a whole artifact, for comparison with a Plan's Cost.
 func FullCost(length int64) int64 { return length + (length/partSize+1)*requestCost }
 
-// Plan says which chunks of a release are on this host and how the others are fetched.
+// Plan is which chunks of a release are on this host, and how to fetch the others.
 type Plan struct {
 	index    *Index
 	streams  []*Stream
@@ -29,29 +29,29 @@ type Plan struct {
 	bytes    int64
 }
 
-// spot is where a chunk lies in a stream on this host.
+// spot is where a chunk is in a stream on this host.
 type spot struct {
 	stream int
 	offset int64
 }
 
-// request is a part of a pack with chunks in it.
+// request is a part of a pack that is fetched in one request.
 type request struct {
 	pack   int
 	from   int64
 	length int64
-	chunks []Chunk // in the order of their offsets
+	chunks []Chunk // ordered by offset
 }
 
-// NewPlan starts with a host that has nothing.
+// NewPlan returns the plan for a host that has no chunks.
 func NewPlan(x *Index) *Plan {
 	p := &Plan{index: x, local: map[Sum]spot{}}
 	p.arrange()
 	return p
 }
 
-// Look finds the release's chunks in a tree on this host, by cutting it as it is now. What comes after a
-// place that the disk cannot read is not found, nor is what comes after the context has ended.
+// Look finds the release's chunks in a tree on this host by cutting its present content. It stops at an error of the
+// disk and when the context ends; chunks after that are not found.
 func (p *Plan) Look(ctx context.Context, s *Stream) {
 	wanted := map[Sum]bool{}
 	for _, c := range p.index.Chunks {
@@ -74,13 +74,13 @@ func (p *Plan) Look(ctx context.Context, s *Stream) {
 	p.arrange()
 }
 
-// Bytes is how much the requests fetch.
+// Bytes returns how many bytes the requests fetch.
 func (p *Plan) Bytes() int64 { return p.bytes }
 
-// Requests is how many they are.
+// Requests returns the number of requests.
 func (p *Plan) Requests() int { return len(p.requests) }
 
-// Missing is how many chunks this host does not have.
+// Missing returns how many chunks this host does not have.
 func (p *Plan) Missing() int {
 	n := 0
 	for _, r := range p.requests {
@@ -89,10 +89,10 @@ func (p *Plan) Missing() int {
 	return n
 }
 
-// Cost is what fetching costs, in bytes, each request counted as some.
+// Cost returns the cost of fetching in bytes; each request counts as some.
 func (p *Plan) Cost() int64 { return p.bytes + int64(len(p.requests))*requestCost }
 
-// arrange makes the requests: chunks of one pack that are close together share one.
+// arrange makes the requests: chunks of one pack that are close together share a request.
 func (p *Plan) arrange() {
 	var missing []Chunk
 	seen := map[Sum]bool{}
@@ -102,7 +102,10 @@ func (p *Plan) arrange() {
 			missing = append(missing, c)
 		}
 	}
-	slices.SortFunc(missing, func(a, b Chunk) int { return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Offset, b.Offset)) })
+	slices.SortFunc(missing, func(a, b Chunk) int {
+		return cmp.Or(cmp.Compare(a.Pack, b.Pack),
+			cmp.Compare(a.Offset, b.Offset))
+	})
 	p.requests, p.bytes = nil, 0
 	for _, c := range missing {
 		end := c.Offset + int64(c.Stored)

@@ -10,21 +10,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 )
 
-// Stream is a tree on disk as one stream: its list, then the content of its files. Files that are
-// not as the list says, or not there, read as far as they go and then as zeros, so that every other
-// byte keeps its place; digests tell what is what.
+// Stream is a tree on disk as one stream: its list, then the content of its files. Files that are missing, or shorter
+// than listed, are filled up with zeros, so that all other bytes keep their places; digests show which
+// content is right.
 type Stream struct {
 	root  *os.Root
 	list  []byte
 	files []manifest.Entry
-	ends  []int64 // where each file's content ends in the stream
+	ends  []int64 // where the content of each file ends in the stream
 	open  *os.File
 	at    int // which file is open
 
 	byDigest map[[32]byte]string // names of files
 }
 
-// NewStream sees the tree in root, which it keeps using, as a stream.
+// NewStream returns the tree in root as a stream. It continues to use root.
 func NewStream(root *os.Root, tree *manifest.Manifest) *Stream {
 	s := &Stream{root: root, list: tree.Encode(), at: -1}
 	end := int64(len(s.list))
@@ -38,7 +38,7 @@ func NewStream(root *os.Root, tree *manifest.Manifest) *Stream {
 	return s
 }
 
-// Length is how long the stream is.
+// Length returns the length of the stream.
 func (s *Stream) Length() int64 {
 	if len(s.ends) == 0 {
 		return int64(len(s.list))
@@ -46,7 +46,7 @@ func (s *Stream) Length() int64 {
 	return s.ends[len(s.ends)-1]
 }
 
-// Close lets go of the file that was read last.
+// Close closes the file that was read last.
 func (s *Stream) Close() error {
 	s.at = -1
 	if s.open == nil {
@@ -57,7 +57,7 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// ReadAt reads from any place of the stream. It is not safe for concurrent use.
+// ReadAt implements io.ReaderAt. It is not safe for concurrent use.
 func (s *Stream) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
 		if off >= s.Length() {
@@ -73,7 +73,7 @@ func (s *Stream) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// piece reads what is in the list, or in one file.
+// piece reads from the list, or from one file.
 func (s *Stream) piece(p []byte, off int64) (int, error) {
 	if off < int64(len(s.list)) {
 		return copy(p, s.list[off:]), nil
@@ -95,7 +95,7 @@ func (s *Stream) piece(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// enter opens a file; one that cannot be opened, or is no file, is as good as absent.
+// enter opens a file; a name that cannot be opened, or is not a regular file, counts as missing.
 func (s *Stream) enter(i int) error {
 	if s.at == i {
 		return nil
@@ -108,8 +108,8 @@ func (s *Stream) enter(i int) error {
 	return nil
 }
 
-// regular opens a name and returns its file only if that is a regular one. A service may replace what
-// it can write to by a pipe at any moment, so opening does not block.
+// regular opens a name and returns its file only if that is a regular one. A service may replace its writable files by
+// named pipes at any time, so opening does not block.
 func (s *Stream) regular(name string) (*os.File, int64) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -117,16 +117,16 @@ func (s *Stream) regular(name string) (*os.File, int64) {
 	}
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // nothing of it is used
+		_ = f.Close() // it is not used
 		return nil, 0
 	}
 	return f, info.Size()
 }
 
-// Reader reads the stream from its start.
+// Reader returns a reader of the whole stream.
 func (s *Stream) Reader() io.Reader { return io.NewSectionReader(s, 0, s.Length()) }
 
-// file opens a file of the tree that had this content when it was listed; it is read as it is now.
+// file opens a file of the tree that had this content when it was listed; it may have changed since.
 func (s *Stream) file(e manifest.Entry) *os.File {
 	if s.byDigest == nil {
 		s.byDigest = map[[32]byte]string{}
@@ -140,7 +140,7 @@ func (s *Stream) file(e manifest.Entry) *os.File {
 	}
 	f, size := s.regular(name)
 	if f != nil && size != e.Size {
-		_ = f.Close() // nothing of it is used
+		_ = f.Close() // it is not used
 		return nil
 	}
 	return f

@@ -12,22 +12,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// ErrChanged says that chunks which were found on this host, in a release or among those that arrived,
-// cannot be read again: a person or a failing disk changed them.
+// ErrChanged is the error for chunks that were found on this host, in a release or among those that arrived, and cannot
+// be read again: they were changed, or the disk fails.
 var ErrChanged = errors.New("chunks that were on this host cannot be read from it again")
 
-// Tree is the tree of a release, put together of chunks. It is made only by Assemble, of an index
-// that was signed, and gives no byte that is not of a chunk with its signed digest.
+// Tree is the tree of a release, put together from chunks. Only Assemble makes one, from a signed index, and it returns
+// only bytes of chunks with their signed digests.
 type Tree struct {
 	plan  *Plan
 	cache *Cache
 	list  *manifest.Manifest
 
-	next int    // chunk to be read next
-	rest []byte // of the chunk before it
+	next int    // the next chunk to read
+	rest []byte // unread bytes of the previous chunk
 }
 
-// Assemble puts the chunks together; all that are missing on this host are in the cache.
+// Assemble puts the chunks together; the cache must have all those that this host lacked.
 func (p *Plan) Assemble(cache *Cache) (*Tree, error) {
 	t := &Tree{plan: p, cache: cache}
 	data := make([]byte, p.index.List)
@@ -45,13 +45,13 @@ func (p *Plan) Assemble(cache *Cache) (*Tree, error) {
 	return t, nil
 }
 
-// Release is the release whose tree it is.
+// Release returns the release of the tree.
 func (t *Tree) Release() artifact.Release { return t.plan.index.release }
 
-// List is what the tree holds.
+// List returns the list of the tree.
 func (t *Tree) List() *manifest.Manifest { return t.list }
 
-// Read gives the content of the regular files, in the order of the list.
+// Read reads the content of the regular files, in the order of the list.
 func (t *Tree) Read(p []byte) (int, error) {
 	for len(t.rest) == 0 {
 		if t.next == len(t.plan.index.Chunks) {
@@ -66,7 +66,7 @@ func (t *Tree) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Skip leaves out content that came from elsewhere; chunks of nothing else are not read.
+// Skip skips content that came from elsewhere; chunks with nothing else are not read.
 func (t *Tree) Skip(n int64) error {
 	for n > 0 {
 		if len(t.rest) == 0 {
@@ -97,7 +97,8 @@ func (t *Tree) load() error {
 		return err
 	}
 	if len(data) != c.Length {
-		return &trust.Refused{Check: trust.CheckLength, Of: "a chunk of " + t.Release().String(), Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), c.Length)}
+		return &trust.Refused{Check: trust.CheckLength, Of: "a chunk of " + t.Release().String(),
+			Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), c.Length)}
 	}
 	t.rest = data
 	t.next++
@@ -123,8 +124,8 @@ func (t *Tree) chunk(c Chunk) ([]byte, error) {
 	return data, nil
 }
 
-// Same opens a file of an older release on this host that had the content of this one, if there is
-// one. It is read as it is now, so its digest has to be checked.
+// Same opens a file of an older release on this host that had the content of this entry, or returns nil. Its content
+// may have changed since, so the caller must check its digest.
 func (t *Tree) Same(e manifest.Entry) *os.File {
 	for _, s := range t.plan.streams {
 		if f := s.file(e); f != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Changeable lists the templates that SLS files of a tree name and that the project's user may change on a host: below one of
-// the writable paths, or in data/. The agent does not render them. Each is given as FILE:LINE and the source. SLS files that
-// are themselves below one of the writable paths are given as FILE. It reads text and evaluates no template, so it does not
-// find a path that is computed as a whole.
+// Changeable lists the templates that SLS files of a tree name and that the project's user may change on a host: below
+// one of the writable paths, or in data/. The agent does not render them. Each is returned as FILE:LINE and the source.
+// SLS files that are themselves below one of the writable paths are returned as FILE. It reads text and evaluates no
+// templates, so it does not find a path that is computed as a whole.
 func Changeable(tree fs.FS, writable []string) ([]string, error) {
 	var all []string
 	for _, root := range []string{"salt", "states"} {

@@ -26,7 +26,8 @@ func TestTemplatesThatTheUserMayChangeAreNamed(t *testing.T) {
 `
 	tree := fstest.MapFS{"states/web.sls": {Data: []byte(sls)}, "states/top.sls": {Data: []byte("base: {'*': [web]}")}}
 	got, err := recipe.Changeable(tree, []string{"app/cache"})
-	want := []string{"states/web.sls:3 /srv/service/next/app/cache/a.j2", "states/web.sls:14 {{ pillar['home'] }}/data/d.j2"}
+	want := []string{"states/web.sls:3 /srv/service/next/app/cache/a.j2",
+		"states/web.sls:14 {{ pillar['home'] }}/data/d.j2"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("found %q, %v; want %q", got, err, want)
 	}

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// WritableCodeKey is the key that lets a project's user change what the agent runs as root.
+// WritableCodeKey is the key that allows a project's user to change what the agent runs as root.
 const WritableCodeKey = "writable_code"
 
-// CodeDirs are the names at the top of a release whose content the agent reads or runs as root, whatever the recipe
-// says.
+// CodeDirs returns the top-level names of a release whose content the agent reads or runs as root, regardless of the
+// recipe.
 func CodeDirs() []string {
 	return []string{Name, ".corpus", procedureDir, "grains", "hooks", "pillar", "salt", "states"}
 }
@@ -42,16 +42,16 @@ func IsCode(code []string, name string) bool {
 	})
 }
 
-// Within reports whether a path is one of some paths, or lies below one. "." is the whole tree.
+// Within reports whether a path is one of some paths, or below one. "." is the whole tree.
 func Within(paths []string, name string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return p == "." || within(name, p) })
 }
 
-// within reports whether a path is another one or lies below it.
+// within reports whether a path is another one or below it.
 func within(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
-// protect takes what would let the project's user change code out of what is writable. An earlier default, writable: [.],
-// is read so as well.
+// protect removes from the writable paths those that would allow the project's user to change code. It also applies to
+// an earlier default, writable: [.].
 func (r *Recipe) protect() {
 	if r.WritableCode {
 		return
@@ -61,7 +61,7 @@ func (r *Recipe) protect() {
 	r.Writable = slices.DeleteFunc(r.Writable, func(name string) bool { return IsCode(code, name) })
 }
 
-// guarded finds writable paths that hold code, for the author of a recipe.
+// guarded reports writable paths that contain code to the author of a recipe.
 func (p *parser) guarded(top *yaml.Node, r Recipe) {
 	writable := valueOf(top, "writable")
 	if writable == nil || r.WritableCode {
@@ -70,8 +70,10 @@ func (p *parser) guarded(top *yaml.Node, r Recipe) {
 	code := r.Code()
 	for _, item := range writable.Content {
 		if name := path.Clean(item.Value); IsCode(code, name) {
-			p.add(item, "writable: %s is, or holds, what the agent reads or runs as root, so the project's user could become root", name).
-				WithHint("name the directories that the service writes to, such as var; `" + WritableCodeKey + ": true` allows it all the same")
+			p.add(item,
+				"writable: %s is, or holds, what the agent reads or runs as root, so the project's user could become root", name).
+				WithHint("name the directories that the service writes to, such as var; `" + WritableCodeKey +
+					": true` allows it all the same")
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// apart finds templates that would be rendered to the same file.
+// apart reports templates that would be rendered to the same file.
 func (p *parser) apart(top *yaml.Node) {
 	templates := valueOf(top, "templates")
 	if templates == nil {
@@ -26,15 +26,16 @@ func (p *parser) apart(top *yaml.Node) {
 	}
 }
 
-// fits reports settings that the builder does not read: keys of another builder, or any key if no
-// builder is named. The release would otherwise be made without them, silently.
+// fits reports settings that the builder does not read: keys of another builder, or any key without a builder.
+// Otherwise the release would be built without them, silently.
 func (p *parser) fits(top *yaml.Node) {
 	builder, build := valueOf(top, "builder"), valueOf(top, "build")
 	if build == nil || build.Kind != yaml.MappingNode {
 		return
 	}
 	if builder == nil {
-		p.add(build, "build is given, and no builder that it is for").WithHint("write `builder: ...` with one of " + strings.Join(running(), ", "))
+		p.add(build, "build is given, and no builder that it is for").WithHint("write `builder: ...` with one of " +
+			strings.Join(running(), ", "))
 		return
 	}
 	keys := buildKeys()
@@ -44,12 +45,13 @@ func (p *parser) fits(top *yaml.Node) {
 		if at < 0 || slices.Contains(keys[at].Builders, builder.Value) {
 			continue
 		}
-		p.add(key, "build.%s is for the builder %s, and the builder is %s", key.Value, strings.Join(keys[at].Builders, " or "), builder.Value).
+		p.add(key, "build.%s is for the builder %s, and the builder is %s", key.Value,
+			strings.Join(keys[at].Builders, " or "), builder.Value).
 			WithHint("take it out, or name that builder")
 	}
 }
 
-// valueOf is what a mapping has under a key; nil for nothing.
+// valueOf returns the value of a key of a mapping; nil if there is none.
 func valueOf(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

@@ -15,14 +15,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Health says when a release counts as healthy. A zero value was not given: the host's configuration
-// decides then.
+// Health is when a release counts as healthy. For a zero value, the host's configuration
+// applies.
 type Health struct {
-	Grace    time.Duration `json:"grace,omitempty"`    // before the first try
-	Deadline time.Duration `json:"deadline,omitempty"` // all probes pass within this time, the grace included
-	Interval time.Duration `json:"interval,omitempty"` // between two tries of a probe
-	Timeout  time.Duration `json:"timeout,omitempty"`  // of one try
-	Retries  int           `json:"retries,omitempty"`  // tries after the first; 0 for as many as fit
+	Grace    time.Duration `json:"grace,omitempty"`    // before the first attempt
+	Deadline time.Duration `json:"deadline,omitempty"` // until all probes must have passed, including the grace period
+	Interval time.Duration `json:"interval,omitempty"` // between two attempts of a probe
+	Timeout  time.Duration `json:"timeout,omitempty"`  // of one attempt
+	Retries  int           `json:"retries,omitempty"`  // attempts after the first; 0 for as many as fit
 	Probes   []Probe       `json:"probes,omitempty"`
 }
 
@@ -34,22 +34,22 @@ const (
 	ProbeScript = "script"
 )
 
-// Probe is one question that a healthy release answers well.
+// Probe is a check that a healthy release passes.
 type Probe struct {
 	Kind   string // one of the kinds above
 	Target string // URL, host:port, systemd unit, or executable of the release
 
-	Status   [2]int // of http: lowest and highest good status
-	Contains string // of http: text that the first 64 KiB of the body hold
+	Status   [2]int // of http: lowest and highest accepted status
+	Contains string // of http: text that the first 64 KiB of the body must contain
 	Args     []string
 
-	// Project is whose release names the probe, which the agent fills in; "" for a probe of the host.
+	// Project is the project whose release names the probe, set by the agent; "" for a probe of the host.
 	Project string
 }
 
 func (p Probe) String() string { return p.Kind + " " + p.Target }
 
-// healthKeys and probeKeys are what there is to write.
+// healthKeys and probeKeys return the known keys.
 func healthKeys() []string {
 	return []string{"grace", "deadline", "interval", "timeout", "retries", "probes"}
 }
@@ -58,13 +58,13 @@ func probeKeys() []string {
 	return []string{ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript, "status", "contains", "args"}
 }
 
-// ParseProbes reads a list of probes out of another file than corpus.yaml.
+// ParseProbes parses a list of probes in another file than corpus.yaml.
 func ParseProbes(n *yaml.Node, file string) ([]Probe, diag.List) {
 	p := parser{file: file}
 	return p.probes(n), p.problems
 }
 
-// health reads a mapping, or a list of probes alone.
+// health parses a mapping, or a list of probes.
 func (p *parser) health(n *yaml.Node) Health {
 	var h Health
 	if n.Kind == yaml.SequenceNode {
@@ -72,7 +72,8 @@ func (p *parser) health(n *yaml.Node) Health {
 		return h
 	}
 	if n.Kind != yaml.MappingNode {
-		p.problems.Add(p.pos(n), "health: a list of probes was expected").WithHint("write `health: [{http: \"http://127.0.0.1:8080/\"}]`")
+		p.problems.Add(p.pos(n),
+			"health: a list of probes was expected").WithHint("write `health: [{http: \"http://127.0.0.1:8080/\"}]`")
 		return h
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -128,7 +129,8 @@ func (p *parser) probes(n *yaml.Node) []Probe {
 func (p *parser) probe(n *yaml.Node) Probe {
 	probe := Probe{Status: [2]int{200, 399}}
 	if n.Kind != yaml.MappingNode {
-		p.problems.Add(p.pos(n), "a probe was expected").WithHint("write `- tcp: 127.0.0.1:8080`; the kinds are http, tcp, unit and script")
+		p.problems.Add(p.pos(n),
+			"a probe was expected").WithHint("write `- tcp: 127.0.0.1:8080`; the kinds are http, tcp, unit and script")
 		return probe
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -136,7 +138,8 @@ func (p *parser) probe(n *yaml.Node) Probe {
 		switch key.Value {
 		case ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript:
 			if probe.Kind != "" {
-				p.problems.Add(p.pos(key), "one probe is both %s and %s", probe.Kind, key.Value).WithHint("make two list items of them")
+				p.problems.Add(p.pos(key), "one probe is both %s and %s",
+					probe.Kind, key.Value).WithHint("make two list items of them")
 			}
 			probe.Kind, probe.Target = key.Value, v.Value
 			p.target(v, probe)
@@ -157,7 +160,7 @@ func (p *parser) probe(n *yaml.Node) Probe {
 	return probe
 }
 
-// target checks what a probe asks.
+// target checks the target of a probe.
 func (p *parser) target(n *yaml.Node, probe Probe) {
 	switch probe.Kind {
 	case ProbeHTTP:
@@ -174,12 +177,13 @@ func (p *parser) target(n *yaml.Node, probe Probe) {
 		}
 	default:
 		if probe.Target == "" || slices.Contains(strings.Split(probe.Target, "/"), "..") {
-			p.problems.Add(p.pos(n), "%q is no executable of the release", probe.Target).WithHint("write it relative to the top of the release, or as an absolute path")
+			p.problems.Add(p.pos(n), "%q is no executable of the release",
+				probe.Target).WithHint("write it relative to the top of the release, or as an absolute path")
 		}
 	}
 }
 
-// place keeps where a script or a unit is named.
+// place records where a script or a unit is named.
 func (p *parser) place(n *yaml.Node, probe Probe) {
 	name := probe.Target
 	switch {
@@ -195,7 +199,7 @@ func (p *parser) place(n *yaml.Node, probe Probe) {
 	}
 }
 
-// status reads 200 or 200-299.
+// status parses 200 or 200-299.
 func (p *parser) status(n *yaml.Node) [2]int {
 	low, high, isRange := strings.Cut(n.Value, "-")
 	if !isRange {

@@ -60,8 +60,10 @@ func TestMistakesInHealthAreToldTogether(t *testing.T) {
 		t.Fatal("all of it is wrong, and nobody says so")
 	}
 	for _, want := range []string{
-		`corpus.yaml:2:3: unknown key "grase"`, `corpus.yaml:3:13: "soon"`, `corpus.yaml:5:13: "127.0.0.1/ready"`, `corpus.yaml:6:12: "here"`,
-		"corpus.yaml:8:7: one probe is both", "corpus.yaml:9:7: this probe asks nothing", `corpus.yaml:10:15: "../../bin/sh"`, `corpus.yaml:12:15: "99"`, "corpus.yaml:13:7: a probe was expected",
+		`corpus.yaml:2:3: unknown key "grase"`, `corpus.yaml:3:13: "soon"`, `corpus.yaml:5:13: "127.0.0.1/ready"`,
+		`corpus.yaml:6:12: "here"`,
+		"corpus.yaml:8:7: one probe is both", "corpus.yaml:9:7: this probe asks nothing", `corpus.yaml:10:15: "../../bin/sh"`,
+		`corpus.yaml:12:15: "99"`, "corpus.yaml:13:7: a probe was expected",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not among\n%v", want, err)

@@ -11,11 +11,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Missing finds in the source tree of a recipe what the recipe names and the tree does not have. Its error is a diag.List.
+// Missing reports paths that a recipe names and its source tree does not have. Its error is a diag.List.
 func (r Recipe) Missing(tree fs.FS) error {
 	files := slices.Concat(r.Own(tree), r.Hooks.All(), []string{r.Build.Requirements})
 	others := []string{r.Build.Wheels}
-	if r.Builder == "" || r.Builder == "tree" { // of another builder they may be what it makes
+	if r.Builder == "" || r.Builder == "tree" { // other builders may make them
 		others = append(others, r.Files...)
 		files = append(files, r.probeScripts()...)
 	}
@@ -25,7 +25,7 @@ func (r Recipe) Missing(tree fs.FS) error {
 	return inOrder(problems)
 }
 
-// MissingProbes finds in a release the scripts of probes that it does not have. Its error is a diag.List.
+// MissingProbes reports scripts of probes that a release does not have. Its error is a diag.List.
 func (r Recipe) MissingProbes(release fs.FS) error {
 	var problems diag.List
 	r.look(release, r.probeScripts(), nil, &problems)
@@ -37,7 +37,7 @@ func inOrder(problems diag.List) error {
 	return problems.Err()
 }
 
-// look finds files, and other paths that may be directories too.
+// look checks that files exist, and other paths, which may be directories too.
 func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
 	names := slices.Concat(files, others)
 	slices.Sort(names)
@@ -60,7 +60,7 @@ func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
 	}
 }
 
-// probeScripts are the probes that are files of the release.
+// probeScripts returns the probes that are files of the release.
 func (r Recipe) probeScripts() (scripts []string) {
 	for _, p := range r.Health.Probes {
 		if p.Kind == ProbeScript && !path.IsAbs(p.Target) {
@@ -70,8 +70,8 @@ func (r Recipe) probeScripts() (scripts []string) {
 	return scripts
 }
 
-// misnamedUnits finds units that are not in the tree and are probably meant to be: their names are almost those of files of the
-// tree.
+// misnamedUnits reports units that are not in the tree and are probably meant to be: their names are similar to those
+// of files of the tree.
 func (r Recipe) misnamedUnits(tree fs.FS, problems *diag.List) {
 	files, err := fs.Glob(tree, "*.*")
 	if err != nil {
@@ -94,12 +94,13 @@ func (r Recipe) misnamedUnits(tree fs.FS, problems *diag.List) {
 			continue
 		}
 		if meant := misspeltUnit(unit, files); meant != "" {
-			problems.Add(r.At(unit), "it names the unit %s, which is not in the tree", unit).WithHint(fmt.Sprintf("did you mean %q?", meant))
+			problems.Add(r.At(unit), "it names the unit %s, which is not in the tree",
+				unit).WithHint(fmt.Sprintf("did you mean %q?", meant))
 		}
 	}
 }
 
-// misspeltUnit is the file of a unit of the same kind whose name a unit misspells; "" for none. Endings are alike in all.
+// misspeltUnit returns the file whose name a unit of the same kind probably misspells, or "". All have the same ending.
 func misspeltUnit(unit string, files []string) string {
 	kind := path.Ext(unit)
 	var stems []string

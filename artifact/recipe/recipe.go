@@ -1,9 +1,9 @@
-// Package recipe reads corpus.yaml, the file in which a source tree says how it wants to be built
-// and a release says how it wants to be treated on a host.
+// Package recipe parses corpus.yaml, the file with which a source tree configures how it is built, and a release how a
+// host treats it.
 //
-// The file is a person's, so its problems are reported all at once with file:line:col, and an
-// unknown name is an error with the name that was probably meant. One table, in schema.go, lists every
-// key with its kind and its meaning; checks, the JSON Schema and the documentation are made from it.
+// The file is written by people, so all its problems are reported at once with file:line:col, and the error for an
+// unknown name suggests a similar one. One table, in schema.go, lists every key with its kind and its meaning; checks,
+// the JSON Schema and the documentation are made from it.
 package recipe
 
 import (
@@ -21,22 +21,22 @@ import (
 // Name is the file's name at the root of a tree.
 const Name = "corpus.yaml"
 
-// Recipe is what a corpus.yaml says.
+// Recipe is the content of a corpus.yaml.
 type Recipe struct {
-	// Name is the project's; that of the tree's directory by default.
+	// Name is the name of the project; by default that of the tree's directory.
 	Name string `yaml:"name"`
-	// Version is a version, or "git" for what git describes the tree as.
+	// Version is a version, or "git" for the output of git describe.
 	Version string `yaml:"version"`
-	// Builder makes the release of the tree: tree, command, python, node or go.
+	// Builder builds the release from the tree: tree, command, python, node or go.
 	Builder string `yaml:"builder"`
 	Build   Build  `yaml:"build"`
 	// Prefix is where packages and images install the release; /opt/NAME by default.
 	Prefix string `yaml:"prefix"`
 	// Files are the paths of the tree that belong to the release; empty means all.
 	Files []string `yaml:"files"`
-	// LeaveOut are patterns of names, or of paths when they hold a slash, that do not.
+	// LeaveOut are patterns of names, or of paths if they contain a slash, that do not belong to it.
 	LeaveOut []string `yaml:"leave_out"`
-	// Allow names files that look like secrets and are none.
+	// Allow names files that look like secrets and are not.
 	Allow []string `yaml:"allow"`
 	// AllowSecrets names findings of the search for secrets that may be packed.
 	AllowSecrets []AllowedSecret `yaml:"allow_secrets"`
@@ -44,18 +44,18 @@ type Recipe struct {
 	// directory with all below it. Paths that are code, or have code below them, are left out of it (see Denied)
 	// unless WritableCode is set; then "." is the whole release.
 	Writable []string `yaml:"writable"`
-	// WritableCode lets Writable name code too. The project's user can then become root.
+	// WritableCode allows Writable to name code too. The project's user can then become root.
 	WritableCode bool `yaml:"writable_code"`
-	// Denied are the paths that the file calls writable and that Writable does not name, since they hold code.
+	// Denied are the paths that the file declares writable and that are not in Writable, since they contain code.
 	Denied []string `yaml:"-"`
 	Hooks  Hooks    `yaml:"hooks"`
 	// Units are the units of the release, in the order in which an agent restarts them: files of the
 	// tree, which packages install, or names of units that something else installs. Nil means those that
 	// start through the release's links.
 	Units []string `yaml:"units"`
-	// Reload are units that an agent reloads and does not restart.
+	// Reload are units that an agent reloads instead of restarting them.
 	Reload []string `yaml:"reload"`
-	// Health says when the release counts as healthy.
+	// Health is when the release counts as healthy.
 	Health Health `yaml:"-"`
 	// Templates are configuration files that a host renders.
 	Templates []Template `yaml:"templates"`
@@ -64,7 +64,7 @@ type Recipe struct {
 	places map[string]diag.Pos
 }
 
-// At is where the file names a path; the file alone where it does not.
+// At returns where the file names a path; only the file if it does not.
 func (r Recipe) At(path string) diag.Pos {
 	if pos, ok := r.places[path]; ok {
 		return pos
@@ -72,10 +72,10 @@ func (r Recipe) At(path string) diag.Pos {
 	return diag.Pos{File: Name}
 }
 
-// IsName reports whether a recipe may have a name.
+// IsName reports whether a recipe may have this name.
 func IsName(name string) bool { return regexp.MustCompile(namePattern).MatchString(name) }
 
-// UnitFiles are the units whose files are in a tree. A path with a directory always means a file of the
+// UnitFiles returns the units whose files are in a tree. A path with a directory always means a file of the
 // tree; a bare name may be a unit that something else installs.
 func (r Recipe) UnitFiles(tree fs.FS) []string {
 	return slices.DeleteFunc(slices.Clone(r.Units), func(unit string) bool {
@@ -84,14 +84,15 @@ func (r Recipe) UnitFiles(tree fs.FS) []string {
 	})
 }
 
-// Own are the paths of the source tree that belong to a release whatever its builder makes: units,
-// templates and scripts. Units that are not in the tree are not among them.
+// Own returns the paths of the source tree that belong to a release regardless of its builder: units, templates and
+// scripts. Units that are not in the tree are left out.
 func (r Recipe) Own(tree fs.FS) []string {
 	names := r.UnitFiles(tree)
 	for _, t := range r.Templates {
 		names = append(names, t.Source)
 	}
-	for _, script := range []string{r.Package.PreInstall, r.Package.PostInstall, r.Package.PreRemove, r.Package.PostRemove} {
+	for _, script := range []string{r.Package.PreInstall, r.Package.PostInstall,
+		r.Package.PreRemove, r.Package.PostRemove} {
 		if script != "" {
 			names = append(names, script)
 		}
@@ -106,27 +107,27 @@ func (r Recipe) Own(tree fs.FS) []string {
 type Build struct {
 	// Command is a program and its arguments, for the builder command.
 	Command []string `yaml:"command"`
-	// Output is the directory that the command leaves the release in; "." is the tree.
+	// Output is the directory in which the command leaves the release; "." is the tree.
 	Output string `yaml:"output"`
 	// Base is the system to build in, such as debian/bookworm; empty means this machine.
 	Base string `yaml:"base"`
-	// Needs are packages of the base that the build takes.
+	// Needs are packages of the base that the build needs.
 	Needs []string `yaml:"needs"`
 	// Python is the interpreter of a virtualenv; python3 by default.
 	Python string `yaml:"python"`
-	// Requirements is a file of them, with hashes or without.
+	// Requirements is a requirements file, with or without hashes.
 	Requirements string `yaml:"requirements"`
-	// Wheels is a directory of wheels to install from, and from nowhere else.
+	// Wheels is a directory of wheels, the only source to install from.
 	Wheels string `yaml:"wheels"`
 	// Install are source trees, relative paths or URLs, that pip installs.
 	Install []string `yaml:"install"`
 	// Main are the packages that the builder go builds; ./... by default.
 	Main []string `yaml:"main"`
-	// Script is what the builder node runs after npm ci, such as build; none by default.
+	// Script is the npm script that the builder node runs after npm ci, such as build; none by default.
 	Script string `yaml:"script"`
 }
 
-// Hooks are scripts of the source tree that an agent runs while it deploys, in their order.
+// Hooks are scripts of the source tree that an agent runs while it deploys, in order.
 type Hooks struct {
 	PreArchive  []string `yaml:"pre_archive"`
 	PostArchive []string `yaml:"post_archive"`
@@ -134,17 +135,18 @@ type Hooks struct {
 	PostRelease []string `yaml:"post_release"`
 }
 
-// Stages are the scripts by the names under which agents know the stages.
+// Stages returns the scripts by the agent's names of the stages.
 func (h Hooks) Stages() map[string][]string {
-	return map[string][]string{"pre-archive": h.PreArchive, "post-archive": h.PostArchive, "pre-release": h.PreRelease, "post-release": h.PostRelease}
+	return map[string][]string{"pre-archive": h.PreArchive, "post-archive": h.PostArchive, "pre-release": h.PreRelease,
+		"post-release": h.PostRelease}
 }
 
-// All are the scripts of all stages.
+// All returns the scripts of all stages.
 func (h Hooks) All() []string {
 	return slices.Concat(h.PreArchive, h.PostArchive, h.PreRelease, h.PostRelease)
 }
 
-// AllowedSecret is a file, or a directory with all below it, that looks like a secret and may be packed.
+// AllowedSecret is a file, or a directory with everything below it, that looks like a secret and may be packed.
 type AllowedSecret struct {
 	Path   string `yaml:"path"`
 	Rule   string `yaml:"rule"`   // whose findings are meant; all by default
@@ -158,13 +160,13 @@ type Template struct {
 	Mode   string `yaml:"mode"`   // octal; 0644 by default
 	User   string `yaml:"user"`
 	Group  string `yaml:"group"`
-	// Check is a command that is given the rendered file's name and refuses it by failing.
+	// Check is a command that gets the rendered file's name and fails if the file is wrong.
 	Check string `yaml:"check"`
-	// HostOnly leaves the file out of packages and images: only an agent renders it.
+	// HostOnly excludes the file from packages and images: only an agent renders it.
 	HostOnly bool `yaml:"host_only"`
 }
 
-// Package is what packages say of themselves.
+// Package is the metadata of packages.
 type Package struct {
 	Description string   `yaml:"description"`
 	Maintainer  string   `yaml:"maintainer"`
@@ -176,21 +178,21 @@ type Package struct {
 	PreRemove   string   `yaml:"pre_remove"`
 	PostRemove  string   `yaml:"post_remove"`
 	Command     []string `yaml:"command"` // of an image
-	// Base is what an image is put on: a directory, an archive or an OCI image layout.
+	// Base is the base of an image: a directory, an archive or an OCI image layout.
 	Base string `yaml:"base"`
-	// Pillar is what templates are rendered with for packages and images.
+	// Pillar is the data with which templates are rendered for packages and images.
 	Pillar map[string]any `yaml:"pillar"`
 }
 
-// procedureDir is where a project keeps procedures of its own.
+// procedureDir is where a project keeps its own procedures.
 const procedureDir = ".salt"
 
-// Load reads the recipe of a release as a host does: keys that this version does not know are passed
-// over, since who built the release may have a newer one. A tree without a recipe gets the default:
-// nothing in it is writable.
+// Load parses the recipe of a release as a host does: unknown keys are ignored, since the builder of the release may be
+// a newer version. A tree without a recipe gets the default: nothing in it is
+// writable.
 func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
 
-// LoadStrict reads the recipe of a tree as its author wants it read: an unknown key is an error.
+// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error.
 func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 
 func load(tree fs.FS, lenient bool) (Recipe, error) {
@@ -204,7 +206,7 @@ func load(tree fs.FS, lenient bool) (Recipe, error) {
 	return parse(data, parser{file: Name, lenient: lenient})
 }
 
-// Said reads which project and which version a recipe names; "" where it names none, or takes git's version.
+// Said returns the project and the version that a recipe names; "" if it names none, or uses git's version.
 func Said(data []byte) (name, version string) {
 	var said struct{ Name, Version string }
 	if yaml.Unmarshal(data, &said) != nil {
@@ -216,7 +218,7 @@ func Said(data []byte) (name, version string) {
 	return said.Name, said.Version
 }
 
-// parse reads a recipe. Its error is a diag.List with every problem.
+// parse parses a recipe. Its error is a diag.List with every problem.
 func parse(data []byte, p parser) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
@@ -246,16 +248,17 @@ func parse(data []byte, p parser) (Recipe, error) {
 	return r, p.problems.Err()
 }
 
-// notYAML places an error of the parser.
+// notYAML adds the position to an error of the YAML parser.
 func notYAML(file string, err error) error {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
 		return diag.At(diag.Pos{File: file}, "not YAML: %v", err)
 	}
-	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column}, "not YAML: %s", at.Message).WithHint("look at this line and the one above it: indentation, quotes, brackets")
+	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column},
+		"not YAML: %s", at.Message).WithHint("look at this line and the one above it: indentation, quotes, brackets")
 }
 
-// cleaned are paths in their shortest form, sorted.
+// cleaned returns paths in their shortest form, sorted.
 func cleaned(paths []string) []string {
 	if paths == nil {
 		return nil

@@ -46,10 +46,14 @@ version:
 		text += "\n" + d.Hint
 	}
 	for _, want := range []string{
-		`corpus.yaml:1:7: name is "My App"`, `corpus.yaml:2:1: unknown key "bilder"`, `did you mean "builder"`, `corpus.yaml:3:10: builder is "pythn"`, `did you mean "python"`,
-		`corpus.yaml:4:9: "opt/app" is not an absolute path`, `corpus.yaml:5:9: "../x" is not a path inside the tree`, "corpus.yaml:6:1: files is given twice",
-		"corpus.yaml:7:8: units is a list of paths", `corpus.yaml:9:3: unknown key "comand"`, `corpus.yaml:10:9: base is "fedora/40"`,
-		`corpus.yaml:12:11: "/etc/x" is not a path inside the tree`, "corpus.yaml:12:3: target is missing", `corpus.yaml:13:9: mode is "rw"`,
+		`corpus.yaml:1:7: name is "My App"`, `corpus.yaml:2:1: unknown key "bilder"`, `did you mean "builder"`,
+		`corpus.yaml:3:10: builder is "pythn"`, `did you mean "python"`,
+		`corpus.yaml:4:9: "opt/app" is not an absolute path`, `corpus.yaml:5:9: "../x" is not a path inside the tree`,
+		"corpus.yaml:6:1: files is given twice",
+		"corpus.yaml:7:8: units is a list of paths", `corpus.yaml:9:3: unknown key "comand"`,
+		`corpus.yaml:10:9: base is "fedora/40"`,
+		`corpus.yaml:12:11: "/etc/x" is not a path inside the tree`, "corpus.yaml:12:3: target is missing",
+		`corpus.yaml:13:9: mode is "rw"`,
 		"corpus.yaml:14:10: a mapping was expected", "corpus.yaml:15:9: version takes a text",
 	} {
 		if !strings.Contains(text, want) {
@@ -60,10 +64,19 @@ version:
 
 func TestWhatNoBuilderHearsIsAMistake(t *testing.T) {
 	for text, want := range map[string][]string{
-		"build: {command: [make]}\n":                                                                    {"corpus.yaml:1:8: build is given, and no builder"},
-		"builder: tree\nbuild: {base: debian/bookworm}\n":                                               {"corpus.yaml:2:9: build.base is for the builder command or python or node or go, and the builder is tree"},
-		"builder: go\nbuild:\n  command: [make]\n  main: [.]\n  wheels: w\n":                            {"corpus.yaml:3:3: build.command is for the builder command", "corpus.yaml:5:3: build.wheels is for the builder python"},
-		"templates:\n- {source: a, target: /a}\n- {source: b, target: /b}\n- {source: c, target: /a}\n": {"corpus.yaml:4:23: another template has the target /a too"},
+		"build: {command: [make]}\n": {
+			"corpus.yaml:1:8: build is given, and no builder",
+		},
+		"builder: tree\nbuild: {base: debian/bookworm}\n": {
+			"corpus.yaml:2:9: build.base is for the builder command or python or node or go, and the builder is tree",
+		},
+		"builder: go\nbuild:\n  command: [make]\n  main: [.]\n  wheels: w\n": {
+			"corpus.yaml:3:3: build.command is for the builder command",
+			"corpus.yaml:5:3: build.wheels is for the builder python",
+		},
+		"templates:\n- {source: a, target: /a}\n- {source: b, target: /b}\n- {source: c, target: /a}\n": {
+			"corpus.yaml:4:23: another template has the target /a too",
+		},
 		"name: [x\n": {"corpus.yaml:2:1: not YAML"},
 	} {
 		_, err := recipe.Parse([]byte(text), "corpus.yaml")
@@ -103,16 +116,19 @@ templates:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Version != "1.10" || r.Prefix != "/srv/myapp" || fmt.Sprint(r.Files) != "[a b]" || fmt.Sprint(r.Build.Command) != "[make install]" {
+	if r.Version != "1.10" || r.Prefix != "/srv/myapp" || fmt.Sprint(r.Files) != "[a b]" ||
+		fmt.Sprint(r.Build.Command) != "[make install]" {
 		t.Errorf("the recipe is %+v", r)
 	}
-	if want := (recipe.Template{Source: "etc/app.conf", Target: "/etc/app.conf", Mode: "0640", Check: "app --check"}); r.Templates[0] != want {
+	if want := (recipe.Template{Source: "etc/app.conf", Target: "/etc/app.conf",
+		Mode: "0640", Check: "app --check"}); r.Templates[0] != want {
 		t.Errorf("the template is %+v, want %+v", r.Templates[0], want)
 	}
 }
 
 func TestHostsPassOverWhatTheyDoNotKnow(t *testing.T) {
-	tree := fstest.MapFS{recipe.Name: {Data: []byte("sandbox: strict\nbuilder: rust\nwritable: [cache]\nbuild: {jobs: 4}\nhealth:\n  colour: green\n  probes: [{tcp: 'h:1', weight: 2}]\n")}}
+	tree := fstest.MapFS{recipe.Name: {Data: []byte("sandbox: strict\nbuilder: rust\nwritable: [cache]\nbuild: {jobs: " +
+		"4}\nhealth:\n  colour: green\n  probes: [{tcp: 'h:1', weight: 2}]\n")}}
 	r, err := recipe.Load(tree)
 	if err != nil || len(r.Writable) != 1 || len(r.Health.Probes) != 1 {
 		t.Errorf("a host reads %+v, %v; want what it knows", r, err)

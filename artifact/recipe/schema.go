@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Kind is what a key's value must be.
+// Kind is the kind of a key's value.
 type Kind string
 
 // The kinds of values.
@@ -36,11 +36,11 @@ type Key struct {
 	Name     string
 	Kind     Kind
 	Doc      string
-	Choices  []string           // the only values, if there are any
-	Pattern  string             // what a text looks like, if not like anything
+	Choices  []string           // the only allowed values; nil allows any
+	Pattern  string             // regular expression for a text; "" allows any
 	Required bool               // in its section
-	Check    func(string) error // refuses a text that is no name of its kind; nil for any text
-	Builders []string           // that take it; all where there are none
+	Check    func(string) error // returns an error for an invalid text; nil allows any
+	Builders []string           // the builders that read it; nil means all
 	Keys     []Key              // of a section
 }
 
@@ -50,48 +50,66 @@ const (
 	modePattern = `^0?[0-7]{3}$`
 )
 
-// Keys lists all keys in the order in which they are documented.
+// Keys returns all keys in the order in which they are documented.
 func Keys() []Key {
 	return []Key{
 		{Name: "name", Kind: Text, Pattern: namePattern, Doc: "the project; the directory's name by default"},
-		{Name: "version", Kind: Text, Check: artifact.CheckVersion, Doc: "the version, or git for what git describes the tree as, which is the default"},
-		{Name: "builder", Kind: Text, Choices: []string{"tree", "command", "python", "node", "go"}, Doc: "what makes the release of the tree; tree takes it as it is"},
+		{Name: "version", Kind: Text, Check: artifact.CheckVersion,
+			Doc: "the version, or git for what git describes the tree as, which is the default"},
+		{Name: "builder", Kind: Text, Choices: []string{"tree", "command", "python", "node", "go"},
+			Doc: "what makes the release of the tree; tree takes it as it is"},
 		{Name: "build", Kind: Section, Doc: "settings of the builder", Keys: buildKeys()},
 		{Name: "prefix", Kind: Absolute, Doc: "where packages and images install the release; /opt/NAME by default"},
-		{Name: "files", Kind: Paths, Doc: "what of the tree, or of the builder's output, belongs to the release; all by default"},
+		{Name: "files", Kind: Paths,
+			Doc: "what of the tree, or of the builder's output, belongs to the release; all by default"},
 		{Name: "leave_out", Kind: Texts, Doc: "patterns of names, or of paths where they hold a slash, that do not"},
 		{Name: "allow", Kind: Paths, Doc: "files that look like secrets and are none"},
-		{Name: "allow_secrets", Kind: Sections, Doc: "findings of the search for secrets that may be released", Keys: secretKeys()},
-		{Name: "writable", Kind: Paths, Doc: "what the project's user may change on a host; it must not hold what the agent reads or runs"},
-		{Name: WritableCodeKey, Kind: Flag, Doc: "writable may name what the agent reads or runs as root, and . for the whole release: the project's user can become root"},
+		{Name: "allow_secrets", Kind: Sections, Doc: "findings of the search for secrets that may be released",
+			Keys: secretKeys()},
+		{Name: "writable", Kind: Paths,
+			Doc: "what the project's user may change on a host; it must not hold what the agent reads or runs"},
+		{Name: WritableCodeKey, Kind: Flag,
+			Doc: "writable may name what the agent reads or runs as root, and . for the whole release: the project's user can " +
+				"become root"},
 		{Name: "health", Kind: Probes, Doc: "when the release counts as healthy: probes, and how long they may take"},
-		{Name: "hooks", Kind: Section, Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the release", Keys: hookKeys()},
-		{Name: "units", Kind: Paths, Check: checkUnit, Doc: "the release's units, in the order in which an agent restarts them: files of the tree, which packages install, or names of other units; those that start through its links by default"},
-		{Name: "reload", Kind: Texts, Check: artifact.CheckUnit, Doc: "names of units that an agent reloads and does not restart"},
-		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains", Keys: templateKeys()},
+		{Name: "hooks", Kind: Section,
+			Doc: "scripts of the tree that an agent runs while it deploys, in this order; hooks/STAGE.d holds them in the " +
+				"release", Keys: hookKeys()},
+		{Name: "units", Kind: Paths, Check: checkUnit,
+			Doc: "the release's units, in the order in which an agent restarts them: files of the tree, which packages " +
+				"install, or names of other units; those that start through its links by default"},
+		{Name: "reload", Kind: Texts, Check: artifact.CheckUnit,
+			Doc: "names of units that an agent reloads and does not restart"},
+		{Name: "templates", Kind: Sections, Doc: "configuration files that a host renders from its pillar and grains",
+			Keys: templateKeys()},
 		{Name: "package", Kind: Section, Doc: "what packages and images say of themselves", Keys: packageKeys()},
 	}
 }
 
 func buildKeys() []Key {
 	return []Key{
-		{Name: "command", Kind: Texts, Builders: []string{"command"}, Doc: "command: a program and its arguments, run in a copy of the tree"},
-		{Name: "output", Kind: Path, Builders: []string{"command", "node"}, Doc: "command, node: the directory that is released; the whole tree by default"},
-		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Builders: running(), Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
+		{Name: "command", Kind: Texts, Builders: []string{"command"},
+			Doc: "command: a program and its arguments, run in a copy of the tree"},
+		{Name: "output", Kind: Path, Builders: []string{"command", "node"},
+			Doc: "command, node: the directory that is released; the whole tree by default"},
+		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Builders: running(),
+			Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
 		{Name: "needs", Kind: Texts, Builders: running(), Doc: "packages of the base that the build takes"},
 		{Name: "python", Kind: Text, Builders: []string{"python"}, Doc: "python: the interpreter; python3 by default"},
-		{Name: "requirements", Kind: Path, Builders: []string{"python"}, Doc: "python: a file of requirements, with hashes or without"},
-		{Name: "wheels", Kind: Path, Builders: []string{"python"}, Doc: "python: a directory of wheels to install from, and from nowhere else"},
+		{Name: "requirements", Kind: Path, Builders: []string{"python"},
+			Doc: "python: a file of requirements, with hashes or without"},
+		{Name: "wheels", Kind: Path, Builders: []string{"python"},
+			Doc: "python: a directory of wheels to install from, and from nowhere else"},
 		{Name: "install", Kind: Texts, Builders: []string{"python"}, Doc: "python: source trees to install, paths or URLs"},
 		{Name: "main", Kind: Texts, Builders: []string{"go"}, Doc: "go: the packages to build; ./... by default"},
 		{Name: "script", Kind: Text, Builders: []string{"node"}, Doc: "node: a script of package.json to run after npm ci"},
 	}
 }
 
-// running are the builders that run programs.
+// running returns the builders that run programs.
 func running() []string { return []string{"command", "python", "node", "go"} }
 
-// checkUnit checks a unit that is named by its file in the tree, or by its name alone.
+// checkUnit checks a unit that is named by its file in the tree, or by its name.
 func checkUnit(unit string) error { return artifact.CheckUnit(path.Base(unit)) }
 
 func hookKeys() []Key {
@@ -134,16 +152,18 @@ func packageKeys() []Key {
 		{Name: "post_install", Kind: Path, Doc: "a script of the tree to run after installing"},
 		{Name: "pre_remove", Kind: Path, Doc: "a script of the tree to run before removing"},
 		{Name: "post_remove", Kind: Path, Doc: "a script of the tree to run after removing"},
-		{Name: "command", Kind: Texts, Doc: "what an image runs; paths through the release's links become those below prefix"},
-		{Name: "base", Kind: Text, Doc: "what an image is put on: a directory, a tar archive or an OCI image layout; nothing by default"},
+		{Name: "command", Kind: Texts,
+			Doc: "what an image runs; paths through the release's links become those below prefix"},
+		{Name: "base", Kind: Text,
+			Doc: "what an image is put on: a directory, a tar archive or an OCI image layout; nothing by default"},
 		{Name: "pillar", Kind: Data, Doc: "the pillar that templates are rendered with for packages and images"},
 	}
 }
 
-// parser reads a file and collects what is wrong with it.
+// parser parses a file and collects its problems.
 type parser struct {
 	file       string
-	lenient    bool // what is unknown is passed over
+	lenient    bool // unknown keys are ignored
 	readHealth Health
 	places     map[string]diag.Pos // of the paths that the file names
 	problems   diag.List
@@ -206,15 +226,16 @@ func (p *parser) value(n *yaml.Node, k Key) {
 	}
 }
 
-// data checks that a value is a mapping, and that its keys at all depths are texts.
+// data checks that a value is a mapping whose keys at all depths are texts.
 func (p *parser) data(n *yaml.Node, k Key) {
 	var into map[string]any
 	if n.Kind != yaml.MappingNode || n.Decode(&into) != nil || !plain(into) {
-		p.add(n, "%s is a %s, of texts, numbers, lists and mappings", k.Name, k.Kind).WithHint("write `key: value`, and quote keys and dates")
+		p.add(n, "%s is a %s, of texts, numbers, lists and mappings", k.Name,
+			k.Kind).WithHint("write `key: value`, and quote keys and dates")
 	}
 }
 
-// plain reports whether all of a value is what JSON could hold.
+// plain reports whether a value can be represented in JSON.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -19,21 +19,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 )
 
-// webGetter is go-getter's own, on a client that tells failures as stores do and ends a body at
-// the limit. It does not look for files to resume: it would append whatever the server has now.
+// webGetter returns go-getter's own getter, with a client that reports failures as stores do and ends a body at
+// the limit. It does not resume files, since it would append whatever the server has now.
 func webGetter(shown string, limit int64) getter.Getter {
 	client := wire.NewClient(bounded{wire.NewTransport(), shown, limit}, false)
 	return &getter.HttpGetter{Client: client, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true}
 }
 
-// bounded lets through answers that are a file of bearable size.
+// bounded passes only responses that are files within the size limit.
 type bounded struct {
 	next  http.RoundTripper
 	shown string
 	limit int64
 }
 
-// RoundTrip makes a request.
+// RoundTrip performs a request.
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, call := wire.Begin(req.Context(), store.OpGet, "", b.shown)
 	resp, err := b.next.RoundTrip(req.WithContext(ctx))
@@ -49,7 +49,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// limitedBody fails where io.LimitReader would end.
+// limitedBody returns an error where io.LimitReader would return io.EOF.
 type limitedBody struct {
 	io.ReadCloser
 	limit, left int64
@@ -63,7 +63,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// storeGetter reads from one of our stores.
+// storeGetter reads from a store of package stores.
 type storeGetter struct {
 	only
 	limit int64
@@ -84,7 +84,7 @@ type fileGetter struct {
 	limit int64
 }
 
-// GetFile copies a file. A FIFO would be waited for, and a link may lead anywhere.
+// GetFile copies a file. It refuses named pipes, which would block, and links, which may lead anywhere.
 func (g fileGetter) GetFile(ctx context.Context, req *getter.Request) error {
 	stat, err := os.Lstat(req.URL().Path)
 	if err != nil {
@@ -129,13 +129,13 @@ func writeTo(ctx context.Context, dst string, body io.ReadCloser) error {
 	return errors.Join(err, f.Close())
 }
 
-// only is what our getters have in common: each is the only one of its client.
+// only has the common methods of these getters: each is the only one of its client.
 type only struct{}
 
-// Mode is not asked for, since every request says it.
+// Mode is not used, since every request has one.
 func (only) Mode(context.Context, *url.URL) (getter.Mode, error) { return getter.ModeFile, nil }
 
-// Detect takes every request.
+// Detect accepts every request.
 func (only) Detect(*getter.Request) (bool, error) { return true, nil }
 
 // Get refuses a directory.
@@ -181,13 +181,13 @@ func checkLink(dir, name string) error {
 	return nil
 }
 
-// stoppableFS opens and reads no file once its context has ended: os.CopyFS takes none.
+// stoppableFS fails to open and read files once its context has ended, since os.CopyFS has no context.
 type stoppableFS struct {
 	fs.ReadLinkFS
 	ctx context.Context
 }
 
-// Open is part of fs.FS. Directories are given as they are, for what they can do beside it.
+// Open implements fs.FS. Directories are returned unchanged, with all their methods.
 func (s stoppableFS) Open(name string) (fs.File, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
@@ -207,5 +207,5 @@ type stoppableFile struct {
 	reader io.Reader
 }
 
-// Read is part of fs.File.
+// Read implements fs.File.
 func (f stoppableFile) Read(p []byte) (int, error) { return f.reader.Read(p) }

@@ -19,12 +19,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// gitGetter fetches one commit of a repository. Go-getter's own clones the default branch and goes
-// to the ref from there, which needs all of the history.
+// gitGetter fetches one commit of a repository. Go-getter's own getter clones the default branch first, which needs all
+// of the history.
 type gitGetter struct {
 	only
 	ref string  // branch, tag or commit; empty means the default branch
-	got *Commit // what was fetched, or nil for who does not ask
+	got *Commit // gets the commit that was fetched; nil if it is not needed
 }
 
 // Get fetches the tree of the commit, without the repository around it.
@@ -48,8 +48,8 @@ func (g gitGetter) Get(ctx context.Context, req *getter.Request) error {
 	return os.RemoveAll(filepath.Join(req.Dst, ".git"))
 }
 
-// note reads what was fetched where git writes it down: HEAD is the commit, and FETCH_HEAD says which
-// kind of name it was found by.
+// note reads which commit was fetched from git's own files: HEAD has the commit, and FETCH_HEAD the kind of name by
+// which it was found.
 func (g gitGetter) note(repository string) error {
 	if g.got == nil {
 		return nil
@@ -77,23 +77,25 @@ func git(ctx context.Context, args ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = gitEnv(process.Environ())
-	// Git's own children, which do the network's part, must not outlive it.
+	// Git's child processes, which use the network, must not outlive it.
 	process.Detach(cmd)
 	cmd.Cancel = func() error { return process.Signal(cmd, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // an ssh that others share may stay and hold the output
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // a shared ssh connection may stay and keep the output open
 		return diag.WithHint(fmt.Errorf("git: %s", complaint(string(out), err)),
-			"check that the repository and the ref exist and that `git ls-remote` works; a commit is named by all of its 40 digits")
+			"check that the repository and the ref exist and that `git ls-remote` works; a commit is named by all of its 40 "+
+				"digits")
 	}
 	return nil
 }
 
-// gitEnv is what git needs to find its way, without what would lead it to another repository, and
-// with what keeps it from asking questions.
+// gitEnv returns the environment for git, without variables that lead to another repository, and with some that prevent
+// prompts.
 func gitEnv(environ []string) []string {
 	keep := []string{
-		"PATH", "HOME", "USER", "TMPDIR", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "SSL_CERT_FILE",
+		"PATH", "HOME", "USER", "TMPDIR", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND",
+		"GIT_SSL_CAINFO", "SSL_CERT_FILE",
 		"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
 	}
 	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:file"}
@@ -111,13 +113,16 @@ func gitEnv(environ []string) []string {
 	return env
 }
 
-// complaint is what git says is wrong, on one line that does a terminal no harm.
+// complaint returns git's error message, on one line and without control characters.
 func complaint(out string, err error) string {
 	lines := strings.FieldsFunc(out, func(r rune) bool { return r == '\n' || r == '\r' })
 	if len(lines) == 0 {
 		return err.Error()
 	}
-	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "fatal: ") || strings.HasPrefix(l, "error: ") })
+	i := slices.IndexFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l, "fatal: ") ||
+			strings.HasPrefix(l, "error: ")
+	})
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

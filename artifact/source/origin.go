@@ -24,16 +24,16 @@ const (
 	kindGit
 )
 
-// origin is a source's URL, taken apart.
+// origin is a parsed URL of a source.
 type origin struct {
 	kind     kind
-	url      *url.URL // without what is for us: checksum and ref
+	url      *url.URL // without this package's options: checksum and ref
 	checksum artifact.Digest
 	ref      string  // of git
-	commit   *Commit // of git: what was fetched is written here
+	commit   *Commit // of git: gets the commit that was fetched
 }
 
-// shown is the URL for messages. Its query may be a permission, so it is left out.
+// shown returns the URL for messages, without its query, which may contain credentials.
 func (o origin) shown() string { return show(o.url) }
 
 func show(u *url.URL) string {
@@ -45,16 +45,19 @@ func show(u *url.URL) string {
 	return c.String()
 }
 
-// parse says what a URL is for, and refuses what could mean something else to go-getter.
+// parse parses a URL, and refuses what go-getter could interpret differently.
 func parse(rawURL string) (origin, error) {
 	rest, git := strings.CutPrefix(rawURL, "git::")
 	u, err := url.Parse(rest)
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
-		return origin{}, diag.WithHint(errors.New("the source is not a URL"), "write https://host/file, file:///path, s3://bucket/file, git::https://host/repository.git or git::ssh://git@host/repository.git")
+		return origin{}, diag.WithHint(errors.New("the source is not a URL"),
+			"write https://host/file, file:///path, s3://bucket/file, git::https://host/repository.git or "+
+				"git::ssh://git@host/repository.git")
 	}
 	o := origin{kind: kindOf(u, git), url: u}
 	if o.kind < 0 {
-		return origin{}, diag.WithHint(fmt.Errorf("source %s: there is no such kind of source", show(u)), "%s", instead(u.Scheme))
+		return origin{}, diag.WithHint(fmt.Errorf("source %s: there is no such kind of source", show(u)),
+			"%s", instead(u.Scheme))
 	}
 	if err := o.takeOptions(); err != nil {
 		return origin{}, fmt.Errorf("source %s: %w", o.shown(), err)
@@ -97,7 +100,7 @@ func kindOf(u *url.URL, git bool) kind {
 
 var refName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@+-]*$`)
 
-// takeOptions takes the options that are ours out of the URL.
+// takeOptions removes this package's options from the URL.
 func (o *origin) takeOptions() error {
 	query := o.url.Query()
 	if sum := query.Get("checksum"); sum != "" {
@@ -115,7 +118,8 @@ func (o *origin) takeOptions() error {
 			return fmt.Errorf("%q is not the name of a branch, a tag or a commit", o.ref)
 		}
 		if len(query) > 0 {
-			return diag.WithHint(errors.New("the URL of a repository takes no option but ref"), "keys for ssh belong to the ssh agent")
+			return diag.WithHint(errors.New("the URL of a repository takes no option but ref"),
+				"keys for ssh belong to the ssh agent")
 		}
 	}
 	if slices.ContainsFunc([]string{"archive", "filename"}, query.Has) {
@@ -125,13 +129,15 @@ func (o *origin) takeOptions() error {
 	return nil
 }
 
-// safe refuses logins, and what anyone on the way could change.
+// safe refuses logins, and content that could be changed on the network.
 func (o *origin) safe() error {
 	if _, password := o.url.User.Password(); password || o.url.User != nil && o.url.Scheme != "ssh" {
-		return diag.WithHint(errors.New("it holds credentials, which would be remembered and shown"), "for git use ssh://git@host/ with an ssh agent, or a git credential helper")
+		return diag.WithHint(errors.New("it holds credentials, which would be remembered and shown"),
+			"for git use ssh://git@host/ with an ssh agent, or a git credential helper")
 	}
 	if o.url.Scheme == "http" && o.checksum == "" && !loopback(o.url.Hostname()) {
-		return diag.WithHint(errors.New("anyone on the way could change what comes over plain HTTP"), "use https://, or add ?checksum=sha256:...")
+		return diag.WithHint(errors.New("anyone on the way could change what comes over plain HTTP"),
+			"use https://, or add ?checksum=sha256:...")
 	}
 	if o.kind != kindGit && strings.Contains(o.url.Path, "//") {
 		return errors.New("a double slash names a directory of a repository, and here there is none")
@@ -147,7 +153,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// getter is what fetches from this origin.
+// getter returns the getter for this origin.
 func (o origin) getter(limit int64) getter.Getter {
 	switch o.kind {
 	case kindWeb:

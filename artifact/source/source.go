@@ -1,4 +1,4 @@
-// Package source fetches what a person names by a URL once: an artifact to publish, or a tree to
+// Package source fetches what a person names by a URL, once: an artifact to publish, or a tree to
 // build one from. It is for workstations and CI; hosts read stores.
 //
 //	https://host/app.tar.zst?checksum=sha256:...    a file on a web server
@@ -8,10 +8,10 @@
 //	git::https://host/app.git?ref=v1.2              a git repository at a branch, tag or commit
 //	git::ssh://git@host/app.git//states?ref=main    a directory of one
 //
-// Behind it is go-getter, of which little is let through: one getter for each URL, chosen here and
-// not by detection; none of its archive formats, since artifact/unpack alone opens archives; no
-// symbolic links; no resuming into files that were there before. What is fetched appears under its
-// name when it is whole and what its checksum says, and not before.
+// It uses go-getter, with few of its features: one getter for each URL, chosen here and not by detection; none of its
+// archive formats, since only artifact/unpack opens archives; no symbolic links; no resuming into existing files. What
+// is fetched appears under its name only when it is complete and its checksum
+// is verified.
 package source
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Options of a fetch. The zero value is what an ordinary fetch wants.
+// Options configure a fetch. The zero value is right for an ordinary fetch.
 type Options struct {
 	Limit int64 // most bytes of a file, or of all files of a tree; 0 means 5 GiB
 }
@@ -50,7 +50,7 @@ type Info struct {
 	Digest artifact.Digest
 }
 
-// File fetches the file at a URL to the path dst, over whatever is there.
+// File fetches the file at a URL to the path dst, and replaces an existing file.
 func File(ctx context.Context, rawURL, dst string, opts Options) (Info, error) {
 	o, err := parse(rawURL)
 	if err != nil {
@@ -63,7 +63,7 @@ func File(ctx context.Context, rawURL, dst string, opts Options) (Info, error) {
 	return info, nil
 }
 
-// Commit is what a tree that git fetched is a copy of; zero for a tree from elsewhere.
+// Commit is the commit that a tree fetched by git is a copy of; zero for a tree from elsewhere.
 type Commit struct {
 	URL string // of the repository, without options
 	ID  string // all digits of the commit
@@ -126,18 +126,21 @@ func (o origin) check(ctx context.Context, path string, limit int64) (Info, erro
 	}
 	info := Info{Size: n, Digest: artifact.NewDigest([32]byte(hash.Sum(nil)))}
 	if o.checksum != "" && info.Digest != o.checksum {
-		return Info{}, diag.WithHint(fmt.Errorf("its checksum is %s, not %s", info.Digest, o.checksum), "what is there is not what was meant: ask where the checksum comes from")
+		return Info{}, diag.WithHint(fmt.Errorf("its checksum is %s, not %s", info.Digest, o.checksum),
+			"what is there is not what was meant: ask where the checksum comes from")
 	}
 	return info, errors.Join(f.Chmod(0o644), f.Sync())
 }
 
 func tooLarge(limit int64) error {
-	return diag.WithHint(fmt.Errorf("it has more than %d bytes", limit), "if it is really that large, raise the limit with --max-source")
+	return diag.WithHint(fmt.Errorf("it has more than %d bytes", limit),
+		"if it is really that large, raise the limit with --max-source")
 }
 
 func (o origin) tree(ctx context.Context, dst string, limit int64) error {
 	if o.kind != kindGit && o.kind != kindFile {
-		return diag.WithHint(errors.New("a tree comes from git or from a directory"), "write git:: before the URL of a repository; an archive is fetched as a file")
+		return diag.WithHint(errors.New("a tree comes from git or from a directory"),
+			"write git:: before the URL of a repository; an archive is fetched as a file")
 	}
 	if o.checksum != "" {
 		return diag.WithHint(errors.New("a tree has no checksum"), "name a commit with ?ref=, which is one")

@@ -79,7 +79,8 @@ func TestFile(t *testing.T) {
 	}
 	s3 := fakes3.Start(t, nil)
 	bucket := minio.New(minio.Options{Host: s3.Host, Bucket: fakes3.Bucket, Plain: true})
-	if _, err := bucket.Put(t.Context(), "a/app.tar", strings.NewReader(content), int64(len(content)), store.Condition{}); err != nil {
+	if _, err := bucket.Put(t.Context(), "a/app.tar", strings.NewReader(content),
+		int64(len(content)), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, u := range []string{
@@ -152,7 +153,8 @@ func TestFileIsCancelled(t *testing.T) {
 	web, dir := server(t), t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := source.File(ctx, web+"/hangs", filepath.Join(dir, "dst"), source.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := source.File(ctx, web+"/hangs", filepath.Join(dir, "dst"), source.Options{}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	wantNothing(t, dir)

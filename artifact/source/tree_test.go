@@ -25,7 +25,8 @@ func newRepository(t *testing.T) repository {
 	t.Helper()
 	r := repository{dir: filepath.Join(t.TempDir(), "app.git")}
 	r.git(t, "init", "--quiet", "--initial-branch=main", r.dir)
-	r.commit(t, "one", map[string]string{"README": "first", "states/top.sls": "base: {}\n", "states/run.sh": "#!/bin/sh\n"})
+	r.commit(t, "one", map[string]string{"README": "first", "states/top.sls": "base: {}\n",
+		"states/run.sh": "#!/bin/sh\n"})
 	r.first = r.git(t, "-C", r.dir, "rev-parse", "HEAD")
 	r.git(t, "-C", r.dir, "tag", "v1.0")
 	r.commit(t, "two", map[string]string{"README": "second"})
@@ -37,7 +38,8 @@ func newRepository(t *testing.T) repository {
 
 func (r repository) git(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c",
+		"commit.gpgsign=false"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -95,7 +97,8 @@ func TestTheCommitOfAFetchedTreeIsKnown(t *testing.T) {
 			t.Errorf("%q is %+v, %v; want %+v", ref, got, err, want)
 		}
 	}
-	if got, err := source.Tree(t.Context(), "file://"+filepath.Join(r.dir, "states"), filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil || got != (source.Commit{}) {
+	if got, err := source.Tree(t.Context(), "file://"+filepath.Join(r.dir, "states"),
+		filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil || got != (source.Commit{}) {
 		t.Errorf("a directory is %+v, %v", got, err)
 	}
 }
@@ -145,7 +148,8 @@ func TestGitInsideAHook(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"} {
 		t.Setenv(name, filepath.Join(t.TempDir(), "wrong"))
 	}
-	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir,
+		filepath.Join(t.TempDir(), "tree"), source.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -193,7 +197,8 @@ func TestTreeRefused(t *testing.T) {
 		wantNothing(t, dir)
 	}
 	dir := t.TempDir()
-	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(dir, "tree"), source.Options{Limit: 10}); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(dir, "tree"),
+		source.Options{Limit: 10}); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
 		t.Errorf("too large: %v", err)
 	}
 	wantNothing(t, dir)
@@ -204,7 +209,8 @@ func TestTreeOverSomething(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dst, "precious"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, dst, source.Options{}); err == nil || !strings.Contains(diag.HintOf(err), "an empty directory") {
+	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, dst, source.Options{}); err == nil ||
+		!strings.Contains(diag.HintOf(err), "an empty directory") {
 		t.Errorf("%v", err)
 	}
 	if got := tree(t, dst); got != "precious" {
@@ -239,7 +245,8 @@ func TestDirectoryIsCancelled(t *testing.T) {
 	if err := os.Truncate(filepath.Join(from, "big"), 4<<30); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := source.Tree(t.Context(), "file://"+from, filepath.Join(dir, "tree"), source.Options{Limit: 1 << 30}); err == nil || !strings.Contains(diag.HintOf(err), "--max-source") {
+	if _, err := source.Tree(t.Context(), "file://"+from, filepath.Join(dir, "tree"),
+		source.Options{Limit: 1 << 30}); err == nil || !strings.Contains(diag.HintOf(err), "--max-source") {
 		t.Errorf("more than the limit: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

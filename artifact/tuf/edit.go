@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AddKey lets a key sign a role.
+// AddKey allows a key to sign a role.
 func (r *RootType) AddKey(key *Key, role string) error {
 	may := r.Roles[role]
 	if may == nil {
@@ -14,7 +14,7 @@ func (r *RootType) AddKey(key *Key, role string) error {
 	return addKey(&r.Keys, &may.KeyIDs, key)
 }
 
-// RevokeKey takes a key from a role, and from the root where no role has it any more.
+// RevokeKey removes a key from a role, and from the root if no other role has it.
 func (r *RootType) RevokeKey(id, role string) error {
 	may := r.Roles[role]
 	if may == nil {
@@ -32,7 +32,7 @@ func (r *RootType) RevokeKey(id, role string) error {
 	return nil
 }
 
-// AddKey lets a key sign a delegated role.
+// AddKey allows a key to sign a delegated role.
 func (t *TargetsType) AddKey(key *Key, role string) error {
 	may := t.delegated(role)
 	if may == nil {
@@ -41,7 +41,7 @@ func (t *TargetsType) AddKey(key *Key, role string) error {
 	return addKey(&t.Delegations.Keys, &may.KeyIDs, key)
 }
 
-// RevokeKey takes a key from a delegated role, and from the targets where no role has it any more.
+// RevokeKey removes a key from a delegated role, and from the targets if no other role has it.
 func (t *TargetsType) RevokeKey(id, role string) error {
 	may := t.delegated(role)
 	if may == nil {

@@ -2,7 +2,7 @@ package tuf
 
 import "fmt"
 
-// SignatureError says that too few of the keys that may sign a role have signed it.
+// SignatureError is the error for a file that too few of the authorized keys have signed.
 type SignatureError struct {
 	Role       string
 	Have, Want int
@@ -12,24 +12,24 @@ func (e *SignatureError) Error() string {
 	return fmt.Sprintf("%s has %d valid signatures, and needs %d", e.Role, e.Have, e.Want)
 }
 
-// VersionError says that a file is older than what was seen, or is not the version that is announced.
+// VersionError is the error for a file that is older than the one seen before, or is not the announced version.
 type VersionError struct{ Msg string }
 
 func (e *VersionError) Error() string { return e.Msg }
 
-// SameVersionError says that a timestamp has the version of the one that a Set has, which stays.
+// SameVersionError is the error for a timestamp with the version of the one in a Set, which stays.
 type SameVersionError struct{ Version int64 }
 
 func (e *SameVersionError) Error() string {
 	return fmt.Sprintf("version %d of the timestamp is the one that was seen before", e.Version)
 }
 
-// ExpiredError says that a file is out of date.
+// ExpiredError is the error for an expired file.
 type ExpiredError struct{ Msg string }
 
 func (e *ExpiredError) Error() string { return e.Msg }
 
-// ContentError says that data is not what was signed.
+// ContentError is the error for data that is not what was signed.
 type ContentError struct{ Msg string }
 
 func (e *ContentError) Error() string { return e.Msg }

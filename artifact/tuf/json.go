@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Decode reads a file of a role. Nobody's signature is checked.
+// Decode parses a file of a role without checking its signatures.
 func Decode[T Roles](data []byte) (*Metadata[T], error) {
 	var file Metadata[T]
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -29,7 +29,7 @@ func Decode[T Roles](data []byte) (*Metadata[T], error) {
 	return &file, nil
 }
 
-// typeOf gives the type that a file says it has, and the one of its role.
+// typeOf returns the type that a file claims to have, and the expected one.
 func typeOf(signed any) (got, want string) {
 	switch s := signed.(type) {
 	case *RootType:
@@ -44,16 +44,16 @@ func typeOf(signed any) (got, want string) {
 	return "", "no role"
 }
 
-// ToBytes writes the file, its keys in order.
+// ToBytes encodes the file, with its keys in order.
 func (m *Metadata[T]) ToBytes() ([]byte, error) { return json.Marshal(*m) }
 
-// field is a field of one of this package's structs: where it lies in JSON.
+// field is a field of one of this package's structs, with its name in JSON.
 type field struct {
 	name string
 	omit string // omitempty or omitzero
 }
 
-// fieldsOf lists the fields of a struct in their order; the name of one that is not written is "-".
+// fieldsOf lists the fields of a struct in order; a field that is not encoded has the name "-".
 func fieldsOf(t reflect.Type) []field {
 	list := make([]field, t.NumField())
 	for i := range list {
@@ -62,7 +62,7 @@ func fieldsOf(t reflect.Type) []field {
 	return list
 }
 
-// encode writes a struct, and the fields that its reader did not know.
+// encode encodes a struct, together with the fields that are unknown to it.
 func encode(known any, more map[string]any) ([]byte, error) {
 	object := make(map[string]any, len(more)+8)
 	for name, value := range more {
@@ -79,7 +79,7 @@ func encode(known any, more map[string]any) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// decode reads a struct, and gives the fields that it does not have.
+// decode decodes a struct, and returns the fields that are unknown to it.
 func decode(data []byte, known any) (more map[string]any, err error) {
 	if err := json.Unmarshal(data, known); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func decode(data []byte, known any) (more map[string]any, err error) {
 	more = make(map[string]any, len(rest))
 	for name, raw := range rest {
 		for _, f := range fields {
-			if strings.EqualFold(name, f.name) { // which the decoder of JSON takes for the same
+			if strings.EqualFold(name, f.name) { // which package json takes for the same
 				return nil, fmt.Errorf("%q is written %q", f.name, name)
 			}
 		}
@@ -109,8 +109,8 @@ func decode(data []byte, known any) (more map[string]any, err error) {
 	return more, nil
 }
 
-// exactly reads a value whose numbers stay as they are written: as float64, an integer above 2^53 would become another one,
-// and so would what is signed.
+// exactly decodes a value without changing its numbers: as float64, an integer above 2^53 would change, and so would
+// the signed content.
 func exactly(data []byte) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -118,143 +118,143 @@ func exactly(data []byte) (value any, err error) {
 	return value, err
 }
 
-// MarshalJSON writes the file.
+// MarshalJSON encodes the file.
 func (m Metadata[T]) MarshalJSON() ([]byte, error) {
 	type plain Metadata[T]
 	return encode(plain(m), m.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the file.
+// UnmarshalJSON decodes the file.
 func (m *Metadata[T]) UnmarshalJSON(data []byte) (err error) {
 	type plain Metadata[T]
 	m.UnrecognizedFields, err = decode(data, (*plain)(m))
 	return err
 }
 
-// MarshalJSON writes the signature.
+// MarshalJSON encodes the signature.
 func (s Signature) MarshalJSON() ([]byte, error) {
 	type plain Signature
 	return encode(plain(s), s.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the signature.
+// UnmarshalJSON decodes the signature.
 func (s *Signature) UnmarshalJSON(data []byte) (err error) {
 	type plain Signature
 	s.UnrecognizedFields, err = decode(data, (*plain)(s))
 	return err
 }
 
-// MarshalJSON writes what is signed.
+// MarshalJSON encodes the signed content.
 func (r RootType) MarshalJSON() ([]byte, error) {
 	type plain RootType
 	return encode(plain(r), r.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads what is signed.
+// UnmarshalJSON decodes the signed content.
 func (r *RootType) UnmarshalJSON(data []byte) (err error) {
 	type plain RootType
 	r.UnrecognizedFields, err = decode(data, (*plain)(r))
 	return errors.Join(err, named(r.Keys), named(r.Roles))
 }
 
-// MarshalJSON writes what is signed.
+// MarshalJSON encodes the signed content.
 func (s SnapshotType) MarshalJSON() ([]byte, error) {
 	type plain SnapshotType
 	return encode(plain(s), s.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads what is signed.
+// UnmarshalJSON decodes the signed content.
 func (s *SnapshotType) UnmarshalJSON(data []byte) (err error) {
 	type plain SnapshotType
 	s.UnrecognizedFields, err = decode(data, (*plain)(s))
 	return errors.Join(err, named(s.Meta))
 }
 
-// MarshalJSON writes what is signed.
+// MarshalJSON encodes the signed content.
 func (t TimestampType) MarshalJSON() ([]byte, error) {
 	type plain TimestampType
 	return encode(plain(t), t.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads what is signed.
+// UnmarshalJSON decodes the signed content.
 func (t *TimestampType) UnmarshalJSON(data []byte) (err error) {
 	type plain TimestampType
 	t.UnrecognizedFields, err = decode(data, (*plain)(t))
 	return errors.Join(err, named(t.Meta))
 }
 
-// MarshalJSON writes what is signed.
+// MarshalJSON encodes the signed content.
 func (t TargetsType) MarshalJSON() ([]byte, error) {
 	type plain TargetsType
 	return encode(plain(t), t.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads what is signed.
+// UnmarshalJSON decodes the signed content.
 func (t *TargetsType) UnmarshalJSON(data []byte) (err error) {
 	type plain TargetsType
 	t.UnrecognizedFields, err = decode(data, (*plain)(t))
 	return errors.Join(err, named(t.Targets))
 }
 
-// MarshalJSON writes the key.
+// MarshalJSON encodes the key.
 func (k Key) MarshalJSON() ([]byte, error) {
 	type plain Key
 	return encode(plain(k), k.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the key.
+// UnmarshalJSON decodes the key.
 func (k *Key) UnmarshalJSON(data []byte) (err error) {
 	type plain Key
 	k.UnrecognizedFields, err = decode(data, (*plain)(k))
 	return err
 }
 
-// MarshalJSON writes the bytes of a key.
+// MarshalJSON encodes the bytes of a key.
 func (k KeyVal) MarshalJSON() ([]byte, error) {
 	type plain KeyVal
 	return encode(plain(k), k.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the bytes of a key.
+// UnmarshalJSON decodes the bytes of a key.
 func (k *KeyVal) UnmarshalJSON(data []byte) (err error) {
 	type plain KeyVal
 	k.UnrecognizedFields, err = decode(data, (*plain)(k))
 	return err
 }
 
-// MarshalJSON writes the role.
+// MarshalJSON encodes the role.
 func (r Role) MarshalJSON() ([]byte, error) {
 	type plain Role
 	return encode(plain(r), r.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the role.
+// UnmarshalJSON decodes the role.
 func (r *Role) UnmarshalJSON(data []byte) (err error) {
 	type plain Role
 	r.UnrecognizedFields, err = decode(data, (*plain)(r))
 	return err
 }
 
-// MarshalJSON writes the description.
+// MarshalJSON encodes the description.
 func (f MetaFiles) MarshalJSON() ([]byte, error) {
 	type plain MetaFiles
 	return encode(plain(f), f.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the description.
+// UnmarshalJSON decodes the description.
 func (f *MetaFiles) UnmarshalJSON(data []byte) (err error) {
 	type plain MetaFiles
 	f.UnrecognizedFields, err = decode(data, (*plain)(f))
 	return err
 }
 
-// MarshalJSON writes the description.
+// MarshalJSON encodes the description.
 func (f TargetFiles) MarshalJSON() ([]byte, error) {
 	type plain TargetFiles
 	return encode(plain(f), f.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the description. One without a digest says nothing of the file.
+// UnmarshalJSON decodes the description, which must have a digest.
 func (f *TargetFiles) UnmarshalJSON(data []byte) (err error) {
 	type plain TargetFiles
 	f.UnrecognizedFields, err = decode(data, (*plain)(f))
@@ -264,7 +264,7 @@ func (f *TargetFiles) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// MarshalJSON writes the delegations: roles, or else succinct roles.
+// MarshalJSON encodes the delegations: roles, or else succinct roles.
 func (d Delegations) MarshalJSON() ([]byte, error) {
 	type plain Delegations
 	p := plain(d)
@@ -274,14 +274,14 @@ func (d Delegations) MarshalJSON() ([]byte, error) {
 	return encode(p, d.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the delegations.
+// UnmarshalJSON decodes the delegations.
 func (d *Delegations) UnmarshalJSON(data []byte) (err error) {
 	type plain Delegations
 	d.UnrecognizedFields, err = decode(data, (*plain)(d))
 	return errors.Join(err, named(d.Keys))
 }
 
-// MarshalJSON writes the role, which matches paths or digests of paths and never both.
+// MarshalJSON encodes the role, which matches either paths or digests of paths.
 func (r DelegatedRole) MarshalJSON() ([]byte, error) {
 	type plain DelegatedRole
 	if r.Paths != nil && r.PathHashPrefixes != nil {
@@ -290,20 +290,20 @@ func (r DelegatedRole) MarshalJSON() ([]byte, error) {
 	return encode(plain(r), r.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the role.
+// UnmarshalJSON decodes the role.
 func (r *DelegatedRole) UnmarshalJSON(data []byte) (err error) {
 	type plain DelegatedRole
 	r.UnrecognizedFields, err = decode(data, (*plain)(r))
 	return err
 }
 
-// MarshalJSON writes the roles.
+// MarshalJSON encodes the roles.
 func (r SuccinctRoles) MarshalJSON() ([]byte, error) {
 	type plain SuccinctRoles
 	return encode(plain(r), r.UnrecognizedFields)
 }
 
-// UnmarshalJSON reads the roles.
+// UnmarshalJSON decodes the roles.
 func (r *SuccinctRoles) UnmarshalJSON(data []byte) (err error) {
 	type plain SuccinctRoles
 	r.UnrecognizedFields, err = decode(data, (*plain)(r))
@@ -313,10 +313,10 @@ func (r *SuccinctRoles) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// MarshalJSON writes the bytes as hexadecimal digits.
+// MarshalJSON encodes the bytes in hexadecimal.
 func (b HexBytes) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(b)) }
 
-// UnmarshalJSON reads hexadecimal digits.
+// UnmarshalJSON decodes hexadecimal bytes.
 func (b *HexBytes) UnmarshalJSON(data []byte) error {
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
 		return errors.New("these are no hexadecimal digits in a string")
@@ -326,7 +326,7 @@ func (b *HexBytes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// named refuses an entry that is null: readers look at what lies in it.
+// named refuses null entries, which callers would dereference.
 func named[V any](entries map[string]*V) error {
 	for name, entry := range entries {
 		if entry == nil {

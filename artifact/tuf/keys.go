@@ -17,7 +17,7 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/cjson"
 )
 
-// The kinds of keys. "ecdsa-sha2-nistp256" is the specification's name of ECDSA keys; python-tuf and others write "ecdsa".
+// The types of keys. The specification calls ECDSA keys "ecdsa-sha2-nistp256"; python-tuf and others write "ecdsa".
 const (
 	typeEd25519   = "ed25519"
 	typeECDSA     = "ecdsa"
@@ -27,7 +27,7 @@ const (
 	schemeP384 = "ecdsa-sha2-nistp384"
 )
 
-// NewKey describes a public key: Ed25519, ECDSA P-256 or RSA.
+// NewKey returns the description of a public key: Ed25519, ECDSA P-256 or RSA.
 func NewKey(public crypto.PublicKey) (*Key, error) {
 	switch k := public.(type) {
 	case ed25519.PublicKey:
@@ -49,7 +49,7 @@ func pemKey(public crypto.PublicKey, kind, scheme string) (*Key, error) {
 	return &Key{Type: kind, Scheme: scheme, Value: KeyVal{PublicKey: string(text)}}, nil
 }
 
-// ID is the digest of the key's canonical form, by which metadata calls it.
+// ID returns the key's ID in metadata, the digest of its canonical form.
 func (k *Key) ID() (string, error) {
 	data, err := cjson.EncodeCanonical(k)
 	if err != nil {
@@ -59,7 +59,7 @@ func (k *Key) ID() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// public reads the key, which has to be of the kind it says.
+// public parses the key, which must have the type that it claims.
 func (k *Key) public() (crypto.PublicKey, error) {
 	switch k.Type {
 	case typeEd25519:
@@ -104,7 +104,7 @@ func ofPEM[K crypto.PublicKey](text string) (crypto.PublicKey, error) {
 	return key, nil
 }
 
-// signed reports whether this key made the signature of a message.
+// signed reports whether a signature of a message was made with this key.
 func (k *Key) signed(public crypto.PublicKey, message, signature []byte) bool {
 	switch public := public.(type) {
 	case ed25519.PublicKey:
@@ -118,7 +118,7 @@ func (k *Key) signed(public crypto.PublicKey, message, signature []byte) bool {
 	return false
 }
 
-// digest is what an ECDSA key signs of a message, by the scheme of the key.
+// digest returns the digest of a message that an ECDSA key signs, by the scheme of the key.
 func (k *Key) digest(message []byte) []byte {
 	if k.Scheme == schemeP384 {
 		sum := sha512.Sum384(message)
@@ -128,10 +128,10 @@ func (k *Key) digest(message []byte) []byte {
 	return sum[:]
 }
 
-// mostECDSA is the length in bytes of the longest signature of two plain numbers, that of P-521.
+// mostECDSA is the length in bytes of the longest signature in the form of two plain numbers, that of P-521.
 const mostECDSA = 132
 
-// verifyECDSA takes signatures in ASN.1, and those of hardware that writes the two numbers one after the other (IEEE P1363).
+// verifyECDSA accepts signatures in ASN.1, and those of hardware that writes the two plain numbers (IEEE P1363).
 func verifyECDSA(public *ecdsa.PublicKey, digest, signature []byte) bool {
 	if ecdsa.VerifyASN1(public, digest, signature) {
 		return true

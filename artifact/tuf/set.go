@@ -8,9 +8,10 @@ import (
 
 const snapshotFile = RoleSnapshot + ".json"
 
-// Set is what a client trusts. Files are taken in the order of the specification's client workflow: roots, timestamp, snapshot,
-// targets, delegated targets. A file that is refused changes nothing, with two exceptions: an expired timestamp, and a snapshot
-// that is expired or another version than the timestamp's, stay for the next one to be compared with.
+// Set is the metadata that a client trusts. Files must be added in the order of the specification's client workflow:
+// roots, timestamp, snapshot, targets, delegated targets. A refused file changes nothing, with two exceptions: an
+// expired timestamp, and a snapshot that is expired or has another version than the timestamp names, are kept to
+// compare the next one with.
 type Set struct {
 	Root      *Metadata[RootType]
 	Timestamp *Metadata[TimestampType]
@@ -19,7 +20,7 @@ type Set struct {
 	RefTime   time.Time                         // files that expired before it are refused
 }
 
-// NewSet trusts a root, which has to be signed by its own keys.
+// NewSet returns a set that trusts a root, which must be signed by its own keys.
 func NewSet(root []byte) (*Set, error) {
 	first, err := Decode[RootType](root)
 	if err != nil {
@@ -31,7 +32,8 @@ func NewSet(root []byte) (*Set, error) {
 	return &Set{Root: first, Targets: map[string]*Metadata[TargetsType]{}, RefTime: time.Now().UTC()}, nil
 }
 
-// UpdateRoot takes the next root: signed by the keys of the one before and by its own, one version up.
+// UpdateRoot adds the next root. It must be signed by the keys of the previous one and by its own, and be one version
+// newer.
 func (s *Set) UpdateRoot(data []byte) error {
 	if s.Timestamp != nil {
 		return errors.New("a root comes before the timestamp")
@@ -53,8 +55,8 @@ func (s *Set) UpdateRoot(data []byte) error {
 	return nil
 }
 
-// UpdateTimestamp takes a newer timestamp. One with the version of the timestamp that is there is a *SameVersionError. One that
-// expired is taken for comparing and is an *ExpiredError.
+// UpdateTimestamp adds a newer timestamp. The error for the present version is a *SameVersionError. An expired
+// timestamp is kept for comparison, and the error is an *ExpiredError.
 func (s *Set) UpdateTimestamp(data []byte) error {
 	if s.Snapshot != nil {
 		return errors.New("a timestamp comes before the snapshot")
@@ -88,9 +90,9 @@ func (s *Set) UpdateTimestamp(data []byte) error {
 	return s.fresh("timestamp.json", next.Signed.Expires)
 }
 
-// UpdateSnapshot takes the snapshot that the timestamp names. One that was kept on this host is compared with
-// its digest by the caller, and not here. One that expired, or is another version than the timestamp names, is taken for comparing
-// and refused.
+// UpdateSnapshot adds the snapshot that the timestamp names. If it was kept on this host, its digest is not checked
+// here, but by the caller. A snapshot that is expired, or has another version than the timestamp names, is kept for
+// comparison and refused.
 func (s *Set) UpdateSnapshot(data []byte, kept bool) error {
 	if s.Timestamp == nil {
 		return errors.New("a snapshot comes after the timestamp")
@@ -120,7 +122,7 @@ func (s *Set) UpdateSnapshot(data []byte, kept bool) error {
 	return s.currentSnapshot()
 }
 
-// follows checks that a snapshot names every file of the one before, none in an older version.
+// follows checks that a snapshot names every file of the previous one, and none in an older version.
 func (s *Set) follows(next *Metadata[SnapshotType]) error {
 	if s.Snapshot == nil {
 		return nil
@@ -137,7 +139,7 @@ func (s *Set) follows(next *Metadata[SnapshotType]) error {
 	return nil
 }
 
-// currentSnapshot checks that the snapshot is the one that the timestamp names, and is not expired.
+// currentSnapshot checks that the snapshot is the one that the timestamp names, and has not expired.
 func (s *Set) currentSnapshot() error {
 	if err := s.fresh("snapshot.json", s.Snapshot.Signed.Expires); err != nil {
 		return err
@@ -148,7 +150,8 @@ func (s *Set) currentSnapshot() error {
 	return nil
 }
 
-// UpdateDelegatedTargets takes the targets file of a role, whose keys the delegator names: "root", or another targets role.
+// UpdateDelegatedTargets adds the targets file of a role whose keys the delegator names: "root", or another targets
+// role.
 func (s *Set) UpdateDelegatedTargets(data []byte, role, delegator string) error {
 	if s.Snapshot == nil {
 		return errors.New("targets come after the snapshot")
@@ -191,7 +194,7 @@ func (s *Set) verifyTargets(next *Metadata[TargetsType], role, delegator string)
 	return by.VerifyDelegate(role, next)
 }
 
-// fresh refuses a file that expired before the set's time.
+// fresh refuses a file that had expired at the set's time.
 func (s *Set) fresh(file string, expires time.Time) error {
 	if s.RefTime.After(expires) {
 		return &ExpiredError{fmt.Sprintf("%s was good until %s", file, expires.UTC().Format(time.RFC3339))}
@@ -199,7 +202,7 @@ func (s *Set) fresh(file string, expires time.Time) error {
 	return nil
 }
 
-// newer refuses a version before the one that was seen.
+// newer refuses a version older than the one seen before.
 func newer(of string, version, seen int64) error {
 	if version < seen {
 		return &VersionError{fmt.Sprintf("%s is version %d, and version %d was seen before", of, version, seen)}

@@ -1,14 +1,14 @@
-// Package tuf is the metadata of The Update Framework (https://theupdateframework.github.io/specification/, 1.0): its
-// files, how they are signed, and the order in which a client takes new ones.
+// Package tuf implements the metadata of The Update Framework (https://theupdateframework.github.io/specification/,
+// 1.0): its files, their signatures, and the order in which a client accepts new ones.
 //
-// A file is a Metadata of one of four roles. A Set is what a client trusts: it starts with a root and takes newer files one by
-// one, each only when the keys that the files before it name have signed it. Where files come from, what was seen
-// before and what a host makes of it is the business of artifact/trust; artifact/publish writes the files.
+// A file is a Metadata of one of four roles. A Set is what a client trusts: it starts with a root and accepts newer
+// files one by one, if they are signed by the keys that the previous files name. Package artifact/trust fetches files,
+// remembers the files seen before and acts on them; artifact/publish writes them.
 //
-// What a reader does not know in a file is kept, in UnrecognizedFields, and written again: a program of a later version may
-// have signed more. Signatures are made over the canonical form of what is signed, never over the bytes of the file.
+// Unknown fields of a file are kept in UnrecognizedFields and written again, since a later version of a program may
+// have signed more. Signatures cover the canonical form of the signed content, not the bytes of the file.
 //
-// The reader expects input that artifact.CheckJSON has accepted, and keys of any kind from a stranger: it returns an error
+// The input must have passed artifact.CheckJSON, and may contain hostile keys: the package returns errors
 // and never panics.
 package tuf
 
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The roles that a root names keys for.
+// The roles for which a root names keys.
 const (
 	RoleRoot      = "root"
 	RoleTimestamp = "timestamp"
@@ -26,18 +26,18 @@ const (
 	RoleTargets   = "targets"
 )
 
-// TopRoles are the roles that a root names keys for.
+// TopRoles returns the roles for which a root names keys.
 func TopRoles() []string { return []string{RoleRoot, RoleTimestamp, RoleSnapshot, RoleTargets} }
 
 // specVersion is the version of the specification that new files name.
 const specVersion = "1.0.31"
 
-// Roles are what a file may be.
+// Roles are the types of signed content.
 type Roles interface {
 	RootType | SnapshotType | TimestampType | TargetsType
 }
 
-// Metadata is a file: what is signed, and by whom.
+// Metadata is a file: the signed content and its signatures.
 type Metadata[T Roles] struct {
 	Signed             T              `json:"signed"`
 	Signatures         []Signature    `json:"signatures"`
@@ -83,7 +83,7 @@ type TimestampType struct {
 	UnrecognizedFields map[string]any        `json:"-"`
 }
 
-// TargetsType lists files, and names those who may list others.
+// TargetsType lists files, and delegates the listing of others.
 type TargetsType struct {
 	Type               string                  `json:"_type"`
 	SpecVersion        string                  `json:"spec_version"`
@@ -102,20 +102,20 @@ type Key struct {
 	UnrecognizedFields map[string]any `json:"-"`
 }
 
-// KeyVal holds the bytes of a public key: PEM, or hexadecimal digits for Ed25519.
+// KeyVal contains the bytes of a public key: PEM, or hexadecimal for Ed25519.
 type KeyVal struct {
 	PublicKey          string         `json:"public"`
 	UnrecognizedFields map[string]any `json:"-"`
 }
 
-// Role says which keys sign a role, and how many of them have to.
+// Role is which keys may sign a role, and how many of them must.
 type Role struct {
 	KeyIDs             []string       `json:"keyids"`
 	Threshold          int            `json:"threshold"`
 	UnrecognizedFields map[string]any `json:"-"`
 }
 
-// HexBytes are bytes that are written as hexadecimal digits.
+// HexBytes are bytes that are encoded in hexadecimal.
 type HexBytes []byte
 
 // Hashes are digests by the name of their algorithm.
@@ -129,7 +129,7 @@ type MetaFiles struct {
 	UnrecognizedFields map[string]any `json:"-"`
 }
 
-// TargetFiles describes a file that is no metadata. It has at least one digest.
+// TargetFiles describes a file that is not metadata. It has at least one digest.
 type TargetFiles struct {
 	Length             int64            `json:"length"` // bytes
 	Hashes             Hashes           `json:"hashes"`
@@ -167,40 +167,43 @@ type SuccinctRoles struct {
 
 func (b HexBytes) String() string { return hex.EncodeToString(b) }
 
-// NewRoot makes a root that names no keys yet.
+// NewRoot returns a root without keys.
 func NewRoot(expires time.Time) *Metadata[RootType] {
 	roles := map[string]*Role{}
 	for _, name := range TopRoles() {
 		roles[name] = &Role{KeyIDs: []string{}, Threshold: 1}
 	}
 	return &Metadata[RootType]{Signatures: []Signature{}, Signed: RootType{
-		Type: RoleRoot, SpecVersion: specVersion, Version: 1, Expires: expires, ConsistentSnapshot: true, Keys: map[string]*Key{}, Roles: roles,
+		Type: RoleRoot, SpecVersion: specVersion, Version: 1, Expires: expires, ConsistentSnapshot: true,
+		Keys: map[string]*Key{}, Roles: roles,
 	}}
 }
 
-// NewSnapshot makes a snapshot of the first targets.
+// NewSnapshot returns a snapshot of the first targets.
 func NewSnapshot(expires time.Time) *Metadata[SnapshotType] {
 	return &Metadata[SnapshotType]{Signatures: []Signature{}, Signed: SnapshotType{
-		Type: RoleSnapshot, SpecVersion: specVersion, Version: 1, Expires: expires, Meta: map[string]*MetaFiles{"targets.json": MetaFile(1)},
+		Type: RoleSnapshot, SpecVersion: specVersion, Version: 1, Expires: expires,
+		Meta: map[string]*MetaFiles{"targets.json": MetaFile(1)},
 	}}
 }
 
-// NewTimestamp makes a timestamp of the first snapshot.
+// NewTimestamp returns a timestamp of the first snapshot.
 func NewTimestamp(expires time.Time) *Metadata[TimestampType] {
 	return &Metadata[TimestampType]{Signatures: []Signature{}, Signed: TimestampType{
-		Type: RoleTimestamp, SpecVersion: specVersion, Version: 1, Expires: expires, Meta: map[string]*MetaFiles{"snapshot.json": MetaFile(1)},
+		Type: RoleTimestamp, SpecVersion: specVersion, Version: 1, Expires: expires,
+		Meta: map[string]*MetaFiles{"snapshot.json": MetaFile(1)},
 	}}
 }
 
-// NewTargets makes targets that list nothing yet.
+// NewTargets returns empty targets.
 func NewTargets(expires time.Time) *Metadata[TargetsType] {
 	return &Metadata[TargetsType]{Signatures: []Signature{}, Signed: TargetsType{
 		Type: RoleTargets, SpecVersion: specVersion, Version: 1, Expires: expires, Targets: map[string]*TargetFiles{},
 	}}
 }
 
-// MetaFile describes a version of a metadata file, without its length and digests.
+// MetaFile returns the description of a version of a metadata file, without its length and digests.
 func MetaFile(version int64) *MetaFiles { return &MetaFiles{Hashes: Hashes{}, Version: version} }
 
-// TargetFile describes a file of which nothing is known yet.
+// TargetFile returns an empty description of a file.
 func TargetFile() *TargetFiles { return &TargetFiles{Hashes: Hashes{}} }

@@ -25,8 +25,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// These tests compare with go-tuf, which was used before: what it refuses has to be refused here, and what it takes has to be
-// taken, but for what it has no answer to.
+// These tests compare with go-tuf, which was used before: what it refuses has to be refused here, and what it takes has
+// to be taken, but for what it has no answer to.
 
 // signer is a private key of any kind.
 type signer struct {
@@ -116,7 +116,8 @@ func newWorld(t *testing.T) world {
 	t.Helper()
 	ed, p256, p384, pss := newSigner(t, "ed25519"), newSigner(t, "p256"), newSigner(t, "p384"), newSigner(t, "rsa")
 	root := NewRoot(far)
-	for role, keys := range map[string][]signer{RoleRoot: {ed, p256, pss}, RoleTimestamp: {ed}, RoleSnapshot: {p384}, RoleTargets: {pss, p256}} {
+	for role, keys := range map[string][]signer{RoleRoot: {ed, p256, pss}, RoleTimestamp: {ed}, RoleSnapshot: {p384},
+		RoleTargets: {pss, p256}} {
 		for _, k := range keys {
 			if err := root.Signed.AddKey(k.key, role); err != nil {
 				t.Fatal(err)
@@ -132,24 +133,29 @@ func newWorld(t *testing.T) world {
 
 	project := NewTargets(far)
 	custom := json.RawMessage(`{"b":1,"a":[true,null,"x"]}`)
-	project.Signed.Targets["deploy/app/1"] = &TargetFiles{Length: 3, Hashes: Hashes{"sha256": make(HexBytes, 32)}, Custom: &custom}
+	project.Signed.Targets["deploy/app/1"] = &TargetFiles{Length: 3,
+		Hashes: Hashes{"sha256": make(HexBytes, 32)}, Custom: &custom}
 	w.project = signedBy(t, project, ed)
 	targets := NewTargets(far)
-	targets.Signed.Delegations = &Delegations{Keys: map[string]*Key{}, Roles: []DelegatedRole{{Name: "app", KeyIDs: []string{}, Threshold: 1, Terminating: true, Paths: []string{"deploy/app/*"}}}}
+	targets.Signed.Delegations = &Delegations{Keys: map[string]*Key{},
+		Roles: []DelegatedRole{{Name: "app", KeyIDs: []string{}, Threshold: 1, Terminating: true,
+			Paths: []string{"deploy/app/*"}}}}
 	if err := targets.Signed.AddKey(ed.key, "app"); err != nil {
 		t.Fatal(err)
 	}
 	w.targets = signedBy(t, targets, p256)
 	snapshot := NewSnapshot(far)
 	sum := sha512.Sum512(w.project)
-	snapshot.Signed.Meta["app.json"] = &MetaFiles{Version: 1, Length: int64(len(w.project)), Hashes: Hashes{"sha512": sum[:]}}
+	snapshot.Signed.Meta["app.json"] = &MetaFiles{Version: 1, Length: int64(len(w.project)),
+		Hashes: Hashes{"sha512": sum[:]}}
 	w.snapshot = signedBy(t, snapshot, p384)
 	timestamp := NewTimestamp(far)
 	w.timestamp = signedBy(t, timestamp, ed)
 	snapshot.Signed.Version = 2
 	w.laterSnapshot = signedBy(t, snapshot, p384)
 	hash := sha256.Sum256(w.laterSnapshot)
-	timestamp.Signed.Version, timestamp.Signed.Meta["snapshot.json"] = 2, &MetaFiles{Version: 2, Length: int64(len(w.laterSnapshot)), Hashes: Hashes{"sha256": hash[:]}}
+	timestamp.Signed.Version, timestamp.Signed.Meta["snapshot.json"] = 2, &MetaFiles{Version: 2,
+		Length: int64(len(w.laterSnapshot)), Hashes: Hashes{"sha256": hash[:]}}
 	w.later = signedBy(t, timestamp, ed)
 	return w
 }
@@ -163,9 +169,15 @@ type step struct {
 
 func (w world) steps() map[string]step {
 	return map[string]step{
-		"next root": {w.next, (*Set).UpdateRoot, func(s *trustedmetadata.TrustedMetadata, d []byte) error { _, err := s.UpdateRoot(d); return err }},
-		"timestamp": {w.timestamp, (*Set).UpdateTimestamp, func(s *trustedmetadata.TrustedMetadata, d []byte) error { _, err := s.UpdateTimestamp(d); return err }},
-		"later":     {w.later, (*Set).UpdateTimestamp, func(s *trustedmetadata.TrustedMetadata, d []byte) error { _, err := s.UpdateTimestamp(d); return err }},
+		"next root": {w.next, (*Set).UpdateRoot, func(s *trustedmetadata.TrustedMetadata, d []byte) error {
+			_,
+				err := s.UpdateRoot(d)
+			return err
+		}},
+		"timestamp": {w.timestamp, (*Set).UpdateTimestamp,
+			func(s *trustedmetadata.TrustedMetadata, d []byte) error { _, err := s.UpdateTimestamp(d); return err }},
+		"later": {w.later, (*Set).UpdateTimestamp,
+			func(s *trustedmetadata.TrustedMetadata, d []byte) error { _, err := s.UpdateTimestamp(d); return err }},
 		"snapshot": {w.snapshot, func(s *Set, d []byte) error { return s.UpdateSnapshot(d, true) },
 			func(s *trustedmetadata.TrustedMetadata, d []byte) error {
 				_, err := s.UpdateSnapshot(d, true)
@@ -268,7 +280,8 @@ func TestEveryOrder(t *testing.T) {
 	w := newWorld(t)
 	names := []string{"next root", "timestamp", "later", "snapshot", "later snapshot", "targets", "app"}
 	dice := mathrand.New(mathrand.NewPCG(1, 2))
-	orders := [][]string{{"next root", "timestamp", "snapshot", "targets", "app"}, {"timestamp", "later", "later snapshot", "targets", "app"}, {"timestamp", "timestamp"},
+	orders := [][]string{{"next root", "timestamp", "snapshot", "targets", "app"},
+		{"timestamp", "later", "later snapshot", "targets", "app"}, {"timestamp", "timestamp"},
 		{"later", "timestamp"}, {"later", "snapshot", "later snapshot", "targets"}, {"later", "later snapshot", "snapshot"}}
 	for range 60 {
 		order := []string{}
@@ -325,7 +338,8 @@ func damage(dice *mathrand.Rand, data []byte) []byte {
 		i := dice.IntN(len(parts))
 		return []byte(strings.Join(append(parts[:i:i], parts[i+1:]...), ""))
 	case 2: // a word is another one
-		words := []string{"ed25519", "ecdsa", "rsa", "targets", "root", "snapshot", "sha256", "sha512", "keyids", "threshold", "version", `"version":1`, `"threshold":1`, "PUBLIC"}
+		words := []string{"ed25519", "ecdsa", "rsa", "targets", "root", "snapshot", "sha256", "sha512", "keyids", "threshold",
+			"version", `"version":1`, `"threshold":1`, "PUBLIC"}
 		return []byte(strings.Replace(text, words[dice.IntN(len(words))], words[dice.IntN(len(words))], 1))
 	case 3: // a number
 		return []byte(strings.Replace(text, ":1", fmt.Sprint(":", dice.IntN(5)-1), 1+dice.IntN(3)))
@@ -341,27 +355,34 @@ func TestBytesAreTheSame(t *testing.T) {
 			t.Errorf("%s:\n%s\nread and written again:\n%s\ngo-tuf:\n%s", name, data, ours, theirs)
 		}
 	}
-	for _, data := range [][]byte{w.root, bytes.Replace(w.root, []byte(`"keytype"`), []byte(`"a":[1,{"b":null}],"keytype"`), 1)} {
-		compare("root", data, must(must(Decode[RootType](data))(t).ToBytes())(t), must(must(metadata.Root().FromBytes(data))(t).ToBytes(false))(t))
+	for _, data := range [][]byte{w.root, bytes.Replace(w.root, []byte(`"keytype"`),
+		[]byte(`"a":[1,{"b":null}],"keytype"`), 1)} {
+		compare("root", data, must(must(Decode[RootType](data))(t).ToBytes())(t),
+			must(must(metadata.Root().FromBytes(data))(t).ToBytes(false))(t))
 	}
-	compare("timestamp", w.later, must(must(Decode[TimestampType](w.later))(t).ToBytes())(t), must(must(metadata.Timestamp().FromBytes(w.later))(t).ToBytes(false))(t))
-	compare("snapshot", w.snapshot, must(must(Decode[SnapshotType](w.snapshot))(t).ToBytes())(t), must(must(metadata.Snapshot().FromBytes(w.snapshot))(t).ToBytes(false))(t))
+	compare("timestamp", w.later, must(must(Decode[TimestampType](w.later))(t).ToBytes())(t),
+		must(must(metadata.Timestamp().FromBytes(w.later))(t).ToBytes(false))(t))
+	compare("snapshot", w.snapshot, must(must(Decode[SnapshotType](w.snapshot))(t).ToBytes())(t),
+		must(must(metadata.Snapshot().FromBytes(w.snapshot))(t).ToBytes(false))(t))
 	for _, data := range [][]byte{w.targets, w.project} {
-		compare("targets", data, must(must(Decode[TargetsType](data))(t).ToBytes())(t), must(must(metadata.Targets().FromBytes(data))(t).ToBytes(false))(t))
+		compare("targets", data, must(must(Decode[TargetsType](data))(t).ToBytes())(t),
+			must(must(metadata.Targets().FromBytes(data))(t).ToBytes(false))(t))
 	}
 	for _, text := range []string{
 		`{"signatures":[],"signed":{"_type":"targets","delegations":{"keys":{},"roles":[]},"expires":"2099-01-02T03:04:05Z","spec_version":"1","targets":{},"version":1}}`,
 		`{"signatures":[],"signed":{"_type":"targets","delegations":{"keys":{},"succinct_roles":{"bit_length":3,"keyids":[],"name_prefix":"b","threshold":1}},"expires":"2099-01-02T03:04:05Z","spec_version":"1","targets":{},"version":1}}`,
 		`{"signatures":[{"keyid":"a","more":1,"sig":""}],"signed":{"_type":"targets","expires":"2099-01-02T03:04:05.5Z","spec_version":"1","targets":{"p":{"hashes":{"sha256":"00"},"length":0,"x":"\u2028"}},"version":1},"top":{}}`,
 	} {
-		compare("targets", []byte(text), must(must(Decode[TargetsType]([]byte(text)))(t).ToBytes())(t), must(must(metadata.Targets().FromBytes([]byte(text)))(t).ToBytes(false))(t))
+		compare("targets", []byte(text), must(must(Decode[TargetsType]([]byte(text)))(t).ToBytes())(t),
+			must(must(metadata.Targets().FromBytes([]byte(text)))(t).ToBytes(false))(t))
 	}
 }
 
 func TestNullIsRefused(t *testing.T) {
 	w := newWorld(t)
 	for of, data := range map[string][]byte{
-		`"deploy/app/1":{`: w.project, `"app.json":{`: w.snapshot, `"snapshot":{`: w.root, `"keyval":{`: w.root, `"signed":{`: w.root,
+		`"deploy/app/1":{`: w.project, `"app.json":{`: w.snapshot, `"snapshot":{`: w.root, `"keyval":{`: w.root,
+		`"signed":{`: w.root,
 	} {
 		at := bytes.Index(data, []byte(of))
 		name, _, _ := strings.Cut(of, "{")
@@ -378,23 +399,27 @@ func TestNullIsRefused(t *testing.T) {
 
 func TestNamesInAnotherCaseAreRefused(t *testing.T) {
 	text := `{"Signed":{"_type":"targets","expires":"2099-01-02T03:04:05Z","targets":{},"version":1},"signatures":[]}`
-	if _, err := Decode[TargetsType]([]byte(text)); err == nil || !strings.Contains(err.Error(), `"signed" is written "Signed"`) {
+	if _, err := Decode[TargetsType]([]byte(text)); err == nil ||
+		!strings.Contains(err.Error(), `"signed" is written "Signed"`) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestPathsOfADelegation(t *testing.T) {
 	for _, c := range []struct{ pattern, target string }{
-		{"deploy/app/*", "deploy/app/1"}, {"deploy/app/*", "deploy/app/1/2"}, {"deploy/*", "deploy/app/1"}, {"*", "a/b"}, {"a/?", "a/b"}, {"a[/]b", "a/b"}, {"a/[b-d]", "a/c"}, {"a/[", "a/["}, {"", ""}, {"a", "a/"},
+		{"deploy/app/*", "deploy/app/1"}, {"deploy/app/*", "deploy/app/1/2"}, {"deploy/*", "deploy/app/1"}, {"*", "a/b"},
+		{"a/?", "a/b"}, {"a[/]b", "a/b"}, {"a/[b-d]", "a/c"}, {"a/[", "a/["}, {"", ""}, {"a", "a/"},
 	} {
-		ours, theirs := DelegatedRole{Paths: []string{"x", c.pattern}}, metadata.DelegatedRole{Paths: []string{"x", c.pattern}}
+		ours, theirs := DelegatedRole{Paths: []string{"x", c.pattern}}, metadata.DelegatedRole{Paths: []string{"x",
+			c.pattern}}
 		want, err := theirs.IsDelegatedPath(c.target)
 		if got := ours.Matches(c.target); err != nil || got != want {
 			t.Errorf("%s, %s: %t, go-tuf %t, %v", c.pattern, c.target, got, want, err)
 		}
 	}
 	sum := sha256.Sum256([]byte("a/b"))
-	if r := (DelegatedRole{PathHashPrefixes: []string{"zz", fmt.Sprintf("%x", sum[:2])}}); !r.Matches("a/b") || r.Matches("a/c") {
+	if r := (DelegatedRole{PathHashPrefixes: []string{"zz", fmt.Sprintf("%x", sum[:2])}}); !r.Matches("a/b") ||
+		r.Matches("a/c") {
 		t.Error("a prefix of the digest's digits does not count")
 	}
 }
@@ -421,7 +446,8 @@ func TestOneKeyUnderTwoIDsSignsOnce(t *testing.T) {
 func TestUnknownIntegersAreSignedExactly(t *testing.T) {
 	k := newSigner(t, "ed25519")
 	root := NewRoot(far)
-	root.Signed.UnrecognizedFields = map[string]any{"more": map[string]any{"odd": json.Number("9007199254740993"), "even": json.Number("9007199254740992")}}
+	root.Signed.UnrecognizedFields = map[string]any{"more": map[string]any{"odd": json.Number("9007199254740993"),
+		"even": json.Number("9007199254740992")}}
 	for _, role := range TopRoles() {
 		if err := root.Signed.AddKey(k.key, role); err != nil {
 			t.Fatal(err)
@@ -434,7 +460,8 @@ func TestUnknownIntegersAreSignedExactly(t *testing.T) {
 	if again := must(must(Decode[RootType](data))(t).ToBytes())(t); !bytes.Equal(again, data) {
 		t.Errorf("%s\nread and written again:\n%s", data, again)
 	}
-	for _, change := range []*strings.Replacer{strings.NewReplacer("740993", "740992"), strings.NewReplacer("740992", "740993")} {
+	for _, change := range []*strings.Replacer{strings.NewReplacer("740993", "740992"),
+		strings.NewReplacer("740992", "740993")} {
 		if _, err := NewSet([]byte(change.Replace(string(data)))); kind(err) != "signature" {
 			t.Errorf("an integer that was changed after signing: %v", err)
 		}

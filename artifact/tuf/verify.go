@@ -18,10 +18,10 @@ type File interface {
 	signatureOf(keyID string) []byte
 }
 
-// content is what signatures are made over.
+// content returns the bytes that are signed.
 func (m *Metadata[T]) content() ([]byte, error) { return cjson.EncodeCanonical(m.Signed) }
 
-// signatureOf is the signature with a key; nil where there is none.
+// signatureOf returns the signature made with a key; nil if there is none.
 func (m *Metadata[T]) signatureOf(keyID string) []byte {
 	for _, s := range m.Signatures {
 		if s.KeyID == keyID {
@@ -31,8 +31,8 @@ func (m *Metadata[T]) signatureOf(keyID string) []byte {
 	return nil
 }
 
-// VerifyDelegate checks that a file of this role is signed by as many of the keys as this root, or these targets, want. Too few
-// signatures are a *SignatureError.
+// VerifyDelegate checks that a file of this role is signed by enough of the keys that this root, or these targets,
+// authorize. The error for too few signatures is a *SignatureError.
 func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 	may, keys, err := m.delegation(role)
 	if err != nil {
@@ -48,7 +48,7 @@ func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 	if err != nil {
 		return err
 	}
-	// A key under two IDs counts once, hence by its bytes.
+	// A key with two IDs counts once, so keys are compared by their bytes.
 	signers := map[[sha256.Size]byte]bool{}
 	for _, id := range may.KeyIDs {
 		key := keys[id]
@@ -73,7 +73,7 @@ func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 	return nil
 }
 
-// delegation says who signs a role, and with which keys.
+// delegation returns who signs a role, and the keys.
 func (m *Metadata[T]) delegation(role string) (may Role, keys map[string]*Key, err error) {
 	absent := fmt.Errorf("nothing says who signs %s", role)
 	switch signed := any(&m.Signed).(type) {
@@ -98,7 +98,7 @@ func (m *Metadata[T]) delegation(role string) (may Role, keys map[string]*Key, e
 	return Role{}, nil, absent
 }
 
-// Matches reports whether the role may list a file. A * or ? of a pattern stands for no slash.
+// Matches reports whether the role may list a file. A * or ? of a pattern matches no slash.
 func (r *DelegatedRole) Matches(target string) bool {
 	for _, pattern := range r.Paths {
 		if matches(strings.Split(pattern, "/"), strings.Split(target, "/")) {
@@ -130,8 +130,8 @@ func matches(pattern, target []string) bool {
 	return true
 }
 
-// VerifyLengthHashes checks that data is the described file. What is not described is not checked. Another file is a
-// *ContentError.
+// VerifyLengthHashes checks that data is the described file, as far as length and digests are given. The error for
+// another file is a *ContentError.
 func (f *MetaFiles) VerifyLengthHashes(data []byte) error {
 	for algorithm, want := range f.Hashes {
 		if err := verifyHash(algorithm, want, data); err != nil {
