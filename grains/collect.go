@@ -51,7 +51,7 @@ type Facts struct {
 	later map[string]func(context.Context) any
 }
 
-// Map returns what is known at once. The caller may change it.
+// Map returns the facts that are known at once. The caller may change it.
 func (f *Facts) Map() *value.Map { return value.Copy(f.known).(*value.Map) }
 
 // Later names the facts that need a name server, which Map leaves out.
@@ -78,8 +78,8 @@ type collector struct {
 	trouble *walk.Trouble
 }
 
-// Collect gathers the core grains. What is not there or may not be read is left out. An error of the machine, such as EIO
-// or EMFILE, is returned: the facts would be wrong.
+// Collect gathers the core grains. What is not there or may not be read is left out. An error of the machine, such as
+// EIO or EMFILE, is returned: the facts would be wrong.
 //
 // The one thing it may wait for is the domain of a host whose hostname has none: /etc/hosts is
 // looked at first, and only a host that is not in there asks its name server, for Patience at most.
@@ -152,7 +152,7 @@ func (c *collector) pretend() {
 	c.set("server_id", int(binary.BigEndian.Uint32(sum[28:])&0x7fffffff))
 }
 
-// fullName is what Salt calls a host that was given no id: its first name that is not localhost.
+// fullName returns Salt's name for a host without a configured id: its first name that is not localhost.
 func (c *collector) fullName() string {
 	for _, name := range []string{c.text("fqdn"), c.text("localhost")} {
 		if name != "" && !strings.HasPrefix(name, "localhost") {

@@ -13,7 +13,7 @@ import (
 // DefaultConvention is how hostnames are built unless the configuration says otherwise.
 const DefaultConvention = "{service}-{instance}-{region}-{node}"
 
-// maxHostname bounds what is looked at; a DNS name is not longer.
+// maxHostname limits how much of a name is examined; a DNS name is not longer.
 const maxHostname = 253
 
 // A part is one piece of a hostname.
@@ -34,7 +34,7 @@ var parts = []part{
 	{"node", `[A-Za-z0-9]+`, "a node holds letters and digits", "898900"},
 }
 
-// Convention says how a hostname is built out of an identity. The zero Convention is the default
+// Convention is how a hostname is built from an identity. The zero Convention is the default
 // one. A Convention is made by NewConvention and never changes.
 type Convention struct {
 	form, example           string         // as the operator wrote it; a regular expression has no example
@@ -112,7 +112,8 @@ func checkParts(names []string) error {
 	}
 	for _, name := range []string{"service", "instance"} {
 		if !slices.Contains(names, name) {
-			return diag.WithHint(fmt.Errorf("%s is missing", name), "a convention names at least service and instance, such as %s", DefaultConvention)
+			return diag.WithHint(fmt.Errorf("%s is missing", name),
+				"a convention names at least service and instance, such as %s", DefaultConvention)
 		}
 	}
 	return nil
@@ -133,9 +134,9 @@ func partNames() []string {
 	return names
 }
 
-// MismatchError says that a name does not follow the convention, so that it identifies no host.
+// MismatchError is the error for a name that does not follow the convention, so that it identifies no host.
 type MismatchError struct {
-	Kind    string // what has the name: hostname or auto scaling group
+	Kind    string // hostname or auto scaling group
 	Name    string
 	Form    string // the form that was expected
 	Example string // a name of that form; may be empty

@@ -12,7 +12,7 @@ import (
 // Local is the region of a host for which no source gives one.
 const Local = "local"
 
-// Request is everything that may say who a host is. Parts that are empty are not known.
+// Request has everything that may determine who a host is. Empty parts are unknown.
 type Request struct {
 	Hostname   string
 	Convention Convention
@@ -30,7 +30,7 @@ type Request struct {
 	OnCloud bool
 }
 
-// Cloud is what a cloud's metadata service knows of this host.
+// Cloud is a cloud's metadata service for this host.
 type Cloud interface {
 	// Place returns the region in the form hostnames have, such as useast1, and the node.
 	Place(ctx context.Context) (region, node string, err error)
@@ -111,7 +111,7 @@ func (r Request) Check() error {
 	return nil
 }
 
-// conflict compares only what was given: what was configured may be older than the hostname.
+// conflict compares only Given with the hostname: Configured may be older than the hostname.
 func (r Request) conflict(id Identity) error {
 	for _, name := range partNames() {
 		given, named := *r.Given.part(name), *id.part(name)
@@ -152,7 +152,7 @@ func (r Request) askCloud(ctx context.Context) (Identity, error) {
 	return id, nil
 }
 
-// fill sets region and node to what was given or configured where they are not known.
+// fill sets region and node from Given or Configured if they are not known.
 func (r Request) fill(id Identity) Identity {
 	id.Region = cmp.Or(id.Region, r.Given.Region, r.Configured.Region)
 	id.Node = cmp.Or(id.Node, r.Given.Node, r.Configured.Node)

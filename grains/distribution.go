@@ -9,10 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// A distro is what the files of a distribution say of it. Salt works these facts out in steps that
-// grew over the years, with exceptions for files that were wrong once. Formulas compare the
-// outcome, so the steps are followed here. Only the family of a distribution that Salt does not know
-// is better here: it is that of the one it says it derives from.
+// A distro is the description of a distribution by its files. Salt determines these facts in steps that grew over the
+// years, with exceptions for files that once were wrong. Formulas compare the results, so the same steps are followed
+// here. Only the family of a distribution that Salt does not know is better here: it is that of the distribution from
+// which it says it derives.
 type distro struct {
 	os, family, fullName string
 	release, codename    string
@@ -26,7 +26,8 @@ func (c *collector) distribution() {
 	c.set("osfullname", d.fullName)
 	c.set("oscodename", d.codename)
 	c.set("osrelease", d.release)
-	for _, name := range []string{"lsb_distrib_id", "lsb_distrib_release", "lsb_distrib_codename", "lsb_distrib_description"} {
+	for _, name := range []string{"lsb_distrib_id", "lsb_distrib_release", "lsb_distrib_codename",
+		"lsb_distrib_description"} {
 		if text, ok := d.lsb[name]; ok {
 			c.set(name, text)
 		}
@@ -63,7 +64,7 @@ func (t tree) distro() distro {
 	return d
 }
 
-// fromOSRelease stands in for an lsb-release, and sees to the two kinds of SUSE.
+// fromOSRelease sets the facts of a missing lsb-release from os-release, and handles the two kinds of SUSE.
 func (d *distro) fromOSRelease(release map[string]string) {
 	d.lsb["lsb_distrib_id"] = d.fullName
 	if version, ok := release["VERSION_ID"]; ok {
@@ -102,7 +103,8 @@ func (d *distro) setRelease(t tree, release map[string]string) {
 		return
 	}
 	d.release = release["VERSION_ID"]
-	if precise, _ := t.ownRelease(release["ID"]); strings.Count(precise, ".") > strings.Count(d.release, ".") || d.release == "" {
+	if precise, _ := t.ownRelease(release["ID"]); strings.Count(precise, ".") > strings.Count(d.release, ".") ||
+		d.release == "" {
 		d.release = precise
 	}
 }
@@ -150,7 +152,7 @@ func (c *collector) release(d distro) {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// debianArch is dpkg's name for what the kernel calls the machine.
+// debianArch returns dpkg's name for the kernel's architecture.
 var debianArch = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "i386": "i386", "i586": "i386", "i686": "i386",
 	"armv6l": "armel", "armv7l": "armhf", "ppc64le": "ppc64el", "riscv64": "riscv64", "s390x": "s390x",

@@ -30,7 +30,7 @@ type Layers struct {
 	Identity Identity
 }
 
-// Merge gives the one mapping that a run sees. A grain of a later layer replaces an earlier one
+// Merge returns the mapping that a run uses. A grain of a later layer replaces an earlier one
 // whole, as in Salt: mappings inside grains are not merged.
 func (l Layers) Merge() *value.Map {
 	all := l.Core.Clone()

@@ -48,7 +48,7 @@ func (c *collector) processors() {
 	c.set("cpu_flags", flags)
 }
 
-// countCPUs counts what a list such as 0-3,6 names.
+// countCPUs counts the elements of a list such as 0-3,6.
 func countCPUs(list string) int {
 	count := 0
 	for span := range strings.SplitSeq(list, ",") {
@@ -78,7 +78,7 @@ func (c *collector) memory() {
 	c.set("swap_total", sizes["SwapTotal"])
 }
 
-// firmware is what the board's maker wrote down. Serial number and uuid can be read by root only.
+// firmware reads what the maker of the board recorded. Serial number and uuid are readable by root only.
 func (c *collector) firmware() {
 	for _, f := range [][2]string{
 		{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"}, {"biosreleasedate", "bios_date"},

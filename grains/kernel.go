@@ -20,8 +20,8 @@ func (c *collector) kernel() {
 	c.set("cpuarch", cmp.Or(c.machine.line("proc/sys/kernel/arch"), machineOf[runtime.GOARCH], runtime.GOARCH))
 }
 
-// machineOf is what the kernel calls the machine a program was built for. Kernels before 6.1 do not
-// tell through /proc.
+// machineOf is the kernel's name for the architecture of this program. Kernels before 6.1 do not
+// have it in /proc.
 var machineOf = map[string]string{
 	"386": "i686", "amd64": "x86_64", "arm": "armv7l", "arm64": "aarch64", "loong64": "loongarch64",
 }
@@ -53,7 +53,7 @@ func (c *collector) initSystem() string {
 	return "unknown"
 }
 
-// initProgram tells programs apart that are all called init: each has its own name inside.
+// initProgram distinguishes programs that are all called init: each contains its own name.
 func (c *collector) initProgram(name string) string {
 	program := strings.ToLower(c.machine.read(name))
 	for _, known := range []string{"upstart", "sysvinit", "systemd"} {

@@ -19,7 +19,7 @@ var osByName = map[string]string{
 	"sles": "SUSE", "slesexpand": "RES", "synology": "Synology", "univention": "Univention", "void": "Void",
 }
 
-// osByIDAndName has the systems that their name alone does not tell.
+// osByIDAndName has the systems that cannot be recognized by their name alone.
 var osByIDAndName = map[[2]string]string{
 	{"astra", "Astra Linux (Orel)"}:     "AstraLinuxCE",
 	{"astra", "Astra Linux (Smolensk)"}: "AstraLinuxSE",

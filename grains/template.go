@@ -27,7 +27,8 @@ func fromTemplate(form string) (Convention, error) {
 		if p.part {
 			names = append(names, p.text)
 			if i > 0 && pieces[i-1].part {
-				return Convention{}, fmt.Errorf("nothing stands between {%s} and {%s}, so the end of the first is not known", pieces[i-1].text, p.text)
+				return Convention{}, fmt.Errorf("nothing stands between {%s} and {%s}, so the end of the first is not known",
+					pieces[i-1].text, p.text)
 			}
 		}
 	}
@@ -69,9 +70,12 @@ var betweenParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func checkBetween(text string) error {
 	switch {
 	case strings.Contains(text, "."):
-		return diag.WithHint(errors.New("it holds a dot"), "what follows the first dot of a hostname is its domain, which a convention leaves out")
+		return diag.WithHint(errors.New("it holds a dot"),
+			"what follows the first dot of a hostname is its domain, which a convention leaves out")
 	case !betweenParts().MatchString(text):
-		return diag.WithHint(fmt.Errorf("%q cannot be in a hostname", text), "put letters, digits and dashes between the parts, or write a regular expression with groups such as (?P<service>[a-z]+)")
+		return diag.WithHint(fmt.Errorf("%q cannot be in a hostname", text),
+			"put letters, digits and dashes between the parts, or write a regular expression with groups such as "+
+				"(?P<service>[a-z]+)")
 	}
 	return nil
 }
@@ -100,7 +104,7 @@ func (n named) compile() *regexp.Regexp {
 	return regexp.MustCompile(`^` + n.fill(func(p part) string { return group(p.name, p.pattern) }) + `$`)
 }
 
-// compileLoosely has the right number of parts but asks nothing else of them.
+// compileLoosely returns a pattern for the right number of parts, whatever they contain.
 func (n named) compileLoosely() *regexp.Regexp {
 	return regexp.MustCompile(`^` + n.fill(func(p part) string {
 		if p.name == "service" {

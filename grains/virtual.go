@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// virtual finds out what the host runs on: physical, a hypervisor's name, or container. Salt asks
-// whichever of systemd-detect-virt, virt-what, dmidecode and lspci is installed, so that its answer
-// changes with the packages on a host. Here the same answer is read from where those programs look.
+// virtual determines what the host runs on: physical, a hypervisor's name, or container. Salt uses systemd-detect-virt,
+// virt-what, dmidecode or lspci, whichever is installed, so that its result depends on the packages of a host. Here the
+// result is read from the sources of those programs.
 func (c *collector) virtual() {
 	kind, subtype := c.hypervisor()
 	if xen := c.xen(); xen != "" {
@@ -26,7 +26,7 @@ func (c *collector) virtual() {
 	c.setText("virtual_subtype", subtype)
 }
 
-// hypervisor goes by the names makers of virtual hardware give themselves.
+// hypervisor recognizes hypervisors by the names that the makers of virtual hardware put into it.
 func (c *collector) hypervisor() (kind, subtype string) {
 	product, maker, bios := c.text("productname"), c.text("manufacturer"), c.text("biosvendor")
 	if strings.Contains(product, ".metal") {

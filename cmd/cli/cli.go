@@ -1,5 +1,5 @@
-// Package cli is what both programs' command lines have in common: streams that a test can
-// replace, answers as text or JSON, errors with hints, and exit codes.
+// Package cli is the common part of both programs' command lines: streams that a test can replace, output as text or
+// JSON, errors with hints, and exit codes.
 package cli
 
 import (
@@ -35,23 +35,23 @@ type IO struct {
 // Process is the IO of the running process.
 func Process() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
 
-// Shown is the IO with streams that pass on no control characters, whichever command writes them: names, IDs
-// and outputs come from others. The function it returns writes what the streams still hold.
+// Shown returns the IO with streams that remove control characters, whichever command writes to them: names, IDs and
+// output come from other parties. The returned function writes what the streams still hold back.
 func (s IO) Shown() (IO, func()) {
 	out, err := redact.NewWriter(s.Out, s.Color(s.Out)), redact.NewWriter(s.Err, s.Color(s.Err))
 	s.Out, s.Err = out, err
-	return s, func() { _ = errors.Join(out.Flush(), err.Flush()) } // a terminal that is gone needs nothing
+	return s, func() { _ = errors.Join(out.Flush(), err.Flush()) } // a terminal that is gone needs nothing more
 }
 
-// Colored lets this project's own colours through to a stream of Shown that is no terminal.
+// Colored lets this project's own colors through to a stream of Shown that is not a terminal.
 func Colored(w io.Writer) {
 	if shown, ok := w.(*redact.Writer); ok {
 		shown.Colours()
 	}
 }
 
-// File is the file that a stream writes to in the end; nil for one that is no file. Code that writes to it by
-// itself must pass what others wrote through package redact.
+// File returns the file that a stream writes to in the end; nil if it is not a file. Code that writes to the file
+// directly must pass text of other parties through package redact.
 func File(w io.Writer) *os.File {
 	for {
 		switch below := w.(type) {
@@ -65,19 +65,19 @@ func File(w io.Writer) *os.File {
 	}
 }
 
-// Terminal reports whether a person reads what is written to w.
+// Terminal reports whether w is a terminal.
 func Terminal(w io.Writer) bool {
 	f := File(w)
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// Color reports whether what is written to w may have colours: on a terminal, and never where
-// NO_COLOR is set (https://no-color.org) or the terminal is a dumb one.
+// Color reports whether output to w may have colors: only on a terminal, and not if NO_COLOR is set
+// (https://no-color.org) or the terminal is a dumb one.
 func (s IO) Color(w io.Writer) bool {
 	return Terminal(w) && s.Getenv("NO_COLOR") == "" && s.Getenv("TERM") != "dumb"
 }
 
-// Run runs a command line and gives its exit code. SIGINT, SIGTERM and SIGHUP end it through its context;
+// Run runs a command line and returns its exit code. SIGINT, SIGTERM and SIGHUP cancel its context;
 // a second SIGINT or SIGTERM ends the process at once.
 func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) int {
 	ctx, stop := interruptible(ctx)
@@ -94,14 +94,14 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 		return exit.OK
 	}
 	code := exit.Code(err)
-	if !errors.Is(err, ErrTold) {
+	if !errors.Is(err, ErrReported) {
 		wantsJSON, _ := root.PersistentFlags().GetBool("json")
 		streams.fail(err, code, wantsJSON)
 	}
 	return code
 }
 
-// execute runs a command line. What cobra says of a mistake in it becomes a usage error.
+// execute runs a command line. An error of cobra about its arguments becomes a usage error.
 func execute(ctx context.Context, root *cobra.Command, args []string) error {
 	if err := wrongCommand(root, args); err != nil {
 		return err
@@ -113,8 +113,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string) error {
 	return unknownCommand(root, wrongFlags(c, err))
 }
 
-// interruptible is a context that the first signal to end cancels. A session that is closed sends SIGHUP
-// right after SIGTERM, which is no second wish; a process that was started to ignore it (nohup) goes on.
+// interruptible returns a context that the first terminating signal cancels. A closed session sends SIGHUP right after
+// SIGTERM, which does not count as a second signal; a process that was started with SIGHUP ignored (nohup) continues.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	asked, stopAsked := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(asked, stopAsked)
@@ -125,23 +125,23 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 	return hung, func() { stopHung(); stopAsked() }
 }
 
-// ErrTold marks an error that its command has already told about; only its exit code is left.
-var ErrTold = errors.New("told")
+// ErrReported marks an error that its command has reported already, so that only its exit code matters.
+var ErrReported = errors.New("reported")
 
-// AlreadyTold wraps an error that needs no more words.
-func AlreadyTold(err error) error {
+// AlreadyReported marks an error as reported.
+func AlreadyReported(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &told{err}
+	return &reported{err}
 }
 
-type told struct{ err error }
+type reported struct{ err error }
 
-func (t *told) Error() string   { return t.err.Error() }
-func (t *told) Unwrap() []error { return []error{t.err, ErrTold} }
+func (r *reported) Error() string   { return r.err.Error() }
+func (r *reported) Unwrap() []error { return []error{r.err, ErrReported} }
 
-// Args makes a check of the number of arguments, and of the names among them, whose error is a usage error.
+// Args returns a check of the number of arguments, and of the names among them, whose error is a usage error.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
@@ -151,7 +151,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// fail tells about an error: all problems in files with their places, or the error and its hint.
+// fail prints an error: all problems in files with their positions, or the error and its hint.
 func (s IO) fail(err error, code int, asJSON bool) {
 	if asJSON {
 		_ = s.JSON(failureOf(err, code))
@@ -173,10 +173,10 @@ func (s IO) fail(err error, code int, asJSON bool) {
 			b.WriteString("hint: " + shown(hint) + "\n")
 		}
 	}
-	_, _ = s.Err.Write(b.Bytes()) // there is nobody left to tell
+	_, _ = s.Err.Write(b.Bytes()) // a failure cannot be reported anywhere
 }
 
-// shown is a text that may hold what a server or a program said, as it is safe to print.
+// shown returns a text that may contain output of a server or a program so that it is safe to print.
 func shown(text string) string { return redact.Controls(redact.URLs(text)) }
 
 func (s IO) label(word string) string {

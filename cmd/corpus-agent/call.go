@@ -207,7 +207,7 @@ func (c *calling) show(name, id string, answer session.Answer, err error, o outp
 		fmt.Fprintln(c.Err, "note:", unrunNote(answer, c.trees.Minion))
 	}
 	if answer.Code != 0 || answer.Failed {
-		return cli.AlreadyTold(c.code(answer, errors.New("the function failed")))
+		return cli.AlreadyReported(c.code(answer, errors.New("the function failed")))
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func (c *calling) refused(name string, answer session.Answer, err error, o outpu
 	if errors.As(err, &broken) && strings.HasPrefix(name, "pillar.") && !tellsProblems(answer.Value) {
 		return err
 	}
-	return cli.AlreadyTold(err)
+	return cli.AlreadyReported(err)
 }
 
 // tellsProblems reports whether an answer has the problems of the pillar, as pillar.items does.

@@ -124,7 +124,7 @@ func (p *program) run(flags map[string]string, work func(*agent.Agent) (*report.
 	signal.Ignore(syscall.SIGPIPE)
 	r, err := work(a)
 	if r != nil && p.json {
-		return cli.AlreadyTold(err)
+		return cli.AlreadyReported(err)
 	}
 	return err
 }

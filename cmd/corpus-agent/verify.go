@@ -40,7 +40,7 @@ Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was cha
 				if written := p.JSON(audits); written != nil {
 					return written
 				}
-				return cli.AlreadyTold(err)
+				return cli.AlreadyReported(err)
 			}
 			for _, audit := range audits {
 				p.printAudit(audit)

@@ -63,9 +63,9 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: packaging.AllowedBy(r)})
 	}
 	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults}
-	request.Told = func(text string) { fmt.Fprintln(p.Err, text) }
+	request.Waiting = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
-		request.Log, request.Told = p.Err, nil // the log says it too
+		request.Log, request.Waiting = p.Err, nil // the log says it too
 	}
 	if how.check {
 		return p.checkBuild(ctx, request)

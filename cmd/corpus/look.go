@@ -154,7 +154,7 @@ on, a warning names it and what renews it.`,
 				fmt.Fprintf(p.Err, "warning: %s\n", e)
 			}
 			if p.json {
-				return errors.Join(p.JSON(list), cli.AlreadyTold(unread(list)))
+				return errors.Join(p.JSON(list), cli.AlreadyReported(unread(list)))
 			}
 			fmt.Fprintf(p.Out, "signed until %s (%s)\n", expiries[0].Expires.Format("2006-01-02 15:04 MST"), expiries[0].Role)
 			return errors.Join(p.printList(list, why), unread(list))

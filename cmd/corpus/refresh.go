@@ -69,7 +69,7 @@ func (p *program) refresh(ctx context.Context, within time.Duration) error {
 		err = p.printStandings(list)
 	}
 	if err == nil && len(left) > 0 {
-		return cli.AlreadyTold(exit.WithCode(exit.Failed, errors.New("something was left")))
+		return cli.AlreadyReported(exit.WithCode(exit.Failed, errors.New("something was left")))
 	}
 	return err
 }
@@ -123,5 +123,5 @@ func (p *program) rebuild(ctx context.Context) error {
 	if err := p.answer(result, "%s", text); err != nil || len(result.Missing)+len(result.Pages) == 0 {
 		return err
 	}
-	return cli.AlreadyTold(exit.WithCode(exit.Failed, errors.New("something is missing")))
+	return cli.AlreadyReported(exit.WithCode(exit.Failed, errors.New("something is missing")))
 }

@@ -1,4 +1,4 @@
-// Package ec2 asks Amazon EC2 who a host is, for a host whose hostname does not say.
+// Package ec2 determines from Amazon EC2 who a host is, if its hostname does not show it.
 //
 // An auto scaling group starts hosts without names. The group itself has one that follows the
 // convention, so service, instance and region are in it, and the instance id distinguishes the
@@ -45,7 +45,7 @@ const (
 // in between does not let it be one.
 var ErrNoMetadata = errors.New("no EC2 instance metadata")
 
-// Options say how EC2 is asked. The zero Options are right on EC2.
+// Options configure how EC2 is queried. The zero Options are right on EC2.
 type Options struct {
 	// Endpoint is the metadata service; "" means AWS_EC2_METADATA_SERVICE_ENDPOINT, and without it
 	// the address every instance has.
@@ -69,7 +69,7 @@ type Host struct {
 	document *imds.InstanceIdentityDocument
 }
 
-// New returns the instance this program runs on. Nothing is asked yet.
+// New returns the instance this program runs on. It makes no request yet.
 func New(o Options) *Host {
 	o.Endpoint = cmp.Or(o.Endpoint, os.Getenv(endpointEnv), defaultEndpoint)
 	o.Timeout = cmp.Or(o.Timeout, 900*time.Millisecond)
@@ -158,18 +158,20 @@ func (h *Host) identify(ctx context.Context) (*imds.InstanceIdentityDocument, er
 	return h.document, nil
 }
 
-// explain turns what the metadata service said, or that it said nothing, into an error for people.
+// explain turns an error of the metadata service, or its silence, into an error for people.
 func (h *Host) explain(err error) error {
 	at := h.options.Endpoint
 	switch h.line.status {
 	case 0:
-		return diag.WithHint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at, innermost(cmp.Or(h.line.err, err))),
+		return diag.WithHint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at,
+			innermost(cmp.Or(h.line.err, err))),
 			"on EC2, see that metadata is enabled for the instance, and in a container that its hop limit is 2")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return diag.WithHint(fmt.Errorf("%w: the service at %s has no version 2", ErrNoMetadata, at),
 			"enable version 2 (IMDSv2), or allow version 1")
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return diag.WithHint(fmt.Errorf("%w: the service at %s refuses to answer", ErrNoMetadata, at), "enable metadata for the instance")
+		return diag.WithHint(fmt.Errorf("%w: the service at %s refuses to answer", ErrNoMetadata, at),
+			"enable metadata for the instance")
 	}
 	return fmt.Errorf("EC2 instance metadata at %s: status %d: %w", at, h.line.status, innermost(err))
 }
@@ -193,7 +195,7 @@ func (h *Host) tagFromMetadata(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(name)), nil
 }
 
-// innermost is what went wrong at first. What the client wraps around it are its own steps.
+// innermost returns the first error of a chain. The errors around it only describe the client's steps.
 func innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)

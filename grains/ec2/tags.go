@@ -23,7 +23,7 @@ type tags struct {
 	} `xml:"tagSet>item"`
 }
 
-// tagFromAPI asks EC2 for the tag.
+// tagFromAPI requests the tag from EC2.
 func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocument) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, h.options.APITimeout)
 	defer stop()
@@ -31,7 +31,8 @@ func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocumen
 	if err != nil {
 		return "", fmt.Errorf("AWS configuration: %w", err)
 	}
-	api := query.Client{Account: loaded, Service: "ec2", Version: "2016-11-15", Variables: []string{"AWS_ENDPOINT_URL_EC2"}, Endpoint: h.options.API, Pause: pause}
+	api := query.Client{Account: loaded, Service: "ec2", Version: "2016-11-15",
+		Variables: []string{"AWS_ENDPOINT_URL_EC2"}, Endpoint: h.options.API, Pause: pause}
 	data, err := api.Call(ctx, "DescribeTags", url.Values{
 		"Filter.1.Name": {"resource-id"}, "Filter.1.Value.1": {doc.InstanceID},
 		"Filter.2.Name": {"key"}, "Filter.2.Value.1": {groupTag},
@@ -41,7 +42,8 @@ func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocumen
 		err = xml.Unmarshal(data, &answer)
 	}
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("the auto scaling group of %s is not in its metadata, and ec2:DescribeTags fails: %w", doc.InstanceID, cause(err)),
+		return "", diag.WithHint(fmt.Errorf("the auto scaling group of %s is not in its metadata, and ec2:DescribeTags "+
+			"fails: %w", doc.InstanceID, cause(err)),
 			"allow instance tags in metadata, or let the instance's role call ec2:DescribeTags")
 	}
 	for _, tag := range answer.Items {
@@ -55,7 +57,7 @@ func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocumen
 // pause is the wait after a first try that failed.
 const pause = 500 * time.Millisecond
 
-// cause is what the API said, or else the innermost error.
+// cause returns the API's error message, or else the innermost error.
 func cause(err error) error {
 	var said *query.Fault
 	if errors.As(err, &said) {

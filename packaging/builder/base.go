@@ -14,33 +14,34 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Base is a clean system to build in, so that a laptop produces what the server needs: a tree that
-// debootstrap makes once and that is kept, and a throwaway copy of it for each build.
+// Base is a clean system to build in, so that a laptop produces what the server needs: a throwaway copy, for each
+// build, of a tree that debootstrap makes once and that is kept.
 type Base struct {
-	Root string // of the copy
+	Root string // the copy
 	dirs []mapped
 }
 
-// mapped is a directory of this machine and how it is called inside.
+// mapped is a directory of this machine and its name inside the base.
 type mapped struct{ outside, inside string }
 
-// Opening says how a base system is opened.
+// Opening configures OpenBase.
 type Opening struct {
 	System   string   // such as debian/bookworm
-	Packages []string // that the build takes
+	Packages []string // the packages that the build needs
 	Cache    string   // where systems are kept
-	Work     string   // where the copy goes
+	Work     string   // where the copy is made
 	Log      io.Writer
-	Told     func(string) // hears for what it waits, if it does; or nil
+	Waiting  func(string) // called with what OpenBase waits for; may be nil
 }
 
-// OpenBase makes the copy of a system. It takes root's rights and debootstrap.
+// OpenBase makes the copy of a system. It needs root's rights and debootstrap.
 func OpenBase(ctx context.Context, o Opening) (*Base, error) {
 	if os.Geteuid() != 0 {
-		return nil, diag.WithHint(errors.New("building in a base system takes root's rights"), "run corpus build as root, or leave build.base out to build on this machine")
+		return nil, diag.WithHint(errors.New("building in a base system takes root's rights"),
+			"run corpus build as root, or leave build.base out to build on this machine")
 	}
 	from := kept(o.System, o.Cache)
-	if err := from.ensure(ctx, o.Log, o.tell); err != nil {
+	if err := from.ensure(ctx, o.Log, o.notify); err != nil {
 		return nil, err
 	}
 	b := &Base{Root: filepath.Join(o.Work, "base")}
@@ -57,11 +58,11 @@ func OpenBase(ctx context.Context, o Opening) (*Base, error) {
 	return b, b.Run(ctx, Command{Dir: b.Root, Args: install, Log: o.Log, Env: []string{"DEBIAN_FRONTEND=noninteractive"}})
 }
 
-// tell writes into the log and to who listens.
-func (o Opening) tell(text string) {
-	_, _ = fmt.Fprintln(o.Log, text) // a log that cannot be written fails the build where a program writes it
-	if o.Told != nil {
-		o.Told(text)
+// notify writes a text to the log and passes it to Waiting.
+func (o Opening) notify(text string) {
+	_, _ = fmt.Fprintln(o.Log, text) // if the log fails, the build fails when a program writes to it
+	if o.Waiting != nil {
+		o.Waiting(text)
 	}
 }
 
@@ -71,7 +72,7 @@ func logged(ctx context.Context, log io.Writer, args ...string) error {
 	return cmd.Run()
 }
 
-// Put moves a directory of this machine into the base; programs find it under the name given.
+// Put moves a directory of this machine into the base, where programs find it under the name inside.
 func (b *Base) Put(ctx context.Context, outside, inside string) error {
 	target := filepath.Join(b.Root, inside)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {

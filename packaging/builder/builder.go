@@ -1,4 +1,4 @@
-// Package builder makes the tree that is released of a source tree, as its recipe says.
+// Package builder makes the tree of a release from a source tree, as its recipe says.
 //
 // A builder works on a copy: the source is never changed, and nothing of an earlier build is in the
 // way. It runs on this machine or inside of a clean base system; either way through a Runner, so the
@@ -27,7 +27,7 @@ type Job struct {
 	Source string    // copy of the source tree; builders may write into it
 	Stage  string    // empty directory that becomes the release
 	Prefix string    // where the release will lie on a host
-	Log    io.Writer // what programs print
+	Log    io.Writer // output of the programs
 	Run    Runner
 }
 
@@ -88,7 +88,7 @@ func (j Job) build(ctx context.Context) error {
 	return fmt.Errorf("there is no builder %q", j.Recipe.Builder)
 }
 
-// release copies what belongs to the release from a directory into the stage.
+// release copies the files of the release from a directory into the stage.
 func (j Job) release(ctx context.Context, from string) error {
 	if len(j.Recipe.Files) == 0 {
 		return CopyTree(ctx, from, j.Stage, nil)
@@ -126,7 +126,7 @@ func (j Job) describe(ctx context.Context) error {
 	return nil
 }
 
-// command runs a program of the recipe's and takes the directory that it leaves.
+// command runs a program of the recipe and uses the directory that it leaves.
 func (j Job) command(ctx context.Context) error {
 	if len(j.Recipe.Build.Command) == 0 {
 		return missing("build.command", "the builder command runs it")
@@ -143,7 +143,8 @@ func (j Job) output(ctx context.Context, maker string) error {
 	if is, err := walk.Directory(output); err != nil {
 		return err
 	} else if !is {
-		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output), "build.output names the directory that is released")
+		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output),
+			"build.output names the directory that is released")
 	}
 	if err := j.release(ctx, output); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (j Job) output(ctx context.Context, maker string) error {
 	return j.describe(ctx)
 }
 
-// node installs exactly what the lock file says, and runs a script of the project's.
+// node installs exactly the packages of the lock file, and runs a script of the project.
 func (j Job) node(ctx context.Context) error {
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		if found, err := walk.Exists(filepath.Join(j.Source, name)); err != nil {
@@ -174,14 +175,14 @@ func (j Job) node(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, "npm", "prune", "--omit=dev", "--no-audit", "--no-fund"); err != nil {
 		return err
 	}
-	// npm writes down when it did what; the lock file it wrote it into is of no use to a host.
+	// npm records when it did what; a host does not need the lock file with these records.
 	if err := os.Remove(filepath.Join(j.Source, "node_modules/.package-lock.json")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	return j.release(ctx, j.Source)
 }
 
-// golang builds static programs that know nothing of the machine they were built on.
+// golang builds static programs that do not depend on the machine on which they are built.
 func (j Job) golang(ctx context.Context) error {
 	main := j.Recipe.Build.Main
 	if len(main) == 0 {
@@ -191,7 +192,8 @@ func (j Job) golang(ctx context.Context) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	args := append([]string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", j.Run.Inside(bin) + "/"}, main...)
+	args := append([]string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o",
+		j.Run.Inside(bin) + "/"}, main...)
 	if err := j.run(ctx, j.Source, args...); err != nil {
 		return err
 	}
@@ -200,7 +202,8 @@ func (j Job) golang(ctx context.Context) error {
 		return err
 	}
 	if len(entries) == 0 {
-		return diag.WithHint(fmt.Errorf("%s holds no program", strings.Join(main, " ")), "build.main names the packages whose name is main")
+		return diag.WithHint(fmt.Errorf("%s holds no program", strings.Join(main, " ")),
+			"build.main names the packages whose name is main")
 	}
 	return j.describe(ctx)
 }
@@ -228,7 +231,7 @@ func (Here) Run(ctx context.Context, c Command) error {
 	return explain(c.Args, cmd.Run())
 }
 
-// environment is what a build sees of its surroundings: nothing that differs between people.
+// environment returns the environment of a build, without anything that differs between people.
 func environment(path, home string) []string {
 	return []string{
 		"PATH=" + path, "HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=UTC", "SOURCE_DATE_EPOCH=0",
@@ -236,13 +239,15 @@ func environment(path, home string) []string {
 	}
 }
 
-// caches are where tools look for what they have fetched before, and from whom; they change where a
+// caches returns those variables of the environment that set where tools cache and fetch files; they change where a
 // build gets something, not what it gets.
 func caches() []string {
 	var kept []string
 	for _, name := range []string{
-		"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOMODCACHE", "GOCACHE", "NPM_CONFIG_REGISTRY", "npm_config_registry", "NPM_CONFIG_CACHE",
-		"PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CACHE_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+		"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOMODCACHE", "GOCACHE", "NPM_CONFIG_REGISTRY",
+		"npm_config_registry", "NPM_CONFIG_CACHE",
+		"PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CACHE_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy",
+		"https_proxy", "no_proxy",
 		"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS",
 	} {
 		if v, ok := os.LookupEnv(name); ok {

@@ -44,16 +44,16 @@ func kept(name, cache string) system {
 	return s
 }
 
-// ensure makes the system unless it is there. While another process makes it, ensure waits and takes
-// that one's; told hears for what it waits.
-func (s system) ensure(ctx context.Context, log io.Writer, told func(string)) error {
+// ensure makes the system unless it exists. While another process makes it, ensure waits and uses
+// the result; it calls waiting with what it waits for.
+func (s system) ensure(ctx context.Context, log io.Writer, waiting func(string)) error {
 	if s.there() {
 		return nil
 	}
 	if err := durable.MkdirAll(filepath.Dir(s.tree), 0o755); err != nil {
 		return err
 	}
-	release, err := s.turn(ctx, told)
+	release, err := s.turn(ctx, waiting)
 	if err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func (s system) there() bool {
 	return err == nil && info.IsDir()
 }
 
-// turn waits until no other process makes the system. The kernel takes the lock from a process that
-// is killed. The file stays: removing it would race with who waits for it.
-func (s system) turn(ctx context.Context, told func(string)) (release func(), err error) {
+// turn waits until no other process makes the system. The kernel releases the lock of a killed process. The file is not
+// removed, since that would race with processes that wait for the lock.
+func (s system) turn(ctx context.Context, waiting func(string)) (release func(), err error) {
 	f, err := os.OpenFile(s.tree+".lock", os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,8 @@ func (s system) turn(ctx context.Context, told func(string)) (release func(), er
 		}
 		if !waits {
 			waits = true
-			told(fmt.Sprintf("waiting for the base system %s, which %s is making in %s", s.name, maker(f.Name()), filepath.Dir(s.tree)))
+			waiting(fmt.Sprintf("waiting for the base system %s, which %s is making in %s", s.name,
+				maker(f.Name()), filepath.Dir(s.tree)))
 		}
 		select {
 		case <-time.After(wait):
@@ -101,13 +102,13 @@ func (s system) turn(ctx context.Context, told func(string)) (release func(), er
 	return func() { _ = errors.Join(f.Truncate(0), f.Close()) }, nil // closing unlocks
 }
 
-// sign writes down who has the lock, for who waits.
+// sign records who holds the lock, for processes that wait.
 func sign(f *os.File) error {
 	_, err := f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	return err
 }
 
-// maker is who has a lock, in words.
+// maker describes the process that holds a lock.
 func maker(lock string) string {
 	data, err := os.ReadFile(lock)
 	pid := 0
@@ -131,7 +132,7 @@ func (s system) bootstrap(ctx context.Context, log io.Writer) error {
 	return durable.Install(making, s.tree)
 }
 
-// removeTree removes a tree, unless something is mounted there: that is somebody else's.
+// removeTree removes a tree, unless something is mounted there.
 func removeTree(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +140,8 @@ func removeTree(dir string) error {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1]+"/", dir+"/") {
-			return diag.WithHint(fmt.Errorf("%s is mounted, so %s is not removed", fields[1], dir), "unmount it, then build again")
+			return diag.WithHint(fmt.Errorf("%s is mounted, so %s is not removed", fields[1], dir),
+				"unmount it, then build again")
 		}
 	}
 	return os.RemoveAll(dir)
@@ -151,6 +153,7 @@ func removeTree(dir string) error {
 func apart(ctx context.Context, log io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS,
+		Pdeathsig: syscall.SIGKILL}
 	return cmd.Run()
 }

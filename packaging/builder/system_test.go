@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	_, err := builder.OpenBase(context.Background(), builder.Opening{
-		System: "debian/bookworm", Cache: cache, Work: os.Getenv("CORPUS_TEST_WORK"), Log: os.Stderr, Told: func(text string) { fmt.Println(text) },
+		System: "debian/bookworm", Cache: cache, Work: os.Getenv("CORPUS_TEST_WORK"), Log: os.Stderr,
+		Waiting: func(text string) { fmt.Println(text) },
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,12 +80,13 @@ func write(t *testing.T, file, text string) {
 }
 
 // opened opens the system and hands over what came of it.
-func opened(t *testing.T, ctx context.Context, cache string, told chan<- string) <-chan error {
+func opened(t *testing.T, ctx context.Context, cache string, waits chan<- string) <-chan error {
 	t.Helper()
 	work, done := t.TempDir(), make(chan error, 1)
 	go func() {
 		b, err := builder.OpenBase(ctx, builder.Opening{
-			System: "debian/bookworm", Cache: cache, Work: work, Log: &bytes.Buffer{}, Told: func(text string) { told <- text },
+			System: "debian/bookworm", Cache: cache, Work: work, Log: &bytes.Buffer{},
+			Waiting: func(text string) { waits <- text },
 		})
 		if err == nil {
 			var last []byte
@@ -98,12 +100,13 @@ func opened(t *testing.T, ctx context.Context, cache string, told chan<- string)
 }
 
 func TestASecondBuildWaitsForTheBaseAndTakesIt(t *testing.T) {
-	dir, cache, told := debootstrap(t), filepath.Join(t.TempDir(), "bases"), make(chan string, 2)
-	first := opened(t, t.Context(), cache, told)
+	dir, cache, waits := debootstrap(t), filepath.Join(t.TempDir(), "bases"), make(chan string, 2)
+	first := opened(t, t.Context(), cache, waits)
 	contentOf(t, filepath.Join(dir, "began"))
-	second := opened(t, t.Context(), cache, told)
-	want := fmt.Sprintf("waiting for the base system debian/bookworm, which process %d is making in %s", os.Getpid(), cache)
-	if got := <-told; got != want {
+	second := opened(t, t.Context(), cache, waits)
+	want := fmt.Sprintf("waiting for the base system debian/bookworm, which process %d is making in %s",
+		os.Getpid(), cache)
+	if got := <-waits; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	write(t, filepath.Join(dir, "leave"), "whole")
@@ -115,16 +118,17 @@ func TestASecondBuildWaitsForTheBaseAndTakesIt(t *testing.T) {
 	if n := calls(t, dir); n != 1 {
 		t.Errorf("the system was made %d times", n)
 	}
-	if err := <-opened(t, t.Context(), cache, told); err != nil || len(told) != 0 {
-		t.Errorf("a third build: %v, and %d more words", err, len(told))
+	if err := <-opened(t, t.Context(), cache, waits); err != nil || len(waits) != 0 {
+		t.Errorf("a third build: %v, and %d more words", err, len(waits))
 	}
 }
 
 func TestABaseFromAnotherMirrorIsAnother(t *testing.T) {
-	dir, cache, told := debootstrap(t), t.TempDir(), make(chan string, 1)
-	for n, mirror := range []string{"", "http://deb.debian.org/debian", "https://snapshot.example.com/20260101T000000Z", "https://snapshot.example.com/20260101T000000Z"} {
+	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
+	for n, mirror := range []string{"", "http://deb.debian.org/debian", "https://snapshot.example.com/20260101T000000Z",
+		"https://snapshot.example.com/20260101T000000Z"} {
 		t.Setenv("CORPUS_MIRROR", mirror)
-		done := opened(t, t.Context(), cache, told)
+		done := opened(t, t.Context(), cache, waits)
 		if n == 0 || n == 2 {
 			contentOf(t, filepath.Join(dir, "began"))
 			write(t, filepath.Join(dir, "leave"), "whole")
@@ -139,12 +143,12 @@ func TestABaseFromAnotherMirrorIsAnother(t *testing.T) {
 }
 
 func TestABuildThatWaitsForTheBaseCanBeStopped(t *testing.T) {
-	dir, cache, told := debootstrap(t), t.TempDir(), make(chan string, 1)
-	first := opened(t, t.Context(), cache, told)
+	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
+	first := opened(t, t.Context(), cache, waits)
 	contentOf(t, filepath.Join(dir, "began"))
 	ctx, stop := context.WithCancel(t.Context())
-	second := opened(t, ctx, cache, told)
-	<-told
+	second := opened(t, ctx, cache, waits)
+	<-waits
 	stop()
 	if err := <-second; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ends with %v", err)
@@ -156,11 +160,11 @@ func TestABuildThatWaitsForTheBaseCanBeStopped(t *testing.T) {
 }
 
 func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
-	dir, cache, told := debootstrap(t), t.TempDir(), make(chan string, 1)
-	first := opened(t, t.Context(), cache, told)
+	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
+	first := opened(t, t.Context(), cache, waits)
 	contentOf(t, filepath.Join(dir, "began"))
-	second := opened(t, t.Context(), cache, told)
-	<-told
+	second := opened(t, t.Context(), cache, waits)
+	<-waits
 	write(t, filepath.Join(dir, "leave"), "fail")
 	if err := <-first; err == nil {
 		t.Error("debootstrap failed, and the build does not")
@@ -175,7 +179,7 @@ func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
 // TestNothingOfAKilledBuildIsTrusted kills a process in the middle. What it had started must end with
 // it: it would go on writing into the tree of who comes next.
 func TestNothingOfAKilledBuildIsTrusted(t *testing.T) {
-	dir, cache, told := debootstrap(t), t.TempDir(), make(chan string, 1)
+	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -186,8 +190,8 @@ func TestNothingOfAKilledBuildIsTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	contentOf(t, filepath.Join(dir, "began"))
-	waiting := opened(t, t.Context(), cache, told)
-	if got := <-told; !strings.Contains(got, fmt.Sprintf("process %d is making", killed.Process.Pid)) {
+	waiting := opened(t, t.Context(), cache, waits)
+	if got := <-waits; !strings.Contains(got, fmt.Sprintf("process %d is making", killed.Process.Pid)) {
 		t.Errorf("it says %q", got)
 	}
 	write(t, filepath.Join(cache, "debian-bookworm.making/stray"), "of the killed one")

@@ -32,8 +32,8 @@ type Request struct {
 	Tool    string   // version of this program
 	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
-	Log     io.Writer        // told what builders print as well, or nil
-	Told    func(string)     // hears for what the build waits, or nil
+	Log     io.Writer        // also gets the output of builders; may be nil
+	Waiting func(string)     // called with what the build waits for; may be nil
 	Render  installed.Render // renders templates for packages and images; nil where the build makes none
 }
 
@@ -45,7 +45,7 @@ type Commit struct {
 	Tag string
 }
 
-// Result is what a build made.
+// Result is the outcome of a build.
 type Result struct {
 	needs.Release
 	packaging.Summary
@@ -53,7 +53,7 @@ type Result struct {
 	Statements []string `json:"statements"`
 }
 
-// Mistake is an error in what was asked for, or in the tree's recipe, and not in the build.
+// Mistake is an error in the request or in the tree's recipe, as opposed to a failure of the build.
 type Mistake struct{ Err error }
 
 func (m *Mistake) Error() string { return m.Err.Error() }
@@ -104,7 +104,7 @@ func (b *build) staged(ctx context.Context) error {
 	return b.run(ctx)
 }
 
-// keepLog puts what builders printed beside the output that was not made.
+// keepLog writes the output of builders beside the output that was not made.
 func (b *build) keepLog(err error) error {
 	if b.log.Len() == 0 {
 		return err

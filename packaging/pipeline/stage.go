@@ -27,7 +27,8 @@ func (b *build) run(ctx context.Context) error {
 	if err := os.MkdirAll(b.stage, 0o755); err != nil {
 		return err
 	}
-	job := builder.Job{Recipe: b.recipe, Source: source, Stage: b.stage, Prefix: b.recipe.Prefix, Log: b.logger(), Run: builder.Here{}}
+	job := builder.Job{Recipe: b.recipe, Source: source, Stage: b.stage, Prefix: b.recipe.Prefix,
+		Log: b.logger(), Run: builder.Here{}}
 	if b.recipe.Build.Base != "" {
 		if err := b.enterBase(ctx, &job); err != nil {
 			return err
@@ -98,7 +99,8 @@ func (b *build) logger() io.Writer {
 // enterBase has the job work inside of its base system.
 func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
 	base, err := builder.OpenBase(ctx, builder.Opening{
-		System: b.recipe.Build.Base, Packages: b.recipe.Build.Needs, Cache: b.Cache, Work: b.work, Log: b.logger(), Told: b.Told,
+		System: b.recipe.Build.Base, Packages: b.recipe.Build.Needs, Cache: b.Cache, Work: b.work, Log: b.logger(),
+		Waiting: b.Waiting,
 	})
 	if err != nil {
 		return err
@@ -107,7 +109,8 @@ func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
 		return err
 	}
 	b.base = base.Root
-	job.Run, job.Source, job.Stage = base, filepath.Join(base.Root, "build/source"), filepath.Join(base.Root, "build/release")
+	job.Run, job.Source, job.Stage = base, filepath.Join(base.Root, "build/source"), filepath.Join(base.Root,
+		"build/release")
 	return os.MkdirAll(job.Stage, 0o755)
 }
 

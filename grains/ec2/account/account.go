@@ -1,4 +1,4 @@
-// Package account finds out who a host is to AWS: its credentials, region and endpoints, for the AWS SDK's clients.
+// Package account finds the AWS account of a host: its credentials, region and endpoints, for the AWS SDK's clients.
 //
 // It looks where the SDK's own config.LoadDefaultConfig does, in the same order: the environment, the files
 // ~/.aws/config and ~/.aws/credentials with their profiles, web identity, a role to assume, a program that prints
@@ -25,14 +25,14 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// Options say what is known beforehand. The zero value asks the environment and the files for everything.
+// Options are settings that take precedence. The zero value takes everything from the environment and the files.
 type Options struct {
 	Region   string       // wins over the environment and the files
 	Profile  string       // wins over AWS_PROFILE; it has to exist
 	Metadata *imds.Client // of the instance, for its role; nil for the usual one
 }
 
-// Load gives the configuration for the SDK's clients. It reads files and asks nothing of a network: credentials are
+// Load returns the configuration for the SDK's clients. It reads files and does not use the network: credentials are
 // fetched when the first request is signed.
 func Load(ctx context.Context, o Options) (aws.Config, error) {
 	p, set, err := read(cmp.Or(o.Profile, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE")))
@@ -43,12 +43,14 @@ func Load(ctx context.Context, o Options) (aws.Config, error) {
 		Region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), p.section["region"]),
 		Logger: logging.Nop{},
 		// The clients read endpoints and the like from it.
-		ConfigSources:              []any{set},
-		AppID:                      set.get("sdk_ua_app_id"),
-		RetryMode:                  parse(set, "retry_mode", aws.ParseRetryMode),
-		RetryMaxAttempts:           parse(set, "max_attempts", strconv.Atoi),
-		RequestChecksumCalculation: cmp.Or(parse(set, "request_checksum_calculation", requestChecksums), aws.RequestChecksumCalculationWhenSupported),
-		ResponseChecksumValidation: cmp.Or(parse(set, "response_checksum_validation", responseChecksums), aws.ResponseChecksumValidationWhenSupported),
+		ConfigSources:    []any{set},
+		AppID:            set.get("sdk_ua_app_id"),
+		RetryMode:        parse(set, "retry_mode", aws.ParseRetryMode),
+		RetryMaxAttempts: parse(set, "max_attempts", strconv.Atoi),
+		RequestChecksumCalculation: cmp.Or(parse(set, "request_checksum_calculation", requestChecksums),
+			aws.RequestChecksumCalculationWhenSupported),
+		ResponseChecksumValidation: cmp.Or(parse(set, "response_checksum_validation", responseChecksums),
+			aws.ResponseChecksumValidationWhenSupported),
 		DisableClockSkewCorrection: set.switches["disable_clock_skew_correction"],
 		DefaultsMode:               cmp.Or(parse(set, "defaults_mode", defaultsMode), aws.DefaultsModeLegacy),
 	}
@@ -66,8 +68,8 @@ func Load(ctx context.Context, o Options) (aws.Config, error) {
 	return cfg, err
 }
 
-// read reads a profile of the files, and what it and the environment say about endpoints and the like. Without a name it
-// is the default profile, which may be absent.
+// read reads a profile of the files, and what it and the environment say about endpoints and the like. Without a name
+// it is the default profile, which may be absent.
 func read(name string) (*profile, *settings, error) {
 	all, err := sharedFiles()
 	if err != nil {

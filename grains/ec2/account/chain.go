@@ -30,7 +30,7 @@ type chain struct {
 	metadata *imds.Client
 }
 
-// credentials gives the first of: keys in the environment, web identity in the environment, and what the profile says.
+// credentials returns the first of: keys in the environment, web identity in the environment, and those of the profile.
 // A profile that was named to the agent itself wins over the environment.
 func (c *chain) credentials(ctx context.Context, named bool, p *profile) (aws.CredentialsProvider, error) {
 	provider, err := aws.CredentialsProvider(nil), error(nil)
@@ -38,7 +38,8 @@ func (c *chain) credentials(ctx context.Context, named bool, p *profile) (aws.Cr
 	case !named && environment().HasKeys():
 		provider = credentials.StaticCredentialsProvider{Value: environment()}
 	case !named && os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
-		provider, err = c.webIdentity(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_ROLE_ARN"), os.Getenv("AWS_ROLE_SESSION_NAME"))
+		provider, err = c.webIdentity(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_ROLE_ARN"),
+			os.Getenv("AWS_ROLE_SESSION_NAME"))
 	default:
 		provider, err = c.ofProfile(ctx, p)
 	}
@@ -48,7 +49,7 @@ func (c *chain) credentials(ctx context.Context, named bool, p *profile) (aws.Cr
 	return cached(provider), nil
 }
 
-// environment gives the access keys of the environment.
+// environment returns the access keys of the environment.
 func environment() aws.Credentials {
 	return aws.Credentials{
 		AccessKeyID:     cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_ACCESS_KEY")),
@@ -65,7 +66,7 @@ func cached(p aws.CredentialsProvider, options ...func(*aws.CredentialsCacheOpti
 	return aws.NewCredentialsCache(p, options...)
 }
 
-// ofProfile gives what a profile says, and the credentials of its role where it has one.
+// ofProfile returns the credentials of a profile, or those of its role if it has one.
 func (c *chain) ofProfile(ctx context.Context, p *profile) (aws.CredentialsProvider, error) {
 	if file := p.section["web_identity_token_file"]; file != "" && p.source == nil && !p.keys().HasKeys() {
 		return c.webIdentity(file, p.section["role_arn"], p.section["role_session_name"]) // the role is the identity's own
@@ -77,7 +78,7 @@ func (c *chain) ofProfile(ctx context.Context, p *profile) (aws.CredentialsProvi
 	return c.assume(provider, p)
 }
 
-// base gives the credentials of a profile without its role.
+// base returns the credentials of a profile without its role.
 func (c *chain) base(ctx context.Context, p *profile) (aws.CredentialsProvider, error) {
 	switch {
 	case p.source != nil:
@@ -101,10 +102,11 @@ func people(p *profile) error {
 		way = "`aws login`"
 	}
 	return diag.WithHint(fmt.Errorf("profile %s signs in with %s, which hosts do not do", p.name, way),
-		"give the host a role, or a profile with role_arn or credential_process; `aws configure export-credentials` prints what a person's profile has")
+		"give the host a role, or a profile with role_arn or credential_process; `aws configure export-credentials` prints "+
+			"what a person's profile has")
 }
 
-// ofSource gives what credential_source names.
+// ofSource returns the credentials that credential_source names.
 func (c *chain) ofSource(ctx context.Context, source string) (aws.CredentialsProvider, error) {
 	switch source {
 	case "Ec2InstanceMetadata":
@@ -115,12 +117,15 @@ func (c *chain) ofSource(ctx context.Context, source string) (aws.CredentialsPro
 		if p, err := c.container(ctx); p != nil || err != nil {
 			return p, err
 		}
-		return nil, errors.New("credential_source is EcsContainer, and neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor AWS_CONTAINER_CREDENTIALS_FULL_URI is set")
+		return nil,
+			errors.New("credential_source is EcsContainer, and neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor " +
+				"AWS_CONTAINER_CREDENTIALS_FULL_URI is set")
 	}
-	return nil, fmt.Errorf("credential_source is %q, and there are EcsContainer, Ec2InstanceMetadata and Environment", source)
+	return nil, fmt.Errorf("credential_source is %q, and there are EcsContainer, Ec2InstanceMetadata and Environment",
+		source)
 }
 
-// ofMachine gives the credentials of the container, or else those of the instance.
+// ofMachine returns the credentials of the container, or else those of the instance.
 func (c *chain) ofMachine(ctx context.Context) (aws.CredentialsProvider, error) {
 	if p, err := c.container(ctx); p != nil || err != nil {
 		return p, err
@@ -136,7 +141,7 @@ func (c *chain) instance() aws.CredentialsProvider {
 	return cached(ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = client }))
 }
 
-// container gives the credentials that ECS, EKS or a program on this host serves; nil where there is no such server.
+// container returns the credentials that ECS, EKS or a program on this host serves; nil if there is no such server.
 func (c *chain) container(ctx context.Context) (aws.CredentialsProvider, error) {
 	at, path := os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"), os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 	switch {
@@ -185,36 +190,40 @@ func checkServer(ctx context.Context, at string) error {
 	}
 	for _, address := range addresses {
 		ip := net.ParseIP(address)
-		if ip == nil || !ip.IsLoopback() && !slices.ContainsFunc(containers(), func(c string) bool { return net.ParseIP(c).Equal(ip) }) {
+		if ip == nil || !ip.IsLoopback() && !slices.ContainsFunc(containers(),
+			func(c string) bool { return net.ParseIP(c).Equal(ip) }) {
 			return fmt.Errorf("%s is neither this host nor a server of ECS or EKS, so it has to be https", u.Hostname())
 		}
 	}
 	return nil
 }
 
-// webIdentity gives the credentials of a role for a token in a file, as Kubernetes hands them out.
+// webIdentity returns the credentials of a role for a token in a file, as Kubernetes provides them.
 func (c *chain) webIdentity(file, role, session string) (aws.CredentialsProvider, error) {
 	if role == "" {
-		return nil, diag.WithHint(fmt.Errorf("there is a token in %s and no role to use it for", file), "set AWS_ROLE_ARN, or role_arn in the profile")
+		return nil, diag.WithHint(fmt.Errorf("there is a token in %s and no role to use it for", file),
+			"set AWS_ROLE_ARN, or role_arn in the profile")
 	}
 	return stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(c.cfg), role, stscreds.IdentityTokenFile(file),
 		func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = session }), nil
 }
 
-// assume gives the credentials of a profile's role, asked for with those of its source.
+// assume returns the credentials of a profile's role, requested with those of its source.
 func (c *chain) assume(with aws.CredentialsProvider, p *profile) (aws.CredentialsProvider, error) {
 	if p.section["mfa_serial"] != "" {
-		return nil, diag.WithHint(fmt.Errorf("profile %s needs a one-time code of a person (mfa_serial)", p.name), "give the host a role that needs none")
+		return nil, diag.WithHint(fmt.Errorf("profile %s needs a one-time code of a person (mfa_serial)", p.name),
+			"give the host a role that needs none")
 	}
 	cfg := c.cfg
 	cfg.Credentials = cached(with)
-	return stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), p.section["role_arn"], func(o *stscreds.AssumeRoleOptions) {
-		o.RoleSessionName = p.section["role_session_name"]
-		if seconds, err := strconv.Atoi(p.section["duration_seconds"]); err == nil && seconds > 15*60 {
-			o.Duration = time.Duration(seconds) * time.Second
-		}
-		if id := p.section["external_id"]; id != "" {
-			o.ExternalID = aws.String(id)
-		}
-	}), nil
+	return stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), p.section["role_arn"],
+		func(o *stscreds.AssumeRoleOptions) {
+			o.RoleSessionName = p.section["role_session_name"]
+			if seconds, err := strconv.Atoi(p.section["duration_seconds"]); err == nil && seconds > 15*60 {
+				o.Duration = time.Duration(seconds) * time.Second
+			}
+			if id := p.section["external_id"]; id != "" {
+				o.ExternalID = aws.String(id)
+			}
+		}), nil
 }

@@ -170,10 +170,10 @@ func (s section) has(key string) bool {
 	return is
 }
 
-// half says that one part of an access key is missing.
+// half reports whether the section has only one part of an access key.
 func (s section) half() bool { return s.has("aws_access_key_id") != s.has("aws_secret_access_key") }
 
-// any says that one of the keys has a value.
+// any reports whether one of the keys has a value.
 func (s section) any(keys ...string) bool {
 	for _, key := range keys {
 		if s[key] != "" {
@@ -186,16 +186,17 @@ func (s section) any(keys ...string) bool {
 // keys are the access keys in a section.
 func (s section) keys() aws.Credentials {
 	return aws.Credentials{
-		AccessKeyID: s["aws_access_key_id"], SecretAccessKey: s["aws_secret_access_key"], SessionToken: s["aws_session_token"],
-		AccountID: s["aws_account_id"], Source: "profile",
+		AccessKeyID: s["aws_access_key_id"], SecretAccessKey: s["aws_secret_access_key"],
+		SessionToken: s["aws_session_token"],
+		AccountID:    s["aws_account_id"], Source: "profile",
 	}
 }
 
-// profile is a section that says who the host is.
+// profile is a section with the settings of an account.
 type profile struct {
 	section
 	name   string
-	source *profile // whose credentials ask for those of the role
+	source *profile // its credentials are used to request those of the role
 }
 
 // readProfile reads a profile of the files, and those that it refers to; seen are those that refer to it.
@@ -216,7 +217,7 @@ func readProfile(all map[string]section, name string, seen map[string]bool) (*pr
 	return p, p.readSource(all, seen)
 }
 
-// check says what is missing or too much. A profile that is its own source only gives credentials.
+// check reports missing and contradictory settings. A profile that is its own source only provides credentials.
 func (p *profile) check(again bool) error {
 	if p.half() {
 		return errors.New("it has one of aws_access_key_id and aws_secret_access_key, and needs both")
@@ -257,14 +258,15 @@ func (p *profile) readSource(all map[string]section, seen map[string]bool) error
 	if err != nil {
 		return fmt.Errorf("source_profile of profile %s: %w", p.name, err)
 	}
-	if !source.keys().HasKeys() && source.source == nil && !source.person() && !source.any("credential_source", "web_identity_token_file", "credential_process") {
+	if !source.keys().HasKeys() && source.source == nil && !source.person() &&
+		!source.any("credential_source", "web_identity_token_file", "credential_process") {
 		return fmt.Errorf("source_profile of profile %s: profile %s has no credentials", p.name, name)
 	}
 	p.source = source
 	return nil
 }
 
-// person says that a profile is one that a person signs in with.
+// person reports whether the profile only works for people who sign in.
 func (p *profile) person() bool {
 	return p.any("sso_session", "sso_account_id", "sso_start_url", "login_session")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// settings are what the environment and a profile say. The SDK's clients ask the methods whose names start with Get.
+// settings are those of the environment and a profile. The SDK's clients call the methods whose names start with Get.
 type settings struct {
 	profile  section
 	services section // of the profile: endpoints by service
@@ -24,7 +24,8 @@ type settings struct {
 // switches are the settings that are true or false.
 func switches() []string {
 	return []string{
-		"use_fips_endpoint", "use_dualstack_endpoint", "ignore_configured_endpoint_urls", "disable_clock_skew_correction", "ec2_metadata_v1_disabled",
+		"use_fips_endpoint", "use_dualstack_endpoint", "ignore_configured_endpoint_urls", "disable_clock_skew_correction",
+		"ec2_metadata_v1_disabled",
 		"s3_use_arn_region", "s3_disable_multiregion_access_points", "s3_disable_express_session_auth",
 	}
 }
@@ -32,7 +33,7 @@ func switches() []string {
 // variable is the variable of the environment for a key of a profile.
 func variable(key string) string { return "AWS_" + strings.ToUpper(key) }
 
-// get gives a setting: that of the environment or else that of the profile.
+// get returns a setting: that of the environment, or else that of the profile.
 func (s *settings) get(key string) string { return cmp.Or(os.Getenv(variable(key)), s.profile[key]) }
 
 // parse remembers the error of a setting that is not understood.
@@ -48,17 +49,18 @@ func parse[T any](s *settings, key string, from func(string) (T, error)) (value 
 	return value
 }
 
-// readSettings reads what is not text.
+// readSettings parses the settings that are not text.
 func readSettings(profile, services section) *settings {
 	s := &settings{profile: profile, services: services, switches: map[string]bool{}}
 	for _, key := range switches() {
 		if os.Getenv(variable(key)) != "" {
 			s.switches[key] = parse(s, key, yes)
-		} else if text, is := profile[key]; is { // the SDK takes anything else for false
+		} else if text, is := profile[key]; is { // the SDK treats any other value as false
 			s.switches[key] = strings.EqualFold(text, "true")
 		}
 	}
-	parse(s, "ec2_metadata_service_endpoint_mode", func(text string) (struct{}, error) { return struct{}{}, s.mode.SetFromString(text) })
+	parse(s, "ec2_metadata_service_endpoint_mode",
+		func(text string) (struct{}, error) { return struct{}{}, s.mode.SetFromString(text) })
 	return s
 }
 
@@ -69,8 +71,8 @@ func yes(text string) (bool, error) {
 	return false, fmt.Errorf("%q is neither true nor false", text)
 }
 
-// defaultsMode reads the set of defaults of the SDK's clients. "auto" asks the SDK to find out where it runs, which is of
-// use to programs outside of the region of their data alone: a host gets the defaults of a region.
+// defaultsMode reads the set of defaults of the SDK's clients. "auto" asks the SDK to find out where it runs, which is
+// of use to programs outside of the region of their data alone: a host gets the defaults of a region.
 func defaultsMode(text string) (mode aws.DefaultsMode, err error) {
 	if !mode.SetFromString(text) {
 		return "", fmt.Errorf("there is no mode %q", text)
@@ -107,20 +109,20 @@ func (s *settings) is(key string) (value, found bool) {
 	return value, found
 }
 
-// GetServiceBaseEndpoint gives the endpoint of one service.
+// GetServiceBaseEndpoint returns the endpoint of one service.
 func (s *settings) GetServiceBaseEndpoint(_ context.Context, service string) (string, bool, error) {
 	name := strings.ReplaceAll(service, " ", "_")
 	at := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_"+strings.ToUpper(name)), s.services[strings.ToLower(name)+"\nendpoint_url"])
 	return at, at != "", nil
 }
 
-// GetIgnoreConfiguredEndpoints says whether endpoints that are configured are ignored.
+// GetIgnoreConfiguredEndpoints reports whether configured endpoints are ignored.
 func (s *settings) GetIgnoreConfiguredEndpoints(context.Context) (value, found bool, err error) {
 	value, found = s.is("ignore_configured_endpoint_urls")
 	return value, found, nil
 }
 
-// GetUseDualStackEndpoint says whether endpoints have IPv6 addresses too.
+// GetUseDualStackEndpoint reports whether endpoints have IPv6 addresses too.
 func (s *settings) GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error) {
 	switch value, found := s.is("use_dualstack_endpoint"); {
 	case !found:
@@ -131,7 +133,7 @@ func (s *settings) GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpoi
 	return aws.DualStackEndpointStateDisabled, true, nil
 }
 
-// GetUseFIPSEndpoint says whether endpoints are those of FIPS.
+// GetUseFIPSEndpoint reports whether FIPS endpoints are used.
 func (s *settings) GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error) {
 	switch value, found := s.is("use_fips_endpoint"); {
 	case !found:
@@ -142,24 +144,24 @@ func (s *settings) GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, b
 	return aws.FIPSEndpointStateDisabled, true, nil
 }
 
-// GetS3UseARNRegion says whether the region in an ARN is that of the request.
+// GetS3UseARNRegion reports whether requests use the region in an ARN.
 func (s *settings) GetS3UseARNRegion(context.Context) (value, found bool, err error) {
 	value, found = s.is("s3_use_arn_region")
 	return value, found, nil
 }
 
-// GetS3DisableMultiRegionAccessPoints says whether access points of several regions are refused.
+// GetS3DisableMultiRegionAccessPoints reports whether access points of several regions are refused.
 func (s *settings) GetS3DisableMultiRegionAccessPoints(context.Context) (value, found bool, err error) {
 	value, found = s.is("s3_disable_multiregion_access_points")
 	return value, found, nil
 }
 
-// GetS3DisableExpressAuth says whether sessions of S3 Express are off.
+// GetS3DisableExpressAuth reports whether sessions of S3 Express are off.
 func (s *settings) GetS3DisableExpressAuth() (value, found bool) {
 	return s.is("s3_disable_express_session_auth")
 }
 
-// GetEC2IMDSClientEnableState says whether the instance's metadata may be asked.
+// GetEC2IMDSClientEnableState reports whether the instance's metadata may be used.
 func (s *settings) GetEC2IMDSClientEnableState() (imds.ClientEnableState, bool, error) {
 	switch strings.ToLower(os.Getenv("AWS_EC2_METADATA_DISABLED")) {
 	case "true":
@@ -170,18 +172,18 @@ func (s *settings) GetEC2IMDSClientEnableState() (imds.ClientEnableState, bool, 
 	return imds.ClientDefaultEnableState, false, nil
 }
 
-// GetEC2IMDSEndpoint gives where the instance's metadata is.
+// GetEC2IMDSEndpoint returns the address of the instance's metadata service.
 func (s *settings) GetEC2IMDSEndpoint() (string, bool, error) {
 	at := s.get("ec2_metadata_service_endpoint")
 	return at, at != "", nil
 }
 
-// GetEC2IMDSEndpointMode says by which version of IP the instance's metadata is asked.
+// GetEC2IMDSEndpointMode returns the IP version of the instance's metadata service.
 func (s *settings) GetEC2IMDSEndpointMode() (imds.EndpointModeState, bool, error) {
 	return s.mode, s.mode != imds.EndpointModeStateUnset, nil
 }
 
-// GetEC2IMDSV1FallbackDisabled says whether metadata without a token is refused.
+// GetEC2IMDSV1FallbackDisabled reports whether metadata without a token is refused.
 func (s *settings) GetEC2IMDSV1FallbackDisabled() (value, found bool) {
 	return s.is("ec2_metadata_v1_disabled")
 }

@@ -1,4 +1,4 @@
-// Package query asks the services of AWS that speak the query protocol: a form in, XML out.
+// Package query is a client for the AWS services that use the query protocol: requests are forms, responses are XML.
 //
 // The requests are few and small, so they are written here and only signed and authorized by the
 // AWS SDK: of the SDK's own clients a host would carry megabytes for them. Credentials, region and
@@ -28,14 +28,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Client asks one service.
+// Client is a client of one service.
 type Client struct {
 	Account aws.Config
 	Service string // such as ec2
 	Version string // of the service's API
 	// Variables of the environment that name another endpoint; the first that is set counts.
 	Variables []string
-	// Endpoint is another endpoint, whatever the environment says.
+	// Endpoint is another endpoint; it overrides the environment.
 	Endpoint string
 	// Pause is the wait after the first try, longer after each; 2 s by default.
 	Pause time.Duration
@@ -44,7 +44,7 @@ type Client struct {
 // tries is how often a request is made.
 const tries = 5
 
-// Call asks until there is an answer, or a fault that trying again would not mend.
+// Call repeats a request until it gets a response, or a fault that a retry would not fix.
 func (c *Client) Call(ctx context.Context, action string, form url.Values) ([]byte, error) {
 	form.Set("Action", action)
 	form.Set("Version", c.Version)
@@ -71,10 +71,10 @@ func (c *Client) Wait(ctx context.Context, factor int) bool {
 	}
 }
 
-// mostAnswer bounds what is read of an answer.
+// mostAnswer limits how much of a response is read.
 const mostAnswer = 1 << 20
 
-// client is the one of the account's configuration, which is nil where nothing asks for a special one.
+// client returns the HTTP client of the account's configuration; the default is used if that has none.
 func (c *Client) client() aws.HTTPClient {
 	if c.Account.HTTPClient != nil {
 		return c.Account.HTTPClient
@@ -91,10 +91,12 @@ func (c *Client) once(ctx context.Context, form url.Values) ([]byte, error) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	credentials, err := c.Account.Credentials.Retrieve(ctx)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("AWS credentials: %w", err), "give the instance a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		return nil, diag.WithHint(fmt.Errorf("AWS credentials: %w", err),
+			"give the instance a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	sum := sha256.Sum256([]byte(body))
-	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), c.Service, c.Account.Region, time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), c.Service,
+		c.Account.Region, time.Now()); err != nil {
 		return nil, fmt.Errorf("signing the request: %w", err)
 	}
 	resp, err := c.client().Do(req)
@@ -125,7 +127,7 @@ func (c *Client) endpoint() string {
 	return "https://" + c.Service + "." + c.Account.Region + "." + domain + "/"
 }
 
-// Fault is what a service says is wrong.
+// Fault is an error response of a service.
 type Fault struct {
 	Status  int
 	Code    string
