@@ -34,7 +34,10 @@ func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
 	return l
 }
 
-const lostReports = "/var/lib/corpus/reports"
+const (
+	lostReports = "/var/lib/corpus/reports"
+	lostWho     = "/srv/projects/myapp/.host.json"
+)
 
 // TestHostThatLostItsLedgerAndCurrentConverges what ran last, by what is left on its disk.
 func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
@@ -44,10 +47,11 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 	}{
 		"with reports":                     {nil, exit.OK},
 		"with reports, without next":       {[]string{"/srv/projects/myapp/next", "/srv/service"}, exit.OK},
-		"without reports":                  {[]string{lostReports}, exit.Usage},
-		"without reports and next":         {[]string{lostReports, "/srv/projects/myapp/next"}, exit.Usage},
-		"without reports, next, /srv/link": {[]string{lostReports, "/srv/projects/myapp/next", "/srv/service"}, exit.Usage},
-		"without any link": {[]string{lostReports, "/srv/projects/myapp/next", "/srv/projects/myapp/previous", "/srv/projects/myapp/project", "/srv/service",
+		"without reports":                  {[]string{lostReports, lostWho}, exit.Usage},
+		"without reports and next":         {[]string{lostReports, lostWho, "/srv/projects/myapp/next"}, exit.Usage},
+		"without reports, next, /srv/link": {[]string{lostReports, lostWho, "/srv/projects/myapp/next", "/srv/service"}, exit.Usage},
+		"without reports, with who it is":  {[]string{lostReports, "/srv/projects/myapp/next", "/srv/service"}, exit.OK},
+		"without any link": {[]string{lostReports, lostWho, "/srv/projects/myapp/next", "/srv/projects/myapp/previous", "/srv/projects/myapp/project", "/srv/service",
 			"/srv/base", "/srv/projects/base/current", "/srv/projects/base/next"}, exit.Usage},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +80,7 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 
 // TestHostOfWhichNothingSaysWhoItWas names what a person has to say, and goes on when that was said.
 func TestHostOfWhichNothingSaysWhoItWas(t *testing.T) {
-	l := robbed(t, true, lostReports)
+	l := robbed(t, true, lostReports, lostWho)
 	for range 2 {
 		_, err := l.Deploy(t.Context(), agent.Given{}, false)
 		if hint := diag.HintOf(err); exit.Code(err) != exit.Usage || !strings.Contains(hint, "corpus-agent deploy myapp INSTANCE --store URL, where INSTANCE may be production, testing") {

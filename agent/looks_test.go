@@ -51,6 +51,7 @@ func TestHostThatLostEverythingButItsReleases(t *testing.T) {
 	l := told(t)
 	must(t, os.RemoveAll(l.Layout.State()))
 	must(t, os.RemoveAll(l.Layout.LedgerCopy()))
+	must(t, os.RemoveAll(l.Layout.Project("myapp").Who()))
 	hint := func(err error, code int, want string) {
 		t.Helper()
 		if exit.Code(err) != code || !strings.Contains(diag.HintOf(err), want) {

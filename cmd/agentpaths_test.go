@@ -78,6 +78,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/records/repair.go": {state + ", and " + project,
 			"setAside.directory setAside.below setAside.file setAside.cache Records.SetLinksAside Records.repairLock " +
 				"setAside.fine"},
+		"agent/records/who.go":     {project, "Records.recallWho"},
 		"agent/records/restore.go": {state + ", and " + project, "Records.Concerns"},
 		"agent/report/archive.go":  {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},
 		"agent/report/index.go":    {state, "Archive.keepIndex"},

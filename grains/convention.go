@@ -13,6 +13,9 @@ import (
 // DefaultConvention is how hostnames are built unless the configuration says otherwise.
 const DefaultConvention = "{service}-{instance}-{region}-{node}"
 
+// Introduction is the command by which hints have a person say who a host is.
+const Introduction = "corpus-agent deploy SERVICE INSTANCE"
+
 // maxHostname limits how much of a name is examined; a DNS name is not longer.
 const maxHostname = 253
 
@@ -171,7 +174,7 @@ func Parse(hostname string, c Convention) (Identity, error) {
 	if !ok || len(hostname) > maxHostname {
 		return Identity{}, diag.WithHint(
 			&MismatchError{Kind: "hostname", Name: hostname, Form: c.form, Example: c.example, Reason: c.reason(short)},
-			"set the hostname, or say who this host is: corpus-agent deploy SERVICE INSTANCE")
+			"set the hostname, or say who this host is: "+Introduction)
 	}
 	id.Domain = domain
 	return id, nil
@@ -185,7 +188,7 @@ func ParseGroup(name string, c Convention) (Identity, error) {
 	if !ok {
 		return Identity{}, diag.WithHint(
 			&MismatchError{Kind: "auto scaling group", Name: name, Form: c.groupForm, Example: c.groupExample},
-			"name the group so, set the hostname, or say who this host is: corpus-agent deploy SERVICE INSTANCE")
+			"name the group so, set the hostname, or say who this host is: "+Introduction)
 	}
 	return id, nil
 }

@@ -198,6 +198,9 @@ func (p Project) Data() string { return filepath.Join(p.Dir, "data") }
 // Pillar is this host's own pillar of the project.
 func (p Project) Pillar() string { return filepath.Join(p.Dir, "pillar") }
 
+// Who is where a host keeps who it is, beside the ledger and its copy.
+func (p Project) Who() string { return filepath.Join(p.Dir, ".host.json") }
+
 // LinkTarget is what /srv/base and /srv/service hold.
 func (p Project) LinkTarget() string { return filepath.Join("projects", p.Name) }
 

@@ -95,6 +95,9 @@ func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) 
 			return r.Service, nil
 		}
 	}
+	if book.As != nil {
+		return book.As.Service, nil
+	}
 	offline := *rs
 	offline.Cloud, offline.OnCloud, offline.Config.Metadata = nil, false, false
 	if id, err := offline.Identify(context.Background(), grains.Identity{}, book.Host); err == nil {

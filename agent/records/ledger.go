@@ -99,7 +99,7 @@ func (rs *Records) restoreMissing() (*ledger.Ledger, []string, error) {
 
 // known reports whether a ledger says anything.
 func known(book *ledger.Ledger) bool {
-	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0
+	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0 || book.As != nil
 }
 
 // takeDown goes on with the ledger of a newer agent, which this one was rolled back from. The file is
@@ -155,6 +155,9 @@ func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) 
 	err = rs.carryOutRequests(book, func() error {
 		if err := rs.saveCopy(book); err != nil {
 			uncopied = rs.copyless(err)
+		}
+		if err := rs.saveWho(book); err != nil && uncopied == "" {
+			uncopied = fmt.Sprintf("who this host is was not written beside its releases: %v", err)
 		}
 		return book.Save(rs.LedgerPath())
 	})

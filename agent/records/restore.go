@@ -34,10 +34,11 @@ func (rs *Records) restored() (book *ledger.Ledger, from restoration, err error)
 	if err != nil {
 		return nil, from, err
 	}
-	if book, err = rs.rebuild(reports); err != nil {
+	book, unusable, err := rs.rebuild(reports)
+	if err != nil {
 		return nil, from, err
 	}
-	from.rest = rs.quarantineAgain(book, reports)
+	from.rest = rs.quarantineAgain(book, reports) + unusable
 	return book, from, nil
 }
 
@@ -61,8 +62,19 @@ func (rs *Records) quarantineAgain(book *ledger.Ledger, reports []*report.Report
 }
 
 // rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the
-// links still name, is what is deployed. Where no report says so, it is what the links name.
-func (rs *Records) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
+// links still name, is what is deployed. Where no report says so, it is what the links name. The text says which files could
+// not be used for it.
+func (rs *Records) rebuild(reports []*report.Report) (book *ledger.Ledger, unusable string, err error) {
+	book = rs.byReports(reports)
+	unusable, err = rs.recallWho(book)
+	if err == nil && book.Good == nil { // base alone converged only where no service is found
+		err = rs.byLinks(book, reports)
+	}
+	return book, unusable, err
+}
+
+// byReports makes a ledger of the reports and the links.
+func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 	book := &ledger.Ledger{}
 	for _, r := range slices.Backward(reports) {
 		if !rs.Concerns(r) {
@@ -93,13 +105,10 @@ func (rs *Records) rebuild(reports []*report.Report) (*ledger.Ledger, error) {
 		if r.From != nil && !r.From.Same(*ran) {
 			book.Previous = r.From
 			book.History = []ledger.Pair{*r.From, *ran}
-			return book, nil
+			return book
 		}
 	}
-	if book.Good == nil { // base alone converged only where no service is found
-		return book, rs.byLinks(book, reports)
-	}
-	return book, nil
+	return book
 }
 
 // byLinks takes over what the links name, as far as names tell: the digest of a release is known by its

@@ -29,8 +29,11 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 		if unread != nil {
 			return id, nil, unread
 		}
-		if was = forgotten; was == nil && book.Good != nil {
+		switch was = forgotten; {
+		case was == nil && book.Good != nil:
 			return id, nil, s.forgot(err, book)
+		case was == nil:
+			return id, nil, s.unintroduced(err, book)
 		}
 	}
 	if was == nil || book.Good == nil || was.Machine == "" && err == nil {
@@ -106,6 +109,16 @@ func channelsOf(signature trust.Signature, release artifact.Release) (channels [
 	}
 	slices.Sort(channels)
 	return channels
+}
+
+// unintroduced is the error of a host that does not know who it is and on which nothing says so. The hint has the whole command.
+func (s *Site) unintroduced(err error, book *ledger.Ledger) error {
+	hint := diag.HintOf(err)
+	whole := strings.Replace(hint, grains.Introduction, s.Introducing(book, grains.Identity{Service: "SERVICE", Instance: "INSTANCE"}), 1)
+	if whole == hint {
+		return err
+	}
+	return diag.WithHint(err, "%s", whole)
 }
 
 // forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges nothing,

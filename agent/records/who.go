@@ -1,0 +1,157 @@
+package records
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// This file keeps beside the releases of a service who the host is and which store it has. A host that has lost its ledger,
+// the copy of that and its reports, and whose name does not say who it is, goes on by that.
+
+// who is the content of the file.
+type who struct {
+	Host ledger.Host `json:"host"`
+	As   *ledger.As  `json:"as"`
+}
+
+// saveWho writes the file of the service that is deployed, and removes those of services that were deployed before it.
+func (rs *Records) saveWho(book *ledger.Ledger) error {
+	if rs.Alone != "" || book.As == nil || book.Good == nil || book.Good.Service.Project != book.As.Service {
+		return nil
+	}
+	project := rs.LayoutOf(book.As.Service)
+	if found, err := walk.Directory(project.Dir); err != nil || !found {
+		return err
+	}
+	want, err := json.MarshalIndent(who{book.Host, book.As}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if have, _, unread := walk.Read(project.Who()); unread == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	err = durable.WriteFile(project.Who(), want, 0o600)
+	dirs, unread := rs.ProjectDirs()
+	err = errors.Join(err, unread)
+	for _, dir := range dirs {
+		if dir != project.Dir {
+			err = errors.Join(err, durable.Remove(rs.LayoutOf(filepath.Base(dir)).Who()))
+		}
+	}
+	return err
+}
+
+// recallWho puts into a ledger that is rebuilt what the file says, where nothing else does: of the service that /srv/service
+// names, or of the only one that has a file. The file of another machine, which this one is a clone of, does not count. A file
+// that cannot be used is reported in the text.
+func (rs *Records) recallWho(book *ledger.Ledger) (unusable string, err error) {
+	if rs.Alone != "" {
+		return "", nil
+	}
+	dirs, err := rs.ProjectDirs()
+	if err != nil {
+		return "", err
+	}
+	machine, err := rs.Machine()
+	if err != nil {
+		return "", err
+	}
+	linked, err := os.Readlink(rs.Layout.ServiceLink())
+	if err = IgnoreNoLink(err); err != nil {
+		return "", err
+	}
+	var found []*who
+	for _, dir := range dirs {
+		name := filepath.Base(dir)
+		w, unread := rs.readWho(name)
+		if unread != nil {
+			unusable += fmt.Sprintf("; who this host is cannot be read from %s: %v", rs.Layout.Inside(rs.LayoutOf(name).Who()), unread)
+		}
+		if w == nil || w.As == nil || w.As.Service != name || w.As.Machine != machine || name == artifact.Base {
+			continue
+		}
+		if name == filepath.Base(linked) {
+			found = []*who{w}
+			break
+		}
+		found = append(found, w)
+	}
+	if len(found) == 1 {
+		book.As = found[0].As
+		if book.Host == (ledger.Host{}) {
+			book.Host = found[0].Host
+		}
+	}
+	return unusable, nil
+}
+
+// mostWho bounds the file.
+const mostWho = 64 << 10
+
+// readWho reads the file of a project; nil where there is none. One that another user could have written is not used.
+func (rs *Records) readWho(project string) (*who, error) {
+	p := rs.LayoutOf(project)
+	opened, root, err := rs.OpenTrusting()
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		data, found, err := walk.Read(p.Who())
+		if err != nil || !found {
+			return nil, err
+		}
+		return decodeWho(data)
+	}
+	defer opened.Close()
+	data, err := readSole(root, rs.Layout.Inside(p.Who()))
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return decodeWho(data)
+}
+
+func decodeWho(data []byte) (*who, error) {
+	w := &who{}
+	if err := json.Unmarshal(data, w); err != nil {
+		return nil, diag.WithHint(fmt.Errorf("it is damaged: %w", err), "remove it; the next deploy writes it again")
+	}
+	return w, nil
+}
+
+// readSole reads a file that is root's alone; nil where there is none.
+func readSole(root *walk.Root, name string) ([]byte, error) {
+	dir, err := root.OpenDir(filepath.Dir(name))
+	if err != nil {
+		return nil, dropAbsent(err)
+	}
+	defer dir.Close()
+	base := filepath.Base(name)
+	if err := dir.Sole(base); err != nil {
+		return nil, dropAbsent(err)
+	}
+	f, err := walk.Regular(dir.Open(base))
+	if err != nil {
+		return nil, dropAbsent(err)
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, mostWho))
+}
+
+// dropAbsent drops the error of a file that is not there.
+func dropAbsent(err error) error {
+	if walk.Nowhere(err) {
+		return nil
+	}
+	return err
+}
