@@ -289,7 +289,7 @@ func (r *Runner) hostOf(s *compile.Step) *host.Host {
 
 // apply acts. What Check warned of is not told beside a failure: it is what has happened then.
 func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string, result *Result) {
-	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step), diff)
+	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step).Ending(ctx), diff)
 	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
 	if err != nil {
 		result.Warnings = warnings

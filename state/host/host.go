@@ -16,6 +16,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -76,6 +77,19 @@ func (h *Host) Following() *Host {
 	other := *h
 	other.Files, other.Accounts = t.following(), followingAccounts{h.Accounts}
 	other.Commands, other.Network = followingCommands{h.Commands}, network.Of(other.Files)
+	return &other
+}
+
+// Ending is a host like h on which the removal of a tree ends with ctx, half done: a user makes trees that take minutes. A
+// host whose files are not those of a machine or a root is returned as it is.
+func (h *Host) Ending(ctx context.Context) *Host {
+	t, ok := h.Files.(*tree)
+	if !ok || ctx.Done() == nil {
+		return h
+	}
+	other, ending := *h, *t
+	ending.ending = ctx
+	other.Files = &ending
 	return &other
 }
 

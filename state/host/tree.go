@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,6 +35,7 @@ type tree struct {
 	unsynced  *unsynced
 	trouble   *walk.Trouble
 	links     map[string]string // paths that lead elsewhere than they do, for [Host.Foreseeing]
+	ending    context.Context   // ends walks of whole trees; nil for none, see [Host.Ending]
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
@@ -56,6 +58,14 @@ func (t *tree) following() *tree {
 	other := *t
 	other.root = t.root.Following()
 	return &other
+}
+
+// ended is why walks of whole trees end now; nil while they go on. Temporary files of the agent's own are removed all the same.
+func (t *tree) ended(p string) error {
+	if t.ending == nil || ownTemp(p) {
+		return nil
+	}
+	return context.Cause(t.ending)
 }
 
 // Anchored is the same tree, for many looks below some directories: see [walk.Root.Anchored].

@@ -183,12 +183,20 @@ func (t *tree) eachBelow(dir int, name, p string, call func(at *walk.Dir, name s
 	defer d.Close()
 	return d.Walk(walk.Visit{
 		Enter: func(at *walk.Dir, below string, st *unix.Stat_t) (bool, error) {
+			if err := t.ended(p); err != nil {
+				return false, err
+			}
 			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 				return true, nil
 			}
 			return false, call(at, below)
 		},
-		Leave: call,
+		Leave: func(at *walk.Dir, below string) error {
+			if err := t.ended(p); err != nil {
+				return err
+			}
+			return call(at, below)
+		},
 	})
 }
 
