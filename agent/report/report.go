@@ -294,6 +294,16 @@ func StepOf(r *exec.Result) Step {
 	return s
 }
 
+// Doubt is why a dry run could not determine what a state would do, in one line; "" if it could, or if the state is a command,
+// whose effect only acting shows.
+func (s Step) Doubt() string {
+	comment, _, _ := strings.Cut(s.Comment, "\n")
+	if !s.Unknown || !strings.HasPrefix(comment, "unknown, because ") && !strings.HasPrefix(comment, "known only when ") {
+		return ""
+	}
+	return strings.TrimPrefix(comment, "unknown, ")
+}
+
 // Quiet reports whether a step has nothing to report.
 func (s Step) Quiet() bool {
 	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0

@@ -181,6 +181,12 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 		result.Comment, result.Hint = err.Error(), problems[0].Hint
 		return nil, false
 	}
+	if v, ok := resource.(module.Validated); ok {
+		if err := v.Valid(); err != nil {
+			result.Comment, result.Hint = err.Error(), diag.HintOf(err)
+			return nil, false
+		}
+	}
 	if !t.watching {
 		return resource, true
 	}

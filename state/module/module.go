@@ -36,6 +36,10 @@ type Watcher interface {
 	Watched() Resource
 }
 
+// Validated is a Resource whose arguments may be wrong together, or in a way that their types do not show, whatever the host is
+// like. A deploy is refused for such a mistake before anything changes, and a dry run fails with it.
+type Validated interface{ Valid() error }
+
 // Constant is a Resource that may act at every run by its nature, such as a command: that it changed something says nothing of
 // how the host was before.
 type Constant interface {

@@ -9,8 +9,51 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
+
+// addCertainFailures adds to the doubts of a program the steps that no run could carry out as they are declared.
+func (s *Session) addCertainFailures(p *compile.Program) {
+	for _, step := range p.Steps {
+		resource, ok := s.modules.New(step.State(), step.Fun())
+		if !ok {
+			continue // a doubt of the compiler's
+		}
+		problems := s.wrongArguments(step, resource)
+		problems = append(problems, s.missingSources(step)...)
+		problems = append(problems, s.unknownInGuards(step)...)
+		for _, problem := range problems {
+			if problem.Hint == "" {
+				problem.Hint = correctArgument(step.Function())
+			}
+		}
+		p.Doubts = append(p.Doubts, problems...)
+	}
+}
+
+// wrongArguments finds arguments of the wrong type, misspelled ones, those that contradict each other and, if strict_arguments
+// is set, unknown ones.
+func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) diag.List {
+	call := module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At}
+	warnings, problems := s.decoder.Decode(resource, call)
+	misspelled := s.decoder.Misspelled(resource, call)
+	problems = append(problems, misspelled...)
+	if v, ok := resource.(module.Validated); ok && len(problems) == 0 {
+		if err := v.Valid(); err != nil {
+			problems.Add(step.Pos, "%s of %s: %v", step.Function(), step.ID(), err).WithHint(diag.HintOf(err))
+		}
+	}
+	if !s.flag("strict_arguments", false) {
+		return problems
+	}
+	for _, w := range warnings {
+		if !slices.ContainsFunc(misspelled, func(d *diag.Diagnostic) bool { return d.Pos == w.Pos }) {
+			problems = append(problems, w)
+		}
+	}
+	return problems
+}
 
 // conditional are the arguments with which a step may never read its source.
 var conditional = []string{

@@ -65,3 +65,21 @@ func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
 		}
 	}
 }
+
+// Arguments that contradict each other, or that no account file can hold, are mistakes before anything changes, and a dry run
+// does not call them unknown.
+func TestContradictoryArgumentsAreMistakes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ann:\n  user.present:\n    - fullname: Ann, room 5\n    - require:\n      - test: b\nb: test.nop": "has a comma",
+		"x:\n  pkg.installed:\n    - pkgs: [a]\n    - sources:\n      - b: /b.deb":                         "cannot both be given",
+	} {
+		set, _ := settings(t, map[string]string{"states/t.sls": text + "\n"})
+		set.Strict = true
+		s := session.New(set)
+		_, err := s.Program(t.Context(), s.Named("t"))
+		if list := mustProblems(t, err); len(list) != 1 || list[0].Pos.Line != 2 || !strings.Contains(list[0].Message, want) {
+			t.Errorf("%s\n%v", text, list)
+		}
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -290,40 +289,12 @@ func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 		return nil, s.shown(together(err, s.undeclarable(high)))
 	}
 	if s.Strict {
-		s.doubtArguments(p)
+		s.addCertainFailures(p)
 		if err := p.Doubts.Err(); err != nil {
 			return nil, s.shown(err)
 		}
 	}
 	return p, nil
-}
-
-// doubtArguments finds the steps that no run could carry out as they are declared.
-func (s *Session) doubtArguments(p *compile.Program) {
-	strict := s.flag("strict_arguments", false)
-	for _, step := range p.Steps {
-		resource, ok := s.modules.New(step.State(), step.Fun())
-		if !ok {
-			continue // a doubt of the compiler's
-		}
-		call := module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At}
-		warnings, problems := s.decoder.Decode(resource, call)
-		misspelled := s.decoder.Misspelled(resource, call)
-		problems = append(problems, misspelled...)
-		problems = append(problems, s.missingSources(step)...)
-		problems = append(problems, s.unknownInGuards(step)...)
-		for _, w := range warnings {
-			if strict && !slices.ContainsFunc(misspelled, func(d *diag.Diagnostic) bool { return d.Pos == w.Pos }) {
-				problems = append(problems, w)
-			}
-		}
-		for _, problem := range problems {
-			if problem.Hint == "" {
-				problem.Hint = correctArgument(step.Function())
-			}
-		}
-		p.Doubts = append(p.Doubts, problems...)
-	}
 }
 
 // Run runs a program.

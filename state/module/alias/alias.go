@@ -44,7 +44,7 @@ type edit struct {
 	text string
 }
 
-func (e *edit) valid() error {
+func (e *edit) Valid() error {
 	if e.Name == "" || strings.ContainsAny(e.Name, ":#\n") {
 		return fmt.Errorf("%q is no alias", e.Name)
 	}
@@ -89,7 +89,7 @@ type present struct {
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := p.valid(); err != nil {
+	if err := p.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	target := strings.Join(p.Target, ", ")
@@ -112,7 +112,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 type absent struct{ edit }
 
 func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := a.valid(); err != nil {
+	if err := a.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	text, err := read(h)

@@ -12,7 +12,7 @@ func FuzzAliases(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name, target string) {
 		name, target = strings.TrimSpace(name), strings.TrimSpace(target)
 		e := edit{Name: name}
-		if e.valid() != nil || target == "" || strings.ContainsAny(name+target, "#\r\n\x00") {
+		if e.Valid() != nil || target == "" || strings.ContainsAny(name+target, "#\r\n\x00") {
 			return
 		}
 		before := parse(text)

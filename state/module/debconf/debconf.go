@@ -42,7 +42,7 @@ func kinds() []string {
 	return []string{"string", "boolean", "select", "multiselect", "note", "text", "password", "title", "error"}
 }
 
-func (q question) valid() error {
+func (q question) Valid() error {
 	if q.owner == "" || q.name == "" || strings.ContainsAny(q.owner+q.name, " \t\n") {
 		return fmt.Errorf("%q is no question of the package %q", q.name, q.owner)
 	}
@@ -78,7 +78,7 @@ type answers struct{ other []question }
 func (a *answers) check(h *host.Host, all []question) (module.Diff, error) {
 	var problems []error
 	for _, q := range all {
-		problems = append(problems, q.valid())
+		problems = append(problems, q.Valid())
 	}
 	if err := errors.Join(problems...); err != nil {
 		return module.Diff{}, err

@@ -33,7 +33,7 @@ func newBlockReplace(f *family) *blockReplace {
 }
 
 func (b *blockReplace) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := b.block.valid(); err != nil {
+	if err := b.block.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	var err error
@@ -79,7 +79,7 @@ type block struct {
 	BehindMatch string `sls:"insert_after_match"`
 }
 
-func (b *block) valid() error {
+func (b *block) Valid() error {
 	places := 0
 	for _, given := range []bool{b.Append, b.Prepend, b.BeforeMatch != "", b.BehindMatch != ""} {
 		if given {

@@ -34,7 +34,7 @@ func newLine(f *family) *line {
 }
 
 func (l *line) Check(_ context.Context, h *host.Host) (d module.Diff, err error) {
-	if err := l.lineEdit.valid(); err != nil {
+	if err := l.lineEdit.Valid(); err != nil {
 		return d, err
 	}
 	l.own.mode = l.FileMode
@@ -102,7 +102,7 @@ type lineEdit struct {
 	Indent   bool    `sls:"indent"`
 }
 
-func (l *lineEdit) valid() error {
+func (l *lineEdit) Valid() error {
 	l.Mode = strings.ToLower(l.Mode)
 	switch l.Mode {
 	case "delete":

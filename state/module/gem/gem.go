@@ -37,7 +37,7 @@ func (g *gem) program() program.Program {
 	return p
 }
 
-func (g *gem) valid() error {
+func (g *gem) Valid() error {
 	if g.Ruby == "" || g.GemBin != "" {
 		return nil
 	}

@@ -26,7 +26,7 @@ type installed struct {
 }
 
 func (g *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := g.valid(); err != nil {
+	if err := g.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	if what, err := client.Awaits(h, g.program()); err != nil || what != "" {

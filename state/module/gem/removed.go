@@ -13,7 +13,7 @@ import (
 type removed struct{ gem }
 
 func (g *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := g.valid(); err != nil {
+	if err := g.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	if what, err := client.Awaits(h, g.program()); err != nil || what != "" {

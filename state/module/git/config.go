@@ -35,7 +35,7 @@ func (c *configured) args(more ...string) []string {
 	return in(c.Repo, append([]string{"config", "--local"}, more...)...)
 }
 
-func (c *configured) valid() error {
+func (c *configured) Valid() error {
 	if !c.Global && c.Repo == "" {
 		return diag.WithHint(errors.New("neither repo nor global is set"), "name the repository in repo, or set global: True")
 	}
@@ -140,7 +140,7 @@ func (c *configSet) read() error {
 	if c.Value != nil && c.Multivar != nil {
 		return diag.WithHint(errors.New("both value and multivar are set"), "keep one of them")
 	}
-	return c.valid()
+	return c.Valid()
 }
 
 func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
@@ -175,7 +175,7 @@ type configUnset struct {
 }
 
 func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := c.valid(); err != nil {
+	if err := c.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	if what, err := c.awaits(h); err != nil || what != "" {

@@ -33,7 +33,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := h.Accounts.Allowed("group " + p.Name); err != nil {
 		return module.Diff{}, err
 	}
-	if err := p.valid(); err != nil {
+	if err := p.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	g, ok, err := h.Accounts.Group(p.Name)
@@ -61,7 +61,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 // final is all that Salt reports of a group that changed.
 func final() *value.Map { return value.NewMap("Final", "All changes applied successfully") }
 
-func (p *present) valid() error {
+func (p *present) Valid() error {
 	if p.Members != nil && (p.AddUsers != nil || p.DelUsers != nil) {
 		return diag.WithHint(errors.New("members says who is in the group and leaves nothing for addusers and delusers"), "use members alone, or the other two")
 	}

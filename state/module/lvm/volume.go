@@ -47,7 +47,7 @@ func (l *lvPresent) pool() (name string, itself bool) {
 	}
 }
 
-func (l *lvPresent) valid() error {
+func (l *lvPresent) Valid() error {
 	if strings.Contains(l.Size, "%") && l.Extents == "" { // lvcreate takes a share as a number of extents
 		l.Size, l.Extents = "", strings.TrimSpace(l.Size)
 	}
@@ -77,7 +77,7 @@ func (l *lvPresent) names() (group, volume string) {
 }
 
 func (l *lvPresent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := l.valid(); err != nil {
+	if err := l.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	rows, err := ask(ctx, h, "lvs", "vg_name", "lv_name", "lv_size", "vg_extent_size")

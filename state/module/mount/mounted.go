@@ -73,8 +73,8 @@ func (m *mountedState) describe() string {
 	return m.Name + " would be " + strings.Join(parts, ", ")
 }
 
-// valid makes sure that what is declared can be a line of fstab.
-func (m *mountedState) valid() error {
+// Valid makes sure that what is declared can be a line of fstab.
+func (m *mountedState) Valid() error {
 	if !path.IsAbs(m.Name) {
 		return fmt.Errorf("%q is no absolute path to mount to", m.Name)
 	}
@@ -87,7 +87,7 @@ func (m *mountedState) valid() error {
 }
 
 func (m *mountedState) plan(h *host.Host) error {
-	if err := m.valid(); err != nil {
+	if err := m.Valid(); err != nil {
 		return err
 	}
 	m.todo = todo{changes: value.NewMap()}

@@ -55,7 +55,7 @@ type system struct {
 type file struct{ path, was, text string }
 
 func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := s.valid(); err != nil {
+	if err := s.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	changes, err := s.plan(h)
@@ -75,7 +75,7 @@ var name = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 })
 
-func (s *system) valid() error {
+func (s *system) Valid() error {
 	if s.Hostname != "" && (!name().MatchString(s.Hostname) || len(s.Hostname) > 64) {
 		return diag.WithHint(fmt.Errorf("%q is no host name", s.Hostname), "letters, digits and dashes, 64 at most, and dots between labels")
 	}

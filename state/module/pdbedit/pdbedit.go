@@ -58,7 +58,7 @@ type managed struct {
 }
 
 func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if err := m.valid(); err != nil {
+	if err := m.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	all, err := m.db.accounts(ctx, h)
@@ -82,7 +82,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 
 var ntHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Fa-f]{32}$`) })
 
-func (m *managed) valid() error {
+func (m *managed) Valid() error {
 	if m.Name == "" || m.Name[0] == '-' || strings.ContainsAny(m.Name, ":\n") {
 		return fmt.Errorf("%q is no login", m.Name)
 	}

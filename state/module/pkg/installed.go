@@ -64,7 +64,7 @@ func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return i.predict(ctx, h, j)
 }
 
-func (i *installed) consistent() error {
+func (i *installed) Valid() error {
 	switch {
 	case i.Pkgs != nil && i.Files != nil:
 		return errors.New("pkgs and sources cannot both be given")
@@ -76,7 +76,7 @@ func (i *installed) consistent() error {
 
 // job finds out what there is to do.
 func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
-	if err := i.consistent(); err != nil {
+	if err := i.Valid(); err != nil {
 		return job{}, err
 	}
 	v, err := h.Packages.Installed()

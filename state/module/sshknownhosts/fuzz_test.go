@@ -11,7 +11,7 @@ func FuzzKnownHosts(f *testing.F) {
 	f.Add("*.e?ample,!x ssh-rsa AAAA\n[h]:22 ssh-rsa AAAA\n|1| ssh-rsa A\n,,, ssh-rsa AAAA\n", "h.example", false)
 	f.Fuzz(func(t *testing.T, text, name string, hide bool) {
 		p := present{Name: name, Key: "AAAA", Enc: "rsa", HashHosts: hide}
-		if p.valid() != nil || len(strings.Fields(name)) != 1 || strings.ContainsAny(name, "#@!|*?\r\v\f") {
+		if p.Valid() != nil || len(strings.Fields(name)) != 1 || strings.ContainsAny(name, "#@!|*?\r\v\f") {
 			return
 		}
 		file := parseFile(text)

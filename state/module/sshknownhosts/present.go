@@ -36,7 +36,7 @@ type present struct {
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := p.valid(); err != nil {
+	if err := p.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	err := p.find(h)
@@ -65,7 +65,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return d, h.Commands.Allowed("asking host " + p.Name + " for its keys")
 }
 
-func (p *present) valid() error {
+func (p *present) Valid() error {
 	var err error
 	if p.fingerprint, err = fingerprints(p.Hash); err != nil {
 		return err

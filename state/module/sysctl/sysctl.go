@@ -39,7 +39,7 @@ type todo struct {
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
-	if err := p.valid(); err != nil {
+	if err := p.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	t, err := p.todo(h)
@@ -60,7 +60,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-func (p *present) valid() error {
+func (p *present) Valid() error {
 	if p.Name == "" || strings.ContainsAny(p.Name, " \t\n=#") || strings.Contains("/"+swapped(p.Name)+"/", "/../") {
 		return fmt.Errorf("%q is no name of a kernel setting", p.Name)
 	}

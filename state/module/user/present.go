@@ -61,7 +61,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := h.Accounts.Allowed("user " + p.Name); err != nil {
 		return module.Diff{}, err
 	}
-	if err := p.valid(); err != nil {
+	if err := p.Valid(); err != nil {
 		return module.Diff{}, err
 	}
 	p.expected = module.ExpectedAccounts(p.Planned)
@@ -88,8 +88,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return p.applyChange(ctx, h)
 }
 
-// valid finds what no account file can hold.
-func (p *present) valid() error {
+// Valid finds what no account file can hold.
+func (p *present) Valid() error {
 	var problems []error
 	for name, v := range map[string]*string{"fullname": p.FullName, "roomnumber": p.RoomNumber, "workphone": p.WorkPhone, "homephone": p.HomePhone} {
 		if v != nil && strings.Contains(*v, ",") {
