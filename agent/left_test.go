@@ -93,6 +93,29 @@ it fails:
 	}
 }
 
+// TestListenerThatRanAProgramIsNamed names the listener, and not the last state before it.
+func TestListenerThatRanAProgramIsNamed(t *testing.T) {
+	l := commanding(t)
+	l.states("1", goodStates)
+	l.expect(exit.OK)
+	l.states("2", `
+/etc/app/app.conf:
+  file.managed:
+    - contents: two
+    - listen_in:
+      - cmd: reload
+reload:
+  cmd.wait:
+    - name: touch /reloaded
+last:
+  test.fail_without_changes: []
+`)
+	r := l.expect(exit.RolledBack)
+	if r.Undo == nil || len(r.Undo.Left) != 1 || r.Undo.Left[0].Step != "cmd.mod_watch listener_reload" {
+		t.Errorf("left are %+v, want the listener", r.Undo)
+	}
+}
+
 // decrypting is the native engine, to which a value came encrypted.
 type decrypting struct{ secret string }
 

@@ -24,11 +24,11 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if dry {
 		return w.runner.attempt(ctx, try{step: s, dry: true})
 	}
-	if s.Fun() == watchAction {
-		return w.watch(ctx, s)
-	}
 	if o := w.runner.Observer; o != nil {
 		o.StepStarted(s)
+	}
+	if s.Fun() == watchAction {
+		return w.watch(ctx, s)
 	}
 	if value.Truth(s.Chunk.Value("parallel")) {
 		return w.parallel(ctx, s)
