@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -34,6 +36,7 @@ const (
 	childKill   = "CORPUS_TEST_KILL"   // number of the event at which it gets the signal; 0 for never
 	childNative = "CORPUS_TEST_NATIVE" // set for states that are real
 	childTerm   = "CORPUS_TEST_TERM"   // set for SIGTERM in place of SIGKILL
+	childTry    = "CORPUS_TEST_TRY"    // "dry run" or "fetch" for what deploys nothing
 	childStep   = "CORPUS_TEST_STEP"   // ID of the state after which it gets the signal
 )
 
@@ -64,7 +67,13 @@ func child() int {
 	if os.Getenv(childNative) != "" {
 		a.Engine = state.Native{}
 	}
-	_, err = a.Deploy(ctx, agent.Given{TrustRoot: os.Getenv(childTrust)}, false)
+	given := agent.Given{TrustRoot: os.Getenv(childTrust)}
+	if os.Getenv(childTry) == "fetch" {
+		if given.Only, err = procedure.ParseOnly(procedure.ReleaseSync); err != nil {
+			return exit.Internal
+		}
+	}
+	_, err = a.Deploy(ctx, given, os.Getenv(childTry) == "dry run")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -186,6 +195,61 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if first < 8 || upgrade < 8 {
 		t.Errorf("only %d and %d moments were tried", first, upgrade)
 	}
+}
+
+// TestKilledBeforeAnythingIsDeployed kills a first deploy, a dry run and a fetch at every event. Whatever the moment, nothing
+// counts as deployed, and nothing is said to be lost.
+func TestKilledBeforeAnythingIsDeployed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent dozens of times")
+	}
+	repo, storeDir, trustRoot := storeOnDisk(t)
+	repo.Release("base", "1", "production", artifacttest.Files{"version": "1"})
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	for _, try := range []string{"deploy", "dry run", "fetch"} {
+		for n := 1; ; n++ {
+			l := newLab(t)
+			l.repo, l.store = repo, repo.Store
+			ended := spawn(t, l.Layout.Root, storeDir, trustRoot, n, childTry+"="+try) != -1
+			if book, err := os.ReadFile(l.Layout.Ledger()); err == nil && strings.Contains(string(book), `"good"`) {
+				break // it was deployed
+			}
+			t.Run(fmt.Sprintf("%s, event %d", try, n), func(t *testing.T) { nothingDeployed(t, l) })
+			if ended {
+				break
+			}
+		}
+	}
+}
+
+// nothingDeployed checks that a host has nothing deployed, and that the next deploy is a first one.
+func nothingDeployed(t *testing.T, l *lab) {
+	t.Helper()
+	if s := mustStatus(t, l); s.Deployed != nil || s.Previous != nil || len(s.Drift) > 0 {
+		t.Errorf("status: %v is deployed, %v was before, drift %q", s.Deployed, s.Previous, s.Drift)
+	}
+	for name, next := range map[string]func() (*report.Report, error){
+		"converge":            func() (*report.Report, error) { return l.Converge(t.Context(), false) },
+		"rollback":            func() (*report.Report, error) { return l.Rollback(t.Context()) },
+		"rollback --converge": func() (*report.Report, error) { return l.RollbackConverge(t.Context(), "", false) },
+	} {
+		if r, err := next(); exit.Code(err) != exit.Usage || r.Left != nil || lossIn(r) || len(l.engine.asked) > 0 {
+			t.Errorf("%s: %v, left %v, notes %q, converged %q", name, err, r.Left, r.Notes, l.engine.asked)
+		}
+	}
+	r, err := l.deploy()
+	if err != nil || r.From != nil || lossIn(r) {
+		t.Errorf("deploy: %v, from %v, notes %q", err, r.From, r.Notes)
+	}
+	_, service, _ := strings.Cut(l.engine.last(), "+")
+	l.links(service, service, "")
+}
+
+// lossIn reports whether a run says that something was lost.
+func lossIn(r *report.Report) bool {
+	return slices.ContainsFunc(r.Notes, func(note string) bool {
+		return strings.Contains(note, "gone") || strings.Contains(note, "rebuilt") || strings.Contains(note, "put right")
+	})
 }
 
 // TestTerminatedAtAnyMoment ends an upgrade with SIGTERM at every event of it. The links are those

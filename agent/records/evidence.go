@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/corpus-agent/corpus-agent/agent/fetch"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -16,69 +14,41 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// ranLast is the release of a project that ran last, by what is left on the disk: what `current` names, or else `next`, which
-// is the same between runs, or else the newest directory that was unpacked from a verified artifact. A release that the last
-// report has in quarantine does not count, and where that report says that nothing ran only links do; nil for none.
+// ranLast is the release of a project that ran last, by its links: what `current` names or, where that link was lost, what
+// `next` names; nil for none. Releases on the disk, and their lists, say nothing: a dry run and a fetch leave them, too.
 func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
-	p := rs.LayoutOf(project)
-	links, err := link.Of(p).Read()
+	links := link.Of(rs.LayoutOf(project))
+	now, err := links.Read()
 	if err = IgnoreNoLink(err); err != nil {
 		return nil, err
 	}
-	condemned, nothingRan := rs.lastSays(reports)
-	var listed []string
-	if !nothingRan {
-		if listed, err = rs.listed(p); err != nil {
-			return nil, err
-		}
+	release, err := rs.releaseHeld(project, now.Current)
+	if release != nil || err != nil || !lostCurrent(links, now) || rs.condemned(project, now.Next, reports) {
+		return release, err
 	}
-	for _, dir := range append([]string{links.Current, links.Next}, listed...) {
-		release, err := rs.releaseHeld(project, dir)
-		if err != nil {
-			return nil, err
-		}
-		if release != nil && (dir == links.Current || !slices.Contains(condemned, project+" "+dir)) {
-			return release, nil
-		}
-	}
-	return nil, nil //nolint:nilnil // nothing of it is on the disk
+	return rs.releaseHeld(project, now.Next)
 }
 
-// listed are the directories of a project's releases of which this host has a list, the newest first.
-func (rs *Records) listed(p layout.Project) (dirs []string, err error) {
-	all, err := fetch.NewestFirst(p.Releases())
-	if err = IgnoreNoLink(err); err != nil {
-		return nil, err
-	}
-	for _, dir := range all {
-		found, err := walk.Exists(rs.Layout.Tree(p.Name, dir))
-		if err = IgnoreNoLink(err); err != nil {
-			return nil, err
-		}
-		if found {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs, nil
+// lostCurrent reports whether a project had a `current` that leads nowhere now. A first deploy that failed leaves `next`
+// alone: it names what failed, and the name by which procedures know `current` is removed together with `current`.
+func lostCurrent(links link.Links, now link.Set) bool {
+	return now.Current != "" || now.Previous != "" || links.Named()
 }
 
-// lastSays is what the last report says of this host: the directories of releases that are in quarantine, with their
-// projects, and whether nothing was deployed.
-func (rs *Records) lastSays(reports []*report.Report) (condemned []string, nothingRan bool) {
+// condemned reports whether the last report has a release in quarantine.
+func (rs *Records) condemned(project, dir string, reports []*report.Report) bool {
 	for _, r := range slices.Backward(reports) {
-		if !rs.Concerns(r) || !r.Proves {
-			continue
+		if rs.Concerns(r) && r.Proves {
+			return slices.ContainsFunc(r.Quarantined, func(q report.Quarantined) bool {
+				return q.Release.Project == project && q.Release.Dir() == dir
+			})
 		}
-		for _, q := range r.Quarantined {
-			condemned = append(condemned, q.Release.Project+" "+q.Release.Dir())
-		}
-		return condemned, r.Left == nil && r.BaseAlone == nil
 	}
-	return nil, false
+	return false
 }
 
 // serviceByDisk is the service of a host that has lost its ledger: what /srv/service names, what the newest report was about,
-// what the host is called, or else the only project that has releases here; "" where none of these tells.
+// what the host is called, or else the only project whose links name a release; "" where none of these tells.
 func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (string, error) {
 	if rs.Alone != "" {
 		return rs.Alone, nil
@@ -107,30 +77,30 @@ func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) 
 		}
 		return id.Service, nil
 	}
-	return rs.onlyProject()
+	return rs.onlyProject(reports)
 }
 
-// onlyProject is the only project, beside base and those that are deployed on their own, that has releases on this host.
-func (rs *Records) onlyProject() (only string, err error) {
+// onlyProject is the only project, beside base and those that are deployed on their own, of which links name a release.
+func (rs *Records) onlyProject(reports []*report.Report) (only string, err error) {
 	dirs, err := rs.ProjectDirs()
 	if err != nil {
 		return "", err
 	}
 	for _, dir := range dirs {
-		p := rs.LayoutOf(filepath.Base(dir))
-		releases, err := rs.listed(p)
+		name := filepath.Base(dir)
+		release, err := rs.ranLast(name, reports)
 		if err != nil {
 			return "", err
 		}
-		alone, err := rs.hasOwnLedger(p.Name)
+		alone, err := rs.hasOwnLedger(name)
 		switch {
 		case err != nil:
 			return "", err
-		case alone || len(releases) == 0 || p.Name == artifact.Base:
+		case alone || release == nil || name == artifact.Base:
 		case only != "":
 			return "", nil // there are several
 		default:
-			only = p.Name
+			only = name
 		}
 	}
 	return only, nil

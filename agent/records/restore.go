@@ -90,7 +90,7 @@ func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 			book.Alone = r.BaseAlone
 		}
 		ran := r.Left // and not what the run was asked for, which may be held or quarantined
-		if ran == nil && r.Exit == exit.OK {
+		if ran == nil && !r.Proves && r.Exit == exit.OK {
 			ran = r.To // reports of older agents
 		}
 		if ran == nil || !rs.named(*ran) {
@@ -102,7 +102,7 @@ func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 		since := r.Ended
 		book.Alone = nil
 		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
-		if r.From != nil && !r.From.Same(*ran) {
+		if r.From != nil && !r.From.Same(*ran) && (r.Leaves == nil || !r.Leaves.Same(*r.From)) { // and is not what a person left
 			book.Previous = r.From
 			book.History = []ledger.Pair{*r.From, *ran}
 			return book
@@ -156,17 +156,28 @@ func IgnoreNoLink(err error) error {
 	return err
 }
 
-// pairOnDisk is the pair of a service that ran last.
+// pairOnDisk is the pair of a service that ran last; nil where there was a base that no link names any more, since the service
+// never ran without it.
 func (rs *Records) pairOnDisk(service string, reports []*report.Report) (*ledger.Pair, error) {
 	release, err := rs.ranLast(service, reports)
-	if release == nil {
+	if release == nil || err != nil {
 		return nil, err
 	}
-	pair := &ledger.Pair{Service: *release}
-	if rs.Alone == "" {
-		pair.Base, err = rs.ranLast(artifact.Base, reports)
+	if rs.Alone != "" {
+		return &ledger.Pair{Service: *release}, nil
 	}
-	return pair, err
+	base, err := rs.ranLast(artifact.Base, reports)
+	if err != nil || base == nil && rs.lostBase() {
+		return nil, err
+	}
+	return &ledger.Pair{Base: base, Service: *release}, nil
+}
+
+// lostBase reports whether there was a base of which no link names a release.
+func (rs *Records) lostBase() bool {
+	links := link.Of(rs.LayoutOf(artifact.Base))
+	now, err := links.Read()
+	return err == nil && links.Named() && now.Current == "" && now.Next == ""
 }
 
 func (rs *Records) linkedRelease(project string, which func(link.Set) string) (*artifact.Release, error) {
