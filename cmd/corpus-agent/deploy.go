@@ -161,20 +161,24 @@ With --converge it first takes back what the states of the newer releases change
 else has changed it since, and says what stays. Then --to may also be a run, whose changes are the last
 to stay. --test shows as a diff what would be taken back.
 
+Without --converge, --test shows which releases would run, be quarantined, and have their units restarted, and what their
+states would change.
+
 Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6 another run is under way,
 7 it failed, and the host is back on what ran, 8 not everything could be taken back.`,
-		Example: `  corpus-agent rollback
+		Example: `  corpus-agent rollback --test
+  corpus-agent rollback
   corpus-agent rollback --to 1.4
   corpus-agent rollback --converge --test
   corpus-agent rollback --converge
   corpus-agent rollback --converge --to 20260101T120000.000000`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if test && !converge {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("only a rollback with --converge can be shown beforehand"), "add --converge; `corpus-agent history` shows what was deployed"))
-			}
 			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
-				if !converge {
+				switch {
+				case !converge && test:
+					return a.ShowRollback(c.Context(), to)
+				case !converge:
 					return a.RollbackTo(c.Context(), to)
 				}
 				r, err := a.RollbackConverge(c.Context(), to, test)
@@ -187,7 +191,7 @@ Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6
 	}
 	c.Flags().StringVar(&to, "to", "", "version, or directory, of the service's release to go back to; with --converge also a run")
 	c.Flags().BoolVar(&converge, "converge", false, "take back what converging changed as well")
-	c.Flags().BoolVar(&test, "test", false, "with --converge: show what would be taken back, and change nothing")
+	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
 	return c
 }
 

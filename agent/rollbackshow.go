@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/grains"
+)
+
+// ShowRollback is the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and restarted, and what
+// its states would change.
+func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Report, error) {
+	return a.pass(ctx, "rollback", true, func(r *run) error {
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(ctx); err != nil {
+			return err
+		}
+		target, err := r.earlier(version)
+		if err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		if err := errors.Join(r.withdrawn(target), r.asUnpacked(ctx, target)); err != nil {
+			return err
+		}
+		return r.showRollback(ctx, target)
+	})
+}
+
+func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
+	r.report.To = &target
+	r.record.Note("would go back to %s", target)
+	for _, release := range r.ledger.Good.Releases() {
+		if !target.Has(release) {
+			r.record.Note("would quarantine %s", release)
+		}
+	}
+	if units := r.unitsToFollow(ctx, target); len(units) > 0 {
+		r.record.Note("would restart %s, as far as they run another release then", strings.Join(units, ", "))
+	}
+	plan, _, err := r.planBack(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
+	switch {
+	case err != nil:
+		r.record.Note("what stays of the states of %s was not found out: %v", r.ledger.Good, err)
+	case len(plan.Actions) > 0:
+		r.record.Note("%d changes that states of %s made are not taken back; `corpus-agent rollback --converge --test` shows them", len(plan.Actions), r.ledger.Good)
+	}
+	return r.converge(ctx, target)
+}
+
+// unitsToFollow are the running units of what is deployed and of a pair to go back to.
+func (r *run) unitsToFollow(ctx context.Context, target ledger.Pair) (units []string) {
+	s, err := r.System()
+	if err != nil || s.Allowed() != nil {
+		return nil // as a real run, which notes it, restarts none
+	}
+	for _, pair := range []ledger.Pair{*r.ledger.Good, target} {
+		members, err := r.members(ctx, s, pair)
+		if err == nil {
+			var running []string
+			running, err = service.Running(ctx, s, members)
+			units = joined(units, running)
+		}
+		if err != nil {
+			r.record.Note("which units run was not found out: %v", err)
+		}
+	}
+	return units
+}
