@@ -144,6 +144,9 @@ func (r *reported) Unwrap() []error { return []error{r.err, ErrReported} }
 // Args returns a check of the number of arguments, and of the names among them, whose error is a usage error.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
+		if err := saltArgument(c, args); err != nil {
+			return err
+		}
 		if err := check(c, args); err != nil {
 			return wrongArguments(c, args, err)
 		}

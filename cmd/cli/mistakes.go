@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,11 +23,43 @@ func FlagHint(c *cobra.Command, err error) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		if own := habit(flag); slices.Contains(names, own) {
+			return fmt.Sprintf("write --%s", own)
+		}
 		if meant := diag.Nearest(flag, names); meant != "" {
 			return fmt.Sprintf("did you mean --%s?", meant)
 		}
 	}
+	if strings.HasPrefix(err.Error(), "unknown shorthand flag: 'l'") && slices.Contains(names, "verbose") {
+		return "write --verbose to see more"
+	}
 	return fmt.Sprintf("`%s --help` shows what there is", c.CommandPath())
+}
+
+// habit is the flag that another tool's flag is called here; "" for none.
+func habit(flag string) string {
+	switch flag {
+	case "dry-run", "dryrun", "check", "noop", "what-if", "simulate":
+		return "test"
+	case "log-level", "debug":
+		return "verbose"
+	case "out", "output", "format":
+		return "json"
+	}
+	return ""
+}
+
+// saltArgument refuses test=True and the like, which salt-call takes, for commands that have a flag of that name: they are no
+// names of services.
+func saltArgument(c *cobra.Command, args []string) error {
+	for _, arg := range args {
+		name, _, ok := strings.Cut(arg, "=")
+		if ok && c.Flags().Lookup(name) != nil {
+			err := fmt.Errorf("%s takes no argument %q", c.CommandPath(), arg)
+			return exit.WithCode(exit.Usage, diag.WithHint(err, "write --%s", name))
+		}
+	}
+	return nil
 }
 
 // argumentsOf are the arguments that a usage line names, without flags and their values.
@@ -141,8 +174,22 @@ func unknownCommand(root *cobra.Command, err error) error {
 		return err
 	}
 	hint := fmt.Sprintf("`%s --help` lists the commands", root.CommandPath())
+	if name := quoted(text); strings.Contains(name, ".") && hasCommand(root, "call") {
+		hint = fmt.Sprintf("`%s call FUNCTION` calls functions such as %s", root.CommandPath(), name)
+	}
 	if s := strings.Fields(suggestion); len(s) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", s[0])
 	}
 	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
+}
+
+// quoted is the first part of a text in quotation marks.
+func quoted(text string) string {
+	_, rest, _ := strings.Cut(text, `"`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
+func hasCommand(root *cobra.Command, name string) bool {
+	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 }
