@@ -1,0 +1,79 @@
+//go:build hosts
+
+package hosttest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
+)
+
+// exitOfUnit starts the unit as the timer does, and gives the exit code of its program.
+func exitOfUnit(h *lab.Host) string {
+	h.Run("systemctl", "start", "corpus-agent.service")
+	return h.Sh("systemctl show -p ExecMainStatus --value corpus-agent.service")
+}
+
+// TestTimerRunsWithoutARootOfTrust takes the root of trust, and then all that the host remembers.
+func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
+	_, h := blamed(t)
+	for _, lose := range []string{"mv /var/lib/corpus/trust/root.json /root/saved.json", "rm -rf /var/lib/corpus", "rm -rf /var/lib/corpus /srv/projects/.ledger.json"} {
+		h.Sh(lose + "; echo drift > /etc/it")
+		if got := exitOfUnit(h); got != "4" {
+			t.Errorf("after %q the unit ended with %s", lose, got)
+		}
+		if got := h.Read("/etc/it"); got != "it\n" {
+			t.Errorf("after %q the host has %q", lose, got)
+		}
+		if got := h.Sh("corpus-agent status; corpus-agent why"); strings.Count(got, "--trust-root") < 2 {
+			t.Errorf("after %q status and why say: %s", lose, got)
+		}
+	}
+}
+
+// TestUnitAfterTheAgent has a release whose unit is ordered after the agent's.
+func TestUnitAfterTheAgent(t *testing.T) {
+	s, h := blamed(t)
+	s.publish("blame", "2", "testing", applying(t, `
+/etc/systemd/system/late.service:
+  file.managed:
+    - contents: |
+        [Unit]
+        After=corpus-agent.service
+        [Service]
+        ExecStart=/bin/sleep infinity
+late:
+  service.running: []
+`))
+	r, took := unitRun(t, h)
+	if r.Outcome != "converged" || took > time.Minute {
+		t.Fatalf("%s after %s: %s", r.Outcome, took, r.Error)
+	}
+	if !strings.Contains(strings.Join(r.Notes, "\n"), "late.service was started without waiting") {
+		t.Errorf("notes are %q", r.Notes)
+	}
+}
+
+// TestStatusShowsAUnitThatCannotWrite has a drop-in keep the unit, and not a shell, from writing.
+func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
+	_, h := blamed(t)
+	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf", "[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
+	h.Sh("systemctl daemon-reload")
+	if got := exitOfUnit(h); got == "0" {
+		t.Fatal("the unit can write")
+	}
+	for _, command := range []string{"status", "why"} {
+		if got := h.Sh("corpus-agent " + command); !strings.Contains(got, "could keep no report") {
+			t.Errorf("%s says: %s", command, got)
+		}
+	}
+	h.Sh("rm /etc/systemd/system/corpus-agent.service.d/strict.conf; systemctl daemon-reload")
+	if got := exitOfUnit(h); got != "0" {
+		t.Errorf("the unit ends with %s", got)
+	}
+	if got := h.Sh("corpus-agent status"); strings.Contains(got, "could keep no report") {
+		t.Errorf("status says: %s", got)
+	}
+}
