@@ -34,6 +34,13 @@ func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
 	}
 }
 
+// notePassed names the units that were started although they are ordered after the unit in which this run is under way.
+func (r *run) notePassed() {
+	for _, unit := range r.OwnUnit.AllPassed() {
+		r.record.Note("%s was started without waiting for the end of this run, behind which systemd had put it: see After= and Before= of the unit (systemctl show -p After %s)", unit, unit)
+	}
+}
+
 // freeWaiters looks, once the run is asked to end, for programs of its states that wait for that end
 // (systemctl stop corpus-agent), and ends them: each waits for the other otherwise. done ends the search.
 func (r *run) freeWaiters(ctx context.Context) (done func()) {

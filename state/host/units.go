@@ -91,8 +91,31 @@ func unitTypes() []string {
 type OwnUnit struct {
 	Name string // in full
 
-	mu   sync.Mutex
-	verb UnitVerb // the last that was asked for; "" for none
+	mu     sync.Mutex
+	verb   UnitVerb // the last that was asked for; "" for none
+	passed []string
+}
+
+// Passed notes a unit that is ordered after the agent's own and was started while that one runs; "" is none.
+func (o *OwnUnit) Passed(unit string) {
+	if o == nil || unit == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.passed, unit) {
+		o.passed = append(o.passed, unit)
+	}
+}
+
+// AllPassed are the units that Passed was called with.
+func (o *OwnUnit) AllPassed() []string {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.passed)
 }
 
 // Pending is what is to be done to the unit once the run is over; "" for nothing.

@@ -18,7 +18,11 @@ func (s *systemd) act(ctx context.Context, verb host.UnitVerb, name string, wait
 		if err := s.prepare(ctx, c, unit); err != nil {
 			return explainBus(err, string(verb), unit)
 		}
-		result, err := job(ctx, c, verb, unit, wait)
+		if verb != host.Stop {
+			// Starts that failed may have used up the unit's limit. A unit that is not loaded has none.
+			_ = c.ResetFailedUnitContext(ctx, unit)
+		}
+		result, err := s.job(ctx, c, verb, unit, wait)
 		if err != nil {
 			return explainBus(err, string(verb), unit)
 		}
@@ -63,7 +67,7 @@ func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, fr
 }
 
 // job queues a job for a unit and, if told so, waits for its result.
-func job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit string, wait bool) (string, error) {
+func (s *systemd) job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit string, wait bool) (string, error) {
 	call := map[host.UnitVerb]func(context.Context, string, string, chan<- string) (int, error){
 		host.Start: c.StartUnitContext, host.Stop: c.StopUnitContext, host.Restart: c.RestartUnitContext,
 		host.Reload: c.ReloadUnitContext, host.ReloadOrRestart: c.ReloadOrRestartUnitContext,
@@ -81,14 +85,15 @@ func job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit string, wai
 	if err != nil {
 		return "", err
 	}
-	return await(ctx, c, unit, id, done)
+	return s.await(ctx, c, unit, id, done)
 }
 
 // await waits for the end of a job. Should the message of it get lost, as when the bus itself is
-// restarted, the unit is asked whether the job is still there.
-func await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
+// restarted, the unit is asked whether the job is still there. A job that waits for the end of this very run is freed.
+func (s *systemd) await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
+	q := queue{conn: c, own: Own(), since: time.Now()}
 	for {
 		select {
 		case result := <-done:
@@ -103,6 +108,11 @@ func await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan s
 			if pair, ok := current.Value.Value().([]any); ok && len(pair) > 0 && fmt.Sprint(pair[0]) != fmt.Sprint(id) {
 				return lost(done), nil
 			}
+			freed, err := q.free(ctx, unit)
+			if err != nil {
+				return "", err
+			}
+			s.own.Passed(freed)
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 type systemd struct {
 	files    host.Files
 	commands host.Commands
+	own      *host.OwnUnit // nil where no run reports it
 
 	// stale says that a file which systemd reads was changed since it read them. Whatever acts on a unit has
 	// systemd read them again first, and so does the end of a run.

@@ -1,0 +1,129 @@
+package units
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// This file keeps a start from waiting for the end of the run that waits for it. systemd orders the jobs of units: the start
+// of one with After=corpus-agent.service waits in the queue as long as the start job of that unit runs, which is until the run
+// is over, since it is a oneshot.
+
+// queueLimit is how long a job may wait in systemd's queue before it has begun.
+const queueLimit = 10 * time.Minute
+
+// queue is systemd's queue of jobs, as one that waits for a job of its own sees it.
+type queue struct {
+	conn  *dbus.Conn
+	own   string    // the unit that this process runs in
+	since time.Time // when the job was queued
+
+	jobs map[string]dbus.JobStatus            // by unit
+	deps func(unit string) (d order, ok bool) // of a unit; a field for tests
+}
+
+// order is what a unit says of others.
+type order struct {
+	after []string // whose jobs it waits for
+	pulls []string // that are started with it
+}
+
+const waiting = "waiting"
+
+// free lets a unit's job, or the one that it waits for, begin without regard to the order of units where it waits for the job
+// of this process's own unit. freed is the unit of that job; "" for none. A job that has waited for too long is an error.
+func (q *queue) free(ctx context.Context, unit string) (freed string, err error) {
+	all, err := q.conn.ListJobsContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("listing jobs: %w", err)
+	}
+	q.jobs = map[string]dbus.JobStatus{}
+	for _, j := range all {
+		q.jobs[j.Unit] = j
+	}
+	q.deps = func(unit string) (order, bool) { return q.ask(ctx, unit) }
+	if next := q.next(unit, map[string]bool{}); next != "" {
+		return next, q.release(ctx, q.jobs[next])
+	}
+	if q.jobs[unit].Status == waiting && time.Since(q.since) > queueLimit {
+		return "", q.late(unit)
+	}
+	return "", nil
+}
+
+func (q *queue) ask(ctx context.Context, unit string) (o order, ok bool) {
+	all, err := q.conn.GetUnitPropertiesContext(ctx, unit)
+	if err != nil {
+		return o, false
+	}
+	o.after, _ = all["After"].([]string)
+	for _, name := range []string{"Requires", "BindsTo", "Wants"} {
+		units, _ := all[name].([]string)
+		o.pulls = append(o.pulls, units...)
+	}
+	return o, true
+}
+
+// next is the unit whose job has to be freed first for that of a unit to begin: a unit that it pulls in goes before it. "" is
+// for a job that does not wait for this process, or that waits for one of these to end.
+func (q *queue) next(unit string, seen map[string]bool) string {
+	if seen[unit] || !q.behind(unit, map[string]bool{}) {
+		return ""
+	}
+	seen[unit] = true
+	o, _ := q.deps(unit)
+	for _, other := range o.after {
+		if _, queued := q.jobs[other]; queued && other != q.own && slices.Contains(o.pulls, other) {
+			return q.next(other, seen)
+		}
+	}
+	return unit
+}
+
+// behind reports whether the job of a unit waits for that of this process's unit, or for one that does.
+func (q *queue) behind(unit string, seen map[string]bool) bool {
+	if q.own == "" || q.jobs[unit].Status != waiting || q.jobs[q.own].Status == "" || seen[unit] {
+		return false
+	}
+	seen[unit] = true
+	o, ok := q.deps(unit)
+	return ok && slices.ContainsFunc(o.after, func(other string) bool { return other == q.own || q.behind(other, seen) })
+}
+
+// release has systemd begin a job that waits. The same job is asked for again, which changes the one in the queue.
+func (q *queue) release(ctx context.Context, j dbus.JobStatus) error {
+	call := q.conn.StartUnitContext
+	switch j.JobType {
+	case "restart", "try-restart":
+		call = q.conn.RestartUnitContext
+	case "reload", "reload-or-start":
+		call = q.conn.ReloadUnitContext
+	}
+	if _, err := call(ctx, j.Unit, "ignore-dependencies", nil); err != nil {
+		return fmt.Errorf("starting %s without waiting for %s: %w", j.Unit, q.own, err)
+	}
+	return nil
+}
+
+// late is the error of a job that has waited for too long.
+func (q *queue) late(unit string) error {
+	o, _ := q.deps(unit)
+	var others []string
+	for _, other := range o.after {
+		if j, queued := q.jobs[other]; queued {
+			others = append(others, fmt.Sprintf("%s of %s (%s)", j.JobType, other, j.Status))
+		}
+	}
+	text := fmt.Errorf("its job has waited in the queue of systemd for more than %v", queueLimit)
+	if len(others) > 0 {
+		text = fmt.Errorf("%w, behind: %s", text, strings.Join(others, ", "))
+	}
+	return diag.WithHint(text, "`systemctl list-jobs --after` shows what waits for what; check After= and Before= of %s", unit)
+}
