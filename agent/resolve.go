@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -76,6 +77,24 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 		return nil, r.untrusting(grains.Identity{})
 	}
 	return trust.OpenChecked(s, r.Layout.Trust(), r.Time, r.CheckedRoot)
+}
+
+// keepTrust writes the root of trust back where it was removed while this run was under way. A host that has lost it ends
+// with the error of that, unless the run failed for something else.
+func (r *run) keepTrust(err error) error {
+	if r.client == nil || r.test {
+		return err
+	}
+	lost, failed := r.client.PutBack()
+	switch {
+	case failed != nil && err == nil:
+		return exit.WithCode(exit.Refused, fmt.Errorf("the root of trust was removed while this run was under way, and could not be written back: %w", failed))
+	case failed != nil:
+		r.record.Note("the root of trust was removed while this run was under way, and could not be written back: %v", failed)
+	case lost:
+		r.record.Note("%s was gone, with the root of trust, while this run was under way; it was written again", r.Layout.Inside(r.Layout.Trust()))
+	}
+	return err
 }
 
 // trustGiven is the directory in which a root that was given is pinned once it has verified the store. A dry run on a host

@@ -122,6 +122,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		return nil, err
 	}
 	r.held = held
+	defer held.Watch(func() {
+		r.record.Note("%s was removed while this run held its lock; it was made and locked again", r.Layout.Inside(r.Layout.Lock()))
+	})()
 	r.watchSelf()
 	if refused == nil {
 		var more []string
@@ -152,6 +155,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err == nil && r.remember() {
 		err = r.save()
 	}
+	err = r.keepTrust(err)
 	if r.rehearsed != "" {
 		err = errors.Join(err, os.RemoveAll(r.rehearsed))
 	}
@@ -219,6 +223,7 @@ func (r *run) sweep() error {
 // tells nobody else, since it did nothing.
 func (r *run) finish(ctx context.Context, err error) {
 	r.repeatUnserved()
+	r.notePassed()
 	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.Time().UTC()
 		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance

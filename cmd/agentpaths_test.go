@@ -58,6 +58,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/local.go":               {project + ", and " + operator, "export Agent.receivePillar exchange"},
 		"agent/lock/left.go":           {state, "Left"},
 		"agent/lock/lock.go":           {state, "open exclusive read"},
+		"agent/lock/removed.go":        {state + ", and " + kernel, "isAt ofRemoved heldIn lockers"},
 		"agent/minion/minion.go":       {operator, "reader.read reader.none"},
 		"agent/notify/program.go":      {"sendmail, of the host's own programs", "Mail.Send"},
 		"agent/notify/webhook.go":      {etc, "Webhook.sign"},

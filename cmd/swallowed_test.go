@@ -61,7 +61,7 @@ func reasons() map[string][]string {
 		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable", "artifact/process/tree.go:groupsOf",
-			"agent/own.go:waiters", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
+			"agent/own.go:waiters", "agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
 			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of", "state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
 		},
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {

@@ -17,6 +17,9 @@ func Left(path string) (Holder, bool) {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
 		return Holder{}, false
 	}
+	if _, alive := ofRemoved(path); alive {
+		return Holder{}, false
+	}
 	h := read(path) // no run begins or ends while this process has the shared lock
 	return h, h.PID != 0
 }

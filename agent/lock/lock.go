@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,38 +42,72 @@ func (h *Held) Hint() string { return "wait for it, or look at it with `corpus-a
 
 // Lock is a lock that this process holds.
 type Lock struct {
-	file     *os.File
+	path     string
+	holder   Holder
 	readOnly bool // the filesystem is read-only, so the file cannot name the holder
+
+	mu    sync.Mutex
+	file  *os.File
+	older []*os.File // locked files that were removed from path since
 }
 
 // Acquire takes the lock in the file at path, which it creates if necessary, and writes command and the process ID to
 // the file. It returns a *Held when another run holds the lock. An existing file can also be locked on a filesystem
 // that is full or read-only; the file does not name the holder then.
+//
+// A process that holds the lock of a file that was removed from path is found by its open file, and holds the lock all the
+// same.
 func Acquire(path, command string) (*Lock, error) {
-	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("locking the host: %w", err)
+	l := &Lock{path: path, holder: Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}}
+	err := l.lockFile()
+	if held := new(Held); errors.As(err, &held) {
+		return nil, err
 	}
-	f, readOnly, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("locking the host: %w", err)
 	}
-	// A process that can open the file can lock it, and so block all runs. Older agents let every user read it.
-	if err := f.Chmod(0o600); err != nil && !cannotWrite(err) {
-		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), f.Close())
-	}
-	if err := take(f); err != nil {
-		defer f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &Held{Holder: read(path)}
-		}
-		return nil, fmt.Errorf("locking the host: %w", err)
-	}
-	l := &Lock{file: f, readOnly: readOnly}
-	holder := Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}
-	if err := l.writeHolder(holder); err != nil && !cannotWrite(err) {
-		return nil, errors.Join(fmt.Errorf("locking the host: %w", err), l.Release())
+	if holder, alive := ofRemoved(path); alive {
+		return nil, errors.Join(&Held{Holder: holder}, l.Release())
 	}
 	return l, nil
+}
+
+// lockFile locks the file that is at the path now, which it creates if necessary.
+func (l *Lock) lockFile() error {
+	if err := durable.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return err
+	}
+	for {
+		f, readOnly, err := open(l.path)
+		if err != nil {
+			return err
+		}
+		if err := l.lockOpen(f, readOnly); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		if isAt(f, l.path) {
+			l.file, l.readOnly = f, readOnly
+			break
+		}
+		_ = f.Close() // it was removed between the two
+	}
+	if err := l.writeHolder(l.holder); err != nil && !cannotWrite(err) {
+		return errors.Join(err, l.Release())
+	}
+	return nil
+}
+
+// lockOpen locks a file that is open.
+func (l *Lock) lockOpen(f *os.File, readOnly bool) error {
+	// A process that can open the file can lock it, and so block all runs. Older agents let every user read it.
+	if err := f.Chmod(0o600); err != nil && !readOnly && !cannotWrite(err) {
+		return err
+	}
+	err := take(f)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return &Held{Holder: read(l.path)}
+	}
+	return err
 }
 
 // open opens the lock file: for reading only where its filesystem is read-only, which is enough for flock(2).
@@ -154,15 +189,25 @@ func (l *Lock) writeHolder(h Holder) error {
 
 // Release releases the lock and empties the file. It does not remove the file: a process may be waiting for its lock.
 func (l *Lock) Release() error {
-	if l.readOnly {
-		return l.file.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	if !l.readOnly {
+		errs = append(errs, l.file.Truncate(0))
 	}
-	return errors.Join(l.file.Truncate(0), l.file.Close())
+	for _, f := range append(l.older, l.file) {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Lend returns the open lock file. The caller passes it to a child process that acts on the caller's behalf and calls
 // Inherit. The lock stays held, and the caller must not close the file: Release does.
-func (l *Lock) Lend() *os.File { return l.file }
+func (l *Lock) Lend() *os.File {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file
+}
 
 // Inherited is the lock of another process, which passed it to this process with Lend.
 type Inherited struct{ file *os.File }
@@ -200,7 +245,7 @@ func (i *Inherited) Close() error { return i.file.Close() }
 // Current returns the holder of the lock, and whether the lock is held.
 func Current(path string) (Holder, bool) {
 	if !exclusive(path) {
-		return Holder{}, false
+		return ofRemoved(path)
 	}
 	return read(path), true
 }

@@ -65,6 +65,9 @@ func OpenChecked(s store.Store, dir string, now func() time.Time, checked *Check
 		return nil, diag.WithHint(errors.New("this host has no root of trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
+	if _, err := c.seen.load(pinFile); err != nil { // for PutBack
+		return nil, fmt.Errorf("reading which root this host trusts: %w", err)
+	}
 	if c.set = checked.take(root); c.set == nil {
 		if c.set, err = newSet(root); err != nil {
 			return nil, refuse(rootFile, err)

@@ -205,3 +205,24 @@ func (c *Client) isForeign(data []byte) bool {
 	return !slices.ContainsFunc(RootDelegation(root, tuf.RoleRoot).Keys,
 		func(id string) bool { return slices.Contains(trusted, id) })
 }
+
+// PutBack writes what this client has read and verified into its directory again where the root was removed from there since,
+// and reports whether it was.
+func (c *Client) PutBack() (lost bool, err error) {
+	if c.seen.memory || c.seen.pending || c.seen.held[rootFile] == nil {
+		return false, nil
+	}
+	found, err := walk.Named(filepath.Join(c.seen.dir, rootFile))
+	if found || err != nil {
+		return false, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.seen.held)) {
+		if data := c.seen.held[name]; data != nil && name != rootFile {
+			err = errors.Join(err, c.seen.keep(name, data))
+		}
+	}
+	if err != nil {
+		return true, err
+	}
+	return true, c.seen.keep(rootFile, c.seen.held[rootFile]) // last: it says that the host is bootstrapped
+}

@@ -1,0 +1,129 @@
+package lock
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// This file keeps runs apart where the lock file was removed while a run held it.
+
+// watchEvery is how often Watch looks at the lock file.
+const watchEvery = time.Second
+
+// Watch looks every second whether the file that the lock is on is still at its path, until stop is called. Where it was
+// removed or replaced, Watch locks the file that is there now as well, and calls lost once each time.
+func (l *Lock) Watch(lost func()) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if l.again() {
+					lost()
+				}
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// again locks the file at the path where that is not the locked one any more, and reports whether it did. Where that
+// fails, the next look tries again: until then ofRemoved finds this process.
+func (l *Lock) again() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.readOnly || isAt(l.file, l.path) {
+		return false
+	}
+	now := &Lock{path: l.path, holder: l.holder}
+	if now.lockFile() != nil {
+		return false
+	}
+	l.older, l.file = append(l.older, l.file), now.file
+	return true
+}
+
+// isAt reports whether an open file is the one at a path. What cannot be looked at is no other file.
+func isAt(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	return err != nil || os.SameFile(mine, there)
+}
+
+// ofRemoved finds a process that holds the lock of a file that was removed from path. The kernel lists who holds locks;
+// where it does not, or this user may not look at the process, none is found.
+func ofRemoved(path string) (Holder, bool) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		dir = filepath.Dir(path)
+	}
+	removed := filepath.Join(dir, filepath.Base(path)) + " (deleted)"
+	for _, pid := range lockers() {
+		files, _ := filepath.Glob("/proc/" + pid + "/fd/*") // none of a process that has ended
+		for _, file := range files {
+			if to, err := os.Readlink(file); err == nil && to == removed {
+				if h, held := heldIn(file); held {
+					return h, true
+				}
+			}
+		}
+	}
+	return Holder{}, false
+}
+
+// heldIn reads the Holder in a file that has no name any more but that of its descriptor in /proc, and reports whether it is a
+// lock of this user that a process holds. Another user may have a file of the same name, in a mount namespace of that user, and
+// cannot have one with this owner and mode open.
+func heldIn(file string) (h Holder, held bool) {
+	info, err := os.Stat(file)
+	if err != nil || info.Mode() != 0o600 {
+		return h, false
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) {
+		return h, false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return h, false
+	}
+	defer f.Close()
+	_ = json.NewDecoder(f).Decode(&h) // a file that is just being written counts as unknown
+	return h, errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// lockers are the processes that hold exclusive locks of flock(2), as /proc/locks lists them.
+func lockers() (pids []string) {
+	f, err := walk.OpenFile("/proc/locks")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text()) // 1: FLOCK  ADVISORY  WRITE 4242 00:1a:77 0 EOF
+		if len(fields) > 4 && fields[1] == "FLOCK" && fields[3] == "WRITE" && !slices.Contains(pids, fields[4]) {
+			pids = append(pids, fields[4])
+		}
+	}
+	return pids
+}
