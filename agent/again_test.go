@@ -106,6 +106,34 @@ func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
 	}
 }
 
+// TestAReleaseThatOtherUsersCannotReadIsFetchedAgain takes the read bits of group and others, as a copy under a mask of 077
+// does: a service that runs as another user cannot start.
+func TestAReleaseThatOtherUsersCannotReadIsFetchedAgain(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"data/large", "bin/run", "data"} {
+		l := newLab(t)
+		l.repo.Release("myapp", "1", "testing", large("1"))
+		l.expect(exit.OK)
+		dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
+		must(t, err)
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		must(t, err)
+		must(t, os.Chmod(path, info.Mode()&^0o077))
+		audits, err := l.Verify(t.Context())
+		if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 || audits[0].Changes[0].Name != name {
+			t.Errorf("verify says of %s: %+v, %v", name, audits, err)
+		}
+		l.engine.fails = func(string) error {
+			if now, err := os.Stat(path); err != nil || now.Mode() != info.Mode() {
+				return exit.WithCode(exit.Failed, errors.New("start of myapp.service failed"))
+			}
+			return nil
+		}
+		noted(t, l.expect(exit.OK), name+" has mode")
+	}
+}
+
 // TestDirectoriesOfReleasesStayReadable closes the directories on the way to what runs.
 func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
 	t.Parallel()

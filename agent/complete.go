@@ -176,6 +176,24 @@ func (r *run) heal(ctx context.Context, failure error) error {
 	return r.convergeGood(ctx)
 }
 
+// keepServing converges the deployed pair. Where a unit that proved it healthy does not run it, before or after that, the releases
+// are compared with their lists: one that is not as it was unpacked, such as with files that the unit's user cannot read any
+// more, is fetched again.
+func (r *run) keepServing(ctx context.Context) error {
+	runs := *r.ledger.Runs()
+	if r.ledger.Failing != nil || r.ledger.Running != nil {
+		return r.stillServes(ctx, r.convergeGood(ctx))
+	}
+	if len(r.unservedBefore(ctx, runs)) > 0 {
+		r.refetch(ctx, runs)
+	}
+	err := r.stillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
+	if err != nil || len(r.report.Unserved) == 0 || !r.refetch(ctx, runs) {
+		return err
+	}
+	return r.stillServes(ctx, r.convergeGood(ctx))
+}
+
 // refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether one was
 // fetched. It fetches nothing where there is no store to ask.
 func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {

@@ -98,7 +98,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep && !r.only.All():
 		return r.named(ctx)
 	case keep:
-		return r.stillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
+		return r.keepServing(ctx)
 	}
 	if err := r.fetch(ctx, client, pair); err != nil {
 		return r.withoutOne(ctx, client, pair, err)

@@ -264,8 +264,12 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	case free:
 		return "", nil
 	case e.Kind == Directory:
-		if mode := info.Mode(); mode.Perm()&0o022 != 0 && !a.anyMode {
-			return fmt.Sprintf(hasMode+"%04o", octal(mode)), nil
+		want := uint32(directoryMode)
+		if slices.Contains(Private(), name) {
+			want = PrivateMode
+		}
+		if mode := octal(info.Mode()); !a.anyMode && mode&^setgid != want {
+			return fmt.Sprintf(hasMode+"%04o", mode), nil
 		}
 		return "", nil
 	case e.Kind == Symlink:
@@ -279,20 +283,43 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 		e = a.listed[e.Link]
 	}
 	what, err := a.content(e, name, info)
-	closed := fs.FileMode(0o222)
-	if below(a.Unlocked, name) {
-		closed = 0o022
-	}
-	special := info.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
-	executable := info.Mode().Perm()&0o111 != 0
-	if mode := info.Mode(); mode.Perm()&closed != 0 && !a.anyMode || special != 0 || executable != (e.Kind == Executable) {
-		also := fmt.Sprintf(hasMode+"%04o", octal(mode))
+	if mode := octal(info.Mode()); !a.modeFits(e, name, mode) {
+		also := fmt.Sprintf(hasMode+"%04o", mode)
 		if what != "" {
 			also += " and " + what
 		}
 		what = also
 	}
 	return what, err
+}
+
+// The modes that unpacking gives, whatever the archive says but for the bit that makes a file executable.
+const (
+	fileMode       = 0o444
+	executableMode = 0o555
+	directoryMode  = 0o755
+	setgid         = 0o2000 // directories take it over from the one above
+)
+
+// Private are the directories of a release that hold a host's secrets. They have PrivateMode.
+func Private() []string { return []string{"pillar", "salt/config/pillar"} }
+
+// PrivateMode is the mode of private directories.
+const PrivateMode = 0o700
+
+// modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe calls
+// writable, may have its owner's write bit.
+func (a *audit) modeFits(e Entry, name string, mode uint32) bool {
+	if a.anyMode {
+		return mode&0o7000 == 0 && (mode&0o111 != 0) == (e.Kind == Executable)
+	}
+	if below(a.Unlocked, name) {
+		mode &^= 0o200
+	}
+	if e.Kind == Executable {
+		return mode == executableMode
+	}
+	return mode == fileMode
 }
 
 // octal returns a mode as a number for chmod(1).

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
@@ -106,9 +107,6 @@ func (s *sink) hardlink(e entry) error {
 	return s.root.Link(e.link, e.name)
 }
 
-// private returns the directories that contain a host's secrets.
-func private() []string { return []string{"pillar", "salt/config/pillar"} }
-
 // seal restores the write bits of paths that the release declares writable, and closes the private
 // directories. Both come last, since corpus.yaml may be the archive's last entry.
 func (s *sink) seal() error {
@@ -120,9 +118,9 @@ func (s *sink) seal() error {
 	for _, name := range r.Writable {
 		errs = append(errs, s.unlock(name))
 	}
-	for _, name := range private() {
+	for _, name := range manifest.Private() {
 		if info, err := s.root.Lstat(name); err == nil && info.IsDir() {
-			errs = append(errs, s.root.Chmod(name, 0o700))
+			errs = append(errs, s.root.Chmod(name, manifest.PrivateMode))
 		}
 	}
 	return errors.Join(errs...)
