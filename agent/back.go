@@ -235,9 +235,10 @@ func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) erro
 	for project, s := range before {
 		links := link.Of(r.LayoutOf(project))
 		there, gone := links.Reachable(s)
+		// A link may have been lost before the deploy, as where a directory stood in its place.
+		there.Current = cmp.Or(there.Current, r.goodDir(project))
+		there.Next = cmp.Or(there.Next, there.Current)
 		if len(gone) > 0 {
-			good := r.goodDir(project)
-			there.Next, there.Current = cmp.Or(there.Next, good), cmp.Or(there.Current, good)
 			r.record.Note("the releases that %s of %s led to are gone from the disk", strings.Join(gone, " and "), project)
 		}
 		errs = append(errs, links.Restore(there))

@@ -20,17 +20,17 @@ func symptoms(err error) []string {
 		var all []string
 		switch e := err.(type) { //nolint:errorlint // eachIn walks the tree
 		case *state.Failure:
-			all = append(all, "state "+e.First.Step.Function()+" "+e.First.ID()+": "+anyRelease(telling(e.First.Comment)))
+			all = append(all, symptom("state "+e.First.Step.Function()+" "+e.First.ID(), e.First.Comment))
 		case *service.Failed:
 			for _, r := range e.Results {
 				if r.Error != "" {
-					all = append(all, "unit "+r.Unit+": "+anyRelease(telling(r.Error)))
+					all = append(all, symptom("unit "+r.Unit, r.Error))
 				}
 			}
 		case *health.Unhealthy:
 			for _, r := range e.Results {
 				if r.Error != "" {
-					all = append(all, anyRelease("probe "+r.Probe+": "+telling(r.Error)))
+					all = append(all, symptom("probe "+r.Probe, r.Error))
 				}
 			}
 		default:
@@ -39,6 +39,28 @@ func symptoms(err error) []string {
 		return all, true
 	})
 }
+
+// symptom is the failure of a state, a unit or a probe. Of a unit whose program systemd could not start, the unit and the
+// status, which says what systemd could not do, are all of it: what else is said depends on when the unit was looked at.
+func symptom(of, text string) string {
+	status := unstarted().FindStringSubmatch(text)
+	unit := unitNamed().FindStringSubmatch(text)
+	switch of := strings.TrimPrefix(of, "probe "); {
+	case status != nil && strings.HasPrefix(of, "unit "):
+		return of + ": not started, status " + status[1]
+	case status != nil && unit != nil && strings.HasPrefix(of, "state service."):
+		return "unit " + unit[1] + ": not started, status " + status[1]
+	}
+	return anyRelease(of + ": " + telling(text))
+}
+
+// unstarted finds the status of a program that systemd could not start, see systemd.exec(5).
+var unstarted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A[^\n]*\bstatus (2(?:[0-3]\d|4[0-5]))\b`) })
+
+// unitNamed finds the unit in an error of a state: "start of UNIT failed" or "UNIT was started, and is".
+var unitNamed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:\bof )?(\S+\.service) (?:failed:|was started, and is)`)
+})
 
 // eachIn walks the tree of an error in order and joins what take returns for its nodes. It does not descend below a node
 // for which take reports true.

@@ -90,8 +90,12 @@ func (l *Ledger) IsBad(p Pair) (Bad, bool) {
 // to the oldest.
 const keepBad = 50
 
-// Quarantine adds an entry. A release that is in quarantine keeps its first reason.
+// Quarantine adds an entry. A release that is in quarantine keeps its first reason. A deploy of it that was postponed is not
+// retried any more.
 func (l *Ledger) Quarantine(b Bad) {
+	if l.Postponed != nil && l.Postponed.Pair.Has(Release(b)) {
+		l.Postponed = nil
+	}
 	if slices.ContainsFunc(l.Bad, func(known Bad) bool { return known.Is(Release(b)) }) {
 		return
 	}
@@ -168,6 +172,14 @@ func (l *Ledger) Postpone(p Pair, reason, run string, at time.Time) Postponed {
 	}
 	l.Postponed = &next
 	return next
+}
+
+// When says in words when the deploy is retried: at the next run where its time has come.
+func (p Postponed) When(now time.Time) string {
+	if !now.Before(p.Next) {
+		return "at the next run"
+	}
+	return "from " + p.Next.Local().Format("2006-01-02 15:04:05 MST") + " on"
 }
 
 // Waits reports whether the retry of a pair is not due yet. A clock that went back makes it due.

@@ -1,0 +1,36 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// A release in quarantine is not retried, whatever failed its deploy before.
+func TestAReleaseInQuarantineIsNotRetried(t *testing.T) {
+	release := artifact.Release{Project: "web", Version: "2", Digest: "sha256:22"}
+	pair, now := ledger.Pair{Service: release}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	book := &ledger.Ledger{}
+	book.Postpone(pair, "the disk is full", "1", now)
+	book.Quarantine(ledger.Bad{Pair: pair, Release: &artifact.Release{Project: "base", Version: "2", Digest: "sha256:33"}})
+	if book.Postponed == nil {
+		t.Fatal("another release in quarantine ended the retry")
+	}
+	book.Quarantine(ledger.Bad{Pair: pair, Release: &release})
+	if book.Postponed != nil {
+		t.Errorf("it is retried: %+v", book.Postponed)
+	}
+}
+
+func TestARetryIsInThePastForNoOne(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := ledger.Postponed{Next: now}
+	if got := p.When(now); got != "at the next run" {
+		t.Errorf("one that is due is retried %s", got)
+	}
+	if got := p.When(now.Add(-time.Minute)); got != "from "+now.Local().Format("2006-01-02 15:04:05 MST")+" on" {
+		t.Errorf("one that waits is retried %s", got)
+	}
+}
