@@ -162,6 +162,7 @@ func (a As) Identity(domain string) grains.Identity {
 // Ledger is the file's content. The zero Ledger is that of a host on which nothing ran.
 type Ledger struct {
 	Version  int        `json:"version"`
+	Saved    int64      `json:"saved,omitempty"` // how often it was saved: of the file and its copy, the higher is the newer one
 	Host     Host       `json:"host"`
 	Good     *Pair      `json:"good,omitempty"`     // what is deployed
 	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed

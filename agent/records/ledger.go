@@ -54,6 +54,9 @@ func (rs *Records) savedBook() (book *ledger.Ledger, lost []string, err error) {
 	book, err = ledger.Load(path)
 	switch {
 	case err == nil && rs.hasLedger() && !book.Newer():
+		if newer := rs.newerCopy(book); newer != nil {
+			return rs.saveRestored(newer, rs.fromNewer(newer))
+		}
 		return book, rs.refreshCopy(book), nil
 	case err == nil && !rs.hasLedger():
 		return rs.restoreMissing()
@@ -152,6 +155,7 @@ func (rs *Records) ledgerCopy() string {
 // and a copy from before it would not know of a deploy that is under way. uncopied is why there is no copy, as on a full
 // disk: that alone stops no run, and the copy of before is removed.
 func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) {
+	book.Saved++
 	err = rs.carryOutRequests(book, func() error {
 		if err := rs.saveCopy(book); err != nil {
 			uncopied = rs.copyless(err)
@@ -232,6 +236,11 @@ func (rs *Records) readSaved() (*ledger.Ledger, error) {
 	if errors.As(err, &corrupt) || err == nil && book.Runs() == nil && (book.Newer() || !rs.hasLedger()) {
 		if other, _, err := rs.restored(); err != nil || known(other) || corrupt != nil {
 			return other, err
+		}
+	}
+	if err == nil && rs.hasLedger() && !book.Newer() {
+		if newer := rs.newerCopy(book); newer != nil {
+			return newer, nil
 		}
 	}
 	return book, err
