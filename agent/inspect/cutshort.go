@@ -19,6 +19,7 @@ type Cut struct {
 	Pair    *ledger.Pair `json:"pair,omitempty"`     // what it deployed, or went back from
 	Back    bool         `json:"back,omitempty"`     // it was rolling back
 	Step    string       `json:"step,omitempty"`     // which it ended, or in which it changed the host last; "" where that is not known
+	Ended   bool         `json:"ended,omitempty"`    // it ended by itself, and could not write that down
 	TakesUp bool         `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
 }
 
@@ -31,7 +32,11 @@ func (c Cut) String() string {
 	if c.Began != nil {
 		text += ", which began " + c.Began.Local().Format("2006-01-02 15:04:05 MST") + ","
 	}
-	text += " was cut short"
+	if c.Ended {
+		text += " ended and could not write that down"
+	} else {
+		text += " was cut short"
+	}
 	if c.Step != "" {
 		text += " in " + c.Step
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -48,6 +49,8 @@ type Status struct {
 	Always       []string            `json:"always,omitempty"`     // states of the last run that act at every run: no drift
 	Failing      *ledger.Pair        `json:"failing,omitempty"`    // what a dev host stays on though it failed
 	Units        []service.Unit      `json:"units,omitempty"`      // of the deployed pair, with what they run; see Agent.RunningUnits
+	Unreported   *Unreported         `json:"unreported,omitempty"` // a run of the unit since the last report; see Host.AskUnit
+	Waiting      []string            `json:"waiting,omitempty"`    // jobs of systemd that wait while a run is under way; see Host.AskUnit
 	Unwritable   string              `json:"unwritable,omitempty"` // why runs cannot be remembered: the state directory is full or read-only
 	Others       []Other             `json:"projects,omitempty"`   // that are not the host's service
 	Store        string              `json:"store,omitempty"`      // that the next run asks; Host.Store is the one that a run asked last
@@ -57,6 +60,14 @@ type Status struct {
 
 // runs is what is deployed, or else base alone.
 func (s Status) runs() *ledger.Pair { return cmp.Or(s.Deployed, s.BaseAlone) }
+
+// RootLost reports whether the host has deployed from a store and does not know any more whom to trust.
+func (s Status) RootLost() bool {
+	if s.Bootstrapped || s.runs() == nil {
+		return false
+	}
+	return slices.ContainsFunc(s.runs().Releases(), func(r artifact.Release) bool { return r.Local == "" })
+}
 
 // Status reads what is known. It takes no lock and changes nothing.
 func (h *Host) Status() (Status, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -184,13 +185,14 @@ func (w Why) advice(named *ledger.Pair) []string {
 	say(w.FailedIn != "" && !w.Settled, "corpus-agent report "+w.FailedIn)
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
 	say(w.Deployed == nil && !w.Bootstrapped, "copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent deploy --store URL --trust-root ./root.json")
+	say(w.RootLost() && !strings.Contains(w.Hint, "--trust-root"), "bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; until then runs converge what is on the disk and end with exit code 4")
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {
 		say(true, fmt.Sprintf("publish a corrected version of %s, or retry it: corpus-agent unquarantine %s", last.Project, last.Version))
 	}
 	if p := w.Postponed; p != nil {
-		say(true, fmt.Sprintf("see what is wrong with the host; %s is retried at %s, or at the next run after: corpus-agent unquarantine %s",
-			p.Pair, p.Next.Local().Format("2006-01-02 15:04:05 MST"), p.Pair.Service.Version))
+		say(true, fmt.Sprintf("see what is wrong with the host; %s is retried %s, or at the next run after: corpus-agent unquarantine %s",
+			p.Pair, p.When(time.Now()), p.Pair.Service.Version))
 	}
 	say(len(w.Drift) > 0 && w.Running == nil, "corpus-agent converge")
 	return next

@@ -30,8 +30,11 @@ func ExplainDisk(err error) error {
 	return err
 }
 
-// leastState is how many bytes the agent's own directory needs for the ledger and a report of a run.
-const leastState = 64 << 10
+// leastState and leastFiles are how many bytes and files the agent's own directory needs for the ledger and a report of a run.
+const (
+	leastState = 64 << 10
+	leastFiles = 8
+)
 
 // Unwritable is why the agent cannot write into its own directory; nil where it can. It changes nothing: it asks the
 // filesystem, which knows whether it is full or read-only.
@@ -47,8 +50,8 @@ func (s *Site) Unwritable() error {
 		return ExplainDisk(fmt.Errorf("%s cannot be written: %w", dir, syscall.EROFS))
 	case free < leastState:
 		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Size(free), syscall.ENOSPC))
-	case fs.Files > 0 && fs.Ffree == 0:
-		return ExplainDisk(fmt.Errorf("%s has no inodes left: %w", dir, syscall.ENOSPC))
+	case fs.Files > 0 && fs.Ffree < leastFiles:
+		return ExplainDisk(fmt.Errorf("%s has %d inodes left: %w", dir, fs.Ffree, syscall.ENOSPC))
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func (p *program) statusCommand() *cobra.Command {
 			if s.NextRun = a.NextRun(c.Context()); s.NextRun == nil {
 				s.TimerOff = a.TimerOff(c.Context())
 			}
+			a.AskUnit(c.Context(), &s)
 			if err := a.RunningUnits(c.Context(), &s); err != nil {
 				s.Drift = append(s.Drift, fmt.Sprintf("what the units run is not known: %v", err))
 			}

@@ -48,6 +48,9 @@ func (l statusLines) deployed(s inspect.Status) {
 	default:
 		l.say("deployed", "nothing; this host has no root of trust")
 	}
+	if s.RootLost() {
+		l.say("root of trust", "lost: runs converge what is on the disk and end with exit code 4 until corpus-agent deploy --trust-root FILE")
+	}
 	for _, c := range s.Channels {
 		l.say("channel", "%s", c)
 	}
@@ -74,13 +77,25 @@ func (l statusLines) underWay(s inspect.Status) {
 	if s.Running != nil {
 		l.say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
 	}
+	if len(s.Waiting) > 0 {
+		l.say("waiting", "in the queue of systemd: %s; systemctl list-jobs --after", strings.Join(s.Waiting, ", "))
+	}
 	if r := s.Refused; r != nil {
 		l.say("refused", "%s", refusedLine(*r))
 	}
 	if s.Unwritable != "" {
 		l.say("disk", "%s; until then runs leave no report", s.Unwritable)
 	}
-	if s.Cut != nil {
+	if s.Unreported != nil {
+		l.say("unreported", "%s", s.Unreported)
+		if s.Unwritable == "" {
+			l.say("disk", "what the run could not write is in that journal; where this command can write it, look at the limits of the unit: systemctl cat corpus-agent.service")
+		}
+	}
+	switch {
+	case s.Cut != nil && s.Cut.Ended:
+		l.say("not finished", "%s", s.Cut)
+	case s.Cut != nil:
 		l.say("cut short", "%s", s.Cut)
 	}
 }
@@ -97,7 +112,7 @@ func (l statusLines) keptAway(s inspect.Status) {
 		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
 	}
 	if f := s.Postponed; f != nil {
-		l.say("retried", "%s, from %s on: the host failed it %d times, last in run %s: %s", f.Pair, f.Next.Local().Format("2006-01-02 15:04:05 MST"), f.Failures, f.Run, f.Reason)
+		l.say("retried", "%s, %s: the host failed it %d times, last in run %s: %s", f.Pair, f.When(time.Now()), f.Failures, f.Run, f.Reason)
 	}
 }
 

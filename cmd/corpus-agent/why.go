@@ -39,6 +39,7 @@ order, what it waits for and what waits for it. STEP is an ID, a name, "state: I
 			if err != nil {
 				return err
 			}
+			a.AskUnit(c.Context(), &w.Status)
 			if p.json {
 				return p.JSON(w)
 			}
@@ -47,6 +48,13 @@ order, what it waits for and what waits for it. STEP is an ID, a name, "state: I
 	}
 	treeFlags(c, &trees)
 	return c
+}
+
+func cutTitle(c inspect.Cut) string {
+	if c.Ended {
+		return "not finished"
+	}
+	return "cut short"
 }
 
 func printWhy(out io.Writer, w inspect.Why) error {
@@ -70,10 +78,16 @@ func printWhy(out io.Writer, w inspect.Why) error {
 		fmt.Fprintf(&b, "  %s\n", indented("  ", d))
 	}
 	if w.Cut != nil {
-		fmt.Fprintf(&b, "cut short:\n  %s\n", indented("  ", w.Cut.String()))
+		fmt.Fprintf(&b, "%s:\n  %s\n", cutTitle(*w.Cut), indented("  ", w.Cut.String()))
+	}
+	if w.Unreported != nil {
+		fmt.Fprintf(&b, "unreported:\n  %s\n", w.Unreported)
 	}
 	if w.Running != nil {
 		fmt.Fprintf(&b, "under way:\n  %s, process %d, since %s\n", w.Running.Command, w.Running.PID, when(w.Running.Since))
+		if len(w.Waiting) > 0 {
+			fmt.Fprintf(&b, "  waiting in the queue of systemd: %s; systemctl list-jobs --after\n", strings.Join(w.Waiting, ", "))
+		}
 	}
 	if w.Failed != "" {
 		settled := ""
