@@ -228,6 +228,28 @@ func TestWhySaysWhatTheChannelNames(t *testing.T) {
 	}
 }
 
+// TestWhySaysWhatTheChannelNamesAfterRollbacks goes back twice from what the channel names.
+func TestWhySaysWhatTheChannelNamesAfterRollbacks(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	for _, left := range []string{"3", "2"} {
+		if _, err := l.Rollback(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		w, err := l.Why()
+		if err != nil || !strings.Contains(w.Reason, "named myapp 3 when") || !strings.Contains(w.Reason, "myapp 3 is quarantined") {
+			t.Errorf("after going back from %s why says %q, %v", left, w.Reason, err)
+		}
+		if advice := strings.Join(w.Next, "\n"); !strings.Contains(advice, "corpus-agent unquarantine 3") {
+			t.Errorf("after going back from %s why advises %q", left, advice)
+		}
+	}
+}
+
 // TestWhyAfterAnInterruptedDeploy interrupts the deploy of what the channel names.
 func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	t.Parallel()

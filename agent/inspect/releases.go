@@ -66,11 +66,11 @@ func (h *Host) knownReleases() ([]Known, error) {
 		}
 		list = append(list, more...)
 	}
-	last, err := h.lastLook()
+	named, err := h.lastNamed()
 	if err != nil {
 		return nil, err
 	}
-	return keptBack(list, book, namedBy(last)), nil
+	return keptBack(list, book, named), nil
 }
 
 // onDisk are the releases of a project whose files are on this host, as those that are known describe them.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,11 +46,15 @@ func (h *Host) explain() (Why, error) {
 	if err != nil {
 		return w, err
 	}
-	w.Reason = reason(s, last)
+	named, err := h.lastNamed()
+	if err != nil {
+		return w, err
+	}
+	w.Reason = reason(s, last, named)
 	if err := h.findFailure(&w); err != nil {
 		return w, err
 	}
-	w.Next = w.advice(namedBy(last))
+	w.Next = w.advice(named)
 	return w, nil
 }
 
@@ -75,8 +80,9 @@ func (h *Host) findSigners(w *Why) error {
 }
 
 // reason says in one sentence why the host runs what it runs: because its channels name it, or else what they
-// name and why that is not deployed. last is the newest run that looked at what is to run.
-func reason(s Status, last *report.Report) string {
+// name and why that is not deployed. last is the newest run that looked at what is to run, and named what the channels
+// named last.
+func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	switch {
 	case s.Deployed == nil && s.BaseAlone != nil:
 		return fmt.Sprintf("no deploy of the service has succeeded yet; %s converges alone", s.BaseAlone)
@@ -93,7 +99,7 @@ func reason(s Status, last *report.Report) string {
 	case last != nil && last.Exit == exit.RolledBack && last.To != nil:
 		return fmt.Sprintf("%s, which the channels name, failed in run %s and was rolled back to it", last.To, last.ID)
 	}
-	if named := namedBy(last); named != nil && !named.Same(*s.Deployed) {
+	if named != nil && !named.Same(*s.Deployed) {
 		return notDeployed(s, last, *named)
 	}
 	switch {
@@ -107,17 +113,18 @@ func reason(s Status, last *report.Report) string {
 	return "it is what " + channelNames(s) + " named when the store was last asked"
 }
 
-// namedBy is what the channels named in a run; nil where the run did not find out.
-func namedBy(r *report.Report) *ledger.Pair {
-	switch {
-	case r == nil:
-		return nil
-	case r.Withheld != nil:
-		return r.Withheld
-	case r.Command == "rollback" && r.Leaves != nil:
-		return r.Leaves // it was deployed because the channels named it
-	}
-	return r.To
+// lastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does not
+// ask: the run before it did. Where no report of such a run is kept, the oldest rollback left what the channels named.
+func (h *Host) lastNamed() (named *ledger.Pair, err error) {
+	err = h.lookBack(func(r *report.Report) bool {
+		if r.Command == "rollback" || r.Leaves != nil {
+			named = cmp.Or(r.Leaves, named)
+			return false
+		}
+		named = cmp.Or(r.Withheld, r.To, named)
+		return r.To != nil
+	})
+	return named, err
 }
 
 // notDeployed says what the channels name, and why the host does not run it.
@@ -154,21 +161,30 @@ func channelNames(s Status) string {
 }
 
 // lastLook is the newest run that found out what the channels name, or that a person asked for; nil for none.
-func (h *Host) lastLook() (*report.Report, error) {
+func (h *Host) lastLook() (last *report.Report, err error) {
+	err = h.lookBack(func(r *report.Report) bool {
+		last = r
+		return true
+	})
+	return last, err
+}
+
+// lookBack passes the reports of runs that looked at what is to run, the newest first, until found returns true.
+func (h *Host) lookBack(found func(*report.Report) bool) error {
 	ids, err := h.Reports().IDs()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, id := range slices.Backward(ids) {
 		r, err := h.Reports().Load(id)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if h.Concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) {
-			return r, nil
+		if h.Concerns(r) && (r.To != nil || r.Exit == exit.Unreachable) && found(r) {
+			return nil
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // advice is what a person can do, by what the host is like and what its channels named last, nil where that is not known.
