@@ -89,8 +89,8 @@ func failed(err error) error {
 	return err
 }
 
-// install runs the project's SLS files, or its own install. A project of this convention that has
-// nothing to install, and no top file either, is a mistake worth stopping for.
+// install runs the project's SLS files, or its own install. A project that has neither, and no top file, is put in place
+// alone, and the run says so; an install that was asked for by name fails.
 func (r *run) install(ctx context.Context, pair ledger.Pair) error {
 	if follows, err := r.follows(pair, procedure.Install); err != nil || !follows {
 		return err
@@ -111,7 +111,7 @@ func (r *run) install(ctx context.Context, pair ledger.Pair) error {
 		return err
 	}
 	if len(names) == 0 && !hasTop {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has nothing to install", pair.Service), "put SLS files into .salt, such as .salt/00_install.sls"))
+		return r.nothingToInstall(pair)
 	}
 	for _, name := range names {
 		if ctx.Err() != nil {
@@ -122,6 +122,18 @@ func (r *run) install(ctx context.Context, pair ledger.Pair) error {
 			return fmt.Errorf("install of %s: %w", name, err)
 		}
 	}
+	return nil
+}
+
+// nothingToInstall notes that a release is in place and that no state of it ran. An install that was asked for by name fails.
+func (r *run) nothingToInstall(pair ledger.Pair) error {
+	const add = "put SLS files into .salt, such as .salt/00_install.sls"
+	if !r.only.All() {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has nothing to install", pair.Service), add))
+	}
+	current := filepath.Join(r.LayoutOf(pair.Service.Project).Dir, "current")
+	r.record.Note("%s has no states: its files are in place at %s, and nothing else was done; %s, to install something",
+		pair.Service, r.Layout.Inside(current), add)
 	return nil
 }
 

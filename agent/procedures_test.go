@@ -104,13 +104,20 @@ func TestInstallStopsAtTheFirstFailureAndRollsBack(t *testing.T) {
 	}
 }
 
-func TestNothingToInstallIsAMistake(t *testing.T) {
+// TestReleaseWithoutStatesIsPutInPlace deploys a project that has nothing to install, and asks for its install by name.
+func TestReleaseWithoutStatesIsPutInPlace(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"fixperms.sls": sets("/srv/out/f", "1")})
-	_, err := l.deploy()
-	if err == nil || !strings.Contains(err.Error(), "nothing to install") || diag.HintOf(err) == "" {
-		t.Errorf("error is %v", err)
+	noted(t, l.expect(exit.OK), "myapp 1 has no states: its files are in place at /srv/projects/myapp/current, and nothing else was done")
+	l.links("1", "1", "")
+	only, err := procedure.ParseOnly("install")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Deploy(context.Background(), agent.Given{Only: only}, false)
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "nothing to install") || diag.HintOf(err) == "" {
+		t.Errorf("an install by name ends with %v", err)
 	}
 }
 

@@ -294,3 +294,45 @@ func TestPushIntoARepositoryOfAUser(t *testing.T) {
 		t.Error("the user's program ran")
 	}
 }
+
+// TestPushOfATreeWithoutStates pushes a tree that says nothing of states: it is put in place, and the push says so.
+func TestPushOfATreeWithoutStates(t *testing.T) {
+	d := newDeveloper(t, "--env", "dev")
+	d.commit("index.html", "hello\n")
+	out, err := d.push()
+	if err != nil || !strings.Contains(out, "has no states: its files are in place at /srv/projects/shop/current") || !strings.Contains(out, ".salt/00_install.sls") {
+		t.Errorf("the push: %v\n%s", err, out)
+	}
+	d.host("srv/projects/shop/current/index.html", "hello")
+}
+
+// TestStatusShowsAFailedPush fails the first push to a project of a dev host, and one after a good one.
+func TestStatusShowsAFailedPush(t *testing.T) {
+	d := newDeveloper(t, "--env", "dev")
+	d.commit(".salt/00.sls", "out:\n  test.fail_without_changes: []\n")
+	if out, err := d.push(); err == nil {
+		t.Fatalf("a push that breaks was taken\n%s", out)
+	}
+	first := d.ok("corpus-agent", "status")
+	d.commit(".salt/00.sls", "out:\n  test.succeed_without_changes: []\n")
+	if out, err := d.push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out := d.ok("corpus-agent", "status"); strings.Contains(out, "fail") {
+		t.Errorf("status after a good push\n%s", out)
+	}
+	d.commit(".salt/00.sls", "out:\n  test.fail_without_changes: []\n")
+	if out, err := d.push(); err == nil {
+		t.Fatalf("a push that breaks was taken\n%s", out)
+	}
+	for _, out := range []string{first, d.ok("corpus-agent", "status")} {
+		for _, want := range []string{"the host stays on shop ", ", which failed", "failed: test.fail_without_changes out"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is not in the status\n%s", want, out)
+			}
+		}
+	}
+	if out := d.ok("corpus-agent", "status", "--json"); !strings.Contains(out, `"failed_in": "`) {
+		t.Errorf("status --json\n%s", out)
+	}
+}

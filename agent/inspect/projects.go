@@ -1,11 +1,15 @@
 package inspect
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -16,6 +20,9 @@ type Other struct {
 	Deployed    *artifact.Release `json:"deployed,omitempty"`
 	Since       *time.Time        `json:"since,omitempty"`
 	Quarantined []ledger.Bad      `json:"quarantined,omitempty"`
+	Failing     *artifact.Release `json:"failing,omitempty"` // what a dev environment stays on though it failed
+	Failed      string            `json:"failed,omitempty"`  // what failed first in the last run of the project; "" where that succeeded
+	FailedIn    string            `json:"failed_in,omitempty"`
 }
 
 // others lists them, by name.
@@ -37,7 +44,32 @@ func (h *Host) others() ([]Other, error) {
 		if book.Good != nil {
 			o.Deployed = &book.Good.Service
 		}
+		if book.Failing != nil {
+			o.Failing = &book.Failing.Service
+		}
+		if err := own.lastFailure(&o); err != nil {
+			return list, err
+		}
 		list = append(list, o)
 	}
 	return list, nil
+}
+
+// lastFailure adds what failed in the last run of a project. Only root may read reports: others do not see it.
+func (h *Host) lastFailure(o *Other) error {
+	ids, err := h.Reports().IDs()
+	for i := len(ids) - 1; i >= 0 && err == nil; i-- {
+		var r *report.Report
+		if r, err = h.Reports().Load(ids[i]); err != nil || !h.Concerns(r) {
+			continue
+		}
+		if r.Exit != exit.OK {
+			o.Failed, o.FailedIn = firstFailure(r), r.ID
+		}
+		return nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }

@@ -126,7 +126,13 @@ func (l statusLines) found(s inspect.Status) {
 				what += " since " + when(*o.Since)
 			}
 		}
+		if o.Failing != nil {
+			what += fmt.Sprintf("; the host stays on %s, which failed", o.Failing)
+		}
 		l.say("project", "%s: %s", o.Name, what)
+		if o.Failed != "" {
+			l.say("", "its last run %s failed: %s", o.FailedIn, o.Failed)
+		}
 	}
 	for _, u := range s.Units {
 		l.say("unit", "%s", unitLine(u))
