@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -148,22 +147,24 @@ func (p *program) configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration file, the environment and who this host is",
-		Long: `check ends with 2 where the configuration has mistakes. It warns of credentials in URLs of stores, of webhooks that are not
-http(s), and of secret files that other users can read or write; with --strict these are mistakes too. An update of the agent
-runs check without it, so that a warning does not keep a host from a new version.`,
+		Long: `check ends with 2 where the configuration has mistakes, and names all of them with their places: stores that are no stores,
+engines that are not installed, and conventions of hostnames that cannot be parsed are among them. It warns of credentials in
+URLs of stores, of webhooks that are not http(s), of commands and files for metrics that no run can use, and of secret files
+that other users can read or write; with --strict these are mistakes too. An update of the agent runs check without it, so
+that a warning does not keep a host from a new version.`,
 		Example: `  corpus-agent config check --config agent.yaml
   corpus-agent config check --strict`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := p.checkConfig(strict); err != nil {
+				return err
+			}
 			a, err := p.opened(map[string]string{})
 			if err != nil {
 				return err
 			}
 			if damaged := a.Config.File.Damaged; damaged != nil {
 				return exit.WithCode(exit.Usage, damaged)
-			}
-			if err := p.exposed(a.Config, strict); err != nil {
-				return err
 			}
 			s, err := a.Status()
 			if err != nil {
@@ -181,20 +182,20 @@ runs check without it, so that a warning does not keep a host from a new version
 	return c
 }
 
-// exposed warns of what a configuration gives to others, or fails because of it.
-func (p *program) exposed(c config.Config, strict bool) error {
-	err := c.Exposed()
-	if err == nil {
-		return nil
+// checkConfig prints the warnings of a configuration and returns its mistakes; with strict, warnings are mistakes.
+func (p *program) checkConfig(strict bool) error {
+	sources, err := p.sources(map[string]string{})
+	if err != nil {
+		return err
 	}
-	var problems diag.List
-	if strict || !errors.As(err, &problems) {
-		return exit.WithCode(exit.Usage, err)
+	mistakes, warnings := config.Check(sources, p.layout().Root)
+	if strict {
+		mistakes, warnings = append(mistakes, warnings...), nil
 	}
-	for _, d := range problems {
+	for _, d := range warnings {
 		fmt.Fprintln(p.Err, "warning:", d.Text())
 	}
-	return nil
+	return exit.WithCode(exit.Usage, mistakes.Err())
 }
 
 // refusedLine says for how long the lock has refused runs, and who holds it.

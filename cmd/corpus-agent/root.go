@@ -86,12 +86,21 @@ func (p *program) layout() layout.Layout {
 // settings reads the configuration, unless an unprivileged user controls a part of it; flags are those that were given on the command line, by the
 // name of their setting.
 func (p *program) settings(flags map[string]string) (config.Config, error) {
+	sources, err := p.sources(flags)
+	if err != nil {
+		return config.Config{}, err
+	}
+	return config.Load(sources)
+}
+
+// sources are where the settings come from.
+func (p *program) sources(flags map[string]string) (config.Sources, error) {
 	if p.store != "" {
 		flags["store"] = p.store
 	}
 	l := p.layout()
 	if err := site.CheckConfiguration(l); err != nil {
-		return config.Config{}, err
+		return config.Sources{}, err
 	}
 	file, lastValid := p.config, l.ConfigCopy()
 	if file == "" {
@@ -100,7 +109,7 @@ func (p *program) settings(flags map[string]string) (config.Config, error) {
 	if site.CheckSole(l, lastValid) != nil {
 		lastValid = "" // a user may have written it; a run takes the directory back
 	}
-	return config.Load(config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv, Flags: flags})
+	return config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv, Flags: flags}, nil
 }
 
 // agent makes the agent that a command works with, and warns where its settings are not those of the file.

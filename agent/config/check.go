@@ -1,0 +1,151 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+)
+
+// Check reads all sources as Load does, and looks at what their values name as well: stores, programs and files. root is
+// the directory that stands for "/", which is the host itself. Mistakes keep runs from their work. Warnings do not: they are
+// what the configuration shows or gives to others, and what it asks for in vain.
+func Check(s Sources, root string) (mistakes, warnings diag.List) {
+	c, err := Load(s)
+	mistakes.AddError(diag.Pos{File: s.File}, err)
+	k := check{root: root, engine: "native"}
+	for _, v := range s.values() {
+		k.value(v)
+	}
+	k.command(s)
+	mistakes = append(mistakes, k.mistakes...)
+	if c.File.Path != "" {
+		k.warnings = append(k.warnings, private(c.File.Path, 0o022, "the configuration", "0640")...)
+	}
+	return sorted(mistakes), sorted(k.warnings)
+}
+
+func sorted(list diag.List) diag.List {
+	list, _ = list.Err().(diag.List) //nolint:errorlint // Err returns a List or nil
+	return list
+}
+
+// check collects what is wrong with values.
+type check struct {
+	root               string
+	engine             string
+	runs               []value // values of engine_command
+	mistakes, warnings diag.List
+}
+
+// value checks a value of its own. That its kind is right is for Load to find out.
+func (c *check) value(v value) {
+	switch v.key.Name {
+	case "store", "mirrors":
+		c.store(v)
+	case "hostname.convention":
+		_, err := grains.NewConvention(v.text)
+		c.mistake(v, err)
+	case "engine":
+		c.engine = v.text
+	case "engine_command":
+		if v.item == 0 {
+			c.runs = append(c.runs, v)
+		}
+	case "metrics.textfile":
+		c.metrics(v)
+	case "notify.webhook.url":
+		if u, err := url.Parse(v.text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			c.warnings.Add(v.at, "notify.webhook.url is no http or https URL").WithHint("write it as https://host/path")
+		}
+	case "notify.webhook.secret_file":
+		for _, d := range private(v.text, 0o077, v.key.Name, "0600") {
+			d.Pos = v.at
+			c.warnings = append(c.warnings, d)
+		}
+	case "notify.command":
+		if v.item == 0 {
+			c.warnings.AddError(v.at, named(v, c.program(v)))
+		}
+	}
+}
+
+func (c *check) mistake(v value, err error) { c.mistakes.AddError(v.at, named(v, err)) }
+
+// named puts the key of a value before an error.
+func named(v value, err error) error {
+	if err == nil {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s: %w", v.key.Name, err), "%s", diag.HintOf(err))
+}
+
+// store checks the URL of a store. Runs refuse one with credentials in it too, and name none of them.
+func (c *check) store(v value) {
+	if shown := redact.URLs(v.text); shown != v.text {
+		c.warnings.Add(v.at, "store %s has credentials in its URL, which is remembered and shown", shown).
+			WithHint("remove them; credentials come from the environment, see docs/configuration.md#stores")
+		return
+	}
+	_, err := stores.Open(v.text, stores.Options{})
+	c.mistake(v, err)
+}
+
+// metrics checks the file for the node exporter. Without it runs go on, and note it.
+func (c *check) metrics(v value) {
+	dir := filepath.Join(c.root, filepath.Dir(v.text))
+	is, err := walk.Directory(dir)
+	switch {
+	case filepath.Ext(v.text) != ".prom":
+		c.warnings.Add(v.at, "metrics.textfile is %q, which the node exporter does not read", v.text).WithHint("let it end in .prom")
+	case !filepath.IsAbs(v.text):
+		c.warnings.Add(v.at, "metrics.textfile is %q, which names no place", v.text).WithHint("write the whole path, such as /var/lib/prometheus/node-exporter/" + filepath.Base(v.text))
+	case err == nil && !is:
+		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is no directory", filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
+	}
+}
+
+// command checks what the engine starts. The engine native starts nothing.
+func (c *check) command(s Sources) {
+	if c.engine == "native" {
+		return
+	}
+	for _, v := range c.runs {
+		c.mistake(v, c.program(v))
+	}
+	if len(c.runs) == 0 && c.engine == "command" {
+		at := diag.Pos{File: s.File}
+		for _, v := range s.values() {
+			if v.key.Name == "engine" {
+				at = v.at
+			}
+		}
+		c.mistakes.Add(at, "the engine `command` has no command").WithHint("set engine_command, such as engine_command: [/usr/local/bin/converge]")
+	}
+}
+
+// program looks for a program on this host. Below another root it may be there by the time it is needed.
+func (c *check) program(v value) error {
+	if filepath.Clean(c.root) != "/" {
+		return nil
+	}
+	_, err := exec.LookPath(v.text)
+	switch {
+	case err == nil:
+		return nil
+	case !strings.Contains(v.text, "/"):
+		return diag.WithHint(fmt.Errorf("there is no program %s in %s", v.text, os.Getenv("PATH")), "install it, or write its whole path")
+	case errors.Is(err, os.ErrNotExist):
+		return diag.WithHint(fmt.Errorf("there is no program %s", v.text), "install it, or correct the path")
+	}
+	return diag.WithHint(fmt.Errorf("%s cannot be started: %w", v.text, errors.Unwrap(err)), "chmod +x %s", v.text)
+}

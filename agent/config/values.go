@@ -1,0 +1,73 @@
+package config
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// value is one text that a source gives a key, or an item of a list, and where.
+type value struct {
+	key  Key
+	text string
+	item int
+	at   diag.Pos
+}
+
+// values are those of all sources, the ones that win last.
+func (s Sources) values() (all []value) {
+	file, data, _ := source(s)
+	path := s.File
+	if file.Damaged != nil {
+		path = s.Copy
+	}
+	var root yaml.Node
+	if yaml.Unmarshal(data, &root) == nil && len(root.Content) > 0 {
+		all = inFile(path, "", root.Content[0])
+	}
+	for _, k := range Keys() {
+		if s.Getenv != nil {
+			all = append(all, given(k, s.Getenv(k.Env()), "environment variable "+k.Env())...)
+		}
+		all = append(all, given(k, s.Flags[k.Name], "flag --"+k.Name)...)
+	}
+	return all
+}
+
+// inFile are the values below a dotted prefix.
+func inFile(path, prefix string, n *yaml.Node) (all []value) {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, v := prefix+n.Content[i].Value, n.Content[i+1]
+		k, known := find(name)
+		switch {
+		case !known:
+			all = append(all, inFile(path, name+".", v)...)
+		case v.Kind == yaml.ScalarNode && v.Value != "":
+			all = append(all, value{k, v.Value, 0, diag.Pos{File: path, Line: v.Line, Col: v.Column}})
+		case v.Kind == yaml.SequenceNode:
+			for j, item := range v.Content {
+				all = append(all, value{k, item.Value, j, diag.Pos{File: path, Line: item.Line, Col: item.Column}})
+			}
+		}
+	}
+	return all
+}
+
+// given are the values of a text from elsewhere. Such a list is written with spaces between its items.
+func given(k Key, text, from string) (all []value) {
+	items := []string{text}
+	if k.Kind == Texts {
+		items = strings.Fields(text)
+	}
+	for i, item := range items {
+		if item != "" {
+			all = append(all, value{k, item, i, diag.Pos{File: from}})
+		}
+	}
+	return all
+}
