@@ -212,12 +212,13 @@ func (r *run) stuck(cause, err error) error {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
-	if hint := diag.HintOf(err); hint != "" {
-		commands = append([]string{hint}, slices.DeleteFunc(commands, func(c string) bool { return strings.Contains(hint, c) })...)
+	hints := diag.HintsOf(err)
+	for _, hint := range hints {
+		commands = slices.DeleteFunc(commands, func(c string) bool { return strings.Contains(hint, c) })
 	}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
 		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
-		"look at the host and finish by hand: %s", strings.Join(commands, "; ")))
+		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
 
 func firstLine(err error) string {

@@ -249,12 +249,13 @@ func (r *run) stuckBack(err error) error {
 	if err == nil {
 		return nil
 	}
-	hint := "look at the host and finish by hand: corpus-agent status; corpus-agent rollback --converge; corpus-agent converge"
-	if own := diag.HintOf(err); own != "" {
-		hint = own + "; corpus-agent status"
-		if !strings.Contains(own, "corpus-agent converge") {
-			hint += "; corpus-agent converge"
-		}
+	hints, finish := diag.HintsOf(err), "corpus-agent status; corpus-agent rollback --converge"
+	if len(hints) > 0 {
+		finish = "corpus-agent status"
 	}
+	if !slices.ContainsFunc(hints, func(own string) bool { return strings.Contains(own, "corpus-agent converge") }) {
+		finish += "; corpus-agent converge"
+	}
+	hint := strings.Join(append(hints, "look at the host and finish by hand: "+finish), "\n")
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the way back failed: %w", err), "%s", hint))
 }

@@ -197,7 +197,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 	}
 	say(w.Running != nil, "wait: a run is under way")
 	say(w.Unwritable != "", w.Unwritable)
-	say(w.Hint != "", w.Hint)
+	for hint := range strings.SplitSeq(w.Hint, "\n") {
+		say(hint != "", hint)
+	}
 	say(w.FailedIn != "" && !w.Settled, "corpus-agent report "+w.FailedIn)
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
 	say(w.Deployed == nil && !w.Bootstrapped, "copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent deploy --store URL --trust-root ./root.json")

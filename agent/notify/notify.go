@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Event classifies the end of a run. The setting notify.on lists the events to send.
@@ -113,7 +114,7 @@ func (n Notice) Text() string {
 		fmt.Fprintf(&b, "first failure: %s %s (%s in %s)\n", n.Failed.Function, n.Failed.Name, n.Failed.ID, n.Failed.SLS)
 	}
 	if n.Hint != "" {
-		fmt.Fprintf(&b, "hint: %s\n", n.Hint)
+		fmt.Fprintln(&b, diag.HintLines(n.Hint))
 	}
 	for _, e := range n.Expiring {
 		fmt.Fprintf(&b, "expires soon: %s\n", e)

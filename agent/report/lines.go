@@ -145,7 +145,7 @@ func (l *Lines) failed(s Step) {
 	l.indented(s.Comment)
 	l.indented(ChangesOf(s.Changes))
 	if s.Hint != "" {
-		l.indented("hint: " + s.Hint)
+		l.indented(diag.HintLines(s.Hint))
 	}
 }
 

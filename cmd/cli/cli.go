@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -154,29 +155,35 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// fail prints an error: all problems in files with their positions, or the error and its hint.
+// fail prints an error: each of those that it joins, problems in files with their places, and under each its hint. A hint
+// that several have follows the last of them.
 func (s IO) fail(err error, code int, asJSON bool) {
 	if asJSON {
 		_ = s.JSON(failureOf(err, code))
 		return
 	}
 	var b bytes.Buffer
-	var list diag.List
-	var one *diag.Diagnostic
-	switch {
-	case errors.As(err, &list):
-		for _, d := range list {
-			b.WriteString(s.label("error:") + " " + shown(d.Text()) + "\n")
-		}
-	case errors.As(err, &one):
-		b.WriteString(s.label("error:") + " " + shown(one.Text()) + "\n")
-	default:
-		b.WriteString(s.label("error:") + " " + shown(strings.TrimSpace(err.Error())) + "\n")
-		if hint := diag.HintOf(err); hint != "" {
-			b.WriteString("hint: " + shown(hint) + "\n")
+	parts := diag.Parts(err)
+	for i, part := range parts {
+		b.WriteString(s.label("error:") + " " + shown(message(part)) + "\n")
+		for _, hint := range diag.HintsOf(part) {
+			if !slices.ContainsFunc(parts[i+1:], func(later error) bool { return slices.Contains(diag.HintsOf(later), hint) }) {
+				b.WriteString(shown(diag.HintLines(hint)) + "\n")
+			}
 		}
 	}
 	_, _ = s.Err.Write(b.Bytes()) // a failure cannot be reported anywhere
+}
+
+// message is an error without its hints. One in a file has the lines there.
+func message(err error) string {
+	var d *diag.Diagnostic
+	if !errors.As(err, &d) {
+		return strings.TrimSpace(err.Error())
+	}
+	bare := *d
+	bare.Hint = ""
+	return bare.Text()
 }
 
 // shown returns a text that may contain output of a server or a program so that it is safe to print.
@@ -206,7 +213,7 @@ type problem struct {
 }
 
 func failureOf(err error, code int) failure {
-	f := failure{Error: strings.TrimSpace(err.Error()), Hint: diag.HintOf(err), Exit: code}
+	f := failure{Error: strings.TrimSpace(err.Error()), Hint: strings.Join(diag.HintsOf(err), "\n"), Exit: code}
 	var list diag.List
 	if errors.As(err, &list) {
 		for _, d := range list {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (p *program) reportCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func (p *program) explainFailure(r *report.Report) error {
 	}
 	text := "error: " + r.Error + "\n"
 	if r.Hint != "" {
-		text += "hint: " + r.Hint + "\n"
+		text += diag.HintLines(r.Hint) + "\n"
 	}
 	_, err := p.Out.Write([]byte(text))
 	return err

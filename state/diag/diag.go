@@ -95,7 +95,7 @@ func (d *Diagnostic) Text() string {
 		s += "\n" + strings.TrimRight(d.Excerpt, "\n")
 	}
 	if d.Hint != "" {
-		s += "\nhint: " + d.Hint
+		s += "\n" + HintLines(d.Hint)
 	}
 	return s
 }
@@ -110,22 +110,17 @@ func (l *List) Add(p Pos, format string, args ...any) *Diagnostic {
 	return d
 }
 
-// AddError takes over the diagnostics inside err, or places err itself at p.
+// AddError takes over the diagnostics inside err, or places err itself at p. Joined errors are added one by one.
 func (l *List) AddError(p Pos, err error) {
-	var list List
-	var one *Diagnostic
-	switch {
-	case err == nil:
-	case errors.As(err, &list):
-		*l = append(*l, list...)
-	case errors.As(err, &one):
-		if one.Cause == nil && CauseOf(err) != nil { // the error may know more than its place does
+	for _, part := range Parts(err) {
+		var one *Diagnostic
+		if !errors.As(part, &one) {
+			one = &Diagnostic{Pos: p, Message: part.Error(), Hint: strings.Join(HintsOf(part), "\n"), Cause: CauseOf(part)}
+		} else if one.Cause == nil && CauseOf(part) != nil { // the error may know more than its place does
 			copied := *one
-			one, copied.Cause = &copied, CauseOf(err)
+			one, copied.Cause = &copied, CauseOf(part)
 		}
 		*l = append(*l, one)
-	default:
-		*l = append(*l, &Diagnostic{Pos: p, Message: err.Error(), Hint: HintOf(err), Cause: CauseOf(err)})
 	}
 }
 
@@ -159,38 +154,4 @@ func (l List) Error() string {
 		lines[i] = d.Error()
 	}
 	return strings.Join(lines, "\n")
-}
-
-type hinted struct {
-	err  error
-	hint string
-}
-
-// WithHint attaches what to try next to an error that belongs to no user file.
-// It returns nil for a nil error.
-func WithHint(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return &hinted{err: err, hint: fmt.Sprintf(format, args...)}
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Unwrap() error { return h.err }
-
-// HintOf returns the hint attached to err, or that of an error type with a Hint method, or "".
-func HintOf(err error) string {
-	var h *hinted
-	if errors.As(err, &h) {
-		return h.hint
-	}
-	var d *Diagnostic
-	if errors.As(err, &d) {
-		return d.Hint
-	}
-	var own interface{ Hint() string }
-	if errors.As(err, &own) {
-		return own.Hint()
-	}
-	return ""
 }

@@ -1,0 +1,121 @@
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+type hinted struct {
+	err  error
+	hint string
+}
+
+// WithHint attaches what to try next to an error that belongs to no user file.
+// It returns nil for a nil error.
+func WithHint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &hinted{err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+func (h *hinted) Error() string { return h.err.Error() }
+func (h *hinted) Unwrap() error { return h.err }
+
+// HintOf returns the first hint attached to err, or that of an error type with a Hint method, or "".
+func HintOf(err error) string {
+	var h *hinted
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	var d *Diagnostic
+	if errors.As(err, &d) {
+		return d.Hint
+	}
+	var own interface{ Hint() string }
+	if errors.As(err, &own) {
+		return own.Hint()
+	}
+	return ""
+}
+
+// HintsOf returns the hints of all errors that err joins, each once. A hint stands for all errors below it.
+func HintsOf(err error) (hints []string) {
+	add := func(hint string) {
+		if hint != "" && !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
+		}
+	}
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case *hinted:
+		if add(e.hint); e.hint == "" {
+			return HintsOf(e.err)
+		}
+	case *Diagnostic:
+		add(e.Hint)
+	case List:
+		for _, d := range e {
+			add(d.Hint)
+		}
+	case interface{ Hint() string }:
+		add(e.Hint())
+	case interface{ Unwrap() error }:
+		return HintsOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			for _, hint := range HintsOf(one) {
+				add(hint)
+			}
+		}
+	}
+	return hints
+}
+
+// HintLines writes each line of a hint, which may be those of several errors, as a line that begins with "hint: ".
+func HintLines(hint string) string {
+	return "hint: " + strings.ReplaceAll(hint, "\n", "\nhint: ")
+}
+
+// Parts are the errors that errors.Join put together in err and the diagnostics of lists, in order, each once.
+func Parts(err error) []error {
+	var parts []error
+	for _, part := range takenApart(err) {
+		same := func(other error) bool { return other.Error() == part.Error() }
+		if !slices.ContainsFunc(parts, same) {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func takenApart(err error) (parts []error) {
+	if err == nil {
+		return nil
+	}
+	if several, is := err.(interface{ Unwrap() []error }); is && !isList(err) { //nolint:errorlint // it takes joined errors apart
+		if below := several.Unwrap(); errors.Join(below...).Error() == err.Error() {
+			for _, one := range below {
+				parts = append(parts, takenApart(one)...)
+			}
+			return parts
+		}
+	}
+	if below := errors.Unwrap(err); below != nil && below.Error() == err.Error() && HintOf(below) == HintOf(err) {
+		return takenApart(below)
+	}
+	var list List
+	if !errors.As(err, &list) {
+		return []error{err}
+	}
+	for _, d := range list {
+		parts = append(parts, d)
+	}
+	return parts
+}
+
+func isList(err error) bool {
+	_, is := err.(List) //nolint:errorlint // it asks for the error itself
+	return is
+}

@@ -1,0 +1,46 @@
+package diag_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func TestHintsOfJoinedErrors(t *testing.T) {
+	disk := diag.WithHint(errors.New("the disk is full"), "make room")
+	other := diag.WithHint(errors.New("another disk is full"), "make room")
+	link := diag.WithHint(errors.New("the link is gone"), "run it again")
+	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").WithHint("correct it")}
+	for name, c := range map[string]struct {
+		err   error
+		parts []string
+		hints []string
+	}{
+		"none":                {nil, nil, nil},
+		"one":                 {disk, []string{"the disk is full"}, []string{"make room"}},
+		"the same hint twice": {errors.Join(disk, other), []string{"the disk is full", "another disk is full"}, []string{"make room"}},
+		"the same twice":      {errors.Join(disk, disk), []string{"the disk is full"}, []string{"make room"}},
+		"joined":              {errors.Join(disk, errors.Join(link, list)), []string{"the disk is full", "the link is gone", "a.sls:1: a mistake"}, []string{"make room", "run it again", "correct it"}},
+		"in one sentence":     {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"}, []string{"make room", "run it again"}},
+		"a hint for all":      {diag.WithHint(errors.Join(disk, link), "call for help"), []string{"the disk is full\nthe link is gone"}, []string{"call for help"}},
+	} {
+		var parts []string
+		for _, part := range diag.Parts(c.err) {
+			parts = append(parts, part.Error())
+		}
+		if !slices.Equal(parts, c.parts) || !slices.Equal(diag.HintsOf(c.err), c.hints) {
+			t.Errorf("%s: parts %q, hints %q", name, parts, diag.HintsOf(c.err))
+		}
+	}
+}
+
+func TestJoinedErrorsAreAddedOneByOne(t *testing.T) {
+	var list diag.List
+	list.AddError(diag.Pos{File: "x"}, errors.Join(errors.New("one"), diag.At(diag.Pos{File: "y"}, "two"), diag.List{diag.At(diag.Pos{File: "z"}, "three")}))
+	if got := list.Error(); got != "x: one\ny: two\nz: three" {
+		t.Errorf("the list is %q", got)
+	}
+}
