@@ -1,4 +1,7 @@
 package recipe
 
 // Parse reads a recipe.
-func Parse(data []byte, file string) (Recipe, error) { return parse(data, parser{file: file}) }
+func Parse(data []byte, file string) (Recipe, error) {
+	p := parser{file: file}
+	return p.parse(data)
+}

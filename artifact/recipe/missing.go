@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Missing reports paths that a recipe names and its source tree does not have. Its error is a diag.List.
-func (r Recipe) Missing(tree fs.FS) error {
+// missing reports paths that a recipe names and its source tree does not have. Its error is a diag.List.
+func (r Recipe) missing(tree fs.FS) error {
 	files := slices.Concat(r.Own(tree), r.Hooks.All(), []string{r.Build.Requirements})
 	others := []string{r.Build.Wheels}
 	if r.Builder == "" || r.Builder == "tree" { // other builders may make them
@@ -42,7 +42,7 @@ func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
 	names := slices.Concat(files, others)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if name == "" {
+		if name == "" || !fs.ValidPath(path.Clean(name)) { // which the parser reports
 			continue
 		}
 		info, err := fs.Stat(tree, path.Clean(name))

@@ -46,12 +46,8 @@ func TestWhatARecipeNamesIsInTheTree(t *testing.T) {
 		"builder: go\nhealth: [{script: bin/made-by-the-build}]\n": nil,
 	} {
 		tree[recipe.Name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
-		r, err := recipe.LoadStrict(tree)
-		if err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
 		var list diag.List
-		if err := r.Missing(tree); err != nil && !errors.As(err, &list) {
+		if _, err := recipe.LoadStrict(tree); err != nil && !errors.As(err, &list) {
 			t.Fatal(err)
 		}
 		if len(list) != len(want) {
@@ -62,6 +58,35 @@ func TestWhatARecipeNamesIsInTheTree(t *testing.T) {
 			if !strings.Contains(d.Error(), want[i]) || d.Hint == "" {
 				t.Errorf("%q: %s, want %q", text, fmt.Sprint(d.Text()), want[i])
 			}
+		}
+	}
+}
+
+// TestAllMistakesOfARecipeComeAtOnce has unknown keys, wrong kinds, settings of another builder, code that is writable, and
+// files that the tree lacks.
+func TestAllMistakesOfARecipeComeAtOnce(t *testing.T) {
+	text := `nmae: shop
+version: 1.0
+builder: python
+build: {main: [./cmd], requirements: absent.txt}
+writable: [var, .salt]
+hooks: {pre_release: ../out}
+units: [shp.service]
+templates: [{source: absent.j2, target: /etc/shop}]
+health: [{script: bin/check, tcp: x}]
+`
+	tree := fstest.MapFS{"corpus.yaml": {Data: []byte(text)}, "shop.service": {}, ".salt/00.sls": {}}
+	_, err := recipe.LoadStrict(tree)
+	var list diag.List
+	if !errors.As(err, &list) {
+		t.Fatalf("the error is %v", err)
+	}
+	for _, want := range []string{
+		`corpus.yaml:1:1: unknown key "nmae"`, "corpus.yaml:4:9: build.main is for", "corpus.yaml:4:38: it names absent.txt", "corpus.yaml:5:17: writable: .salt is",
+		"corpus.yaml:6:22: pre_release is a list", "corpus.yaml:7:9: it names the unit shp.service", "corpus.yaml:8:22: it names absent.j2", "corpus.yaml:9:30: ",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not among\n%v", want, err)
 		}
 	}
 }

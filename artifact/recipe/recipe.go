@@ -192,7 +192,8 @@ const procedureDir = ".salt"
 // writable.
 func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
 
-// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error.
+// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error, and so is a path that the tree
+// lacks. Its error has all mistakes.
 func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 
 func load(tree fs.FS, lenient bool) (Recipe, error) {
@@ -203,7 +204,18 @@ func load(tree fs.FS, lenient bool) (Recipe, error) {
 	if err != nil {
 		return Recipe{}, err
 	}
-	return parse(data, parser{file: Name, lenient: lenient})
+	p := parser{file: Name, lenient: lenient}
+	r, err := p.parse(data)
+	if lenient && err != nil {
+		return Recipe{}, err
+	}
+	if lenient {
+		return r, nil
+	}
+	p.problems = nil
+	p.problems.AddError(diag.Pos{File: Name}, err)
+	p.problems.AddError(diag.Pos{File: Name}, r.missing(tree))
+	return r, p.problems.Err()
 }
 
 // Said returns the project and the version that a recipe names; "" if it names none, or uses git's version.
@@ -218,8 +230,8 @@ func Said(data []byte) (name, version string) {
 	return said.Name, said.Version
 }
 
-// parse parses a recipe. Its error is a diag.List with every problem.
-func parse(data []byte, p parser) (Recipe, error) {
+// parse parses a recipe. Its error is a diag.List with every problem; the recipe has what could be parsed all the same.
+func (p *parser) parse(data []byte) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return Recipe{}, notYAML(p.file, err)
@@ -233,11 +245,8 @@ func parse(data []byte, p parser) (Recipe, error) {
 		p.fits(root.Content[0])
 		p.apart(root.Content[0])
 	}
-	if err := p.problems.Err(); err != nil {
-		return Recipe{}, err
-	}
 	r := Recipe{Health: p.readHealth, places: p.places}
-	if err := root.Decode(&r); err != nil {
+	if err := root.Decode(&r); err != nil && len(p.problems) == 0 { // a problem has a better place
 		return Recipe{}, diag.At(diag.Pos{File: p.file}, "%v", err)
 	}
 	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)

@@ -56,9 +56,6 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err := errors.Join(p.noteUnreached(tree), p.noteChangeable(tree, r.Writable)); err != nil {
 		return err
 	}
-	if err := r.Missing(os.DirFS(tree)); err != nil {
-		return err
-	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
 		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: packaging.AllowedBy(r)})
 	}

@@ -35,22 +35,25 @@ func (b *build) prepare(ctx context.Context) error {
 		b.result.Name = filepath.Base(source)
 	}
 	b.result.Builder, b.result.Base = b.recipe.Builder, b.recipe.Build.Base
-	if base := b.onTop(); base != "" {
-		if _, err := os.Stat(base); err != nil {
-			return diag.WithHint(fmt.Errorf("the image cannot be put on %s: %w", base, err), "mend package.base in corpus.yaml, or give --image-base")
-		}
-	}
 	if b.recipe.Prefix == "" {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
-	if err := b.checkName(); err != nil {
-		return diag.WithHint(err, "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
-	}
+	misnamed := diag.WithHint(b.checkName(), "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
 	b.result.Version, err = b.version(ctx)
-	if err := errors.Join(err, b.recipe.Missing(os.DirFS(b.Source))); err != nil {
-		return err
+	return errors.Join(b.checkBase(), misnamed, err, b.installed(ctx))
+}
+
+// checkBase looks for what an image is put on.
+func (b *build) checkBase() error {
+	base := b.onTop()
+	if base == "" {
+		return nil
 	}
-	return b.installed(ctx)
+	_, err := os.Stat(base)
+	if err != nil {
+		err = fmt.Errorf("the image cannot be put on %s: %w", base, err)
+	}
+	return diag.WithHint(err, "correct package.base in corpus.yaml, or give --image-base")
 }
 
 // installed decides what packages and images hold outside of the prefix, before anything is built.
@@ -59,16 +62,17 @@ func (b *build) installed(ctx context.Context) error {
 		return nil
 	}
 	place := installed.Place{Name: b.result.Name, Prefix: b.recipe.Prefix}
+	var errs []error
 	for i, word := range b.recipe.Package.Command {
 		word, err := place.Text(word)
 		if err != nil {
-			return diag.WithHint(fmt.Errorf("package.command of corpus.yaml: %w", err), "%s", diag.HintOf(err))
+			errs = append(errs, diag.WithHint(fmt.Errorf("package.command of corpus.yaml: %w", err), "%s", diag.HintOf(err)))
 		}
 		b.recipe.Package.Command[i] = word
 	}
 	var err error
 	b.files, err = installed.Files(ctx, installed.Request{Place: place, Tree: os.DirFS(b.Source), Recipe: b.recipe, Render: b.Render})
-	return err
+	return errors.Join(append(errs, err)...)
 }
 
 // checkName checks the name, which is the directory's where the recipe says none. Packages take fewer.
