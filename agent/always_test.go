@@ -35,3 +35,40 @@ func TestStatesThatAlwaysActAreNoDrift(t *testing.T) {
 		}
 	}
 }
+
+// TestReactionsToStatesThatAlwaysActAreNoDrift lets states wait for one that acts at every run, and for a file.
+func TestReactionsToStatesThatAlwaysActAreNoDrift(t *testing.T) {
+	t.Parallel()
+	l := converging(t)
+	l.states("1", `sync:
+  test.succeed_with_changes: []
+/etc/drifts:
+  file.managed:
+  - contents: good
+  - makedirs: true
+after:
+  test.succeed_with_changes:
+  - onchanges: [{test: sync}]
+then:
+  test.succeed_with_changes:
+  - onchanges: [{test: after}]
+watches:
+  test.mod_watch:
+  - watch: [{test: then}]
+either:
+  test.succeed_with_changes:
+  - onchanges: [{test: sync}, {file: /etc/drifts}]
+`)
+	l.expect(exit.OK)
+	r := l.expect(exit.OK)
+	if got := notify.EventOf(r); got != notify.NoChange || r.States.Always != 5 {
+		t.Errorf("without drift the event is %s; %+v", got, r.States)
+	}
+	if s := mustStatus(t, l); len(s.Drift) > 0 {
+		t.Errorf("without drift status says %q", s.Drift)
+	}
+	must(t, os.WriteFile(l.Layout.Path("/etc/drifts"), []byte("bad\n"), 0o644))
+	if r := l.expect(exit.OK); notify.EventOf(r) != notify.Success || r.States.Always != 4 {
+		t.Errorf("with drift the event is %s; %+v", notify.EventOf(r), r.States)
+	}
+}

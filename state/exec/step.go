@@ -47,7 +47,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 // tryOf is the next try of a step at this place of the run.
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
-		step: s, dry: w.runner.Test, prepared: w.prepared(s), foresees: w.runner.Test, coming: w.coming, planned: w.planned, steps: w.program,
+		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test, coming: w.coming, planned: w.planned, steps: w.program,
 	}
 }
 
@@ -88,6 +88,7 @@ type try struct {
 	steps    []*compile.Step // of the whole program
 	watching bool            // take the watch action
 	changed  []string        // the watched steps that changed
+	again    bool            // it reacts to steps that act at every run, and to no other
 }
 
 // attempt runs a step once. It does not look at requisites.
@@ -128,9 +129,10 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 }
 
 // always reports whether a step acts at every run: the resource does, and neither a guard nor a requisite decides about it.
+// What reacts to such steps alone acts at every run as well.
 func (t try) always(resource module.Resource) bool {
 	constant, ok := resource.(module.Constant)
-	if !ok || t.watching || !constant.ActsAlways() {
+	if t.watching && !t.again || !t.watching && (!ok || !constant.ActsAlways()) {
 		return false
 	}
 	for _, guard := range []string{"onlyif", "unless", "creates"} {
@@ -139,8 +141,31 @@ func (t try) always(resource module.Resource) bool {
 		}
 	}
 	return !slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
-		return q.Kind == "prereq" || strings.HasPrefix(q.Kind, "onchanges") || strings.HasPrefix(q.Kind, "onfail")
+		return q.Kind == "prereq" || strings.HasPrefix(q.Kind, "onfail") || strings.HasPrefix(q.Kind, "onchanges") && !t.again
 	})
+}
+
+// reactsAgain reports whether a step runs since others changed something, and all of these act at every run.
+func (w *walk) reactsAgain(s *compile.Step) bool {
+	again := false
+	for _, q := range s.Requisites {
+		if !strings.HasPrefix(q.Kind, "onchanges") && !strings.HasPrefix(q.Kind, "watch") {
+			continue
+		}
+		for _, t := range q.Targets {
+			for _, target := range t.Steps {
+				r := w.running.Get(target.Tag())
+				if r == nil || r.Outcome != Pending && r.Changes.Len() == 0 {
+					continue
+				}
+				if !r.Always {
+					return false
+				}
+				again = true
+			}
+		}
+	}
+	return again
 }
 
 // redact removes secrets from what a result says. Its step keeps them: ID and Name remove them when asked.
