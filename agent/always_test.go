@@ -53,22 +53,25 @@ then:
   test.succeed_with_changes:
   - onchanges: [{test: after}]
 watches:
-  test.mod_watch:
+  test.succeed_without_changes:
   - watch: [{test: then}]
+listens:
+  test.succeed_without_changes:
+  - listen: [{test: sync}]
 either:
   test.succeed_with_changes:
   - onchanges: [{test: sync}, {file: /etc/drifts}]
 `)
 	l.expect(exit.OK)
 	r := l.expect(exit.OK)
-	if got := notify.EventOf(r); got != notify.NoChange || r.States.Always != 5 {
+	if got := notify.EventOf(r); got != notify.NoChange || r.States.Always != 6 {
 		t.Errorf("without drift the event is %s; %+v", got, r.States)
 	}
 	if s := mustStatus(t, l); len(s.Drift) > 0 {
 		t.Errorf("without drift status says %q", s.Drift)
 	}
 	must(t, os.WriteFile(l.Layout.Path("/etc/drifts"), []byte("bad\n"), 0o644))
-	if r := l.expect(exit.OK); notify.EventOf(r) != notify.Success || r.States.Always != 4 {
+	if r := l.expect(exit.OK); notify.EventOf(r) != notify.Success || r.States.Always != 5 {
 		t.Errorf("with drift the event is %s; %+v", notify.EventOf(r), r.States)
 	}
 }

@@ -44,6 +44,21 @@ func TestRollbackToANamedRelease(t *testing.T) {
 	l.links("3", "3", "2")
 }
 
+// TestRollbackOfAHostThatNeverDeployed goes back on a new host, and on one whose name says nothing of it.
+func TestRollbackOfAHostThatNeverDeployed(t *testing.T) {
+	t.Parallel()
+	for _, hostname := range []string{"myapp-testing-useast1-1", "localhost"} {
+		l := newLab(t)
+		l.Hostname = func() (string, error) { return hostname, nil }
+		for _, version := range []string{"", "1"} {
+			_, err := l.RollbackTo(context.Background(), version)
+			if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "nothing on this host was deployed yet") || !strings.Contains(diag.HintOf(err), "corpus-agent deploy") {
+				t.Errorf("%s: a rollback to %q ends with %v, hint %q", hostname, version, err, diag.HintOf(err))
+			}
+		}
+	}
+}
+
 func TestQuarantineIsLiftedByVersion(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

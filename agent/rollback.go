@@ -24,6 +24,9 @@ func (a *Agent) Rollback(ctx context.Context) (*report.Report, error) { return a
 // version or directory; "" is the one before.
 func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report, error) {
 	return a.pass(ctx, "rollback", false, func(r *run) error {
+		if r.ledger.Runs() == nil && r.ledger.Running == nil {
+			return r.neverDeployed()
+		}
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
@@ -34,7 +37,20 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 	})
 }
 
+// neverDeployed is the error of a rollback where nothing was deployed.
+func (r *run) neverDeployed() error {
+	what, first := "on this host", "corpus-agent deploy"
+	if r.alone != "" {
+		what, first = "of "+r.alone, "corpus-agent project deploy "+r.alone
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
+		"deploy first: %s; corpus-agent why says what keeps it from that", first))
+}
+
 func (r *run) rollback(ctx context.Context, version string) error {
+	if r.ledger.Good == nil {
+		return r.neverDeployed()
+	}
 	target, err := r.earlier(version)
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)

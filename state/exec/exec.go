@@ -108,6 +108,7 @@ type flags struct {
 	prereq      bool // run it dry, since something hangs on whether it would change
 	prerequired bool // something runs before it, if it would change
 	doubt       bool // a dry run cannot know whether it runs, or acts on a watch
+	again       bool // it listens to steps that act at every run, and to no other that changed
 }
 
 func (w *walk) flag(s *compile.Step) *flags {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -107,8 +108,28 @@ func (l *listeners) act(source ref, steps []*compile.Step) {
 		action := s.With("sfun", s.Fun(), "fun", watchAction, compile.KeyID, "listener_"+s.ID())
 		action.Requisites = nil
 		l.walk.flag(action).doubt = !sure
+		l.react(action, l.always(source))
 		l.actions = append(l.actions, action)
 	}
+}
+
+// react notes whether an action reacts to steps that act at every run alone. Another source may have called for it before.
+func (l *listeners) react(action *compile.Step, again bool) {
+	for _, earlier := range l.actions {
+		if earlier.Tag() == action.Tag() {
+			again = again && l.walk.flag(earlier).again
+			l.walk.flag(earlier).again = again
+		}
+	}
+	l.walk.flag(action).again = again
+}
+
+// always reports whether all steps of a source that changed something act at every run.
+func (l *listeners) always(source ref) bool {
+	return !slices.ContainsFunc(l.index[source], func(s *compile.Step) bool {
+		r := l.walk.running.Get(s.Tag())
+		return r != nil && (r.Outcome == Pending || r.Changes.Len() > 0) && !r.Always
+	})
 }
 
 // changed reports whether a source changed, or would; or perhaps would, in a dry run that cannot know.

@@ -147,7 +147,7 @@ func (t try) always(resource module.Resource) bool {
 
 // reactsAgain reports whether a step runs since others changed something, and all of these act at every run.
 func (w *walk) reactsAgain(s *compile.Step) bool {
-	again := false
+	again := w.flag(s).again
 	for _, q := range s.Requisites {
 		if !strings.HasPrefix(q.Kind, "onchanges") && !strings.HasPrefix(q.Kind, "watch") {
 			continue
