@@ -40,8 +40,8 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 // neverDeployed is the error of a rollback where nothing was deployed.
 func (r *run) neverDeployed() error {
 	what, first := "on this host", "corpus-agent deploy"
-	if r.alone != "" {
-		what, first = "of "+r.alone, "corpus-agent project deploy "+r.alone
+	if r.Alone != "" {
+		what, first = "of "+r.Alone, "corpus-agent project deploy "+r.Alone
 	}
 	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
 		"deploy first: %s; corpus-agent why says what keeps it from that", first))
