@@ -109,7 +109,9 @@ func (c *check) metrics(v value) {
 		c.warnings.Add(v.at, "metrics.textfile is %q, which the node exporter does not read", v.text).WithHint("let it end in .prom")
 	case !filepath.IsAbs(v.text):
 		c.warnings.Add(v.at, "metrics.textfile is %q, which names no place", v.text).WithHint("write the whole path, such as /var/lib/prometheus/node-exporter/" + filepath.Base(v.text))
-	case err == nil && !is:
+	case err != nil:
+		c.warnings.AddError(v.at, named(v, err))
+	case !is:
 		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is no directory", filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
 	}
 }
