@@ -143,6 +143,9 @@ func TestWhoAHostIsIsNotTakenFromElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "a file of another user" && os.Geteuid() != 0 {
+				t.Skip("owners mean nothing to an agent that is not root")
+			}
 			l := introducedTwice(t)
 			for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()} {
 				must(t, os.RemoveAll(path))
