@@ -52,7 +52,7 @@ func packages(t *testing.T) []pkg {
 // floor is the floor a package lives on; imports point down only.
 func floor(path string) int {
 	switch {
-	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag", path == "state/redact", path == "state/yaml", path == "state/host/links", path == "artifact/durable", path == "artifact/process", path == "artifact/walk", path == "artifact/redirect",
+	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag", path == "state/redact", path == "state/yaml", path == "state/host/links", path == "artifact/durable", path == "artifact/process", path == "artifact/walk", path == "artifact/structsort", path == "artifact/redirect",
 		path == "artifact/recipe", path == "artifact/needs":
 		return 1
 	case under(path, "state") && path != "state":

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -55,7 +56,7 @@ func addrList(addrs []netip.Addr) *value.List {
 }
 
 func sorted(addrs []netip.Addr) []netip.Addr {
-	slices.SortFunc(addrs, netip.Addr.Compare)
+	structsort.Func(addrs, netip.Addr.Compare)
 	return slices.Compact(addrs)
 }
 

@@ -6,11 +6,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
@@ -130,7 +130,7 @@ func NewestFirst(dir string) ([]string, error) {
 			infos = append(infos, info)
 		}
 	}
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	structsort.Func(infos, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	names := make([]string, len(infos))
 	for i, info := range infos {
 		names[i] = info.Name()

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -120,7 +120,7 @@ func (m *measure) rank(s share) {
 		return
 	}
 	*large = append(*large, s)
-	slices.SortStableFunc(*large, func(a, b share) int { return cmp.Compare(b.bytes, a.bytes) })
+	structsort.Func(*large, func(a, b share) int { return cmp.Compare(b.bytes, a.bytes) })
 	*large = (*large)[:min(len(*large), mostNamed)]
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
@@ -178,7 +179,7 @@ func (a *Answering) Occupant(ctx context.Context, ports []uint16) (*Occupied, er
 		return nil, err
 	}
 	all := a.System.Sockets(func(s processes.Socket) bool { return slices.Contains(ports, s.Local.Port()) })
-	slices.SortStableFunc(all, func(x, y processes.Socket) int { return order(y.Listens) - order(x.Listens) })
+	structsort.Func(all, func(x, y processes.Socket) int { return order(y.Listens) - order(x.Listens) })
 	listens := map[uint16]bool{}
 	for _, s := range all {
 		if !s.Listens && (len(s.Holders) == 0 || listens[s.Local.Port()]) {

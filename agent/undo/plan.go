@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	safe "github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
@@ -44,7 +45,7 @@ func NewPlan(ctx context.Context, h *host.Host, chapters []*journal.Chapter, rec
 	for _, a := range w.order {
 		p.add(a)
 	}
-	slices.SortStableFunc(p.Actions, compareActions)
+	structsort.Func(p.Actions, compareActions)
 	p.restart()
 	return p, nil
 }

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"slices"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 const (
@@ -102,7 +103,7 @@ func (p *Plan) arrange() {
 			missing = append(missing, c)
 		}
 	}
-	slices.SortFunc(missing, func(a, b Chunk) int {
+	structsort.Func(missing, func(a, b Chunk) int {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack),
 			cmp.Compare(a.Offset, b.Offset))
 	})

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // Change is a difference between a name in a tree and the list.
@@ -92,7 +94,7 @@ func (m *Manifest) audit(ctx context.Context, a *audit) ([]Change, error) {
 			a.changes = append(a.changes, a.missing(e.Name))
 		}
 	}
-	slices.SortFunc(a.changes, func(x, y Change) int { return cmp.Compare(x.Name, y.Name) })
+	structsort.Func(a.changes, func(x, y Change) int { return cmp.Compare(x.Name, y.Name) })
 	return a.changes, nil
 }
 

@@ -13,9 +13,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // Kind is the kind of an entry.
@@ -49,7 +49,7 @@ type Manifest struct {
 }
 
 // Sort orders the entries by name, with all hard links at the end.
-func (m *Manifest) Sort() { slices.SortFunc(m.Entries, order) }
+func (m *Manifest) Sort() { structsort.Func(m.Entries, order) }
 
 func order(a, b Entry) int {
 	if aLinks, bLinks := a.Kind == Hardlink, b.Kind == Hardlink; aLinks != bLinks {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -113,7 +114,7 @@ func keptExpiry(file string) (time.Time, error) {
 }
 
 func inOrder(list []Expiry) []Expiry {
-	slices.SortFunc(list, func(a, b Expiry) int {
+	structsort.Func(list, func(a, b Expiry) int {
 		if c := a.Expires.Compare(b.Expires); c != 0 {
 			return c
 		}

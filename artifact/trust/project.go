@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
@@ -120,7 +120,7 @@ func Releases(project string, role *Role) []artifact.Release {
 			Digest: artifact.NewDigest([32]byte(sum)), Length: file.Length,
 		})
 	}
-	slices.SortFunc(releases, func(a, b artifact.Release) int { return artifact.CompareVersions(a.Version, b.Version) })
+	structsort.Func(releases, func(a, b artifact.Release) int { return artifact.CompareVersions(a.Version, b.Version) })
 	return releases
 }
 

@@ -10,13 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
-	"slices"
 
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/mholt/archives"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rules *rules, to target) error {
@@ -146,7 +146,7 @@ func apart(files []*zip.File) error {
 		}
 		spans = append(spans, span{f.Name, at, at + int64(f.CompressedSize64)})
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	structsort.Func(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for i := 1; i < len(spans); i++ {
 		if before := spans[i-1]; spans[i].from < before.to || spans[i].from == before.from {
 			return &Hostile{Entry: spans[i].name, Rule: fmt.Sprintf("it shares bytes with %q", before.name)}

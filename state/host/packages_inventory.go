@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // PackageState is how far a package is installed.
@@ -168,7 +170,7 @@ func (v *Inventory) Changes(later *Inventory) []PackageChange {
 			changes = append(changes, PackageChange{Name: name, Old: before, Purged: true})
 		}
 	}
-	slices.SortFunc(changes, func(a, b PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return changes
 }
 

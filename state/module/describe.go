@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -28,7 +29,7 @@ func ArgumentsOf(r Resource) (arguments []Argument, open bool) {
 		required := slices.Contains(s.required, name)
 		arguments = append(arguments, Argument{Name: name, Required: required, Default: shownDefault(of.FieldByIndex(index))})
 	}
-	slices.SortFunc(arguments[1:], func(a, b Argument) int {
+	structsort.Func(arguments[1:], func(a, b Argument) int {
 		if a.Required != b.Required {
 			if a.Required {
 				return -1

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // patterns finds many texts in one pass. All are at least Shortest bytes long: the first four bytes choose
@@ -40,7 +42,7 @@ func (p *patterns) in(text string) []span {
 		for _, s := range p.find(flat.text) {
 			found = append(found, span{flat.at(s.from), flat.at(s.to-1) + 1})
 		}
-		slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+		structsort.Func(found, func(a, b span) int { return a.from - b.from })
 	}
 	return joined(found)
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -50,7 +51,7 @@ type listing struct{ files, folders []string }
 // New makes a tree of environments. One that is named base comes first, as Salt has it.
 func New(files Files, envs ...Env) *Roots {
 	envs = slices.Clone(envs)
-	slices.SortStableFunc(envs, func(a, b Env) int { return baseFirst(b.Name) - baseFirst(a.Name) })
+	structsort.Func(envs, func(a, b Env) int { return baseFirst(b.Name) - baseFirst(a.Name) })
 	return &Roots{files: files, envs: envs, lists: map[string]listing{}, states: map[string][]string{}}
 }
 

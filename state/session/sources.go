@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -209,7 +209,7 @@ func (s *sources) List(ctx context.Context, rawURL, env string) ([]file.Entry, e
 			return nil, err
 		}
 	}
-	slices.SortFunc(l.entries, func(a, b file.Entry) int { return strings.Compare(a.Path, b.Path) })
+	structsort.Func(l.entries, func(a, b file.Entry) int { return strings.Compare(a.Path, b.Path) })
 	return l.entries, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -129,7 +130,7 @@ func (l *Loader) Pillar(ctx context.Context) (matches []Match, optional map[stri
 	}
 	optional = map[string]bool{}
 	for env, entries := range t.entries {
-		slices.SortStableFunc(entries, func(a, b entry) int { return a.order - b.order })
+		structsort.Func(entries, func(a, b entry) int { return a.order - b.order })
 		for _, e := range entries {
 			for _, item := range e.items.Items {
 				if name, ok := item.(string); ok && e.missing {

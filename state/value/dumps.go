@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // JSONOptions are those of Python's json.dumps.
@@ -208,7 +209,7 @@ func SortBy(items []any, key func(any) any, reverse bool) error {
 		pairs[i] = pair{key(item), item}
 	}
 	var failed error
-	slices.SortStableFunc(pairs, func(a, b pair) int {
+	structsort.Func(pairs, func(a, b pair) int {
 		c, err := Compare(a.key, b.key)
 		if err != nil && failed == nil {
 			failed = err

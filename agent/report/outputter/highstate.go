@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -62,7 +63,7 @@ func resultsOf(answer *value.Map) (all []result, ok bool) {
 		r.number, _ = body.Value("__run_num__").(int)
 		all = append(all, r)
 	}
-	slices.SortStableFunc(all, func(a, b result) int { return cmp.Compare(a.number, b.number) })
+	structsort.Func(all, func(a, b result) int { return cmp.Compare(a.number, b.number) })
 	return all, len(all) > 0
 }
 

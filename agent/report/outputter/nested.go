@@ -1,9 +1,9 @@
 package outputter
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -83,7 +83,7 @@ func sorted(m *value.Map) []member {
 	for key, item := range m.All() {
 		all = append(all, member{value.Str(key), item})
 	}
-	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	structsort.Func(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 

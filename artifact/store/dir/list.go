@@ -7,10 +7,10 @@ import (
 	"iter"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // List lists the objects by walking the directory.
@@ -53,7 +53,7 @@ func (w *listing) dir(dir, start string) bool {
 		w.yield(store.Info{}, w.op.failed(err))
 		return false
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	structsort.Func(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortKey(a), sortKey(b)) })
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasPrefix(name, start) || strings.HasPrefix(name, ours) {

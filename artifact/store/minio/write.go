@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 const (
@@ -69,7 +70,7 @@ func (w *writing) Uploads(ctx context.Context) ([]string, error) {
 		return nil, explain(w.call, err)
 	}
 	uploads := slices.DeleteFunc(out.Uploads, func(u minio.ObjectMultipartInfo) bool { return u.Key != w.key })
-	slices.SortFunc(uploads, func(a, b minio.ObjectMultipartInfo) int { return b.Initiated.Compare(a.Initiated) })
+	structsort.Func(uploads, func(a, b minio.ObjectMultipartInfo) int { return b.Initiated.Compare(a.Initiated) })
 	var ids []string
 	for _, u := range uploads {
 		ids = append(ids, u.UploadID)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // writing makes the requests of one Put.
@@ -64,7 +65,7 @@ func (w *writing) Uploads(ctx context.Context) ([]string, error) {
 		return nil, w.api.explain(w.call, err)
 	}
 	uploads := slices.DeleteFunc(out.Uploads, func(u types.MultipartUpload) bool { return aws.ToString(u.Key) != *w.key })
-	slices.SortFunc(uploads,
+	structsort.Func(uploads,
 		func(a, b types.MultipartUpload) int { return aws.ToTime(b.Initiated).Compare(aws.ToTime(a.Initiated)) })
 	var ids []string
 	for _, u := range uploads {

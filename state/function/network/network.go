@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -155,7 +156,7 @@ func (n network) prefixes(six bool, names []string, loopback bool) ([]netip.Pref
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+	structsort.Func(found, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 	return slices.CompactFunc(found, func(a, b netip.Prefix) bool { return a.Addr() == b.Addr() }), err
 }
 
@@ -220,7 +221,7 @@ func (n network) networkNames(six bool, links []string) ([]string, error) {
 	for i, p := range all {
 		all[i] = p.Masked()
 	}
-	slices.SortFunc(all, netip.Prefix.Compare)
+	structsort.Func(all, netip.Prefix.Compare)
 	names := []string{}
 	for _, p := range slices.Compact(all) {
 		names = append(names, p.String())

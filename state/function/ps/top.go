@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -46,7 +46,7 @@ func (p ps) top(ctx context.Context, count, seconds int) (*value.List, error) {
 	}
 	after, err := p.samples()
 	used := func(s sample) int { return s.user + s.system - before[s.pid].user - before[s.pid].system }
-	slices.SortStableFunc(after, func(a, b sample) int { return used(b) - used(a) })
+	structsort.Func(after, func(a, b sample) int { return used(b) - used(a) })
 	all := value.NewList()
 	for _, s := range after[:min(count, len(after))] {
 		dir := fmt.Sprintf("/proc/%d", s.pid)

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"regexp"
 	"slices"
@@ -91,7 +92,7 @@ func (a *apk) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 		}
 		changes = append(changes, more...)
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(changes), refuseHeld(v, changes, plainNames(t), "apk add")
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -118,7 +119,7 @@ func parsePlan(text string, v *host.Inventory) []host.PackageChange {
 			}
 		}
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(changes)
 }
 

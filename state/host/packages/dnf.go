@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io"
@@ -202,7 +203,7 @@ func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 		}
 		changes = append(changes, more...)
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(changes), refuseHeld(v, changes, held, d.program+" versionlock delete")
 }
 

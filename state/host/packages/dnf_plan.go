@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
@@ -145,6 +146,6 @@ func (p *dnfPlan) end() ([]host.PackageChange, error) {
 	if err := p.flush(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(p.changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(p.changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(p.changes), nil
 }

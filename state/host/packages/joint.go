@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
@@ -139,7 +140,7 @@ func (j *jointPlan) reached(t host.Transaction) []host.PackageChange {
 		changes = append(changes, c)
 		names = append(names, j.needs[name]...)
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return changes
 }
 

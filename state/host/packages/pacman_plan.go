@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func parsePacmanPlan(text string, v *host.Inventory, goes bool) ([]host.PackageC
 		}
 		changes = append(changes, c)
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(changes), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
@@ -68,7 +69,7 @@ func parseRPM(text string) ([]host.Package, error) {
 		}
 		packages = append(packages, host.Package{Name: f[0], Version: evr(f[1], f[2], f[3]), Arch: f[4], State: host.InstalledPackage})
 	}
-	slices.SortStableFunc(packages, func(a, b host.Package) int {
+	structsort.Func(packages, func(a, b host.Package) int {
 		if a.Name != b.Name {
 			return strings.Compare(a.Name, b.Name)
 		}

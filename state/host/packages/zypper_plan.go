@@ -3,6 +3,7 @@ package packages
 import (
 	"context"
 	"fmt"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"slices"
@@ -109,7 +110,7 @@ func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transac
 		}
 		changes = append(changes, host.PackageChange{Name: w.Name, Old: v.Version(w.Name), New: version})
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return changes, nil
 }
 

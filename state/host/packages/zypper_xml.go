@@ -2,6 +2,7 @@ package packages
 
 import (
 	"encoding/xml"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"slices"
@@ -105,7 +106,7 @@ func (a zypperAnswer) changes(v *host.Inventory) ([]host.PackageChange, error) {
 			changes = append(changes, c)
 		}
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(changes), nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -89,7 +90,7 @@ func (r *retention) read(h *host.Host) (dated []backup, ignored []string, err er
 			ignored = append(ignored, name)
 		}
 	}
-	slices.SortStableFunc(dated, func(a, b backup) int { return a.at.Compare(b.at) })
+	structsort.Func(dated, func(a, b backup) int { return a.at.Compare(b.at) })
 	return dated, ignored, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -225,7 +226,7 @@ func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange
 			changes = append(changes, host.PackageChange{Name: w.name, Old: v.Version(w.name), New: v.Version(w.name)})
 		}
 	}
-	slices.SortFunc(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
+	structsort.Func(changes, func(a, b host.PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	return changes, nil
 }
 

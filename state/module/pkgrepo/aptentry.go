@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -87,7 +88,7 @@ func (e *entry) setOption(name, v string) {
 		}
 		return 2
 	}
-	slices.SortStableFunc(e.options, func(a, b option) int { return rank(a) - rank(b) })
+	structsort.Func(e.options, func(a, b option) int { return rank(a) - rank(b) })
 }
 
 // same reports whether two entries are of the same repository: one of their components at least is,
