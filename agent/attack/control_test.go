@@ -126,12 +126,16 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 	s.ofAnn("srv/tree/sub/f", "ann's\n", 0o644)
 	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/open", 0o777), os.Chmod(s.dir+"/srv/open", 0o777), os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
 		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644), os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
+	// Nobody is listed in the group of this directory: a unit, a setgid program or a former member may have it.
+	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/shared", 0o755), os.WriteFile(s.dir+"/srv/shared/job", []byte("* * * * * root id\n"), 0o644), os.Chmod(s.dir+"/srv/shared/job", 0o664),
+		os.Chown(s.dir+"/srv/shared/job", 0, 64500), os.Chown(s.dir+"/srv/shared", 0, 64500), os.Chmod(s.dir+"/srv/shared", 0o775|os.ModeSetgid)))
 	refused := map[string]string{
 		"managed":  "file.managed: [{name: /etc/cron.d/managed}, {source: /home/ann/in/f}]",
 		"url":      "file.managed: [{name: /etc/cron.d/url}, {source: 'file:///home/ann/in/f'}]",
 		"bob":      "file.managed: [{name: /home/bob/managed}, {source: /home/ann/in/f}, {user: bob}]",
 		"anyone":   "file.managed: [{name: /etc/cron.d/anyones}, {source: /srv/open/f}]",
 		"link":     "file.managed: [{name: /etc/cron.d/link}, {source: /srv/own/link}]",
+		"group":    "file.managed: [{name: /etc/cron.d/group}, {source: /srv/shared/job}]",
 		"tree":     "file.managed: [{name: /etc/cron.d/tree}, {source: 'salt://cache/f'}]",
 		"recurse":  "file.recurse: [{name: /etc/recurse}, {source: 'salt://cache'}]",
 		"append":   "file.append: [{name: /etc/victim.conf}, {source: /home/ann/in/f}, {template: ''}]",
@@ -167,7 +171,7 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
 		}
 	}
-	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones", "etc/cron.d/link", "etc/cron.d/tree", "etc/recurse/f",
+	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones", "etc/cron.d/link", "etc/cron.d/tree", "etc/cron.d/group", "etc/recurse/f",
 		"etc/cron.d/copy", "etc/copytree", "etc/archive/tool"} {
 		if _, err := os.Lstat(filepath.Join(s.dir, p)); err == nil {
 			t.Errorf("%s was made", p)

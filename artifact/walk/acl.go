@@ -71,17 +71,17 @@ func parseACL(raw []byte) ([]aclEntry, error) {
 	return all, nil
 }
 
-// writersOf returns the users and groups that a list allows to write, besides the owner and other users.
-func (r *Root) writersOf(list []aclEntry, st *unix.Stat_t) (by []controller) {
+// writersOf are the users and groups that a list lets write to what is open, beside the owner and everyone.
+func (r *Root) writersOf(fd int, list []aclEntry, st *unix.Stat_t) (by []controller) {
 	for _, e := range list {
 		switch {
 		case e.perm&2 == 0:
 		case e.tag == aclUser && r.unprivileged(e.id):
 			by = append(by, controller{kind: 'u', id: e.id})
 		case e.tag == aclOwnGroup && st.Gid != 0:
-			by = append(by, r.groupOf(st.Gid, st)...)
+			by = append(by, r.groupOf(fd, st.Gid, st)...)
 		case e.tag == aclGroup && e.id != 0:
-			by = append(by, r.groupOf(e.id, st)...)
+			by = append(by, r.groupOf(fd, e.id, st)...)
 		}
 	}
 	return by
@@ -90,7 +90,7 @@ func (r *Root) writersOf(list []aclEntry, st *unix.Stat_t) (by []controller) {
 // inherited returns the users and groups that may write to new names in an open directory because of its default list.
 func (r *Root) inherited(dir int, st *unix.Stat_t) ([]controller, error) {
 	list, err := readACL(dir, defaultACL)
-	return r.writersOf(list, st), err
+	return r.writersOf(dir, list, st), err
 }
 
 // Granted refuses, in a safe root, a directory whose access control lists allow an unprivileged user to write to it, or
@@ -113,8 +113,8 @@ func (r *Root) Granted(p string) error {
 		return pathError("getxattr", p, err)
 	}
 	named := st
-	named.Gid = 0 // leave out the directory's own group, which is not named by the list
-	by := r.writersOf(list, &named)
+	named.Gid = 0 // the directory's own group is no matter of the list
+	by := r.writersOf(fd, list, &named)
 	if later, err := r.inherited(fd, &named); err != nil {
 		return pathError("getxattr", p, err)
 	} else if by = append(by, later...); len(by) == 0 {

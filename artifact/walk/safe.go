@@ -18,9 +18,7 @@ import (
 // belong to the user who owns the link, or who could replace it by writing to a directory on the way.
 // Root and the program's own user are privileged. In a sticky directory only owners can replace names. If a directory
 // is writable for a group, or for all users, its writers must be able to write to the link's target by the same right,
-// or own it. A group without members besides root and the directory's owner controls nothing. If the members are not
-// known (Options.Members), a group whose number is that of the directory's owner is the owner's private group, and any
-// other group counts as one with members.
+// or own it. A group counts whether or not it has members: see groupOf.
 //
 // A file (or link, device, pipe, socket) with several names in such a directory that does not belong to that user is
 // refused in the same way, since the user may have given it that name.
@@ -162,8 +160,8 @@ func (r *Root) Fixed(p string) bool {
 type controller struct {
 	kind    byte // u, g, o
 	id      uint32
-	members []uint32 // of a group, without the owner and privileged users; nil if they are not known
-	at      string   // what it controls; set by Source only
+	members []uint32 // of a group, as far as they matter; empty where none is known
+	at      string   // what it controls, as far as that was asked for
 }
 
 func (c controller) String() string {
@@ -182,8 +180,7 @@ func (c controller) controls(st *unix.Stat_t) bool {
 	case 'u':
 		return st.Uid == c.id
 	case 'g':
-		return st.Gid == c.id && st.Mode&0o020 != 0 || c.members != nil &&
-			!slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
+		return st.Gid == c.id && st.Mode&0o020 != 0 || len(c.members) > 0 && !slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
 	}
 	return st.Mode&0o002 != 0 && st.Mode&unix.S_ISVTX == 0
 }
@@ -353,33 +350,12 @@ func (r *Root) controllersOf(fd int, st *unix.Stat_t) (by []controller, err erro
 		if list == nil {
 			list = []aclEntry{{tag: aclOwnGroup, perm: 2}}
 		}
-		by = append(by, r.writersOf(list, st)...)
+		by = append(by, r.writersOf(fd, list, st)...)
 	}
 	if st.Mode&0o002 != 0 {
 		by = append(by, controller{kind: 'o'})
 	}
 	return by, nil
-}
-
-// groupOf returns a group whose members may write to a directory, if it has any besides the owner and privileged users.
-// If the members are not known, a group whose number is that of the owner counts as the owner's private group.
-func (r *Root) groupOf(gid uint32, st *unix.Stat_t) []controller {
-	members, known := []uint32(nil), false
-	if r.members != nil {
-		members, known = r.members(gid)
-	}
-	if !known {
-		if gid == st.Uid {
-			return nil
-		}
-		return []controller{{kind: 'g', id: gid}}
-	}
-	others := slices.DeleteFunc(slices.Clone(members),
-		func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
-	if len(others) == 0 {
-		return nil
-	}
-	return []controller{{kind: 'g', id: gid, members: others}}
 }
 
 func (r *Root) unprivileged(uid uint32) bool {

@@ -58,8 +58,9 @@ type Root struct {
 	trusted int  // another trusted user, or 0: see As
 	members func(gid uint32) (uids []uint32, known bool)
 	anchors []*anchor          // see Anchored
-	top     fileID             // the program's "/", which may be above this root
-	collect func([]controller) // gets those who control a link that is followed: see Source; nil refuses such links
+	top     fileID             // the directory that stands for "/" to the program, of which this root may be a part
+	base    string             // the name of that directory on the machine
+	collect func([]controller) // takes those who control a link that is followed: see Source; nil refuses them
 }
 
 // Open opens a root. The caller must close it.
@@ -78,6 +79,7 @@ func Open(o Options) (*Root, error) {
 	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
+	r.base = r.name
 	if r.top, err = idOf(int(dir.Fd())); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}

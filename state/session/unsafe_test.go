@@ -276,15 +276,17 @@ func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestGroupsOfTheHost: a link of root's in a directory that a group may write to is followed where the group has no
-// members, as Debian's staff has not, and refused, with its path once, where it has.
+// TestGroupsOfTheHost: a link of root's in a directory that a group may write to is refused, with its path once, whether
+// or not the group has members. Below /usr/local, which Debian's staff may write to, it is followed as long as nobody
+// is in that group.
 func TestGroupsOfTheHost(t *testing.T) {
-	for name, c := range map[string]struct{ passwd, group, nsswitch, by string }{
-		"no members":       {"", "staff:x:50:\n", "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\n", ""},
-		"root is a member": {"", "staff:x:50:root,gone\n", "", ""},
-		"listed":           {"", "staff:x:50:ann\n", "", "group staff"},
-		"own group":        {"bob:x:64002:50::/:/bin/sh\n", "staff:x:50:\n", "", "group staff"},
-		"another source":   {"", "staff:x:50:\n", "passwd: files sss\ngroup: files sss\n", "group staff"},
+	for name, c := range map[string]struct{ passwd, group, nsswitch, at, by string }{
+		"no members":       {"", "staff:x:50:\n", "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\n", "usr/local", ""},
+		"root is a member": {"", "staff:x:50:root,gone\n", "", "usr/local", ""},
+		"elsewhere":        {"", "staff:x:50:root\n", "", "srv/local", "group staff"},
+		"listed":           {"", "staff:x:50:ann\n", "", "usr/local", "group staff"},
+		"own group":        {"bob:x:64002:50::/:/bin/sh\n", "staff:x:50:\n", "", "usr/local", "group staff"},
+		"another source":   {"", "staff:x:50:\n", "passwd: files sss\ngroup: files sss\n", "usr/local", "group staff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := annsHost(t)
@@ -295,15 +297,15 @@ func TestGroupsOfTheHost(t *testing.T) {
 				}
 				hosttest.Put(t, filepath.Join(root, file), string(old)+more, 0o644)
 			}
-			local := filepath.Join(root, "srv/local")
-			if err := errors.Join(os.Mkdir(local, 0o755), os.Lchown(local, 0, 50), os.Chmod(local, 0o775|os.ModeSetgid), os.Symlink("/etc/dir", filepath.Join(local, "app"))); err != nil {
+			local := filepath.Join(root, c.at)
+			if err := errors.Join(os.MkdirAll(local, 0o755), os.Lchown(local, 0, 50), os.Chmod(local, 0o775|os.ModeSetgid), os.Symlink("/etc/dir", filepath.Join(local, "app"))); err != nil {
 				t.Fatal(err)
 			}
-			r := on(t, root, "t: {file.managed: [{name: /srv/local/app/new}, {contents: x}]}", false)[0]
+			r := on(t, root, "t: {file.managed: [{name: /"+c.at+"/app/new}, {contents: x}]}", false)[0]
 			if _, unsafe := host.Unsafe(r.Cause()); unsafe != (c.by != "") || unsafe != strings.Contains(r.Comment, "controlled by "+c.by+" ") || !unsafe && r.Outcome != exec.Succeeded {
 				t.Errorf("refused %v: %s", unsafe, r.Comment)
 			}
-			if c.by != "" && strings.Count(r.Comment, "/srv/local/app/new") != 1 {
+			if c.by != "" && strings.Count(r.Comment, "/"+c.at+"/app/new") != 1 {
 				t.Errorf("the path is not there once: %s", r.Comment)
 			}
 		})

@@ -1,0 +1,51 @@
+package walk
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupOf is a group that may write to an open file or directory, which st describes. It is another user who can,
+// whether or not it has members: a process gets a group from a unit (Group=, SupplementaryGroups=), a setgid program or
+// the group's password as well, and keeps it when its user is no member any more. Two groups are left out, both only
+// where nobody else is in them:
+//
+//   - the group of an unprivileged owner, who is in it: who else has it was given what is that user's.
+//     Where members are not known (Options.Members), it is the one with the owner's number.
+//   - staff, below /usr/local: see isStaffs.
+func (r *Root) groupOf(fd int, gid uint32, st *unix.Stat_t) []controller {
+	members, known := []uint32(nil), false
+	if r.members != nil {
+		members, known = r.members(gid)
+	}
+	if !known {
+		if gid == st.Uid {
+			return nil
+		}
+		return []controller{{kind: 'g', id: gid}}
+	}
+	others := slices.DeleteFunc(slices.Clone(members), func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
+	if len(others) == 0 && (st.Uid != 0 && slices.Contains(members, st.Uid) || r.isStaffs(fd, gid, st)) {
+		return nil
+	}
+	return []controller{{kind: 'g', id: gid, members: others}}
+}
+
+// staff is a group of Debian's with a fixed number.
+const staff = 50
+
+// isStaffs reports whether something of root's lies below /usr/local and the group is staff. Debian lets that group
+// write there, and root's PATH begins there, so a process with the group has the rights of root whatever the agent
+// trusts. It has no members unless an administrator adds some.
+func (r *Root) isStaffs(fd int, gid uint32, st *unix.Stat_t) bool {
+	if gid != staff || st.Uid != 0 {
+		return false
+	}
+	at, err := os.Readlink(Handle(fd))
+	local := path.Join(r.base, "usr/local")
+	return err == nil && (at == local || strings.HasPrefix(at, local+"/"))
+}
