@@ -209,7 +209,7 @@ func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 	if _, err := os.Stat(evil); err == nil || !strings.Contains(r.Error, init+" can be changed by user 64011") {
 		t.Errorf("the pillar was rendered; error %q", r.Error)
 	}
-	if !strings.Contains(r.Hint, "chown root: "+init+" && chmod go-w "+init) {
+	if !strings.Contains(r.Hint, "cp --remove-destination "+init+" "+init+".new && chmod go-w "+init+".new && mv -f "+init+".new "+init) {
 		t.Errorf("hint %q", r.Hint)
 	}
 }
@@ -243,7 +243,7 @@ func TestWhatTheAgentRemembersIsNotReadWhereOtherUsersCanChangeIt(t *testing.T) 
 				if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 || !strings.Contains(err.Error(), at+" can be changed by") {
 					t.Errorf("%v; converged %q", err, l.engine.asked)
 				}
-				must(t, exec.Command("sh", "-c", "chown -R root: "+l.Layout.State()+" && chmod -R go-w "+l.Layout.State()).Run())
+				must(t, exec.Command("sh", "-c", strings.ReplaceAll("cp -dR STATE STATE.new && chmod -R go-w STATE.new && mv STATE STATE.old && mv STATE.new STATE", "STATE", l.Layout.State())).Run())
 				if _, err := l.Deploy(t.Context(), agent.Given{}, false); err != nil && how != "ACL" {
 					t.Errorf("after the cure of the hint: %v", err)
 				}

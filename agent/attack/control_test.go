@@ -185,6 +185,40 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 	}
 }
 
+// TestWhatUsersHaveOpenIsReplaced: ann has a program open for writing, which holds what the state says, when it becomes root's.
+func TestWhatUsersHaveOpenIsReplaced(t *testing.T) {
+	s := newStates(t, "entered")
+	for name, sls := range map[string]string{
+		"managed": "t: {file.managed: [{name: /srv/app/sh}, {user: root}, {group: root}, {mode: '0755'}, {contents: good}]}",
+		"mode":    "t: {file.managed: [{name: /srv/open/sh}, {mode: '0755'}, {contents: good}]}",
+		"owner":   "t: {file.managed: [{name: /srv/app/sh}, {user: root}, {replace: false}]}",
+		"recurse": "a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, group]}]}\nt: {file.managed: [{name: /srv/app/sh}, {contents: good}]}",
+		"call":    "t: {module.run: [{name: file.chown}, {path: /srv/app/sh}, {user: root}, {group: root}]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.T = t
+			s.begin()
+			at := filepath.Join(s.dir, "srv/app/sh")
+			s.ofAnn("srv/app/sh", "good\n", 0o755)
+			if name == "mode" {
+				at = s.ofAnn("srv/open/sh", "good\n", 0o777)
+				s.must(errors.Join(os.Chown(filepath.Dir(at), 0, 0), os.Chown(at, 0, 0), os.Chmod(at, 0o777)))
+			}
+			held, err := os.OpenFile(at, os.O_RDWR, 0)
+			s.must(err)
+			defer held.Close()
+			got := s.applied(sls)
+			_, err = held.WriteAt([]byte("EVIL"), 0)
+			s.must(err)
+			var st unix.Stat_t
+			s.must(unix.Stat(at, &st))
+			if text, err := os.ReadFile(at); string(text) != "good\n" || st.Uid != 0 || st.Mode&0o022 != 0 || got.code != 0 {
+				t.Errorf("owner %d, mode %o, it holds %q, %v; exit code %d:\n%s", st.Uid, st.Mode, text, err, got.code, got.out)
+			}
+		})
+	}
+}
+
 // TestListsOfUsersGoWithTheirOwner: ann leaves access control lists on what becomes root's.
 func TestListsOfUsersGoWithTheirOwner(t *testing.T) {
 	s := newStates(t, "entered")

@@ -35,11 +35,15 @@ func (s *Site) CheckAbove(at string) error {
 		"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))
 }
 
-// cure is the command that makes a file, directory or link root's alone.
+// cure is the command that makes a file, directory or link root's alone. A file is replaced by a copy, since another user may
+// have it open for writing.
 func cure(path, mode string) string {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return "chown -h root: " + path
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFREG {
+		return fmt.Sprintf("cp --remove-destination %[1]s %[1]s.new && chmod %[2]s %[1]s.new && mv -f %[1]s.new %[1]s", path, mode)
 	}
 	command := "chown root: " + path + " && chmod " + mode + " " + path
 	if n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil); err == nil && n > 0 {
@@ -236,7 +240,7 @@ func (s *Site) CheckState() error {
 		named = append(named, fmt.Sprintf("%s can be changed by %s", s.Layout.Path(part.Component), part.By))
 	}
 	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state, strings.Join(named, "; ")),
-		"find out why; if you trust what is there: chown -R root: %[1]s && chmod -R go-w %[1]s; if not, remove it and deploy with --trust-root", state))
+		"find out why; if you trust what is there: cp -dR %[1]s %[1]s.new && chmod -R go-w %[1]s.new && mv %[1]s %[1]s.old && mv %[1]s.new %[1]s; if not, remove it and deploy with --trust-root", state))
 }
 
 // mostParts is how many parts of a pillar an error names.

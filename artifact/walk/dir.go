@@ -99,7 +99,7 @@ func (d *Dir) Readlink(name string) (target string, err error) {
 func (d *Dir) Open(name string) (*os.File, error) {
 	var f *os.File
 	err := d.do("open", name, func(dir int) error {
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		fd, err := d.root.openFile(dir, name)
 		if err != nil {
 			return err
 		}
@@ -322,18 +322,24 @@ func emptying() Visit {
 	}
 }
 
-// Chown sets the owner and group of a name itself; -1 leaves one unchanged. In a safe root, a file with several names
-// is refused if an unprivileged user controls its directory and does not own the file.
+// Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names
+// is refused where its directory is an unprivileged user's and the file is not. A file that root takes over from such a
+// user is replaced by a copy: see Renew.
 func (d *Dir) Chown(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
-		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+		fd, done, err := d.root.Renew(d.FD(), name, fd, st, uid, gid, st.Mode)
+		if err != nil {
 			return err
 		}
-		return d.root.TakeOver(fd, st, uid)
+		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+			return done(err)
+		}
+		return done(d.root.TakeOver(fd, st, uid))
 	})
 }
 
-// Chmod sets the mode of a file or directory. A link has none. It refuses what Chown and MayRaise refuse.
+// Chmod sets the mode of a file or directory. A link has none. It refuses what Chown and MayRaise refuse, and
+// replaces what Chown replaces.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 	return d.place("chmod", name, func(fd int, st *unix.Stat_t) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -342,6 +348,10 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 		if err := d.root.MayRaise(d.FD(), fd, path.Join(d.path, name), st, st, mode); err != nil {
 			return err
 		}
-		return unix.Chmod(Handle(fd), RawMode(mode))
+		fd, done, err := d.root.Renew(d.FD(), name, fd, st, -1, -1, RawMode(mode))
+		if err != nil {
+			return err
+		}
+		return done(unix.Chmod(Handle(fd), RawMode(mode)))
 	})
 }

@@ -49,18 +49,19 @@ type Root struct {
 	dir  *os.File
 	name string // path of the directory on the machine, without links
 
-	machine bool // the machine's own "/": plain open(2) resolves its paths
-	safe    bool
-	noLinks bool // links are not followed: see Beneath
-	steady  bool // links that an unprivileged user controls are not followed, wherever they lead: see ByName
-	kernel  bool // openat2(2) works
-	self    int  // the effective user, who is trusted like root
-	trusted int  // another trusted user, or 0: see As
-	members func(gid uint32) (uids []uint32, known bool)
-	anchors []*anchor          // see Anchored
-	top     fileID             // the directory that stands for "/" to the program, of which this root may be a part
-	base    string             // the name of that directory on the machine
-	collect func([]controller) // takes those who control a link that is followed: see Source; nil refuses them
+	machine  bool // the machine's own "/": plain open(2) resolves its paths
+	safe     bool
+	noLinks  bool // no link is followed: see Beneath
+	steady   bool // no link that an unprivileged user controls is followed, wherever it leads: see ByName
+	kernel   bool // openat2(2) works
+	self     int  // the effective user, who is trusted beside root
+	trusted  int  // another trusted user, or 0: see As
+	members  func(gid uint32) (uids []uint32, known bool)
+	anchors  []*anchor // see Anchored
+	top      fileID    // the directory that stands for "/" to the program, of which this root may be a part
+	base     string    // the name of that directory on the machine
+	patience *patience
+	collect  func([]controller) // takes those who control a link that is followed: see Source; nil refuses them
 }
 
 // Open opens a root. The caller must close it.
@@ -74,7 +75,7 @@ func Open(o Options) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid(), members: o.Members}
+	r := &Root{dir: dir, machine: machine, safe: o.Safe, self: os.Geteuid(), members: o.Members, patience: &patience{}}
 	r.kernel = !o.Checked && r.asksKernel()
 	if r.name, err = os.Readlink(Handle(int(dir.Fd()))); err != nil {
 		return nil, errors.Join(err, dir.Close())
@@ -98,7 +99,10 @@ func (r *Root) Openat(path string, flags int) (fd int, err error) {
 	if err := wellFormed(path); err != nil {
 		return -1, err
 	}
-	flags |= unix.O_CLOEXEC
+	return r.pastLease(path, flags|unix.O_CLOEXEC)
+}
+
+func (r *Root) openat(path string, flags int) (fd int, err error) {
 	if fd, done, err := r.openAnchored(path, flags); done {
 		return fd, err
 	}

@@ -244,7 +244,10 @@ func pathError(op, p string, err error) error {
 
 // explain adds what to try to an error of a file.
 func explain(err error) error {
+	var leased *walk.Leased
 	switch {
+	case errors.As(err, &leased):
+		return diag.WithHint(err, "%s", leased.Hint())
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return diag.WithHint(err, "make room on that filesystem, or raise the quota, and run again")
 	case errors.Is(err, unix.EIO):

@@ -227,7 +227,11 @@ func (t *tree) Chmod(p string, mode fs.FileMode) error {
 		if err := t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, &st, mode); err != nil {
 			return err
 		}
-		return unix.Chmod(walk.Handle(fd), walk.RawMode(mode))
+		fd, done, err := t.root.Renew(dir, name, fd, &st, -1, -1, walk.RawMode(mode))
+		if err != nil {
+			return err
+		}
+		return done(unix.Chmod(walk.Handle(fd), walk.RawMode(mode)))
 	})
 }
 
@@ -238,11 +242,19 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 			return err
 		}
 		defer unix.Close(fd)
-		return t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
-			// Who owned the file wrote it, and may have it open still: that counts for bits that the caller asks for too,
-			// since the directory may have been given to root a moment ago.
+		raw := st.Mode
+		if mode != nil {
+			raw = walk.RawMode(*mode)
+		}
+		fd, done, err := t.root.Renew(dir, name, fd, &st, uid, gid, raw)
+		if err != nil {
+			return err
+		}
+		return done(t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
+			// Who owned the file wrote it: that counts for bits that the caller asks for too, since the directory may have
+			// been given to root a moment ago.
 			return t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, after, bits)
-		})
+		}))
 	})
 }
 
@@ -324,9 +336,13 @@ func (t *tree) Chown(p string, uid, gid int) error {
 			return err
 		}
 		defer unix.Close(fd)
-		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+		fd, done, err := t.root.Renew(dir, name, fd, &st, uid, gid, st.Mode)
+		if err != nil {
 			return err
 		}
-		return t.root.TakeOver(fd, &st, uid)
+		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+			return done(err)
+		}
+		return done(t.root.TakeOver(fd, &st, uid))
 	})
 }

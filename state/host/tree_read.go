@@ -60,7 +60,7 @@ func (t *tree) Resolve(p string) (string, error) {
 func (t *tree) open(p string) (*os.File, Info, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
-		return nil, Info{}, t.failed("open", p, err)
+		return nil, Info{}, explain(t.failed("open", p, err))
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -73,6 +73,12 @@ func (t *tree) open(p string) (*os.File, Info, error) {
 		return nil, info, pathError("open", p, errors.New("it is a pipe or a socket, and no file"))
 	}
 	return os.NewFile(uintptr(fd), p), info, nil
+}
+
+// Leased reports whether an error is that a process keeps others from opening a file, by a lease.
+func Leased(err error) bool {
+	var leased *walk.Leased
+	return errors.As(err, &leased)
 }
 
 func (t *tree) Open(p string) (io.ReadCloser, error) {

@@ -79,6 +79,9 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	case err == nil:
 		mode = old.Mode & 0o7777
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))
+		if uint32(uid) != old.Uid && old.Uid != 0 {
+			mode &= 0o777 // who owned it chose that it runs with the owner's rights
+		}
 		copyAttributes(file, walk.Handle(fd), t.root.KeepsACL(dir, &old, uid))
 	case !errors.Is(err, unix.ENOENT):
 		return err

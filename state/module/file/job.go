@@ -109,6 +109,10 @@ func (j *job) keepMode() {
 func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module.Diff, error) {
 	d.Changes = value.NewMap()
 	diff, err := j.family.compare(ctx, h, j.target, j.info, j.content, j.show)
+	if host.Leased(err) { // its owner keeps it from being read, and not from being replaced
+		diff, err = hiddenDiff, nil
+		d.Warnings = append(d.Warnings, fmt.Sprintf("it could not be compared, so it is replaced: %v", err))
+	}
 	if err != nil {
 		return d, fmt.Errorf("comparing %s: %w", j.name, err)
 	}
@@ -126,7 +130,19 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 		return d, nil
 	}
 	d.Comment = "would update " + j.name
+	j.write = j.write || j.content.given && j.takesOver()
 	return d, h.Changeable(j.target, j.info)
+}
+
+// takesOver reports whether a user who can write to the file now could not when it has its owner and mode. Such a user may
+// have it open, so that it is replaced by a new file though it holds what it shall hold.
+func (j *job) takesOver() bool {
+	uid, gid := j.ids()
+	mode := j.info.Mode
+	if j.mode.Given {
+		mode = j.mode.Bits
+	}
+	return uid >= 0 && uid != j.info.UID && j.info.UID != 0 || j.info.Mode&^mode&0o022 != 0 || j.info.Mode&0o020 != 0 && gid >= 0 && gid != j.info.GID
 }
 
 // checkNew foretells a new file. Salt makes it private first and counts it as a change where that

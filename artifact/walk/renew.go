@@ -1,0 +1,152 @@
+package walk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode makes it a file that
+// only root can write to, and an unprivileged user could until now: such a user may have
+// the file open and write to it ever after, or have given it other names. The copy has what the user had written by then.
+//
+// file is the file, open as a place, whose name is in the open directory dir, and st describes it; uid and gid are -1
+// for what stays. The caller makes the change on what is returned and hands its error to done, which puts the copy in
+// its place. Where no copy is needed, that is the file itself.
+func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid int, mode uint32) (fd int, done func(error) error, err error) {
+	lost, err := r.loses(file, st, uid, gid, mode)
+	if err != nil || !lost {
+		return file, func(err error) error { return err }, err
+	}
+	from, err := r.openFile(dir, name)
+	if err != nil {
+		return -1, nil, err
+	}
+	source := os.NewFile(uintptr(from), name)
+	defer source.Close()
+	var is unix.Stat_t
+	if err := unix.Fstat(from, &is); err != nil || is.Dev != st.Dev || is.Ino != st.Ino {
+		return -1, nil, errors.Join(err, errExchanged)
+	}
+	c, err := newCopy(dir, name)
+	if err != nil {
+		return -1, nil, err
+	}
+	if err := r.fillCopy(c.file, source, &is); err != nil {
+		return -1, nil, c.done(err)
+	}
+	return int(c.file.Fd()), func(err error) error {
+		if err == nil {
+			err = unix.UtimesNano(Handle(int(c.file.Fd())), []unix.Timespec{is.Atim, is.Mtim})
+		}
+		return c.done(err)
+	}, nil
+}
+
+// errExchanged is the error for a name that means another file than a moment ago.
+var errExchanged = fmt.Errorf("it was exchanged meanwhile: %w", unix.EAGAIN)
+
+// loses reports whether a change makes a regular file root's alone to write that it was not before.
+func (r *Root) loses(fd int, st *unix.Stat_t, uid, gid int, mode uint32) (bool, error) {
+	if r.self != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false, nil
+	}
+	if r.unprivileged(st.Uid) && uid < 0 || uid > 0 && r.unprivileged(uint32(uid)) {
+		return false, nil
+	}
+	if r.unprivileged(st.Uid) {
+		return true, nil
+	}
+	by, err := r.controllersOf(fd, st)
+	for _, c := range by {
+		group := c.kind != 'o' && (mode&0o020 == 0 || c.kind == 'g' && c.id == st.Gid && gid >= 0 && uint32(gid) != c.id)
+		if group || c.kind == 'o' && mode&0o002 == 0 {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// fileCopy is a file that is to take the place of another.
+type fileCopy struct {
+	dir        int
+	file       *os.File
+	temp, name string
+}
+
+func newCopy(dir int, name string) (*fileCopy, error) {
+	temp := fmt.Sprintf(TempPrefix+"%d-%08x", os.Getpid(), rand.Uint32())
+	fd, err := RetryOpen(func() (int, error) {
+		return unix.Openat(dir, temp, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &fileCopy{dir: dir, file: os.NewFile(uintptr(fd), temp), temp: temp, name: name}, nil
+}
+
+// done puts the copy in its place, or takes it away where there is an error.
+func (c *fileCopy) done(err error) error {
+	if err == nil {
+		err = c.file.Sync()
+	}
+	if err = errors.Join(err, c.file.Close()); err == nil {
+		err = unix.Renameat(c.dir, c.temp, c.dir, c.name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(c.dir, c.temp, 0)
+	}
+	return err
+}
+
+// fillCopy gives a copy what the original has: the content, without what is appended meanwhile, attributes, group and
+// permissions. Access control lists, and what vouches for a program, stay behind.
+func (r *Root) fillCopy(to, from *os.File, st *unix.Stat_t) error {
+	fd := int(to.Fd())
+	if err := DropACL(fd); err != nil {
+		return err
+	}
+	for at := int64(0); at < st.Size; {
+		start, end := Extent(from, at, st.Size)
+		n, err := io.Copy(io.NewOffsetWriter(to, start), io.NewSectionReader(from, start, end-start))
+		if err != nil {
+			return err
+		}
+		if at = end; n < end-start {
+			break // it was cut meanwhile
+		}
+	}
+	if err := to.Truncate(st.Size); err != nil {
+		return err
+	}
+	copyAttributes(fd, int(from.Fd()))
+	uid := -1
+	if !r.unprivileged(st.Uid) {
+		uid = int(st.Uid)
+	}
+	if err := unix.Fchown(fd, uid, int(st.Gid)); err != nil {
+		return err
+	}
+	return unix.Fchmod(fd, st.Mode&0o777)
+}
+
+// copyAttributes copies labels and what users noted. One that the filesystem does not keep is left out.
+func copyAttributes(to, from int) {
+	names := make([]byte, 64<<10)
+	n, err := unix.Flistxattr(from, names)
+	if err != nil {
+		return
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(names[:n]), "\x00"), "\x00") {
+		if value := make([]byte, 64<<10); name == "security.selinux" || strings.HasPrefix(name, "user.") || IsNote(name) {
+			if n, err := unix.Fgetxattr(from, name, value); err == nil {
+				_ = unix.Fsetxattr(to, name, value[:n], 0)
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package walk_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// TestWhatUsersHaveOpenStaysTheirs: ann has a file open for writing, and another name of it, when root takes the file over.
+func TestWhatUsersHaveOpenStaysTheirs(t *testing.T) {
+	for name, c := range map[string]struct {
+		uid, gid int
+		mode     uint32
+		take     func(d *walk.Dir) error
+		new      bool
+	}{
+		"owner":          {ann, ann, 0o755, func(d *walk.Dir) error { return d.Chown("f", 0, 0) }, true},
+		"owner alone":    {ann, 0, 0o644, func(d *walk.Dir) error { return d.Chown("f", 0, -1) }, true},
+		"group":          {0, 500, 0o664, func(d *walk.Dir) error { return d.Chmod("f", 0o644) }, true},
+		"other group":    {0, 500, 0o664, func(d *walk.Dir) error { return d.Chown("f", 0, 0) }, true},
+		"everyone":       {0, 0, 0o666, func(d *walk.Dir) error { return d.Chmod("f", 0o644) }, true},
+		"to ann":         {0, 0, 0o644, func(d *walk.Dir) error { return d.Chown("f", ann, ann) }, false},
+		"root's":         {0, 0, 0o644, func(d *walk.Dir) error { return d.Chmod("f", 0o600) }, false},
+		"still writable": {0, 500, 0o664, func(d *walk.Dir) error { return d.Chmod("f", 0o660) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := homes(t)
+			file := root + "/srv/f"
+			do(t, errors.Join(os.Mkdir(root+"/srv", 0o755), os.WriteFile(file, []byte("good\n"), 0o644), os.Chown(file, c.uid, c.gid), os.Chmod(file, os.FileMode(c.mode)),
+				os.Link(file, root+"/srv/also")))
+			_ = unix.Setxattr(file, "user.note", []byte("kept"), 0)
+			held, err := os.OpenFile(file, os.O_RDWR, 0)
+			do(t, err)
+			defer held.Close()
+			before, err := os.Stat(file)
+			do(t, err)
+			d, err := open(t, walk.Options{Safe: true}, root).OpenDir("/srv")
+			do(t, err)
+			do(t, errors.Join(c.take(d), d.Close()))
+			_, err = held.WriteAt([]byte("EVIL\n"), 0)
+			do(t, err)
+			text, err := os.ReadFile(file)
+			do(t, err)
+			after, err := os.Stat(file)
+			do(t, err)
+			if os.SameFile(before, after) == c.new || c.new && string(text) != "good\n" {
+				t.Errorf("it is the same file %v and holds %q", os.SameFile(before, after), text)
+			}
+			if !after.ModTime().Equal(before.ModTime()) && c.new {
+				t.Errorf("its time was %v and is %v", before.ModTime(), after.ModTime())
+			}
+			if names, err := os.ReadDir(root + "/srv"); err != nil || len(names) != 2 {
+				t.Errorf("the directory holds %v, %v", names, err)
+			}
+		})
+	}
+}
+
+// TestHolesStay: a copy of a user's sparse file takes no more room than the file.
+func TestHolesStay(t *testing.T) {
+	root := homes(t)
+	file := root + "/vault/sparse"
+	do(t, errors.Join(os.WriteFile(file, []byte("x"), 0o644), os.Truncate(file, 1<<40), os.Chown(file, ann, ann)))
+	d, err := open(t, walk.Options{Safe: true}, root).OpenDir("/vault")
+	do(t, err)
+	do(t, errors.Join(d.Chown("sparse", 0, 0), d.Close()))
+	var st unix.Stat_t
+	do(t, unix.Stat(file, &st))
+	if st.Uid != 0 || st.Size != 1<<40 || st.Blocks > 64 {
+		t.Errorf("owner %d, %d bytes in %d blocks", st.Uid, st.Size, st.Blocks)
+	}
+}
+
+// TestLeases: a file under a lease is opened when the kernel has ended the lease, and the error names who holds it.
+func TestLeases(t *testing.T) {
+	root := homes(t)
+	held, err := os.OpenFile(root+"/vault/secret", os.O_RDWR, 0)
+	do(t, err)
+	defer held.Close()
+	if _, err := unix.FcntlInt(held.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skip("no leases here:", err)
+	}
+	restore, err := os.ReadFile("/proc/sys/fs/lease-break-time")
+	do(t, err)
+	if err := os.WriteFile("/proc/sys/fs/lease-break-time", []byte("1"), 0); err != nil {
+		t.Skip("the time of leases cannot be set here:", err)
+	}
+	defer func() { do(t, os.WriteFile("/proc/sys/fs/lease-break-time", restore, 0)) }()
+	if text, err := read(open(t, walk.Options{Safe: true}, root), "/vault/secret", 0); err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+}
