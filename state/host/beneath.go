@@ -1,6 +1,11 @@
 package host
 
-import "path"
+import (
+	"errors"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
 
 // beneath is a tree whose "/" is a directory of another one.
 type beneath struct{ *tree }
@@ -19,5 +24,13 @@ func (t *tree) Beneath(dir string) (Beneath, error) {
 }
 
 func (b beneath) Free() (bytes, files int64, err error) { return b.root.Free() }
+
+func (b beneath) SyncAll() error {
+	fd, err := b.openat("/", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
+}
 
 func (b beneath) Close() error { return b.root.Close() }

@@ -69,6 +69,8 @@ type Beneath interface {
 	Files
 	// Free is how many bytes can still be written there, and how many files made; -1 where those are not counted.
 	Free() (bytes, files int64, err error)
+	// SyncAll returns when no power cut can take back what was written there, by NewFile.Unsynced as well.
+	SyncAll() error
 	Close() error
 }
 
@@ -119,6 +121,8 @@ type NewFile struct {
 	ReplaceLink bool
 	// Restored says that the file is one of before, with the mode that it had.
 	Restored bool
+	// Unsynced leaves the file for Beneath.SyncAll to sync, before it gets the name by which it counts.
+	Unsynced bool
 }
 
 // MkdirAll makes a directory, and the ones above it that are not there, with mode 0755.

@@ -53,7 +53,7 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	if err := unix.Renameat(dir, temp, dir, name); err != nil {
 		return err
 	}
-	if t.recorder != nil {
+	if t.recorder != nil || f.Unsynced {
 		return nil
 	}
 	return syncDir(dir)
@@ -97,6 +97,9 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	}
 	if err := unix.Fchmod(int(file.Fd()), mode); err != nil { // after chown, which clears setuid
 		return err
+	}
+	if f.Unsynced {
+		return nil
 	}
 	return file.Sync()
 }

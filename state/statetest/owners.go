@@ -131,4 +131,6 @@ type ownersBeneath struct {
 
 func (o *ownersBeneath) Free() (bytes, files int64, err error) { return o.below.Free() }
 
+func (o *ownersBeneath) SyncAll() error { return o.below.SyncAll() }
+
 func (o *ownersBeneath) Close() error { return o.below.Close() }

@@ -77,7 +77,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 		return err
 	}
 	defer staged.Close()
-	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil, room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{}}
+	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil, room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{}, unsynced: len(x.contents) > fewFiles}
 	if err := x.walk(ctx, h, w.write); err != nil {
 		return err
 	}
@@ -86,6 +86,11 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 	}
 	if err := w.dress(); err != nil {
 		return err
+	}
+	if w.unsynced {
+		if err := staged.SyncAll(); err != nil {
+			return fmt.Errorf("syncing what was extracted: %w", err)
+		}
 	}
 	if err := x.clear(files, stage); err != nil {
 		return err
@@ -131,7 +136,12 @@ type writer struct {
 	rules    *rules
 	made     map[string]bool // directories that were made
 	late     []entry         // directories, whose modes come last: one may not be writable
+	unsynced bool            // the files are synced together when all are written
 }
+
+// fewFiles is up to how many entries each file is synced by itself. That takes about a millisecond for each, and to sync all
+// of the filesystem also what other programs wrote there.
+const fewFiles = 16
 
 func (w *writer) write(e entry, content io.Reader) error {
 	if err := w.rules.admit(&e); err != nil { // what was listed may have been replaced since
@@ -161,7 +171,7 @@ func (w *writer) write(e entry, content io.Reader) error {
 	if w.plain {
 		mode &^= fs.ModeSetuid | fs.ModeSetgid
 	}
-	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid, ReplaceLink: true}); err != nil {
+	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid, ReplaceLink: true, Unsynced: w.unsynced}); err != nil {
 		return err
 	}
 	if e.time.IsZero() {

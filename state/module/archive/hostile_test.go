@@ -26,7 +26,7 @@ import (
 
 // extraction is archive.extracted of a file below a real directory. A nil error of check means that it got past the
 // list.
-func extraction(t *testing.T, h *host.Host, ctx context.Context, arguments ...any) (check, apply error) {
+func extraction(t testing.TB, h *host.Host, ctx context.Context, arguments ...any) (check, apply error) {
 	t.Helper()
 	resource := archive.Functions(served{})["extracted"]()
 	arguments = append([]any{"name", "/opt", "source", "/srv/a.tar", "enforce_toplevel", false}, arguments...)
@@ -42,7 +42,7 @@ func extraction(t *testing.T, h *host.Host, ctx context.Context, arguments ...an
 }
 
 // scene is a host below a directory with an archive in it.
-func scene(t *testing.T, data []byte) (*host.Host, string) {
+func scene(t testing.TB, data []byte) (*host.Host, string) {
 	t.Helper()
 	dir := t.TempDir()
 	h, err := machine.New(host.Options{Root: dir})
