@@ -124,6 +124,9 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 	s.ofAnn("home/ann/in/t.tar", suidTar(t), 0o644)
 	s.ofAnn("srv/states/cache/f", "ann's\n", 0o644)
 	s.ofAnn("srv/tree/sub/f", "ann's\n", 0o644)
+	s.ofAnn("srv/states/kept/f", "ann's\n", 0o644)
+	s.must(errors.Join(os.Remove(s.dir+"/srv/states/kept/f"), os.Symlink("/home/ann/in/f", s.dir+"/srv/states/kept/tool"),
+		os.MkdirAll(s.dir+"/srv/states/signed", 0o755), os.Symlink("/home/ann/in/f", s.dir+"/srv/states/signed/tool")))
 	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/open", 0o777), os.Chmod(s.dir+"/srv/open", 0o777), os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
 		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644), os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
 	// Nobody is listed in the group of this directory: a unit, a setgid program or a former member may have it.
@@ -138,6 +141,7 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 		"group":    "file.managed: [{name: /etc/cron.d/group}, {source: /srv/shared/job}]",
 		"tree":     "file.managed: [{name: /etc/cron.d/tree}, {source: 'salt://cache/f'}]",
 		"recurse":  "file.recurse: [{name: /etc/recurse}, {source: 'salt://cache'}]",
+		"kept":     "file.recurse: [{name: /etc/kept}, {source: 'salt://kept'}, {keep_symlinks: true}]",
 		"append":   "file.append: [{name: /etc/victim.conf}, {source: /home/ann/in/f}, {template: ''}]",
 		"copy":     "file.copy: [{name: /etc/cron.d/copy}, {source: /home/ann/in/f}]",
 		"copytree": "file.copy: [{name: /etc/copytree}, {source: /srv/tree}]",
@@ -152,6 +156,8 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 		"given":    "file.managed: [{name: /srv/out/given}, {source: /home/ann/in/f}, {user: ann}]",
 		"follow":   "file.managed: [{name: /srv/out/follow}, {source: /home/ann/in/f}, {follow_unsafe: true}]",
 		"root":     "file.managed: [{name: /srv/out/roots}, {source: /srv/own/f}]",
+		"signed":   "file.recurse: [{name: /srv/out/signed}, {source: 'salt://signed'}, {keep_symlinks: true}]",
+		"ours":     "file.recurse: [{name: /home/ann/kept}, {source: 'salt://kept'}, {keep_symlinks: true}]",
 		"preserve": "file.copy: [{name: /srv/out/preserve}, {source: /home/ann/in/f}, {preserve: true}]",
 		"copied":   "file.copy: [{name: /home/ann/copied}, {source: /srv/tree/sub}]",
 		"key ann":  "ssh_auth.present: [{name: key}, {user: ann}, {source: /home/ann/in/key}]",
@@ -171,7 +177,8 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
 		}
 	}
-	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones", "etc/cron.d/link", "etc/cron.d/tree", "etc/cron.d/group", "etc/recurse/f",
+	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones", "etc/cron.d/link",
+		"etc/cron.d/tree", "etc/cron.d/group", "etc/recurse/f", "etc/kept/tool",
 		"etc/cron.d/copy", "etc/copytree", "etc/archive/tool"} {
 		if _, err := os.Lstat(filepath.Join(s.dir, p)); err == nil {
 			t.Errorf("%s was made", p)

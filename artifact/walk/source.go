@@ -27,7 +27,17 @@ func (t *Recipient) what() string { return cmp.Or(t.What, t.Path, "what root rea
 // Source refuses a file that an unprivileged user can change or replace, by any part of the way to it, including links,
 // unless that user is trusted. It checks this whether or not the root is safe.
 func (r *Root) Source(p string, trust Trust) error {
-	by, trusted, err := r.against(p, trust, false)
+	by, trusted, err := r.against(p, trust, false, (*walker).collectAll)
+	if err != nil {
+		return err
+	}
+	return refuseSource(p, by, trusted, trust.To)
+}
+
+// SourceLink is Source for a link itself, whose text is used: its owner and the way to it count, and what it leads to does
+// not.
+func (r *Root) SourceLink(p string, trust Trust) error {
+	by, trusted, err := r.against(p, trust, false, (*walker).collectLink)
 	if err != nil {
 		return err
 	}
@@ -36,10 +46,10 @@ func (r *Root) Source(p string, trust Trust) error {
 
 // against returns the parties that control a path, and the trusted ones; the latter always, or only if there are the
 // former.
-func (r *Root) against(p string, trust Trust, always bool) (by, trusted []controller, err error) {
+func (r *Root) against(p string, trust Trust, always bool, collect func(*walker) error) (by, trusted []controller, err error) {
 	var way []fileID
 	by, err = r.look(p, func(w *walker) (err error) {
-		if err = w.collectAll(); err == nil {
+		if err = collect(w); err == nil {
 			way, err = w.ids()
 		}
 		return err
@@ -53,7 +63,7 @@ func (r *Root) against(p string, trust Trust, always bool) (by, trusted []contro
 
 // SourceTree is Source for a directory with everything in it, or a file. The targets of links in it are not checked.
 func (r *Root) SourceTree(p string, trust Trust) error {
-	by, trusted, err := r.against(p, trust, true)
+	by, trusted, err := r.against(p, trust, true, (*walker).collectAll)
 	if err != nil {
 		return err
 	}
@@ -214,6 +224,22 @@ func (w *walker) collectAll() error {
 		return err
 	}
 	return w.atLast(func(fd int, st *unix.Stat_t) error { return w.collectOne(fd, st) })
+}
+
+// collectLink gives the parties of the directories on the way to a link, and its owner.
+func (w *walker) collectLink() error {
+	if err := w.walk(false); err != nil {
+		return err
+	}
+	if err := w.collectWay(); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(w.here().fd, w.last, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	w.root.collect(at(w.root.ownerOf(&st), path.Join(w.here().name, w.last)))
+	return nil
 }
 
 // collectTarget collects the parties of a path that will be written: those of the existing directories on the way, and

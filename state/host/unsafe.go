@@ -197,6 +197,14 @@ func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
 	})
 }
 
+// ReceivedLink is Received for the text of a symbolic link.
+func (h *Host) ReceivedLink(ctx context.Context, p string, tops ...string) error {
+	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
+		trust.Tops = tops
+		return r.SourceLink(p, trust)
+	})
+}
+
 // ReceivedTree is Received for a directory with all that is in it, or a file.
 func (h *Host) ReceivedTree(ctx context.Context, p string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error { return r.SourceTree(p, trust) })

@@ -102,6 +102,13 @@ func (s *sources) received(ctx context.Context, scheme, name string) error {
 	return h.Received(ctx, name, s.tree.Top(name))
 }
 
+// ReceivedLink is part of file.Sources.
+func (s *sources) ReceivedLink(ctx context.Context, place string) error {
+	h := *s.host
+	h.Files = s.trees
+	return h.ReceivedLink(ctx, place, s.tree.Top(place))
+}
+
 // Open is part of file.Sources.
 func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, error) {
 	p := parsePlace(rawURL, env)
@@ -253,6 +260,7 @@ func (l *treeLister) visit(ctx context.Context, name, rel string) error {
 		if entry.Target, err = l.files.Readlink(name); err != nil {
 			return err
 		}
+		entry.Place = name
 		followed, err := l.files.Stat(name)
 		if found, err := walk.Found(err); err != nil || !found {
 			return err // a link to nowhere is no content

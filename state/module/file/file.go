@@ -54,6 +54,9 @@ type Sources interface {
 	// List lists all that is below a directory of the state tree, at every depth. Links that lead
 	// to directories are listed as links and followed as well.
 	List(ctx context.Context, url, env string) ([]Entry, error)
+	// ReceivedLink refuses a link that List found whose text a user controls, in the place of what is not that user's: see
+	// host.Received. place is where the link lies.
+	ReceivedLink(ctx context.Context, place string) error
 }
 
 // Source is an open file.
@@ -77,6 +80,7 @@ type Entry struct {
 	Path   string // relative to the directory
 	Dir    bool
 	Target string // of a symbolic link, which may be a file or a directory as well; else ""
+	Place  string // where a symbolic link lies on the host
 }
 
 // Templates render text.

@@ -97,6 +97,8 @@ func (s sources) Open(_ context.Context, url, _ string) (file.Source, error) {
 	return file.Source{ReadCloser: r, Mode: info.Mode.Perm()}, err
 }
 
+func (sources) ReceivedLink(context.Context, string) error { return nil }
+
 func (s sources) List(_ context.Context, url, _ string) ([]file.Entry, error) {
 	return s.list(s.place(url), "")
 }

@@ -83,7 +83,7 @@ func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 
 // checkParts lets every part look at what is there. All that is wrong is told at once.
 func (r *recurse) checkParts(ctx context.Context, h *host.Host, tree *tree) error {
-	var problems []error
+	problems := r.checkLinks(ctx, h, tree)
 	for _, p := range r.plan(h, tree) {
 		seen := h
 		if p.clear {
@@ -99,6 +99,21 @@ func (r *recurse) checkParts(ctx context.Context, h *host.Host, tree *tree) erro
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// checkLinks refuses links to be kept whose text a user controls. What they lead to does not count, as of file.symlink.
+func (r *recurse) checkLinks(ctx context.Context, h *host.Host, tree *tree) (problems []error) {
+	own, err := r.ownership.resolve(h)
+	if err != nil {
+		return nil // each part says so
+	}
+	uid, _ := own.ids()
+	for _, p := range sortedKeys(tree.found) {
+		if err := r.family.Sources.ReceivedLink(host.To(ctx, host.Recipient{Path: p, UID: uid}), tree.found[p]); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", p, err))
+		}
+	}
+	return problems
 }
 
 // sum puts the changes of all parts together, by path. That the directory itself is made shows in

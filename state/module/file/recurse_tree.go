@@ -15,6 +15,7 @@ type tree struct {
 	dirs  []string
 	files map[string]string // URL by path
 	links map[string]string // target by path
+	found map[string]string // where a link lies in the state tree, by path
 	keep  []string          // all of it
 }
 
@@ -28,7 +29,7 @@ func (r *recurse) choose(entries []Entry) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{files: map[string]string{}, links: map[string]string{}}
+	t := &tree{files: map[string]string{}, links: map[string]string{}, found: map[string]string{}}
 	dirs := map[string]bool{}
 	for _, e := range entries {
 		wanted, err := r.wants(e, include, exclude)
@@ -73,7 +74,7 @@ func (r *recurse) take(e Entry, t *tree, dirs map[string]bool) {
 	place := path.Join(r.Name, e.Path)
 	switch {
 	case e.Target != "" && r.KeepSymlinks:
-		t.links[place] = e.Target
+		t.links[place], t.found[place] = e.Target, e.Place
 	case e.Dir && !r.IncludeEmpty:
 		return
 	case e.Dir:
