@@ -56,7 +56,7 @@ func (r *run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return err
 		}
-		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch, Answering: answering, Journal: r.unitJournal})
+		results, err := health.Check(ctx, health.Options{Health: wanted, Dir: scripts, Env: r.hookEnv(healthStage, pair), Units: r.watch, Answering: answering, Journal: r.unitJournal, Check: r.CheckScript})
 		r.record.Probes(results)
 		return err
 	})

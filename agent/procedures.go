@@ -204,7 +204,7 @@ func (r *run) program(ctx context.Context, name string, own procedure.Own, pair 
 	if err := file.Close(); err != nil {
 		return err
 	}
-	options := hook.Options{Env: append(r.hookEnv(name, pair), "CORPUS_CFG="+r.Layout.Inside(file.Name())), Dir: r.Layout.Inside(r.tree(pair)), Timeout: r.Config.HookTimeout}
+	options := hook.Options{Env: append(r.hookEnv(name, pair), "CORPUS_CFG="+r.Layout.Inside(file.Name())), Dir: r.Layout.Inside(r.tree(pair)), Timeout: r.Config.HookTimeout, Check: r.CheckScript}
 	if r.Layout.Relocated() {
 		options.Root = r.Layout.Root
 	}

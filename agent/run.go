@@ -106,6 +106,10 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	defer after()
 	defer func() { _ = held.Release() }()
 	refused := a.CheckAbove(a.Layout.Projects())
+	if unfit := a.CheckPrograms(); unfit != nil {
+		a.Config.Notify.MailTo, a.Config.Notify.Command = nil, nil // no program is run to say so
+		refused = errors.Join(refused, unfit)
+	}
 	var taken []string
 	if refused == nil {
 		taken, err = a.ReclaimShared(nil, test)

@@ -20,6 +20,7 @@ import (
 //	the content of a project's pillar        it is not rendered until an operator has looked at it
 //	the content of a release                 it is compared with the signed list, see intact
 //	the configuration                        nothing of it is read, see CheckConfiguration
+//	a program that root runs                 the run ends, see CheckPrograms; a hook ends its stage, see CheckScript
 
 // checkSalt refuses directories of states that the host has beside its releases where another user can change what is in
 // them: SLS files of procedures include files from there.

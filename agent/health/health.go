@@ -35,6 +35,8 @@ type Options struct {
 	Answering *service.Answering
 	// Journal returns the last lines that a unit logged, as a report may show them; nil where they are not read.
 	Journal func(ctx context.Context, unit string) []string
+	// Check refuses a script before it is run; nil for none.
+	Check func(path string) error
 }
 
 // Merge is what a release says, with the host's word where it says nothing. Probes are those of

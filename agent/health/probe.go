@@ -119,7 +119,7 @@ func askScript(ctx context.Context, p recipe.Probe, o Options) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(o.Dir, path)
 	}
-	result, err := hook.Program(ctx, path, hook.Options{Env: o.Env, Dir: o.Dir, Timeout: o.Timeout, Args: p.Args, Output: 4 << 10})
+	result, err := hook.Program(ctx, path, hook.Options{Env: o.Env, Dir: o.Dir, Timeout: o.Timeout, Args: p.Args, Output: 4 << 10, Check: o.Check})
 	if err != nil && result.Output != "" {
 		return fmt.Errorf("%w: %s", err, lastLine(result.Output))
 	}

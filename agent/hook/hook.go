@@ -40,6 +40,8 @@ type Options struct {
 	// Files are passed on as descriptors 3 and up. A program that holds something of this process must not
 	// outlive it: with Files the kernel kills the program when this process dies.
 	Files []*os.File
+	// Check refuses a program before it is run; nil for none.
+	Check func(path string) error
 }
 
 // Result is what became of a hook.
@@ -157,6 +159,11 @@ func ignored(name string) bool {
 
 // Program runs one program the way hooks are run.
 func Program(ctx context.Context, path string, o Options) (Result, error) {
+	if o.Check != nil {
+		if err := o.Check(path); err != nil {
+			return Result{Name: filepath.Base(path), Error: err.Error()}, err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	out := &bounded{limit: orDefault(o.Output, 64<<10)}

@@ -1,0 +1,209 @@
+package site
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
+)
+
+// program is a program that root runs because a setting names it, or because the agent needs it.
+type program struct {
+	by   string // the setting, or what the agent needs it for
+	name string // a path, or a name to look for in PATH
+}
+
+// programs are the programs of this host that root runs beside those of states, hooks and procedures.
+func (s *Site) programs() (all []program) {
+	c := s.Config
+	switch {
+	case c.Engine == "" || c.Engine == "native":
+	case len(c.EngineCommand) > 0:
+		all = append(all, program{"engine_command", c.EngineCommand[0]})
+	default:
+		all = append(all, program{"engine", map[string]string{"salt-call": "salt-call", "ansible": "ansible-playbook"}[c.Engine]})
+	}
+	if len(c.Notify.MailTo) > 0 {
+		all = append(all, program{"notify.mail.sendmail", c.Notify.Sendmail})
+	}
+	if len(c.Notify.Command) > 0 {
+		all = append(all, program{"notify.command", c.Notify.Command[0]})
+	}
+	for _, p := range c.Health.Probes {
+		if p.Kind == recipe.ProbeScript && filepath.IsAbs(p.Target) {
+			all = append(all, program{"health.probes", p.Target})
+		}
+	}
+	for _, name := range []string{"git", "gpg", "ssh", "systemctl"} {
+		all = append(all, program{"PATH", name})
+	}
+	return all
+}
+
+// CheckPrograms refuses a host on which another user can replace a program that root runs: one that agent.yaml names,
+// what runs a script of these, or one that the agent finds by its name. The error has the
+// exit code exit.Refused. An agent that does not run as root runs what it finds.
+func (s *Site) CheckPrograms() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	root, err := walk.Open(walk.Options{Dir: "/", Safe: true, Members: passwd.Members("")})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var found unfit
+	add := func(by string, unsafe *walk.UnsafeError) {
+		if unsafe == nil || slices.ContainsFunc(found.parts, func(other *walk.UnsafeError) bool { return other.Component == unsafe.Component }) {
+			return
+		}
+		found.parts = append(found.parts, unsafe)
+		found.texts = append(found.texts, fmt.Sprintf("%s can change %s, and with it %s, which root runs (%s)", unsafe.By, unsafe.Component, unsafe.Path, by))
+	}
+	for _, p := range s.programs() {
+		if p.name == "" {
+			continue
+		}
+		file, err := process.Look(p.name)
+		if err != nil {
+			file = p.name // it may be there when it is run
+		}
+		if filepath.IsAbs(file) {
+			add(p.by, replaceable(root, file))
+		}
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if unsafe := inPath(root, dir); unsafe != nil {
+			unsafe.Path = "each program that it has"
+			add("PATH", unsafe)
+		}
+	}
+	if len(found.parts) == 0 {
+		return nil
+	}
+	return exit.WithCode(exit.Refused, diag.WithHint(&found, "%s", found.hint()))
+}
+
+// unfit are the parts of programs that another user controls.
+type unfit struct {
+	parts []*walk.UnsafeError
+	texts []string
+}
+
+// Error names the parts.
+func (e *unfit) Error() string { return strings.Join(e.texts, "; ") }
+
+// Unwrap is the first part.
+func (e *unfit) Unwrap() error { return e.parts[0] }
+
+func (e *unfit) hint() string {
+	var commands []string
+	for _, part := range e.parts {
+		commands = append(commands, cure(part.Component, "go-w"))
+	}
+	return "look at what is there, then: " + strings.Join(commands, "; ") + "; or name other programs in agent.yaml, and another PATH"
+}
+
+// inPath is why a directory of PATH is refused. One that the members of a group may write to, as those of staff in
+// /usr/local on Debian, is the operator's choice.
+func inPath(root *walk.Root, dir string) *walk.UnsafeError {
+	var unsafe *walk.UnsafeError
+	if !filepath.IsAbs(dir) || !errors.As(root.ByName(filepath.Join(dir, "program")), &unsafe) || strings.HasPrefix(unsafe.By, "group ") {
+		return nil
+	}
+	return unsafe
+}
+
+// replaceable says which part of a program, or of what runs it if it is a script, another user controls; nil for none. What
+// is not there is looked at as far as the way to it goes.
+func replaceable(root *walk.Root, file string) *walk.UnsafeError {
+	var unsafe *walk.UnsafeError
+	if errors.As(root.Sole(file), &unsafe) {
+		return unsafe
+	}
+	return checkInterpreter(root, file)
+}
+
+// checkInterpreter says which part of the program that runs a script another user controls; nil for none, for what is no
+// script, and for a script that such a user controls itself.
+func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
+	var unsafe *walk.UnsafeError
+	if errors.As(root.Sole(script), &unsafe) {
+		return nil
+	}
+	runs := interpreter(root, script)
+	if runs == "" || !errors.As(root.Sole(runs), &unsafe) {
+		return nil
+	}
+	return unsafe
+}
+
+// interpreter is the program that runs a script; "" for what is no script.
+func interpreter(root *walk.Root, script string) string {
+	f, err := root.OpenFile(script, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	words, isScript := strings.CutPrefix(line, "#!")
+	fields := strings.Fields(words)
+	if !isScript || len(fields) == 0 {
+		return ""
+	}
+	if filepath.Base(fields[0]) != "env" {
+		return fields[0]
+	}
+	for _, word := range fields[1:] {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+			if found, _ := process.LookIn("", dir, word); found {
+				return filepath.Join(dir, word)
+			}
+		}
+		return ""
+	}
+	return ""
+}
+
+// CheckScript refuses a program of a release, as seen in the host's root, that is run by a program which another user can
+// replace.
+func (s *Site) CheckScript(file string) error {
+	opened, root, err := s.OpenTrusting()
+	if root == nil {
+		return err
+	}
+	defer opened.Close()
+	unsafe := checkInterpreter(root, file)
+	if unsafe == nil {
+		return nil
+	}
+	wrong := s.Layout.Path(unsafe.Component)
+	text := fmt.Sprintf("%s is run by %s, and %s can change %s: root does not run it", file, unsafe.Path, unsafe.By, wrong)
+	return exit.WithCode(exit.Refused, diag.WithHint(&runBy{text, unsafe},
+		"let its first line name a program of root's, such as #!/bin/sh; or look at what is there, then: %s", cure(wrong, "go-w")))
+}
+
+// runBy refuses a script because of what runs it.
+type runBy struct {
+	text   string
+	unsafe *walk.UnsafeError
+}
+
+func (e *runBy) Error() string { return e.text }
+func (e *runBy) Unwrap() error { return e.unsafe }
