@@ -67,15 +67,15 @@ func reasons() map[string][]string {
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {
 			"artifact/process/group.go:newGroup", "artifact/process/group.go:sweepGroups", "artifact/process/group.go:groupDir", "artifact/process/tree.go:Enclose",
 			"state/host/packages/scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below", "grains/ec2/ec2.go:Likely",
-			"agent/failure/noexec.go:mountOf",
+			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",
 		},
 		"it words a message": {
 			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker", "artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
-			"artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
+			"artifact/walk/lease.go:holder", "artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
 			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds", "agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
-			"agent/service/whose.go:rootsFile",
+			"agent/service/whose.go:rootsFile", "artifact/walk/groups.go:isStaffs",
 		},
 		"the run has read the link before, or reports there that it cannot": {
 			"agent/records/restore.go:Concerns", "agent/inspect/units.go:linksTo", "agent/inspect/units.go:CurrentOf", "agent/inspect/units.go:LinkedAt",

@@ -3,6 +3,7 @@ package session
 // This file finds steps that are certain to fail, so that a deploy refuses them before the first change, and not half way.
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -82,7 +83,7 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	if len(candidates) > 0 {
 		err := s.sources.missing(candidates[0])
 		problems.Add(step.At("source"), "the source %s of %s is not in the state tree: %v",
-			"salt://"+candidates[0].path, step.Function(), err).WithHint(diag.HintOf(err))
+			"salt://"+candidates[0].path, step.Function(), err).WithHint(cmp.Or(diag.HintOf(err), "add the file to the tree, or correct its path"))
 	}
 	return problems
 }
