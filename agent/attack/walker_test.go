@@ -216,8 +216,8 @@ func notAttacked() map[string]string {
 	return map[string]string{
 		"Root.Openat": part, "Root.OpenDir": part, "Root.Parent": part, "Root.Close": part, "Dir.Close": part, "Dir.ReadDir": part, "Dir.Sync": part, "Dir.Lstat": part, "Dir.Readlink": part,
 		"Root.ByName": checks, "Root.Fixed": checks, "Root.Granted": checks, "Root.KeepsACL": checks, "Root.MayRaise": checks, "Root.OwnName": checks,
-		"Root.Resolve": checks, "Root.Sole": checks, "Root.Source": checks, "Root.SourceTree": checks, "Root.Shared": checks, "Dir.Sole": checks,
-		"Root.TakeOver": part, "Dir.Walk": "Dir.RemoveAll is built on it", "Root.Opened": tells,
+		"Root.Resolve": checks, "Root.Sole": checks, "Root.Source": checks, "Root.SourceLink": checks, "Root.SourceTree": checks, "Root.Shared": checks, "Dir.Sole": checks,
+		"Root.TakeOver": part, "Root.Renew": "Dir.Chown and Dir.Chmod are built on it", "Dir.Walk": "Dir.RemoveAll is built on it", "Root.Opened": tells,
 		"Root.Following": "follows every link, as a state with follow_unsafe does", "Dir.Touch": "sets times alone",
 		"Root.Free": tells, "Root.Name": tells, "Root.Safe": tells, "Dir.FD": tells, "Dir.Path": tells,
 	}

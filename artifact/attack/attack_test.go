@@ -67,7 +67,7 @@ func refused(t *testing.T, err error, check trust.Check, of string) {
 	if release && !strings.Contains(err.Error(), "signed by key") {
 		t.Errorf("%v does not say who signed what belongs there", err)
 	}
-	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") || !strings.Contains(err.Error(), "wants ")) {
+	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") || !strings.Contains(err.Error(), "requires ")) {
 		t.Errorf("%v does not say who signed it and who may", err)
 	}
 }

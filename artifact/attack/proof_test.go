@@ -159,12 +159,12 @@ func TestPromotionWithoutProof(t *testing.T) {
 		"another channel":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Channel = "nightly" }, says: "its channel is nightly, not testing"},
 		"the same channel":        {edit: func(a *trust.Attestation, _ *time.Time) { a.Channel = "production" }, says: "its channel is production, not testing"},
 		"another project":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Project = "base" }, says: "its project is base, not myapp"},
-		"no hosts":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = nil }, says: "it names 0 hosts, and 2 are wanted"},
-		"one host":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = a.Hosts[:1] }, says: "it names 1 host, and 2 are wanted"},
-		"one host twice":          {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[1] = a.Hosts[0] }, says: "it names 1 host, and 2 are wanted"},
-		"hosts without names":     {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].Host = "" }, says: "it names 1 host, and 2 are wanted"},
-		"old reports":             {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(-8) }, says: "it names 1 host, and 2 are wanted"},
-		"reports from the future": {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(1) }, says: "it names 1 host, and 2 are wanted"},
+		"no hosts":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = nil }, says: "it names 0 hosts, and 2 are required"},
+		"one host":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = a.Hosts[:1] }, says: "it names 1 host, and 2 are required"},
+		"one host twice":          {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[1] = a.Hosts[0] }, says: "it names 1 host, and 2 are required"},
+		"hosts without names":     {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].Host = "" }, says: "it names 1 host, and 2 are required"},
+		"old reports":             {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(-8) }, says: "it names 1 host, and 2 are required"},
+		"reports from the future": {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(1) }, says: "it names 1 host, and 2 are required"},
 		"expired":                 {edit: func(_ *trust.Attestation, until *time.Time) { *until = days(-1) }, says: "it was good until"},
 		"from the future": {edit: func(a *trust.Attestation, _ *time.Time) {
 			a.At = days(1)
