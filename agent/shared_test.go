@@ -142,7 +142,7 @@ func TestWhatOtherUsersCanChangeIsTakenBackOrRefused(t *testing.T) {
 					}
 					return
 				case kind == content:
-					if exit.Code(err) != exit.Refused || l.engine.last() != "b1+" || !strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), "chown") {
+					if exit.Code(err) != exit.Refused || l.engine.last() != "b1+" || !strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), at) {
 						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
 					}
 					l.refusesContent(at)

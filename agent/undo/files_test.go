@@ -117,7 +117,8 @@ func TestRestoreOfFiles(t *testing.T) {
 }
 
 // TestModeAndOwnerAreRestoredInPlace restores the mode and owner of a file without replacing it: a program that has
-// it open keeps the same file, and the journal needs no content. Only root can change the owner of a file.
+// it open keeps the same file, and the journal needs no content. A file that goes back to root from another user is a new
+// one with the same content: that user may have the old one open. Only root can change the owner of a file.
 func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		size  int
@@ -142,7 +143,8 @@ func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 			s.expect(s.backTwice(), []string{"file /srv/data"})
 			after, err := os.Stat(s.path("/srv/data"))
 			s.do(err)
-			if !os.SameFile(before, after) || after.Mode() != before.Mode() || owner(after) != owner(before) {
+			back := c.given && os.Geteuid() == 0
+			if os.SameFile(before, after) == back || after.Size() != before.Size() || after.Mode() != before.Mode() || owner(after) != owner(before) {
 				t.Errorf("it is %v now, and was %v", after, before)
 			}
 		})

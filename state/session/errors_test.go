@@ -182,12 +182,13 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestStatesThatAlwaysActAreKnown runs states that act at every run, and the same ones where something else decides.
+// TestStatesThatAlwaysActAreKnown runs states that act at every run, one that reacts to such a state alone, and the same ones
+// where something else decides.
 func TestStatesThatAlwaysActAreKnown(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": `
 plain: {cmd.run: [{name: "true"}]}
 guarded: {cmd.run: [{name: "true"}, {unless: "false"}]}
-told: {cmd.run: [{name: "true"}, {onchanges: [{test: pretends}]}]}
+reacts: {cmd.run: [{name: "true"}, {onchanges: [{test: pretends}]}]}
 says: {cmd.run: [{name: "echo changed=yes"}, {stateful: true}]}
 fails: {cmd.run: [{name: "false"}]}
 pretends: {test.succeed_with_changes: []}
@@ -203,7 +204,7 @@ script: {cmd.script: [{source: salt://s.sh}]}
 			t.Fatal(err)
 		}
 		for _, r := range s.Run(t.Context(), p, nil).All() {
-			want := r.ID() == "plain" || r.ID() == "pretends" || r.ID() == "environment" || r.ID() == "script" || dry && r.ID() == "fails"
+			want := r.ID() == "plain" || r.ID() == "reacts" || r.ID() == "pretends" || r.ID() == "environment" || r.ID() == "script" || dry && r.ID() == "fails"
 			if r.Always != want {
 				t.Errorf("dry %v: %s is marked %v, want %v", dry, r.ID(), r.Always, want)
 			}
