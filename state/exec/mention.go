@@ -78,7 +78,7 @@ func writtenBy(s *compile.Step) (places []string) {
 		for _, command := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(";|&()\n", c) }) {
 			for _, argument := range argumentsOf(command) {
 				for _, word := range words(argument, dir) {
-					if p := path.Clean(word); path.IsAbs(p) && !slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { return below(p, dir) }) {
+					if p := path.Clean(word); path.IsAbs(p) && !ofKernel(p) {
 						places = append(places, p)
 					}
 				}
@@ -87,6 +87,9 @@ func writtenBy(s *compile.Step) (places []string) {
 	}
 	return places
 }
+
+// ofKernel reports whether a path is a device, or lies in a file system of the kernel's.
+func ofKernel(p string) bool { return below(p, "/dev") || below(p, "/proc") || below(p, "/sys") }
 
 // argumentsOf are the words of a command after its program. A redirection counts, an assignment before the program does not.
 func argumentsOf(command string) []string {

@@ -97,16 +97,19 @@ func (s *sources) received(ctx context.Context, scheme, name string) error {
 	if scheme != "salt" {
 		return s.host.Received(ctx, name, s.releases...)
 	}
+	return s.ofTrees().Received(ctx, name, s.tree.Top(name))
+}
+
+// ofTrees is the host with the files among which the state tree lies.
+func (s *sources) ofTrees() *host.Host {
 	h := *s.host
 	h.Files = s.trees
-	return h.Received(ctx, name, s.tree.Top(name))
+	return &h
 }
 
 // ReceivedLink is part of file.Sources.
 func (s *sources) ReceivedLink(ctx context.Context, place string) error {
-	h := *s.host
-	h.Files = s.trees
-	return h.ReceivedLink(ctx, place, s.tree.Top(place))
+	return s.ofTrees().ReceivedLink(ctx, place, s.tree.Top(place))
 }
 
 // Open is part of file.Sources.
