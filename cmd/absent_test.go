@@ -44,14 +44,17 @@ func places() []place {
 func TestWhatCannotBeReadIsNotAbsent(t *testing.T) {
 	f := newFleet(t)
 	f.release("base", "2", "production", map[string]string{
-		"states/top.sls": "base: {'*': [base]}\n", "states/base.sls": "/etc/motd:\n  file.managed:\n    - contents: {{ grains.id }}\n",
+		"states/top.sls":    "base: {'*': [base]}\n",
+		"states/base.sls":   "/etc/motd:\n  file.managed:\n    - contents: {{ grains.id }}\n",
 		"grains/roles.yaml": "roles: [web]\n",
 	})
 	publish := func(version string) {
 		f.release("myapp", version, "testing", map[string]string{
 			"version": version, "corpus.yaml": "{}\n", "hooks/pre-release.d/10-hook": "#!/bin/sh\n",
-			"salt/config/states/top.sls": "base: {'*': [myapp]}\n", "salt/config/states/myapp.sls": "/etc/myapp:\n  file.managed:\n    - contents: {{ pillar.greeting }}\n",
-			"salt/config/pillar/top.sls": "base: {'*': [myapp]}\n", "salt/config/pillar/myapp.sls": "greeting: hello from " + version + "\n",
+			"salt/config/states/top.sls":   "base: {'*': [myapp]}\n",
+			"salt/config/states/myapp.sls": "/etc/myapp:\n  file.managed:\n    - contents: {{ pillar.greeting }}\n",
+			"salt/config/pillar/top.sls":   "base: {'*': [myapp]}\n",
+			"salt/config/pillar/myapp.sls": "greeting: hello from " + version + "\n",
 		})
 	}
 	publish("11")
@@ -66,7 +69,8 @@ func TestWhatCannotBeReadIsNotAbsent(t *testing.T) {
 		t.Fatalf("the deploy was not killed: %d: %s%s", o.Code, o.Out, o.Err)
 	}
 	for _, p := range places() {
-		for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.EMFILE, syscall.ENOSYS, syscall.ELOOP, syscall.ENOTDIR} {
+		for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.EMFILE, syscall.ENOSYS, syscall.ELOOP,
+			syscall.ENOTDIR} {
 			if p.own && (errno == syscall.ELOOP || errno == syscall.ENOTDIR) {
 				continue // TestEveryLossAloneIsRepaired
 			}

@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// TestTheAgentOpensNoPathOfAUserByName keeps calls out of the agent that name a file in a directory which another user can
-// change: between the check of such a path and its use it may mean something else. Package walk goes there by descriptors.
-// Each function that may name paths stands here with the reason, by its file: what is new in such a file is not excepted.
+// TestTheAgentOpensNoPathOfAUserByName keeps calls out of the agent that name a file in a directory which another user
+// can change: between the check of such a path and its use it may mean something else. Package walk goes there by
+// descriptors. Each function that may name paths stands here with the reason, by its file: what is new in such a file
+// is not excepted.
 func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 	const (
 		state    = "the state directory, which is root's and 0700: see closeState"
@@ -94,7 +95,8 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/strays.go":           {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/suits.go":            {"the host's loaders and libraries, whose existence is asked for", "run.suits"},
 	}
-	calls := regexp.MustCompile(`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)
+	calls := regexp.MustCompile(
+		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)
 	used := map[string]bool{}
 	err := filepath.WalkDir("../agent", func(path string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -105,7 +107,8 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		for _, u := range uses {
 			used[name+" "+u.function] = true
 			if e := allowed[name]; e.reason == "" || !slices.Contains(strings.Fields(e.functions), u.function) {
-				t.Errorf("%s:%d: %s: %s: use a safe walk.Root, or name the function here with the reason why no other user can change the path", name, u.line, u.function, u.text)
+				t.Errorf("%s:%d: %s: %s: use a safe walk.Root, or name the function here with the reason why no other user can "+
+					"change the path", name, u.line, u.function, u.text)
 			}
 		}
 		return err
@@ -176,7 +179,8 @@ func functionAt(set *token.FileSet, file *ast.File, line int) string {
 // TestANewFunctionIsNotExcepted sees to it that the test above tells functions of a file apart.
 func TestANewFunctionIsNotExcepted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
-	source := "package x\n\nvar a = os.Open(\"a\")\n\nfunc old() {\n\tos.Open(p) // os.Remove(p)\n\t// os.Remove(p)\n}\n\nfunc (t *T) added() { _ = func() { os.Remove(p) } }\n"
+	source := "package x\n\nvar a = os.Open(\"a\")\n\nfunc old() {\n\tos.Open(p) // os.Remove(p)\n\t// os.Remove(p)\n" +
+		"}\n\nfunc (t *T) added() { _ = func() { os.Remove(p) } }\n"
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}

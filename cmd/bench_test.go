@@ -69,7 +69,8 @@ func BenchmarkDeploy(b *testing.B) {
 				b.Fatal(err)
 			}
 			_ = large.Close()
-			r.must("corpus build ./next -o large.tar.zst", "corpus publish myapp 2 large.tar.zst --channel testing", "cp -a root fresh")
+			r.must("corpus build ./next -o large.tar.zst", "corpus publish myapp 2 large.tar.zst --channel testing",
+				"cp -a root fresh")
 			b.SetBytes(size)
 			measured(b, r, "chmod -R u+w root && rm -rf root && cp -a fresh root", "deploy")
 		})

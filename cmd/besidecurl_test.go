@@ -138,7 +138,8 @@ func TestFetchBesideCurl(t *testing.T) {
 	server := minioserver.New(t)
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "artifact\tcorpus-agent: clock\tprocessor\tpeak\tcurl, tar, sync: clock\tprocessor\tratios of clock, processor")
+	fmt.Fprintln(w,
+		"artifact\tcorpus-agent: clock\tprocessor\tpeak\tcurl, tar, sync: clock\tprocessor\tratios of clock, processor")
 	for i, s := range shapes() {
 		size, ours, theirs := besideCurl(t, server, i, rounds)
 		fmt.Fprintf(w, "%s (%.0f MB)\t%.2f s\t%.2f s\t%.0f MiB\t%.2f s\t%.2f s\t%.2f, %.2f\n", s.name, float64(size)/1e6,
@@ -159,7 +160,8 @@ func besideCurl(t *testing.T, server *minioserver.Server, number, rounds int) (s
 	r, s, prefix := newReader(t), shapes()[number], fmt.Sprint("shape", number)
 	r.store = server.MinioURL(prefix)
 	r.must(fmt.Sprintf("%s=%d:%s/tree '%s' -test.run '^TestFetchBesideCurl$'", benchTree, number, r.dir, os.Args[0]),
-		"corpus keys new", "corpus store init", "corpus build ./tree -o myapp.tar.zst", "corpus publish myapp 1 myapp.tar.zst --channel testing")
+		"corpus keys new", "corpus store init", "corpus build ./tree -o myapp.tar.zst",
+		"corpus publish myapp 1 myapp.tar.zst --channel testing")
 	info, err := os.Stat(filepath.Join(r.dir, "myapp.tar.zst"))
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +178,9 @@ func besideCurl(t *testing.T, server *minioserver.Server, number, rounds int) (s
 		if got := strings.TrimSpace(r.must("find root/srv/service/current/ -type f | wc -l")); got != strconv.Itoa(s.files) {
 			t.Errorf("the release has %s files, want %d", got, s.files)
 		}
-		curl = append(curl, timed(t, r, "bash", "-c", `set -o pipefail; mkdir tar && curl -fsS --aws-sigv4 aws:amz:us-east-1:s3 --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" `+object+` | tar --zstd -x -C tar && sync -f tar`))
+		curl = append(curl,
+			timed(t, r, "bash", "-c",
+				`set -o pipefail; mkdir tar && curl -fsS --aws-sigv4 aws:amz:us-east-1:s3 --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" `+object+` | tar --zstd -x -C tar && sync -f tar`))
 		r.must(aside)
 	}
 	for i := range rounds {

@@ -38,9 +38,11 @@ func TestBucketPolicies(t *testing.T) {
 	server := minioserver.New(t)
 	roles := map[string]credentials.Value{}
 	for _, m := range rolePolicy.FindAllStringSubmatch(string(text), -1) {
-		policy := strings.NewReplacer("BUCKET", minioserver.Bucket, "PREFIX", "line", "PROJECT", "myapp", "HOST", "myapp-testing-useast1-898900").Replace(m[2])
+		policy := strings.NewReplacer("BUCKET", minioserver.Bucket, "PREFIX", "line", "PROJECT", "myapp", "HOST",
+			"myapp-testing-useast1-898900").Replace(m[2])
 		provider, err := credentials.NewSTSAssumeRole("http://"+server.Host, credentials.STSAssumeRoleOptions{
-			AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), Policy: policy, Location: "us-east-1",
+			AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), Policy: policy,
+			Location: "us-east-1",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +64,8 @@ func TestBucketPolicies(t *testing.T) {
 		if !ok {
 			t.Fatalf("docs/buckets.md has no policy %q", role)
 		}
-		r.env = append(r.env, "AWS_ACCESS_KEY_ID="+value.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+value.SecretAccessKey, "AWS_SESSION_TOKEN="+value.SessionToken)
+		r.env = append(r.env, "AWS_ACCESS_KEY_ID="+value.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+value.SecretAccessKey,
+			"AWS_SESSION_TOKEN="+value.SessionToken)
 		t.Setenv("AWS_ACCESS_KEY_ID", value.AccessKeyID)
 		t.Setenv("AWS_SECRET_ACCESS_KEY", value.SecretAccessKey)
 		t.Setenv("AWS_SESSION_TOKEN", value.SessionToken)
@@ -74,25 +77,30 @@ func TestBucketPolicies(t *testing.T) {
 	may(t, r.store, "promoter", "metadata/probe", "deploy/myapp/probe reports/myapp/h/probe")
 	as("publisher")
 	r.must("corpus build ./base -o base.tar.zst", "corpus publish base 1.0 base.tar.zst --channel production",
-		"corpus build ./myapp -o myapp-1.0.tar.zst", "corpus publish myapp 1.0 myapp-1.0.tar.zst --channel testing", "corpus verify")
+		"corpus build ./myapp -o myapp-1.0.tar.zst", "corpus publish myapp 1.0 myapp-1.0.tar.zst --channel testing",
+		"corpus verify")
 	orphan := "deploy/myapp/" + strings.Repeat("0", 64) + ".0.tar.zst"
 	may(t, r.store, "publisher", "deploy/myapp/probe "+orphan, "reports/myapp/h/probe")
 	as("promoter")
-	r.must("corpus promote myapp testing production", "corpus yank myapp 1.0 --reason x", "corpus yank myapp 1.0 --undo", "corpus refresh")
+	r.must("corpus promote myapp testing production", "corpus yank myapp 1.0 --reason x", "corpus yank myapp 1.0 --undo",
+		"corpus refresh")
 	left, elsewhere := begin(t, server, "line/deploy/myapp/large"), begin(t, server, "other/deploy/myapp/large")
 	as("gc")
 	if out := r.must("corpus gc"); !strings.Contains(out, "and 0 unfinished uploads") {
 		t.Errorf("gc aborts an upload that was begun just now: %s", out)
 	}
 	var due collect.Collected
-	if out := r.must("corpus gc --grace 0s --dry-run --json"); json.Unmarshal([]byte(out), &due) != nil || due.Packs != 0 || due.Objects.Removed != 1 || due.Uploads.Removed != 1 || !left() {
+	if out := r.must("corpus gc --grace 0s --dry-run --json"); json.Unmarshal([]byte(out), &due) != nil ||
+		due.Packs != 0 || due.Objects.Removed != 1 || due.Uploads.Removed != 1 || !left() {
 		t.Errorf("a dry run says %s; it aborted the upload: %v", out, !left())
 	}
-	if out := r.must("corpus gc --grace 0s"); !strings.Contains(out, "removed 0 packs and ") || !strings.Contains(out, "and 1 unfinished uploads") || left() {
+	if out := r.must("corpus gc --grace 0s"); !strings.Contains(out, "removed 0 packs and ") ||
+		!strings.Contains(out, "and 1 unfinished uploads") || left() {
 		t.Errorf("gc says %s; the unfinished upload is left: %v", out, left())
 	}
 	left = begin(t, server, "line/deploy/myapp/large")
-	if out := r.must("corpus gc --grace 0s --store '" + server.MinioURL("line") + "'"); !strings.Contains(out, "and 1 unfinished uploads") || left() {
+	if out := r.must("corpus gc --grace 0s --store '" + server.MinioURL("line") + "'"); !strings.Contains(out,
+		"and 1 unfinished uploads") || left() {
 		t.Errorf("gc of a minio:// store says %s; the unfinished upload is left: %v", out, left())
 	}
 	if !elsewhere() {
@@ -104,7 +112,8 @@ func TestBucketPolicies(t *testing.T) {
 	may(t, r.store, "host", "", "metadata/probe deploy/myapp/probe reports/myapp/myapp-testing-useast1-898900/probe")
 	as("host-reports")
 	r.must("corpus-agent deploy")
-	may(t, r.store, "host-reports", "reports/myapp/myapp-testing-useast1-898900/probe", "metadata/probe deploy/myapp/probe reports/myapp/other/probe")
+	may(t, r.store, "host-reports", "reports/myapp/myapp-testing-useast1-898900/probe",
+		"metadata/probe deploy/myapp/probe reports/myapp/other/probe")
 }
 
 // large writes a file that goes up in parts, and in chunks.
@@ -136,7 +145,8 @@ func may(t *testing.T, url, role, write, never string) {
 			t.Errorf("%s writes %s: %v", role, key, err)
 		}
 	}
-	if err := s.Delete(context.Background(), "metadata/timestamp.json.no"); role != "gc" && !errors.Is(err, store.ErrForbidden) {
+	if err := s.Delete(context.Background(), "metadata/timestamp.json.no"); role != "gc" &&
+		!errors.Is(err, store.ErrForbidden) {
 		t.Errorf("%s deletes: %v", role, err)
 	}
 	body, _, err := s.Get(context.Background(), "metadata/timestamp.json", 0)
@@ -148,8 +158,8 @@ func may(t *testing.T, url, role, write, never string) {
 	_ = body.Close()
 }
 
-// begin begins an upload in parts with the server's own keys, as a publisher does that is killed then. left says whether
-// the server still has it.
+// begin begins an upload in parts with the server's own keys, as a publisher does that is killed then. left says
+// whether the server still has it.
 func begin(t *testing.T, server *minioserver.Server, object string) (left func() bool) {
 	t.Helper()
 	api, err := minio.NewCore(server.Host, &minio.Options{
@@ -160,7 +170,8 @@ func begin(t *testing.T, server *minioserver.Server, object string) (left func()
 	}
 	id, err := api.NewMultipartUpload(t.Context(), minioserver.Bucket, object, minio.PutObjectOptions{})
 	if err == nil {
-		_, err = api.PutObjectPart(t.Context(), minioserver.Bucket, object, id, 1, strings.NewReader("part"), 4, minio.PutObjectPartOptions{})
+		_, err = api.PutObjectPart(t.Context(), minioserver.Bucket, object, id, 1, strings.NewReader("part"), 4,
+			minio.PutObjectPartOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,10 @@ import (
 
 // Canaries: secrets that no way out of a host may show. Each ends in something that stands nowhere else.
 const (
-	canaryLong   = `c4nary-long/"quoted" 'twice' $HOME & 100% <of> \it+plus=` + "0123456789-abcdefghijklmnopqrstuvwxyz-0123456789-abcdefghijklmnopqrstuvwxyz-é-l0ngend"
-	canaryLines  = "-----BEGIN C4NARY KEY-----\nMIIc4naryFirstLineOfTheKey/0001\nMIIc4narySecondLineOfTheKey+0002\n-----END C4NARY KEY-----"
+	canaryLong = `c4nary-long/"quoted" 'twice' $HOME & 100% <of> \it+plus=` +
+		"0123456789-abcdefghijklmnopqrstuvwxyz-0123456789-abcdefghijklmnopqrstuvwxyz-é-l0ngend"
+	canaryLines = "-----BEGIN C4NARY KEY-----\nMIIc4naryFirstLineOfTheKey/0001\nMIIc4narySecondLineOfTheKey+0002\n" +
+		"-----END C4NARY KEY-----"
 	canaryNumber = "7351926408"
 	canaryStart  = "c4nary-start"
 	canaryWhole  = "c4nary-start-and-its-r3st"
@@ -38,8 +40,10 @@ const (
 // canaries are the texts to look for, each with its name.
 func canaries() map[string]string {
 	return map[string]string{
-		"the long value": canaryLong, "its end": "l0ngend", "line 1": "MIIc4naryFirstLineOfTheKey/0001", "line 2": "MIIc4narySecondLineOfTheKey+0002", "the key": canaryLines,
-		"the number": canaryNumber, "the start": canaryStart, "the rest": canaryWhole, "its rest": "-and-its-r3st", "the URL's password": canaryURL,
+		"the long value": canaryLong, "its end": "l0ngend", "line 1": "MIIc4naryFirstLineOfTheKey/0001",
+		"line 2": "MIIc4narySecondLineOfTheKey+0002", "the key": canaryLines,
+		"the number": canaryNumber, "the start": canaryStart, "the rest": canaryWhole, "its rest": "-and-its-r3st",
+		"the URL's password":     canaryURL,
 		"the store's credential": canaryStore,
 	}
 }
@@ -53,10 +57,13 @@ func sightings(canary string) map[string]string {
 	_ = e.Encode(canary)
 	all := map[string]string{
 		"raw": canary, "query": url.QueryEscape(canary), "path": url.PathEscape(canary),
-		"JSON": string(inJSON[1 : len(inJSON)-1]), "JSON without HTML": strings.Trim(strings.TrimSpace(plainJSON.String()), "\n")[1 : plainJSON.Len()-2],
-		"Go": strconv.Quote(canary)[1 : len(strconv.Quote(canary))-1], "shell": strings.ReplaceAll(canary, "'", `'\''`), "hex": hex.EncodeToString([]byte(canary)),
+		"JSON": string(inJSON[1 : len(inJSON)-1]), "JSON without HTML": strings.Trim(strings.TrimSpace(plainJSON.String()),
+			"\n")[1 : plainJSON.Len()-2],
+		"Go": strconv.Quote(canary)[1 : len(strconv.Quote(canary))-1], "shell": strings.ReplaceAll(canary, "'", `'\''`),
+		"hex": hex.EncodeToString([]byte(canary)),
 	}
-	for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.URLEncoding} {
+	for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding,
+		"base64url": base64.URLEncoding} {
 		for before := range 3 {
 			// What is before and behind it decides up to two characters at either end.
 			text := encoding.EncodeToString([]byte("user"[:before] + canary + "~~~"))
@@ -71,7 +78,8 @@ func sightings(canary string) map[string]string {
 func emission() string {
 	var out strings.Builder
 	for name, canary := range canaries() {
-		if name == "the store's credential" || name == "the URL's password" || strings.HasSuffix(name, "end") || name == "its rest" {
+		if name == "the store's credential" || name == "the URL's password" || strings.HasSuffix(name, "end") ||
+			name == "its rest" {
 			continue // nothing prints these alone
 		}
 		for how, text := range sightings(canary) {
@@ -85,7 +93,8 @@ func emission() string {
 			}
 		}
 	}
-	fmt.Fprintf(&out, "cloning https://deploy:%s@git.example.com/x.git?sig=%s\n\x1b]52;c;aGVsbG8=\x07", canaryURL, "c4nary-start-and-its-r3st")
+	fmt.Fprintf(&out, "cloning https://deploy:%s@git.example.com/x.git?sig=%s\n\x1b]52;c;aGVsbG8=\x07", canaryURL,
+		"c4nary-start-and-its-r3st")
 	return out.String()
 }
 
@@ -103,11 +112,13 @@ func newCanaryHost(t *testing.T) *canaryHost {
 	if os.Geteuid() != 0 {
 		t.Skip("the agent runs in a root directory of its own, which takes root")
 	}
-	if out, err := exec.Command("unshare", "--mount", "--propagation", "private", "mount", "-t", "proc", "proc", t.TempDir()).CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "--mount", "--propagation", "private", "mount", "-t", "proc", "proc",
+		t.TempDir()).CombinedOutput(); err != nil {
 		t.Skipf("the agent's root directory takes a /proc of its own, which cannot be mounted here: %s", out)
 	}
 	h := &canaryHost{t: t, root: t.TempDir(), said: map[string]string{}}
-	for _, dir := range []string{"store", "tmp", "etc/corpus", "bin", "usr/bin", "dev", "proc", "var/lib/metrics", "srv/projects/myapp/pillar", "root"} {
+	for _, dir := range []string{"store", "tmp", "etc/corpus", "bin", "usr/bin", "dev", "proc", "var/lib/metrics",
+		"srv/projects/myapp/pillar", "root"} {
 		h.must(os.MkdirAll(filepath.Join(h.root, dir), 0o755))
 	}
 	h.must(unix.Mknod(filepath.Join(h.root, "dev/null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
@@ -122,16 +133,20 @@ func newCanaryHost(t *testing.T) *canaryHost {
 		h.mu.Unlock()
 	}))
 	t.Cleanup(hooks.Close)
-	h.write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nmyapp-user:x:900:900::/srv/projects/myapp/data:/bin/sh\n", 0o644)
+	h.write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nmyapp-user:x:900:900::/srv/projects/myapp/data:/bin/sh\n",
+		0o644)
 	h.write("/etc/group", "root:x:0:\nmyapp-user:x:900:\n", 0o644)
 	h.write("/emitted", emission(), 0o600)
-	h.write("/usr/bin/emit", "#!/bin/sh\ncat /emitted; cat /emitted >&2; env\n[ -z \"$CORPUS_CFG\" ] || cat \"$CORPUS_CFG\"\n", 0o755)
+	h.write("/usr/bin/emit",
+		"#!/bin/sh\ncat /emitted; cat /emitted >&2; env\n[ -z \"$CORPUS_CFG\" ] || cat \"$CORPUS_CFG\"\n", 0o755)
 	h.write("/usr/bin/hear", "#!/bin/sh\n{ cat; env; } >>/heard\n", 0o755)
 	h.write("/usr/bin/salt-call", "#!/bin/sh\nemit\nexit 3\n", 0o755)
 	h.configure(hooks.URL, "")
 	h.env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/root", "CORPUS_STORE=file:///store", "CORPUS_TRUST_ROOT=/root.json", "CORPUS_METADATA_ENABLED=false",
-		"AWS_ACCESS_KEY_ID=AKIAC4NARY", "AWS_SECRET_ACCESS_KEY=" + canaryStore, "MINIO_SECRET_KEY=" + canaryStore, "AWS_SESSION_TOKEN=" + canaryStore,
+		"PATH=/usr/bin:/bin", "HOME=/root", "CORPUS_STORE=file:///store", "CORPUS_TRUST_ROOT=/root.json",
+		"CORPUS_METADATA_ENABLED=false",
+		"AWS_ACCESS_KEY_ID=AKIAC4NARY", "AWS_SECRET_ACCESS_KEY=" + canaryStore, "MINIO_SECRET_KEY=" + canaryStore,
+		"AWS_SESSION_TOKEN=" + canaryStore,
 	}
 	h.pillar()
 	return h
@@ -161,7 +176,8 @@ func (h *canaryHost) pillar() {
 	h.write("/etc/corpus/age.key", key.String()+"\n", 0o600)
 	var pillar strings.Builder
 	pillar.WriteString("#!yaml|age\ncanary:\n")
-	for name, plain := range map[string]string{"long": canaryLong, "lines": canaryLines, "number": canaryNumber, "start": canaryStart, "whole": canaryWhole} {
+	for name, plain := range map[string]string{"long": canaryLong, "lines": canaryLines, "number": canaryNumber,
+		"start": canaryStart, "whole": canaryWhole} {
 		var sealed bytes.Buffer
 		a := armor.NewWriter(&sealed)
 		w, err := age.Encrypt(a, key.Recipient())
@@ -170,7 +186,8 @@ func (h *canaryHost) pillar() {
 		h.must(err)
 		h.must(w.Close())
 		h.must(a.Close())
-		pillar.WriteString("  " + name + ": |\n    " + strings.ReplaceAll(strings.TrimSpace(sealed.String()), "\n", "\n    ") + "\n")
+		pillar.WriteString("  " + name + ": |\n    " + strings.ReplaceAll(strings.TrimSpace(sealed.String()), "\n",
+			"\n    ") + "\n")
 	}
 	h.write("/srv/projects/myapp/pillar/init.sls", pillar.String(), 0o600)
 	h.write("/srv/projects/myapp/pillar/top.sls", "base:\n  '*':\n    - init\n", 0o600)
@@ -218,7 +235,9 @@ func (h *canaryHost) runs(args ...string) int {
 	h.must(err)
 	// The mount is seen by this process and its children alone, and ends with them.
 	const inside = `mount -t proc proc "$0/proc" && exec env -i "$@"`
-	cmd := exec.Command("unshare", append(append([]string{"--mount", "--propagation", "private", "sh", "-c", inside, h.root}, h.env...), append([]string{chroot, h.root, "/usr/bin/corpus-agent"}, args...)...)...)
+	cmd := exec.Command("unshare",
+		append(append([]string{"--mount", "--propagation", "private", "sh", "-c", inside, h.root}, h.env...),
+			append([]string{chroot, h.root, "/usr/bin/corpus-agent"}, args...)...)...)
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	_ = cmd.Run() // its exit code says how it went
@@ -245,7 +264,8 @@ func (h *canaryHost) publishes(version string, files map[string]string) {
 		h.t.Helper()
 		cmd := exec.Command(filepath.Join(bin(h.t), "corpus"), args...)
 		cmd.Dir = h.root
-		cmd.Env = append(os.Environ(), "CORPUS_STORE=file://"+h.root+"/store", "CORPUS_KEYS="+keys, "CORPUS_TRUST_ROOT="+keys+"/root.json")
+		cmd.Env = append(os.Environ(), "CORPUS_STORE=file://"+h.root+"/store", "CORPUS_KEYS="+keys,
+			"CORPUS_TRUST_ROOT="+keys+"/root.json")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			h.t.Fatalf("corpus %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
@@ -273,7 +293,8 @@ func (h *canaryHost) waysOut() map[string]string {
 	}
 	read("notify program", "heard")
 	read("ledger", "var/lib/corpus/ledger.json")
-	for _, dir := range []string{"var/lib/corpus/reports", "var/lib/metrics", "store/reports", "srv/projects/myapp/archives"} {
+	for _, dir := range []string{"var/lib/corpus/reports", "var/lib/metrics", "store/reports",
+		"srv/projects/myapp/archives"} {
 		_ = filepath.WalkDir(filepath.Join(h.root, dir), func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() && (dir != "srv/projects/myapp/archives" || strings.HasSuffix(path, ".json")) {
 				name, _ := filepath.Rel(h.root, path)
@@ -327,7 +348,8 @@ app_token:
 		all := map[string]string{
 			"salt/config/states/top.sls": top, "salt/config/states/app.sls": states, ".salt/PILLAR.sample": "data: {a: b}\n",
 			"hooks/pre-release.d/10": program, "hooks/post-release.d/10": program, "hooks/pre-archive.d/10": program,
-			".salt/install": program, ".salt/rollback": program, ".salt/notify": program, ".salt/release-sync": program, ".salt/archive": program,
+			".salt/install": program, ".salt/rollback": program, ".salt/notify": program, ".salt/release-sync": program,
+			".salt/archive": program,
 		}
 		for path, text := range more {
 			all[path] = text
@@ -338,7 +360,8 @@ app_token:
 		t.Helper()
 		if got := h.runs(args...); got != want {
 			line := strings.Join(args, " ")
-			t.Fatalf("corpus-agent %s: exit code %d, want %d\n%s%s", line, got, want, tail(h.said["stdout of "+line]), tail(h.said["stderr of "+line]))
+			t.Fatalf("corpus-agent %s: exit code %d, want %d\n%s%s", line, got, want, tail(h.said["stdout of "+line]),
+				tail(h.said["stderr of "+line]))
 		}
 	}
 	h.publishes("1", files(nil))
@@ -355,21 +378,32 @@ fails {{ c.whole }}:
 	expect(7, "deploy", "--json")
 	h.publishes("3", files(map[string]string{".salt/install": program + "exit 3\n"}))
 	expect(7, "deploy")
-	h.publishes("4", files(map[string]string{"salt/config/states/app.sls": states + "\nbad: [\"{{ c.long }}\", {{ c.whole }}: {{ c.number }}\n  {{ c.lines }}\n"}))
+	h.publishes("4",
+		files(map[string]string{"salt/config/states/app.sls": states +
+			"\nbad: [\"{{ c.long }}\", {{ c.whole }}: {{ c.number }}\n  {{ c.lines }}\n"}))
 	expect(2, "deploy", "--test")
 	expect(7, "deploy", "--verbose")
 	h.publishes("5", files(map[string]string{"hooks/pre-release.d/10": program + "exit 3\n"}))
 	expect(7, "deploy", "--json", "-v")
-	h.publishes("6", files(map[string]string{"salt/config/states/app.sls": states + "\nclone:\n  file.managed:\n    - name: /etc/x\n    - source: http://deploy:" + canaryURL + "@127.0.0.1:1/x?sig=" + canaryWhole + "\n    - skip_verify: True\n"}))
+	h.publishes("6",
+		files(map[string]string{"salt/config/states/app.sls": states +
+			"\nclone:\n  file.managed:\n    - name: /etc/x\n    - source: http://deploy:" + canaryURL + "@127.0.0.1:1/x?sig=" +
+			canaryWhole + "\n    - skip_verify: True\n"}))
 	expect(7, "deploy")
-	h.publishes("7", files(map[string]string{"salt/config/states/app.sls": "{{ salt['no.such'](pillar['canary']['long']) }}\n{{ raise(pillar['canary']['whole']) }}\n"}))
+	h.publishes("7",
+		files(map[string]string{"salt/config/states/app.sls": "{{ salt['no.such'](pillar['canary']['long']) }}\n" +
+			"{{ raise(pillar['canary']['whole']) }}\n"}))
 	expect(7, "deploy")
 	expect(0, "converge")
 	for _, line := range []string{
-		"status", "status --json", "history", "history --json", "report", "report --json", "changes", "changes --json", "pillar", "pillar --json", "verify",
+		"status", "status --json", "history", "history --json", "report", "report --json", "changes", "changes --json",
+		"pillar", "pillar --json", "verify",
 		"why emits", "why --json emits", "why app", "why c4nar", "why login",
-		"call pillar.items", "call pillar.get canary:long", "call pillar.get canary:number --out json", "call state.show_sls app", "call state.show_highstate", "call state.apply", "call state.apply --out json", "call state.highstate test=True",
-		"call cmd.run emit", "call cmd.run_all emit", "call slsutil.renderer /etc/app.conf", "call grains.items", "call environ.items",
+		"call pillar.items", "call pillar.get canary:long", "call pillar.get canary:number --out json",
+		"call state.show_sls app", "call state.show_highstate", "call state.apply", "call state.apply --out json",
+		"call state.highstate test=True",
+		"call cmd.run emit", "call cmd.run_all emit", "call slsutil.renderer /etc/app.conf", "call grains.items",
+		"call environ.items",
 		"project list", "project get-configuration myapp", "project show myapp",
 	} {
 		h.runs(strings.Fields(line)...)
@@ -413,7 +447,8 @@ func showsAny(t *testing.T, what, text string, all map[string]string) {
 				continue
 			}
 			if at := strings.Index(text, sight); at >= 0 {
-				t.Errorf("%s shows %s (%s): ...%s", what, name, how, strconv.Quote(text[max(0, at-120):min(len(text), at+len(sight)+20)]))
+				t.Errorf("%s shows %s (%s): ...%s", what, name, how,
+					strconv.Quote(text[max(0, at-120):min(len(text), at+len(sight)+20)]))
 				break
 			}
 		}

@@ -29,7 +29,8 @@ const (
 func placeCanaries() map[string]string {
 	all := canaries()
 	for name, text := range map[string]string{
-		"gpg's value": canaryGPG, "the webhook's path": canaryHook, "the store's login": canaryStored, "the mirror's login": canaryMirror, "the probe's login": canaryProbe,
+		"gpg's value": canaryGPG, "the webhook's path": canaryHook, "the store's login": canaryStored,
+		"the mirror's login": canaryMirror, "the probe's login": canaryProbe,
 		"what was typed in": canaryEntered, "the repository's login": canaryGit,
 	} {
 		all[name] = text
@@ -115,7 +116,8 @@ conditional:
 `
 
 // argvProgram records its arguments, which every user of a host can read, and prints what it knows.
-const argvProgram = "#!/bin/sh\necho \"$0 $*\" >>/argv\ncase \"$*\" in *list*format*) echo '[]'; exit 0;; *list*json*) echo '{}'; exit 0;; *list*) exit 0;; esac\ncat /emitted >&2\nenv >&2\nexit 3\n"
+const argvProgram = "#!/bin/sh\necho \"$0 $*\" >>/argv\ncase \"$*\" in *list*format*) echo '[]'; exit 0;; " +
+	"*list*json*) echo '{}'; exit 0;; *list*) exit 0;; esac\ncat /emitted >&2\nenv >&2\nexit 3\n"
 
 // TestCanariesOfEveryPlace puts secrets into the places of configuration, states and commands that
 // TestCanariesStayOnTheHost leaves out, ends runs by a refusal, a signal and SIGKILL, and looks into what commands
@@ -137,22 +139,26 @@ func TestCanariesOfEveryPlace(t *testing.T) {
 	files := func(more map[string]string) map[string]string {
 		all := map[string]string{
 			"salt/config/states/top.sls": top, "salt/config/states/app.sls": states,
-			"salt/config/states/t.j2": "{{ secret }} {{ sealed }}\n", "salt/config/states/bad.j2": "{{ secret }} {{ sealed }}\n{{ raise(secret ~ sealed) }}\n",
+			"salt/config/states/t.j2":   "{{ secret }} {{ sealed }}\n",
+			"salt/config/states/bad.j2": "{{ secret }} {{ sealed }}\n{{ raise(secret ~ sealed) }}\n",
 		}
 		for path, text := range more {
 			all[path] = text
 		}
 		return all
 	}
-	h.publishes("1", map[string]string{"salt/config/states/top.sls": top, "salt/config/states/app.sls": "ok:\n  test.nop: []\n"})
+	h.publishes("1", map[string]string{"salt/config/states/top.sls": top,
+		"salt/config/states/app.sls": "ok:\n  test.nop: []\n"})
 	if got := h.runs("deploy"); got != 0 {
 		t.Fatalf("the first deploy ends with %d: %s", got, tail(h.said["stdout of deploy"]+h.said["stderr of deploy"]))
 	}
 	// A webhook that does not answer, probes with a login, states that all fail.
-	h.configure("http://127.0.0.1:1/services/"+canaryHook, "fetch: {retry: 1s}\nhealth:\n  deadline: 1s\n  probes: [{http: \"http://probe:"+canaryProbe+"@127.0.0.1:1/\"}]\n")
+	h.configure("http://127.0.0.1:1/services/"+canaryHook,
+		"fetch: {retry: 1s}\nhealth:\n  deadline: 1s\n  probes: [{http: \"http://probe:"+canaryProbe+"@127.0.0.1:1/\"}]\n")
 	h.publishes("2", files(nil))
 	h.env = append(h.env, "CORPUS_CONVERGE_FAILHARD=false")
-	for _, line := range []string{"deploy --test", "deploy -v", "deploy --now --json", "converge --test --json", "config check", "config", "config show", "config --json"} {
+	for _, line := range []string{"deploy --test", "deploy -v", "deploy --now --json", "converge --test --json",
+		"config check", "config", "config show", "config --json"} {
 		h.runs(strings.Fields(line)...)
 	}
 	h.env = h.env[:len(h.env)-1]
@@ -172,14 +178,17 @@ include: [{{ pillar['sealed'] }}]
 `}))
 	h.runs("deploy", "--test")
 	h.runs("deploy", "--verbose")
-	h.publishes("3", map[string]string{"salt/config/states/top.sls": top, "salt/config/states/app.sls": "ok:\n  test.nop: []\n"})
+	h.publishes("3", map[string]string{"salt/config/states/top.sls": top,
+		"salt/config/states/app.sls": "ok:\n  test.nop: []\n"})
 	h.runs("deploy")
 	for _, id := range []string{"repository", "python", "fetched", "rendered", "checked", "conditional"} {
 		h.runs("why", id)
 		h.runs("why", "--json", id)
 	}
 	// Stores whose URL has a login.
-	h.configure("http://127.0.0.1:1/services/"+canaryHook, "store: https://deploy:"+canaryStored+"@127.0.0.1:1/x\nmirrors: [\"https://deploy:"+canaryMirror+"@127.0.0.1:1/y?sig="+canaryMirror+"\"]\nfetch: {retry: 1s}\n")
+	h.configure("http://127.0.0.1:1/services/"+canaryHook, "store: https://deploy:"+canaryStored+
+		"@127.0.0.1:1/x\nmirrors: [\"https://deploy:"+canaryMirror+"@127.0.0.1:1/y?sig="+canaryMirror+
+		"\"]\nfetch: {retry: 1s}\n")
 	stored := h.env
 	h.env = nil
 	for _, e := range stored {
@@ -187,7 +196,9 @@ include: [{{ pillar['sealed'] }}]
 			h.env = append(h.env, e)
 		}
 	}
-	for _, line := range []string{"deploy", "deploy --json", "config check", "config check --json", "config", "config --json", "status", "status --json", "verify", "deploy --store https://deploy:" + canaryStored + "@127.0.0.1:1/x --trust-root /root.json"} {
+	for _, line := range []string{"deploy", "deploy --json", "config check", "config check --json", "config",
+		"config --json", "status", "status --json", "verify", "deploy --store https://deploy:" + canaryStored +
+			"@127.0.0.1:1/x --trust-root /root.json"} {
 		h.runs(strings.Fields(line)...)
 	}
 	h.env = stored
@@ -198,11 +209,18 @@ include: [{{ pillar['sealed'] }}]
 	h.runs("project", "set-configuration", "shop", "data:password="+canaryEntered)
 	h.runs("project", "set-configuration", "shop", "data:bad=["+canaryEntered)
 	h.runs("project", "deploy", "shop")
-	h.interrupted(files(map[string]string{"salt/config/states/app.sls": "{% set c = pillar['canary'] %}\nwaits:\n  cmd.run:\n    - name: \"emit; sleep 60\"\n    - env: [{TOKEN: {{ c.long|json }}}]\n"}))
+	h.interrupted(
+		files(map[string]string{"salt/config/states/app.sls": "{% set c = pillar['canary'] %}\nwaits:\n  cmd.run:\n" +
+			"    - name: \"emit; sleep 60\"\n    - env: [{TOKEN: {{ c.long|json }}}]\n"}))
 	for _, line := range []string{
-		"status", "status --json", "history", "history --json", "report", "report --json", "changes", "changes --json", "verify", "why", "grains", "grains --json", "completion bash", "--help",
-		"__complete why c4n", "__complete why ", "__complete report ", "__complete changes ", "__complete call state.sls ", "__complete call ", "__complete project set-configuration shop ", "__complete unquarantine ", "__complete rollback --to ",
-		"call config.get sealed", "call state.show_low_sls app", "call state.show_top", "call pillar.get sealed --out yaml", "call pillar.item sealed", "call pillar.ls", "call pillar.raw", "call test.arg x", "call state.single test.nop name=x", "call cp.get_template salt://t.j2 /etc/got.private",
+		"status", "status --json", "history", "history --json", "report", "report --json", "changes", "changes --json",
+		"verify", "why", "grains", "grains --json", "completion bash", "--help",
+		"__complete why c4n", "__complete why ", "__complete report ", "__complete changes ", "__complete call state.sls ",
+		"__complete call ", "__complete project set-configuration shop ", "__complete unquarantine ",
+		"__complete rollback --to ",
+		"call config.get sealed", "call state.show_low_sls app", "call state.show_top", "call pillar.get sealed --out yaml",
+		"call pillar.item sealed", "call pillar.ls", "call pillar.raw", "call test.arg x",
+		"call state.single test.nop name=x", "call cp.get_template salt://t.j2 /etc/got.private",
 	} {
 		h.runs(strings.Split(line, " ")...)
 	}
@@ -217,7 +235,8 @@ include: [{{ pillar['sealed'] }}]
 	}
 	if dir := os.Getenv("CANARY_DUMP"); dir != "" {
 		for what, text := range ways {
-			_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(strings.ReplaceAll(what, "/", "_"), " ", "_")), []byte(text), 0o600)
+			_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(strings.ReplaceAll(what, "/", "_"), " ", "_")), []byte(text),
+				0o600)
 		}
 	}
 	for what, text := range ways {
@@ -233,8 +252,10 @@ func (h *canaryHost) remembersALogin() {
 	const ledger = "/var/lib/corpus/ledger.json"
 	data, err := os.ReadFile(filepath.Join(h.root, ledger))
 	h.must(err)
-	h.write(ledger, strings.ReplaceAll(string(data), "file:///store", "https://deploy:"+canaryStored+"@127.0.0.1:1/x"), 0o600)
-	for _, line := range []string{"status", "status --json", "status -v", "why", "why --json", "history --json", "verify", "hold --reason x", "status", "unhold"} {
+	h.write(ledger, strings.ReplaceAll(string(data), "file:///store", "https://deploy:"+canaryStored+"@127.0.0.1:1/x"),
+		0o600)
+	for _, line := range []string{"status", "status --json", "status -v", "why", "why --json", "history --json", "verify",
+		"hold --reason x", "status", "unhold"} {
 		h.runs(strings.Fields(line)...)
 	}
 	h.write(ledger, string(data), 0o600)
@@ -253,7 +274,9 @@ func (h *canaryHost) sealWithGPG() {
 	home := h.t.TempDir() // short enough for the agent's socket
 	gpg := func(in string, args ...string) string {
 		h.t.Helper()
-		cmd := exec.Command("gpg", append([]string{"--homedir", home, "--batch", "--no-tty", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...)
+		cmd := exec.Command("gpg",
+			append([]string{"--homedir", home, "--batch", "--no-tty", "--pinentry-mode", "loopback", "--passphrase", ""},
+				args...)...)
 		cmd.Stdin = strings.NewReader(in)
 		var out, bad bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &bad
@@ -268,7 +291,8 @@ func (h *canaryHost) sealWithGPG() {
 	keys := gpg("", "--armor", "--export-secret-keys")
 	h.write("/private.asc", keys, 0o600)
 	h.must(os.MkdirAll(filepath.Join(h.root, "etc/corpus/gpgkeys"), 0o700))
-	into := exec.Command("gpg", "--homedir", filepath.Join(h.root, "etc/corpus/gpgkeys"), "--batch", "--import", filepath.Join(h.root, "private.asc"))
+	into := exec.Command("gpg", "--homedir", filepath.Join(h.root, "etc/corpus/gpgkeys"), "--batch", "--import",
+		filepath.Join(h.root, "private.asc"))
 	if out, err := into.CombinedOutput(); err != nil {
 		h.t.Fatalf("importing the key: %v\n%s", err, out)
 	}
@@ -277,7 +301,8 @@ func (h *canaryHost) sealWithGPG() {
 	const init = "/srv/projects/myapp/pillar/init.sls"
 	byAge, err := os.ReadFile(filepath.Join(h.root, init))
 	h.must(err)
-	h.write(init, strings.Replace(string(byAge), "|age", "|age|gpg", 1)+"sealed: |\n  "+strings.ReplaceAll(strings.TrimSpace(sealed), "\n", "\n  ")+"\n", 0o600)
+	h.write(init, strings.Replace(string(byAge), "|age", "|age|gpg", 1)+"sealed: |\n  "+
+		strings.ReplaceAll(strings.TrimSpace(sealed), "\n", "\n  ")+"\n", 0o600)
 }
 
 // interrupted ends runs while a state with secrets is under way: by SIGTERM, by SIGQUIT, at which Go prints what
@@ -290,7 +315,9 @@ func (h *canaryHost) interrupted(files map[string]string) {
 		chroot, err := exec.LookPath("chroot")
 		h.must(err)
 		const inside = `mount -t proc proc "$0/proc" && exec env -i "$@"`
-		cmd := exec.Command("unshare", append(append([]string{"--mount", "--propagation", "private", "sh", "-c", inside, h.root}, h.env...), "GOTRACEBACK=all", chroot, h.root, "/usr/bin/corpus-agent", "deploy", "--now", "-v")...)
+		cmd := exec.Command("unshare",
+			append(append([]string{"--mount", "--propagation", "private", "sh", "-c", inside, h.root}, h.env...),
+				"GOTRACEBACK=all", chroot, h.root, "/usr/bin/corpus-agent", "deploy", "--now", "-v")...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		h.must(cmd.Start())
@@ -316,12 +343,14 @@ func (h *canaryHost) readable() map[string]string {
 			return err
 		}
 		if e.IsDir() {
-			if name != "." && info.Mode().Perm()&0o001 == 0 || name == "keys" || name == "proc" || name == "dev" || name == "usr/bin" || name == "bin" || strings.HasPrefix(name, "lib") {
+			if name != "." && info.Mode().Perm()&0o001 == 0 || name == "keys" || name == "proc" || name == "dev" ||
+				name == "usr/bin" || name == "bin" || strings.HasPrefix(name, "lib") {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if !info.Mode().IsRegular() || info.Mode().Perm()&0o004 == 0 || strings.HasPrefix(name, "etc/app.") || name == "argv" || name == "heard" {
+		if !info.Mode().IsRegular() || info.Mode().Perm()&0o004 == 0 || strings.HasPrefix(name, "etc/app.") ||
+			name == "argv" || name == "heard" {
 			return nil
 		}
 		data, err := os.ReadFile(path)

@@ -46,7 +46,8 @@ func cleaner(t *testing.T) func(packages ...string) cleanRoot {
 	return func(packages ...string) cleanRoot {
 		t.Helper()
 		var log bytes.Buffer
-		base, err := builder.OpenBase(t.Context(), builder.Opening{System: system, Packages: packages, Cache: cache, Work: t.TempDir(), Log: &log})
+		base, err := builder.OpenBase(t.Context(), builder.Opening{System: system, Packages: packages, Cache: cache,
+			Work: t.TempDir(), Log: &log})
 		if err != nil {
 			t.Fatalf("making a clean root with %v: %v\n%s", packages, err, log.String())
 		}

@@ -19,7 +19,8 @@ const hostile = "a\x1b]52;c;aGk=\x07b\x1b[2J\u009b31mc\u202ed\u2066e\x7f\b"
 func obeyed(text []byte) string {
 	for at := 0; at < len(text); {
 		c, size := utf8.DecodeRune(text[at:])
-		if c == utf8.RuneError && size == 1 || c != '\n' && c != '\t' && unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) {
+		if c == utf8.RuneError && size == 1 || c != '\n' && c != '\t' && unicode.IsControl(c) ||
+			unicode.Is(unicode.Bidi_Control, c) {
 			return string(text[at : at+size])
 		}
 		at += size
@@ -33,7 +34,8 @@ func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	r.prepare()
-	yaml := strings.NewReplacer("\x1b", `\e`, "\x07", `\a`, "\u009b", `\x9b`, "\u202e", `\u202e`, "\u2066", `\u2066`, "\x7f", `\x7f`, "\b", `\b`).Replace(hostile)
+	yaml := strings.NewReplacer("\x1b", `\e`, "\x07", `\a`, "\u009b", `\x9b`, "\u202e", `\u202e`, "\u2066", `\u2066`,
+		"\x7f", `\x7f`, "\b", `\b`).Replace(hostile)
 	print := `printf 'x\033]52;c;aGk=\007\033[2J\233 31m\342\200\256\r'`
 	output := "hostile output:\n  cmd.run:\n    - name: \"" + strings.ReplaceAll(print, `\`, `\\`) + "\"\n" +
 		"hostile comment:\n  test.succeed_with_changes:\n    - comment: \"" + yaml + "\"\n" +
@@ -44,7 +46,8 @@ func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
 		"worst/h.sls":   "a: " + hostile + "\n",
 		"output/h.sls":  output,
 		"unknown/h.sls": "\"" + yaml + "\":\n  file.manajed: []\n",
-		"good/h.sls":    "\"" + yaml + "\":\n  file.managed:\n    - name: " + r.dir + "/made\n    - contents: \"" + yaml + "\"\n",
+		"good/h.sls": "\"" + yaml + "\":\n  file.managed:\n    - name: " + r.dir + "/made\n    - contents: \"" + yaml +
+			"\"\n",
 	} {
 		path := filepath.Join(r.dir, "trees", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -57,8 +60,10 @@ func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
 	commands := []string{}
 	for _, tree := range []string{"good", "bad", "worse", "worst", "output", "unknown"} {
 		commands = append(commands,
-			"corpus-agent call --local --file-root trees/"+tree+" state.show_sls h", "corpus-agent call --local --file-root trees/"+tree+" state.sls h test=True",
-			"corpus-agent call --local --file-root trees/"+tree+" state.sls h", "corpus-agent call --local --file-root trees/"+tree+" state.sls h --out json",
+			"corpus-agent call --local --file-root trees/"+tree+" state.show_sls h",
+			"corpus-agent call --local --file-root trees/"+tree+" state.sls h test=True",
+			"corpus-agent call --local --file-root trees/"+tree+" state.sls h",
+			"corpus-agent call --local --file-root trees/"+tree+" state.sls h --out json",
 			"corpus-agent call --local --file-root trees/"+tree+" state.show_sls h --out yaml")
 	}
 	q := "'" + strings.ReplaceAll(hostile, "'", "") + "'"
@@ -69,17 +74,26 @@ func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
 		`corpus-agent call cmd.run "`+strings.ReplaceAll(print, `"`, ``)+`"`,
 		// A store that its bucket's other writers filled.
 		"mkdir -p store/reports/myapp/"+q+" && cp -r store store2 && for d in store2/*; do : > $d/"+q+"; done",
-		"CORPUS_STORE=file://$PWD/store2 corpus ls", "CORPUS_STORE=file://$PWD/store2 corpus gc", "CORPUS_STORE=file://$PWD/store2 corpus verify",
+		"CORPUS_STORE=file://$PWD/store2 corpus ls", "CORPUS_STORE=file://$PWD/store2 corpus gc",
+		"CORPUS_STORE=file://$PWD/store2 corpus verify",
 		"CORPUS_STORE=file://$PWD/store2 corpus gc --json", "CORPUS_STORE=file://$PWD/store2 corpus refresh",
-		"corpus ls "+q, "corpus project add "+q+" --key "+q, "corpus publish "+q+" 1 f", "corpus publish myapp "+q+" myapp-1.1.tar.zst",
+		"corpus ls "+q, "corpus project add "+q+" --key "+q, "corpus publish "+q+" 1 f",
+		"corpus publish myapp "+q+" myapp-1.1.tar.zst",
 		"corpus "+q, "corpus ls --"+q, "corpus keys new "+q, "corpus build "+q+" -o x", "corpus build "+q+" -o x --json",
-		"CORPUS_STORE="+q+" corpus ls", "corpus-agent "+q, "corpus-agent why "+q, "corpus-agent report "+q, "corpus-agent changes "+q, "corpus-agent unquarantine "+q,
-		"corpus-agent project init "+q, "corpus-agent project init x --user "+q, "corpus-agent deploy "+q+" "+q, "corpus-agent hold --reason "+q, "corpus-agent status", "corpus-agent status --json", "corpus-agent unhold",
-		"corpus-agent project init shop --git", "corpus-agent project set-configuration shop "+q+"="+q, "corpus-agent project get-configuration shop", "corpus-agent project get-configuration shop --json",
+		"CORPUS_STORE="+q+" corpus ls", "corpus-agent "+q, "corpus-agent why "+q, "corpus-agent report "+q,
+		"corpus-agent changes "+q, "corpus-agent unquarantine "+q,
+		"corpus-agent project init "+q, "corpus-agent project init x --user "+q, "corpus-agent deploy "+q+" "+q,
+		"corpus-agent hold --reason "+q, "corpus-agent status", "corpus-agent status --json", "corpus-agent unhold",
+		"corpus-agent project init shop --git", "corpus-agent project set-configuration shop "+q+"="+q,
+		"corpus-agent project get-configuration shop", "corpus-agent project get-configuration shop --json",
 		// A release whose IDs, hooks and version are hostile.
-		"cp -r next evil && mkdir -p evil/hooks/pre.d && printf '#!/bin/sh\\n"+strings.NewReplacer(`\`, `\\`, "'", `"`).Replace(print)+"\\nexit 1\\n' > evil/hooks/pre.d/50-x && chmod +x evil/hooks/pre.d/50-x",
+		"cp -r next evil && mkdir -p evil/hooks/pre.d && printf '#!/bin/sh\\n"+
+			strings.NewReplacer(`\`, `\\`, "'", `"`).Replace(print)+
+			"\\nexit 1\\n' > evil/hooks/pre.d/50-x && chmod +x evil/hooks/pre.d/50-x",
 		"corpus build ./evil -o evil.tar.zst", "corpus publish myapp 1.2 evil.tar.zst --channel testing",
-		"corpus-agent deploy", "corpus-agent deploy --verbose", "corpus-agent status", "corpus-agent status --verbose", "corpus-agent history", "corpus-agent report", "corpus-agent report --json", "corpus-agent verify", "corpus-agent why",
+		"corpus-agent deploy", "corpus-agent deploy --verbose", "corpus-agent status", "corpus-agent status --verbose",
+		"corpus-agent history", "corpus-agent report", "corpus-agent report --json", "corpus-agent verify",
+		"corpus-agent why",
 	)
 	obeys := 0
 	for _, line := range commands {

@@ -121,7 +121,8 @@ func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env
 		t.Fatal(err)
 	}
 	publish := func(dir, version string) {
-		r.must("corpus build ./"+dir+" -o "+version+".tar.zst", "corpus publish myapp "+version+" "+version+".tar.zst --channel testing")
+		r.must("corpus build ./"+dir+" -o "+version+".tar.zst", "corpus publish myapp "+version+" "+version+
+			".tar.zst --channel testing")
 	}
 	r.must("rm -r base myapp", "corpus keys new", "corpus store init")
 	publish("tree", "v0")
@@ -143,7 +144,8 @@ func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env
 			fetched: seen.bytes[".pack"] + seen.bytes[".zst"], requests: seen.requests[".pack"] + seen.requests[".zst"]}
 		row.chunks = newChunks(t, r, "v0", version)
 		row.check(t, g, c)
-		line := fmt.Sprintf("%s: %s\t%s\t%s", g.name, c.name, row, besideCasync(t, r, casync, env, "tree", version, row.whole))
+		line := fmt.Sprintf("%s: %s\t%s\t%s", g.name, c.name, row,
+			besideCasync(t, r, casync, env, "tree", version, row.whole))
 		t.Log(line) // in case that a later one fails
 		fmt.Fprintln(w, line)
 		r.must("rm -rf --one-file-system " + version + " " + version + ".tar.zst")
@@ -157,17 +159,20 @@ type deltaRow struct {
 }
 
 func (r deltaRow) String() string {
-	return fmt.Sprintf("%.1f MB\t%.2f %%\t%d KB, %.2f %%\t%d\t%d", float64(r.whole)/1e6, part(r.index, r.whole), r.fetched/1000, part(r.fetched, r.whole), r.requests, r.chunks)
+	return fmt.Sprintf("%.1f MB\t%.2f %%\t%d KB, %.2f %%\t%d\t%d", float64(r.whole)/1e6, part(r.index, r.whole),
+		r.fetched/1000, part(r.fetched, r.whole), r.requests, r.chunks)
 }
 
 func part(of, whole int64) float64 { return 100 * float64(of) / float64(whole) }
 
 func (r deltaRow) check(t *testing.T, g grove, c change) {
 	if float64(r.fetched) > mostFetched*float64(r.whole) {
-		t.Errorf("%s, %s: %d bytes were fetched of %d, want %.0f %% at most", g.name, c.name, r.fetched, r.whole, 100*mostFetched)
+		t.Errorf("%s, %s: %d bytes were fetched of %d, want %.0f %% at most", g.name, c.name, r.fetched, r.whole,
+			100*mostFetched)
 	}
 	if float64(r.index) > mostIndex*float64(r.whole) {
-		t.Errorf("%s, %s: the index has %d bytes, want %.1f %% of %d at most", g.name, c.name, r.index, 100*mostIndex, r.whole)
+		t.Errorf("%s, %s: the index has %d bytes, want %.1f %% of %d at most", g.name, c.name, r.index, 100*mostIndex,
+			r.whole)
 	}
 	if strings.HasPrefix(c.name, "two bytes") && r.chunks > 2 {
 		t.Errorf("%s, %s: %d new chunks of data, want 2 at most", g.name, c.name, r.chunks)
@@ -282,5 +287,6 @@ func besideCasync(t *testing.T, r *reader, casync string, env []string, before, 
 	if run("extract", "--store="+address+"/castr", "--seed="+before, address+"/tree.caidx", where+"/out") != nil {
 		return "failed"
 	}
-	return fmt.Sprintf("%.2f %%\t%d KB, %.2f %%\t%d", part(seen.bytes[".caidx"], whole), seen.bytes[".cacnk"]/1000, part(seen.bytes[".cacnk"], whole), seen.requests[".cacnk"])
+	return fmt.Sprintf("%.2f %%\t%d KB, %.2f %%\t%d", part(seen.bytes[".caidx"], whole), seen.bytes[".cacnk"]/1000,
+		part(seen.bytes[".cacnk"], whole), seen.requests[".cacnk"])
 }

@@ -40,22 +40,27 @@ func (g grove) absent() string {
 // groves are the trees that deltas are measured on. Packages of Debian come in the two versions that the
 // archive has of them where there was a security update.
 func groves(t *testing.T) []grove {
-	system := []string{"git", "vim-runtime", "postgresql-15", "perl-base", "openssl", "libssl3", "libpython3.11-stdlib", "bind9-libs"}
-	python := []string{"python3-django", "python3-sqlalchemy", "python3-requests", "python3-urllib3", "python3-cryptography", "python3-aiohttp", "python3-jinja2", "python3-botocore"}
+	system := []string{"git", "vim-runtime", "postgresql-15", "perl-base", "openssl", "libssl3", "libpython3.11-stdlib",
+		"bind9-libs"}
+	python := []string{"python3-django", "python3-sqlalchemy", "python3-requests", "python3-urllib3",
+		"python3-cryptography", "python3-aiohttp", "python3-jinja2", "python3-botocore"}
 	debs := t.TempDir()
-	many := grove{name: "30,000 files", plant: func(tree string) error { return writeFiles(tree, 30_000, 20, 0, 0.02) }, changes: []change{
-		{"1 % of the files changed at random", func(tree string) error { return touchFiles(tree, 300) }},
-		{"two bytes of one file", func(tree string) error { return touchFiles(tree, 1) }},
-	}}
-	packages := grove{name: "Debian packages", debs: system, plant: func(tree string) error { return unpackDebs(debs, tree, "", system...) }, changes: []change{
-		bump(debs, "", "openssl", "libssl3"), bump(debs, "", "libpython3.11-stdlib"), bump(debs, "", "bind9-libs"),
-	}}
+	many := grove{name: "30,000 files", plant: func(tree string) error { return writeFiles(tree, 30_000, 20, 0, 0.02) },
+		changes: []change{
+			{"1 % of the files changed at random", func(tree string) error { return touchFiles(tree, 300) }},
+			{"two bytes of one file", func(tree string) error { return touchFiles(tree, 1) }},
+		}}
+	packages := grove{name: "Debian packages", debs: system,
+		plant: func(tree string) error { return unpackDebs(debs, tree, "", system...) }, changes: []change{
+			bump(debs, "", "openssl", "libssl3"), bump(debs, "", "libpython3.11-stdlib"), bump(debs, "", "bind9-libs"),
+		}}
 	virtualenv := grove{name: "Python virtualenv", debs: python, plant: func(tree string) error {
 		if out, err := exec.Command("python3", "-m", "venv", "--copies", tree).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return unpackDebs(debs, tree, sitePackages, python...)
-	}, changes: []change{bump(debs, sitePackages, "python3-django"), bump(debs, sitePackages, "python3-cryptography"), bump(debs, sitePackages, "python3-aiohttp")}}
+	}, changes: []change{bump(debs, sitePackages, "python3-django"), bump(debs, sitePackages, "python3-cryptography"),
+		bump(debs, sitePackages, "python3-aiohttp")}}
 	return []grove{packages, virtualenv, many}
 }
 

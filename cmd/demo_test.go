@@ -65,12 +65,14 @@ func TestDemoIsWorthWatching(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "warning") || strings.HasPrefix(line, "skipped") || strings.HasPrefix(line, "note") && seen[line] {
+		if strings.HasPrefix(line, "warning") || strings.HasPrefix(line, "skipped") ||
+			strings.HasPrefix(line, "note") && seen[line] {
 			t.Errorf("the demo says: %s", line)
 		}
 		seen[line] = true
 	}
-	if last := acts[6]; !strings.Contains(last, "myapp/production is 1.3") || strings.Contains(last, "1.2") || !strings.Contains(acts[4], "rolled back to: base 1.0, myapp 1.1") {
+	if last := acts[6]; !strings.Contains(last, "myapp/production is 1.3") || strings.Contains(last, "1.2") ||
+		!strings.Contains(acts[4], "rolled back to: base 1.0, myapp 1.1") {
 		t.Errorf("production does not get the corrected version:\n%s", out)
 	}
 }
@@ -90,7 +92,8 @@ func TestDemoCanBeTyped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	script := fmt.Sprintf("cd /\n%s\ncat root/etc/myapp/myapp.conf\ncorpus ls\ncorpus-agent status\n", strings.Join(typed, "\n"))
+	script := fmt.Sprintf("cd /\n%s\ncat root/etc/myapp/myapp.conf\ncorpus ls\ncorpus-agent status\n",
+		strings.Join(typed, "\n"))
 	out := shown(t, exec.Command("sh", "-c", script))
 	for _, want := range []string{"workers = 4\n", "myapp/production  1.3\n", "deployed      base 1.0, myapp 1.3\n"} {
 		if !strings.Contains(out, want) {

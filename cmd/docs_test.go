@@ -89,12 +89,14 @@ type reader struct {
 func newReader(t testing.TB) *reader {
 	t.Helper()
 	dir := t.TempDir()
-	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "site": "site", "hello": "hello", "notes": "notes", "changes/1.1": "changes"} {
+	for from, to := range map[string]string{"base": "base", "myapp": "myapp", "site": "site", "hello": "hello",
+		"notes": "notes", "changes/1.1": "changes"} {
 		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS("../testdata/demo/"+from)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"store/.keep": "", "root/etc/hostname": "myapp-testing-useast1-898900\n", "agent.yaml": "keep:\n  releases: 3\n"} {
+	for name, text := range map[string]string{"store/.keep": "", "root/etc/hostname": "myapp-testing-useast1-898900\n",
+		"agent.yaml": "keep:\n  releases: 3\n"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +119,8 @@ func newReader(t testing.TB) *reader {
 func tag(t testing.TB, dir string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "First"}, {"tag", "v1.0"}} {
-		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd := exec.Command("git",
+			append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -180,7 +183,8 @@ func TestHelloAnswersWithItsVersion(t *testing.T) {
 	}
 	answers := func(version string) {
 		t.Helper()
-		if got := startAndAsk(t, filepath.Join(r.dir, "test-host/srv/projects/hello/current/bin/hello")); got != "hello "+version+"\n" {
+		if got := startAndAsk(t, filepath.Join(r.dir, "test-host/srv/projects/hello/current/bin/hello")); got != "hello "+
+			version+"\n" {
 			t.Errorf("it answers %q, and %s is deployed", got, version)
 		}
 	}
@@ -242,7 +246,8 @@ func TestReadmeNamesTheLeastGo(t *testing.T) {
 	}
 }
 
-// TestMakeSaysWhatIsMissing runs make where Go or git is not there, or Go is too old: one line says so and what to install.
+// TestMakeSaysWhatIsMissing runs make where Go or git is not there, or Go is too old: one line says so and what to
+// install.
 func TestMakeSaysWhatIsMissing(t *testing.T) {
 	old := "#!/bin/sh\n[ \"$1\" = version ] || exit 1\necho go version go1.19.8 linux/amd64\n"
 	for name, c := range map[string]struct {
@@ -273,7 +278,8 @@ func TestMakeSaysWhatIsMissing(t *testing.T) {
 			cmd.Env = []string{"PATH=" + dir}
 			out, err := cmd.CombinedOutput()
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			if err == nil || len(lines) != 2 || !strings.HasPrefix(lines[0], c.want) || !strings.HasPrefix(lines[1], "make: ***") {
+			if err == nil || len(lines) != 2 || !strings.HasPrefix(lines[0], c.want) ||
+				!strings.HasPrefix(lines[1], "make: ***") {
 				t.Errorf("make says %q, %v", out, err)
 			}
 		})

@@ -41,7 +41,8 @@ func newFleet(t *testing.T) *fleet {
 	f.corpus("keys", "new")
 	f.corpus("store", "init")
 	f.release("base", "1", "production", map[string]string{
-		"states/top.sls": "base: {'*': [base]}\n", "states/base.sls": "/etc/motd:\n  file.managed:\n    - contents: {{ grains.id }}\n",
+		"states/top.sls":  "base: {'*': [base]}\n",
+		"states/base.sls": "/etc/motd:\n  file.managed:\n    - contents: {{ grains.id }}\n",
 	})
 	f.service("1", "")
 	return f
@@ -86,7 +87,8 @@ func (f *fleet) release(project, version, channel string, files map[string]strin
 	tree := filepath.Join(f.dir, "trees", project+version)
 	for name, content := range files {
 		path := filepath.Join(tree, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(content), 0o644)); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -95,7 +97,8 @@ func (f *fleet) release(project, version, channel string, files map[string]strin
 }
 
 func (f *fleet) env(root string) []string {
-	return append(os.Environ(), "CORPUS_STORE=file://"+f.store, "CORPUS_KEYS="+f.dir+"/keys", "CORPUS_ROOT="+root, "HOME="+f.dir,
+	return append(os.Environ(), "CORPUS_STORE=file://"+f.store, "CORPUS_KEYS="+f.dir+"/keys", "CORPUS_ROOT="+root,
+		"HOME="+f.dir,
 		"CORPUS_TRUST_ROOT="+f.dir+"/keys/root.json", "CORPUS_METADATA_ENABLED=false")
 }
 
@@ -164,7 +167,8 @@ func tree(t *testing.T, root string) string {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
-		if err != nil || strings.HasPrefix(name, "var/lib/corpus/reports/") || strings.HasPrefix(name, "var/lib/corpus/journal/") {
+		if err != nil || strings.HasPrefix(name, "var/lib/corpus/reports/") ||
+			strings.HasPrefix(name, "var/lib/corpus/journal/") {
 			return err // records of what happened, which differs where something failed on the way
 		}
 		line := ownNames.ReplaceAllString(name, "RUN") + " " + d.Type().String()

@@ -52,7 +52,9 @@ func packages(t *testing.T) []pkg {
 // floor is the floor a package lives on; imports point down only.
 func floor(path string) int {
 	switch {
-	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag", path == "state/redact", path == "state/yaml", path == "state/host/links", path == "artifact/durable", path == "artifact/process", path == "artifact/walk", path == "artifact/structsort", path == "artifact/redirect",
+	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag",
+		path == "state/redact", path == "state/yaml", path == "state/host/links", path == "artifact/durable",
+		path == "artifact/process", path == "artifact/walk", path == "artifact/structsort", path == "artifact/redirect",
 		path == "artifact/recipe", path == "artifact/needs":
 		return 1
 	case under(path, "state") && path != "state":
@@ -84,7 +86,8 @@ func TestImportsPointDown(t *testing.T) {
 			if under(from, "agent") && from != "agent" && to == "agent" {
 				t.Errorf("%s imports agent: its children never do", from)
 			}
-			if under(to, "state/host") && to != "state/host" && !standsAlone(to) && under(from, "state/host") && from != "state/host/machine" {
+			if under(to, "state/host") && to != "state/host" && !standsAlone(to) && under(from, "state/host") &&
+				from != "state/host/machine" {
 				t.Errorf("%s imports %s: only machine joins the rooms of a host", from, to)
 			}
 			for top, shared := range families() {
@@ -108,8 +111,8 @@ func room(path string) string {
 }
 
 // families are the folders with a package for each Salt module, and what several packages of a folder share. Below
-// state/module, client has what the clients of package managers and servers need, owned makes files that belong to a user,
-// pep440 compares versions of Python distributions, and sshkey reads keys. Below state/function, manual is the
+// state/module, client has what the clients of package managers and servers need, owned makes files that belong to a
+// user, pep440 compares versions of Python distributions, and sshkey reads keys. Below state/function, manual is the
 // documentation of functions, ospath is Python's os.path, and table lists all functions.
 func families() map[string][]string {
 	return map[string][]string{
@@ -132,8 +135,10 @@ func TestHostsCarryOnlyWhatHostsNeed(t *testing.T) {
 		from := strings.TrimPrefix(p.ImportPath, module)
 		for _, d := range p.Deps {
 			dep := strings.TrimPrefix(d, module)
-			if from == "cmd/corpus-agent" && (under(dep, "artifact/publish") || under(dep, "packaging/deb") || strings.Contains(dep, "gitleaks") || under(dep, "packaging/oci") || strings.HasSuffix(dep, "/service/kms") ||
-				strings.HasPrefix(dep, "google.golang.org/") || under(dep, "github.com/sigstore/sigstore") || under(dep, "github.com/theupdateframework/go-tuf/v2")) {
+			if from == "cmd/corpus-agent" && (under(dep, "artifact/publish") || under(dep, "packaging/deb") ||
+				strings.Contains(dep, "gitleaks") || under(dep, "packaging/oci") || strings.HasSuffix(dep, "/service/kms") ||
+				strings.HasPrefix(dep, "google.golang.org/") || under(dep, "github.com/sigstore/sigstore") ||
+				under(dep, "github.com/theupdateframework/go-tuf/v2")) {
 				t.Errorf("corpus-agent links %s, which only publishers need", dep)
 			}
 			if from == "cmd/corpus" && (dep == "state" || under(dep, "state/exec") || under(dep, "state/module")) {

@@ -35,7 +35,8 @@ func TestRecordedFormats(t *testing.T) {
 // goOn uses the current programs on a recorded site: myapp 1.1 runs, 1.0 ran before it, 1.2 failed and is
 // quarantined, 0.9 was withdrawn, the timestamp's key was replaced, and the host is held.
 func goOn(t *testing.T, s *site) {
-	s.says("corpus-agent status", 0, "base 1.0, myapp 1.1", "previous      base 1.0, myapp 1.0", "until Friday", "myapp 1.2", "quarantined")
+	s.says("corpus-agent status", 0, "base 1.0, myapp 1.1", "previous      base 1.0, myapp 1.0", "until Friday",
+		"myapp 1.2", "quarantined")
 	s.says("corpus-agent history", 0, "rolled back  base 1.0, myapp 1.1", "converged    base 1.0, myapp 1.0")
 	s.says("corpus-agent converge", 0, "converged")
 
@@ -166,9 +167,11 @@ func (s *site) publish(project, version, channel string) {
 	}
 	s.write(tree+"/version", version)
 	s.write(tree+"/"+states+"/top.sls", "base:\n  '*':\n    - "+project+"\n")
-	s.write(tree+"/"+states+"/"+project+".sls", "/etc/"+project+".version:\n  file.managed:\n    - contents: '"+version+"'\n")
+	s.write(tree+"/"+states+"/"+project+".sls", "/etc/"+project+".version:\n  file.managed:\n    - contents: '"+version+
+		"'\n")
 	s.says("corpus build "+tree+" -o "+tree+".tar.zst", 0)
-	s.says("corpus publish "+project+" "+version+" "+tree+".tar.zst --channel "+channel, 0, project+"/"+channel+" is "+version)
+	s.says("corpus publish "+project+" "+version+" "+tree+".tar.zst --channel "+channel, 0,
+		project+"/"+channel+" is "+version)
 }
 
 // current checks which version of the service is current on the host.

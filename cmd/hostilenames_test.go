@@ -30,7 +30,8 @@ import (
 // hostileNames are no names of anything: they leave a directory, are an option of a program, end a line, move a
 // terminal's cursor, or are longer than a file's name.
 func hostileNames() []string {
-	return []string{"../x", "a/b", "-rf", "a\nb", "a\n", "a\x00b", "\x1b[2J", "a\x1b]52;c;eA==\x07", strings.Repeat("a", 300), "", ".", "..", "a b", "\u202ea"}
+	return []string{"../x", "a/b", "-rf", "a\nb", "a\n", "a\x00b", "\x1b[2J", "a\x1b]52;c;eA==\x07",
+		strings.Repeat("a", 300), "", ".", "..", "a b", "\u202ea"}
 }
 
 // TestHostileNamesAreRefused gives every such name to each place where a name enters from outside. In a file that a
@@ -51,7 +52,8 @@ func TestHostileNamesAreRefused(t *testing.T) {
 			return err
 		},
 		"cfg's group": func(name string) error {
-			_, err := procedure.Layers{Sample: value.NewMap("group", "{data_group}", "data", value.NewMap("data_group", name))}.Merge()
+			_, err := procedure.Layers{Sample: value.NewMap("group", "{data_group}", "data",
+				value.NewMap("data_group", name))}.Merge()
 			return err
 		},
 		"user of set-configuration": func(name string) error {
@@ -80,7 +82,8 @@ func TestHostileNamesAreRefused(t *testing.T) {
 	readsHostileNames(t)
 	for place, line := range map[string]string{
 		"service": "service: %s", "instance": "instance: %s", "region": "region: %s", "node": "node: %s",
-		"channels.base": "channels: {base: %s}", "channels.service": "channels: {service: %s}", "allow_unsigned": "allow_unsigned: [%s]",
+		"channels.base": "channels: {base: %s}", "channels.service": "channels: {service: %s}",
+		"allow_unsigned":   "allow_unsigned: [%s]",
 		"environments.dev": "environments: {dev: [%s]}", "environments.prod": "environments: {prod: [%s]}",
 	} {
 		eachHostile(t, "agent.yaml "+place, line, func(text string) error {
@@ -98,11 +101,17 @@ func TestHostileNamesAreRefused(t *testing.T) {
 		"templates.group": "templates: [{source: a, target: /b, group: %s}]",
 	} {
 		tree := func(text string) fstest.MapFS { return fstest.MapFS{recipe.Name: {Data: []byte(text)}} }
-		eachHostile(t, "corpus.yaml "+place, line, func(text string) error { _, err := recipe.LoadStrict(tree(text)); return err }, false)
+		eachHostile(t, "corpus.yaml "+place, line, func(text string) error {
+			_, err := recipe.LoadStrict(tree(text))
+			return err
+		}, false)
 		if place == "version" {
 			continue
 		}
-		eachHostile(t, "corpus.yaml of a release, "+place, line, func(text string) error { _, err := recipe.Load(tree(text)); return err }, false)
+		eachHostile(t, "corpus.yaml of a release, "+place, line, func(text string) error {
+			_, err := recipe.Load(tree(text))
+			return err
+		}, false)
 	}
 }
 
@@ -123,7 +132,8 @@ func eachHostile(t *testing.T, place, line string, read func(string) error, mayB
 			t.Errorf("%s: %q is answered with %v", place, name, err)
 			continue
 		}
-		if what, ok := map[string]string{"agent.yaml instance": "an instance name", "agent.yaml region": "a region name", "agent.yaml node": "a node name"}[place]; ok && !strings.Contains(err.Error(), what) {
+		if what, ok := map[string]string{"agent.yaml instance": "an instance name", "agent.yaml region": "a region name",
+			"agent.yaml node": "a node name"}[place]; ok && !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %q is refused as what it is not: %v", place, name, err)
 		}
 		if list[0].Pos.Line == 0 || list[0].Pos.Col == 0 {
@@ -148,12 +158,14 @@ func readsHostileNames(t *testing.T) {
 		file.Hashes = map[string]tuf.HexBytes{"sha256": make([]byte, 32)}
 		role.Signed.Targets["deploy/myapp/"+name+".tar.zst"] = file
 		role.Signed.Targets["deploy/"+name+"/1.tar.zst"] = file
-		report, err := json.Marshal(map[string]any{"id": "20260101T000000.000000", "host": name, "ended": time.Now(), "outcome": name, "agent": name})
+		report, err := json.Marshal(map[string]any{"id": "20260101T000000.000000", "host": name, "ended": time.Now(),
+			"outcome": name, "agent": name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// A store may refuse the key, too.
-		_, _ = s.Put(t.Context(), "reports/myapp/"+name+"/"+time.Now().UTC().Format("20060102T150405.000000")+".json", bytes.NewReader(report), int64(len(report)), store.Condition{})
+		_, _ = s.Put(t.Context(), "reports/myapp/"+name+"/"+time.Now().UTC().Format("20060102T150405.000000")+".json",
+			bytes.NewReader(report), int64(len(report)), store.Condition{})
 	}
 	if err := errors.Join(trust.SetChannels(role, channels), trust.SetYanks(role, yanks)); err != nil {
 		t.Fatal(err)

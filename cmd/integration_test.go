@@ -27,9 +27,11 @@ func TestWholeLineAgainstMinIO(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.must("cp -r next broken && chmod -R u+w broken && printf '/etc/broken:\\n  file.managed:\\n    - source: /absent\\n' >>broken/salt/config/states/myapp/init.sls",
+			r.must("cp -r next broken && chmod -R u+w broken && printf '/etc/broken:\\n  file.managed:\\n    - source: "+
+				"/absent\\n' >>broken/salt/config/states/myapp/init.sls",
 				"corpus build ./broken -o myapp-1.2.tar.zst", "corpus publish myapp 1.2 myapp-1.2.tar.zst --channel testing")
-			if out, err := r.run("corpus-agent deploy"); err == nil || !strings.Contains(out, "rolled back to: base 1.0, myapp 1.1") {
+			if out, err := r.run("corpus-agent deploy"); err == nil ||
+				!strings.Contains(out, "rolled back to: base 1.0, myapp 1.1") {
 				t.Errorf("the broken version: %v\n%s", err, out)
 			}
 			if after, err := os.ReadFile(conf); err != nil || string(after) != string(good) {

@@ -21,7 +21,8 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReader(t)
-			r.must("corpus keys new", "corpus store init", "mkfifo pipe.tar.zst", "mkdir huge", "truncate -s 200G huge/big.tar", "mkdir tmp")
+			r.must("corpus keys new", "corpus store init", "mkfifo pipe.tar.zst", "mkdir huge", "truncate -s 200G huge/big.tar",
+				"mkdir tmp")
 			cmd := exec.Command(filepath.Join(bin(t), "corpus"), args...)
 			cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store, "TMPDIR="+r.dir+"/tmp")
 			var said strings.Builder

@@ -31,7 +31,8 @@ func TestDeployWithJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.must("corpus keys new", "corpus store init", "corpus build ./tree -o myapp.tar.zst", "corpus publish myapp 1 myapp.tar.zst --channel testing",
+	r.must("corpus keys new", "corpus store init", "corpus build ./tree -o myapp.tar.zst",
+		"corpus publish myapp 1 myapp.tar.zst --channel testing",
 		"printf 'undo:\\n  limit: 0\\n' > off.yaml", "touch on.yaml")
 	host := benchtree.Host(t, users)
 	r.must("echo myapp-testing-useast1-898900 > " + host + "/etc/hostname")
@@ -39,12 +40,15 @@ func TestDeployWithJournal(t *testing.T) {
 	for range rounds {
 		for _, journal := range []string{"off", "on"} {
 			r.must("cp -a " + host + " copy")
-			deploys[journal] = append(deploys[journal], timed(t, r, "corpus-agent", "deploy", "--root", "copy", "--chroot", "--config", journal+".yaml", "--trust-root", "root.json"))
+			deploys[journal] = append(deploys[journal], timed(t, r, "corpus-agent", "deploy", "--root", "copy", "--chroot",
+				"--config", journal+".yaml", "--trust-root", "root.json"))
 			r.must("chmod -R u+w copy && rm -r --one-file-system copy")
 		}
 	}
 	on, off := middle(deploys["on"]), middle(deploys["off"])
 	load, _ := os.ReadFile("/proc/loadavg")
-	fmt.Printf("%d rounds each, the middle one; load %sfirst deploy of %d states: with the journal %.0f ms, without %.0f ms, ratio %.2f; processor %.0f ms and %.0f ms\n",
-		rounds, load, benchtree.States(users), on.wall.Seconds()*1000, off.wall.Seconds()*1000, on.wall.Seconds()/off.wall.Seconds(), on.cpu.Seconds()*1000, off.cpu.Seconds()*1000)
+	fmt.Printf("%d rounds each, the middle one; load %sfirst deploy of %d states: with the journal %.0f ms, without "+
+		"%.0f ms, ratio %.2f; processor %.0f ms and %.0f ms\n",
+		rounds, load, benchtree.States(users), on.wall.Seconds()*1000, off.wall.Seconds()*1000,
+		on.wall.Seconds()/off.wall.Seconds(), on.cpu.Seconds()*1000, off.cpu.Seconds()*1000)
 }

@@ -24,7 +24,10 @@ func TestKilledCommandsLeaveNothing(t *testing.T) {
 	noise := make([]byte, 16<<20)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise) // never fails
 	for name, data := range map[string][]byte{
-		"tree/data/noise": noise, "slow/corpus.yaml": []byte("name: slow\nversion: '1'\nbuilder: command\nbuild:\n  command: [sleep, '60']\n  output: out\n"), "slow/app": []byte("app"),
+		"tree/data/noise": noise,
+		"slow/corpus.yaml": []byte(
+			"name: slow\nversion: '1'\nbuilder: command\nbuild:\n  command: [sleep, '60']\n  output: out\n"),
+		"slow/app": []byte("app"),
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMakeInACloneOfAnotherUser builds two small programs with the Makefile where git refuses the clone: make speaks for it, and
-// where git refuses whatever it is asked, programs carry no commit.
+// TestMakeInACloneOfAnotherUser builds two small programs with the Makefile where git refuses the clone: make speaks
+// for it, and where git refuses whatever it is asked, programs carry no commit.
 func TestMakeInACloneOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"make", "git"} {
@@ -39,7 +39,8 @@ func TestMakeInACloneOfAnotherUser(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "x"}} {
+			for _, args := range [][]string{{"init", "-q"}, {"add", "."},
+				{"-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "x"}} {
 				git := exec.Command("git", args...)
 				git.Dir = dir
 				if out, err := git.CombinedOutput(); err != nil {
@@ -53,7 +54,8 @@ func TestMakeInACloneOfAnotherUser(t *testing.T) {
 			}
 			build := exec.Command("make", "build")
 			build.Dir = dir
-			build.Env = append(os.Environ(), "GOENV=off", "GOFLAGS=", "GIT_TEST_ASSUME_DIFFERENT_OWNER=1", "PATH="+bin+":"+os.Getenv("PATH"))
+			build.Env = append(os.Environ(), "GOENV=off", "GOFLAGS=", "GIT_TEST_ASSUME_DIFFERENT_OWNER=1",
+				"PATH="+bin+":"+os.Getenv("PATH"))
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("make build: %v\n%s", err, out)
 			}

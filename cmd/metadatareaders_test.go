@@ -18,8 +18,11 @@ func jsonReaders() map[string]string {
 		"trust.Decode": "the reader itself", "trust.DecodeInto": "the reader itself",
 		"trust.readField": "a field that Decode has read, written again", "trust.setField": "what the publisher writes",
 		"trust.Tree": "a part of a file that Decode has read", "trust.SetTree": "a part of a file that Decode has read",
-		"trust.isJSON": "whether a file of this host is damaged", "trust.isMetadata": "whether a file of this host is damaged", "trust.proofs": "a file of this host", "trust.SameBytes": "a file of this host",
-		"blobs.ReadNote": "a note that is not signed", "publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",
+		"trust.isJSON":     "whether a file of this host is damaged",
+		"trust.isMetadata": "whether a file of this host is damaged", "trust.proofs": "a file of this host",
+		"trust.SameBytes":    "a file of this host",
+		"blobs.ReadNote":     "a note that is not signed",
+		"publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",
 	}
 }
 
@@ -40,7 +43,8 @@ func TestSignedMetadataHasOneReader(t *testing.T) {
 			for function, at := range readsJSON(t, file) {
 				name := filepath.Base(dir) + "." + function
 				if used[name] = true; jsonReaders()[name] == "" {
-					t.Errorf("%s reads JSON by itself, in %s: use trust.Decode or trust.DecodeInto, or name what it reads in jsonReaders", at, name)
+					t.Errorf("%s reads JSON by itself, in %s: use trust.Decode or trust.DecodeInto, or name what it reads in "+
+						"jsonReaders", at, name)
 				}
 			}
 		}

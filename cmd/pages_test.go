@@ -70,7 +70,8 @@ func TestDocsLinksLeadToPagesAndHeadings(t *testing.T) {
 	}
 }
 
-// TestDocsIndexNamesEachPage checks that README.md leads to each page of docs, and the list of decisions to each decision.
+// TestDocsIndexNamesEachPage checks that README.md leads to each page of docs, and the list of decisions to each
+// decision.
 func TestDocsIndexNamesEachPage(t *testing.T) {
 	readme, decisions := page(t, "README.md"), page(t, "docs/decisions/README.md")
 	for _, name := range pages(t) {
@@ -102,7 +103,8 @@ func TestDocsDecisionsHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestDocsGlossaryHasEachWordOnce holds docs/glossary.md to one meaning for a word, and the words of a table to their order.
+// TestDocsGlossaryHasEachWordOnce holds docs/glossary.md to one meaning for a word, and the words of a table to their
+// order.
 func TestDocsGlossaryHasEachWordOnce(t *testing.T) {
 	seen, before := map[string]bool{}, ""
 	for line := range strings.Lines(page(t, "docs/glossary.md")) {

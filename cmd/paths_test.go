@@ -30,13 +30,15 @@ func TestPathsGoThroughTheWalker(t *testing.T) {
 	names := `Open|OpenFile|OpenRoot|OpenInRoot|Create|CreateTemp|MkdirTemp|Mkdir|MkdirAll|ReadFile|WriteFile|Remove|RemoveAll|Rename|Chmod|Chown|Lchown|` +
 		`Chtimes|Lutimes|UtimesNano|Link|Symlink|Readlink|Stat|Lstat|ReadDir|Truncate|DirFS|CopyFS|Chdir|Chroot|Unlink|Rmdir|Mknod|Mkfifo|Access|Statfs|Mount|` +
 		`Setxattr|Lsetxattr|Getxattr|Lgetxattr|Listxattr|Llistxattr|Removexattr|Lremovexattr`
-	byName := regexp.MustCompile(`\b(os|unix|syscall)\.(` + names + `)\(|\bfilepath\.(Walk|WalkDir|Glob|EvalSymlinks)\(|\bwalk\.(Exists|Named|Directory|Read|Glob)\(`)
+	byName := regexp.MustCompile(`\b(os|unix|syscall)\.(` + names +
+		`)\(|\bfilepath\.(Walk|WalkDir|Glob|EvalSymlinks)\(|\bwalk\.(Exists|Named|Directory|Read|Glob)\(`)
 	forTests := regexp.MustCompile(`/(hosttest|statetest|clienttest)/`) // packages that only tests import
 	used := map[string]bool{}
 	for _, top := range []string{"state"} {
 		err := filepath.WalkDir("../"+top, func(path string, d os.DirEntry, err error) error {
 			name := strings.TrimPrefix(filepath.ToSlash(path), "../")
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || forTests.MatchString(name) {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+				forTests.MatchString(name) {
 				return err
 			}
 			data, err := os.ReadFile(path)

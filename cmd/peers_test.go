@@ -35,13 +35,17 @@ func peers(users int) []peer {
 	}
 	return []peer{
 		{"corpus-agent", nil, "salt", []string{"call", "-c", "/srv/trees/salt", "state.highstate"}, summary},
-		{"puppet", []string{"puppet-agent", "puppet-module-puppetlabs-cron-core", "puppet-module-puppetlabs-sshkeys-core"}, "puppet",
-			[]string{"apply", "--detailed-exitcodes", "--hiera_config", "/srv/trees/puppet/hiera.yaml", "--modulepath", "/srv/trees/puppet/modules:/usr/share/puppet/modules", "site.pp"},
+		{"puppet", []string{"puppet-agent", "puppet-module-puppetlabs-cron-core", "puppet-module-puppetlabs-sshkeys-core"},
+			"puppet",
+			[]string{"apply", "--detailed-exitcodes", "--hiera_config", "/srv/trees/puppet/hiera.yaml", "--modulepath",
+				"/srv/trees/puppet/modules:/usr/share/puppet/modules", "site.pp"},
 			func(_ string, code int) bool { return code == 0 }},
 		// The package ansible has the collections, of which ansible-core has none; python3-apt is for its module apt.
-		{"ansible-playbook", []string{"ansible-core", "ansible", "python3-apt"}, "ansible", []string{"-i", "localhost,", "-c", "local", "site.yml"},
+		{"ansible-playbook", []string{"ansible-core", "ansible", "python3-apt"}, "ansible",
+			[]string{"-i", "localhost,", "-c", "local", "site.yml"},
 			func(out string, code int) bool { return code == 0 && strings.Contains(out, "changed=0 ") }},
-		{"salt-call", nil, "salt", []string{"--local", "--no-color", "--retcode-passthrough", "-c", "/srv/trees/salt", "state.highstate"}, summary},
+		{"salt-call", nil, "salt", []string{"--local", "--no-color", "--retcode-passthrough", "-c", "/srv/trees/salt",
+			"state.highstate"}, summary},
 	}
 }
 
@@ -94,7 +98,8 @@ func installPeers(t *testing.T, scratch, agent string, users int, list []peer) m
 	root := mountRoot(t, scratch, "installed", "/")
 	defer unmountRoot(t, root)
 	trees := filepath.Join(root, "srv/trees")
-	minion := "file_client: local\nid: bench\nfile_roots:\n  base: [/srv/trees/salt/states]\npillar_roots:\n  base: [/srv/trees/salt/pillar]\n"
+	minion := "file_client: local\nid: bench\nfile_roots:\n  base: [/srv/trees/salt/states]\npillar_roots:\n" +
+		"  base: [/srv/trees/salt/pillar]\n"
 	err := benchtree.Write(trees, users)
 	if err == nil {
 		// Not read into this process: a program that it starts counts this process's peak as its own.
@@ -157,7 +162,8 @@ func comparePeer(t *testing.T, scratch string, p peer) row {
 			continue // it had everything to change
 		}
 		if !p.nothing(out.String(), cmd.ProcessState.ExitCode()) {
-			t.Errorf("%s had something to change or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(), lastLines(out.String()))
+			t.Errorf("%s had something to change or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(),
+				lastLines(out.String()))
 			return row{name: p.program, absent: "does not come to rest"}
 		}
 		walls, cpus = append(walls, wall), append(cpus, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
@@ -183,7 +189,8 @@ func table(states int, rows []row) string {
 		}
 		fmt.Fprintf(w, "%s\t%.3f s\t%.3f s\t%.0f MiB\t", r.name, r.wall.Seconds(), r.cpu.Seconds(), float64(r.peak)/1024)
 		if ours.absent == "" {
-			fmt.Fprintf(w, "%.1f, %.1f, %.1f", float64(r.wall)/float64(ours.wall), float64(r.cpu)/float64(ours.cpu), float64(r.peak)/float64(ours.peak))
+			fmt.Fprintf(w, "%.1f, %.1f, %.1f", float64(r.wall)/float64(ours.wall), float64(r.cpu)/float64(ours.cpu),
+				float64(r.peak)/float64(ours.peak))
 		}
 		fmt.Fprintln(w)
 	}

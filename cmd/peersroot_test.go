@@ -34,7 +34,8 @@ func apart(t *testing.T) {
 	cmd := exec.Command(self, "-test.run=^TestPeers$", "-test.v", "-test.timeout=0")
 	cmd.Env = append(os.Environ(), "CORPUS_PEERS_SCRATCH="+scratch)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS,
+		Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,8 @@ func inRoot(root, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Chroot: root}
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SHELL=") })
-	cmd.Env = append(environ, "HOME=/root", "TMPDIR=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
+	cmd.Env = append(environ, "HOME=/root", "TMPDIR=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+		"DEBIAN_FRONTEND=noninteractive")
 	return cmd
 }
 

@@ -46,7 +46,8 @@ func TestProgressOnATerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.dir, "next/large"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r.must("corpus build ./next -o large.tar.zst", "corpus publish myapp 2 large.tar.zst --channel testing", "cp -a root fresh")
+	r.must("corpus build ./next -o large.tar.zst", "corpus publish myapp 2 large.tar.zst --channel testing",
+		"cp -a root fresh")
 	program, screen := terminal(t)
 	cmd := exec.Command(filepath.Join(bin(t), "corpus-agent"), "deploy")
 	cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store, "CORPUS_FETCH_RATE=2000000", "TERM=xterm")
@@ -64,7 +65,8 @@ func TestProgressOnATerminal(t *testing.T) {
 		t.Errorf("no line like %s on the screen:\n%q", line, shown)
 	}
 	r.must("chmod -R u+w root && rm -r root && cp -a fresh root")
-	if out := r.must("CORPUS_FETCH_RATE=2000000 corpus-agent deploy"); regexp.MustCompile("\x1b|of [0-9.]+ MiB").MatchString(out) {
+	if out := r.must("CORPUS_FETCH_RATE=2000000 corpus-agent deploy"); regexp.MustCompile(
+		"\x1b|of [0-9.]+ MiB").MatchString(out) {
 		t.Errorf("on a pipe it says %q", out)
 	}
 }

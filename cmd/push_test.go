@@ -23,8 +23,10 @@ func newDeveloper(t *testing.T, init ...string) *developer {
 		t.Skip("push to deploy needs git")
 	}
 	d := &developer{t: t, tree: t.TempDir(), root: t.TempDir()}
-	d.env = append(os.Environ(), "PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "CORPUS_ROOT="+d.root, "CORPUS_METADATA_ENABLED=false",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_CONFIG_NOSYSTEM=1")
+	d.env = append(os.Environ(), "PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "CORPUS_ROOT="+d.root,
+		"CORPUS_METADATA_ENABLED=false",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+		"GIT_CONFIG_NOSYSTEM=1")
 	d.ok("corpus-agent", append([]string{"project", "init", "shop", "--git"}, init...)...)
 	d.ok("git", "init", "-q", "-b", "main")
 	return d
@@ -119,7 +121,8 @@ func TestPushDeploys(t *testing.T) {
 		t.Fatalf("a forced push: %v\n%s", err, out)
 	}
 	d.host("srv/out", "two")
-	if out, err := d.run("git", "push", d.repository("project"), "HEAD:feature"); err != nil || !strings.Contains(out, "not the branch that is deployed") {
+	if out, err := d.run("git", "push", d.repository("project"), "HEAD:feature"); err != nil ||
+		!strings.Contains(out, "not the branch that is deployed") {
 		t.Errorf("a push to another branch: %v\n%s", err, out)
 	}
 	if out := d.ok("corpus-agent", "project", "get-configuration", "shop", "data:text"); out != "two\n" {
@@ -159,7 +162,8 @@ func TestProdTakesNoPushUnlessItIsAllowed(t *testing.T) {
 	d := newDeveloper(t, "--env", "prod")
 	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
 	d.commit(".salt/00.sls", writes)
-	if out, err := d.push(); err == nil || !strings.Contains(out, "no key signed it") || !strings.Contains(out, "allow_unsigned") {
+	if out, err := d.push(); err == nil || !strings.Contains(out, "no key signed it") ||
+		!strings.Contains(out, "allow_unsigned") {
 		t.Errorf("a push to prod: %v\n%s", err, out)
 	}
 	if d.head() != "" {
@@ -180,12 +184,14 @@ func TestEditableTreeIsLinkedInDevAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(text string) {
-		if err := os.WriteFile(filepath.Join(tree, ".salt/00.sls"), []byte(strings.ReplaceAll(writes, "{{ cfg.data.text }}", text)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(tree, ".salt/00.sls"),
+			[]byte(strings.ReplaceAll(writes, "{{ cfg.data.text }}", text)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write("first")
-	if out, err := d.run("corpus-agent", "project", "deploy", "shop", "--editable", tree); err == nil || !strings.Contains(out, "switchmode shop dev") {
+	if out, err := d.run("corpus-agent", "project", "deploy", "shop", "--editable", tree); err == nil ||
+		!strings.Contains(out, "switchmode shop dev") {
 		t.Errorf("in staging: %v\n%s", err, out)
 	}
 	d.ok("corpus-agent", "project", "switchmode", "shop", "dev")
@@ -194,7 +200,8 @@ func TestEditableTreeIsLinkedInDevAlone(t *testing.T) {
 	write("second")
 	d.ok("corpus-agent", "project", "install", "shop")
 	d.host("srv/out", "second")
-	if target, err := filepath.EvalSymlinks(filepath.Join(d.root, "srv/projects/shop/current")); err != nil || target != tree {
+	if target, err := filepath.EvalSymlinks(filepath.Join(d.root, "srv/projects/shop/current")); err != nil ||
+		target != tree {
 		t.Errorf("current leads to %s, %v, want the working tree", target, err)
 	}
 }
@@ -220,7 +227,8 @@ func TestPushOverSSH(t *testing.T) {
 	d := newDeveloper(t)
 	// Stands for ssh: runs the command here, with the host's paths below the root.
 	ssh := filepath.Join(t.TempDir(), "ssh")
-	shim := "#!/bin/sh\n[ \"$1\" = root@dev1 ] || exit 9\nexec sh -c \"$(printf %s \"$2\" | sed 's#/srv/projects#" + d.root + "/srv/projects#')\"\n"
+	shim := "#!/bin/sh\n[ \"$1\" = root@dev1 ] || exit 9\nexec sh -c \"$(printf %s \"$2\" | sed 's#/srv/projects#" +
+		d.root + "/srv/projects#')\"\n"
 	if err := os.WriteFile(ssh, []byte(shim), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +240,8 @@ func TestPushOverSSH(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d.host("srv/out", "pushed")
-	for _, bad := range [][]string{{"-oProxyCommand=x", "shop"}, {"root@dev1", "../x"}, {"root@dev1", "shop", "--branch", "$(x)"}, {"root@other", "shop", "--init"}} {
+	for _, bad := range [][]string{{"-oProxyCommand=x", "shop"}, {"root@dev1", "../x"},
+		{"root@dev1", "shop", "--branch", "$(x)"}, {"root@other", "shop", "--init"}} {
 		if out, err := d.run("corpus", append([]string{"push"}, bad...)...); err == nil {
 			t.Errorf("push %v was taken\n%s", bad, out)
 		}
@@ -257,8 +266,8 @@ func TestRunOutlivesWhoeverWatchesIt(t *testing.T) {
 	}
 }
 
-// TestPushIntoARepositoryOfAUser: git runs as root what a repository names, so one of which a user controls a part is refused
-// before git runs there, and the user's program with it.
+// TestPushIntoARepositoryOfAUser: git runs as root what a repository names, so one of which a user controls a part is
+// refused before git runs there, and the user's program with it.
 func TestPushIntoARepositoryOfAUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
@@ -282,7 +291,9 @@ func TestPushIntoARepositoryOfAUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, command := range [][]string{{"project", "deploy", "shop"}, {"project", "init", "shop", "--git"}} {
-			if out, err := d.run("corpus-agent", command...); err == nil || !strings.Contains(out, "git does not run in the repositories of shop") || !strings.Contains(out, "chown -R root:root") {
+			if out, err := d.run("corpus-agent", command...); err == nil ||
+				!strings.Contains(out, "git does not run in the repositories of shop") ||
+				!strings.Contains(out, "chown -R root:root") {
 				t.Errorf("%s of user %d: %v: %v\n%s", c.path, c.uid, command, err, out)
 			}
 		}
@@ -300,7 +311,8 @@ func TestPushOfATreeWithoutStates(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit("index.html", "hello\n")
 	out, err := d.push()
-	if err != nil || !strings.Contains(out, "has no states: its files are in place at /srv/projects/shop/current") || !strings.Contains(out, ".salt/00_install.sls") {
+	if err != nil || !strings.Contains(out, "has no states: its files are in place at /srv/projects/shop/current") ||
+		!strings.Contains(out, ".salt/00_install.sls") {
 		t.Errorf("the push: %v\n%s", err, out)
 	}
 	d.host("srv/projects/shop/current/index.html", "hello")

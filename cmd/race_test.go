@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRaceRunsWhatStartsGoroutines holds the list of `make race` to the code: each package that starts goroutines is in it,
-// or here with a reason.
+// TestRaceRunsWhatStartsGoroutines holds the list of `make race` to the code: each package that starts goroutines is in
+// it, or here with a reason.
 func TestRaceRunsWhatStartsGoroutines(t *testing.T) {
 	elsewhere := map[string]string{
 		"artifact/publish":         "only the tests of commands beside each other run there: the others take minutes",

@@ -16,7 +16,8 @@ import (
 
 // siteOutputs are all forms of the site of docs/packaging.md, and what goes beside them.
 func siteOutputs() []string {
-	return []string{"site-1.0.tar.zst", "site-1.0.deb", "site-1.0.rpm", "site-1.0.oci.tar", "site-1.0.spdx.json", "site-1.0.provenance.json"}
+	return []string{"site-1.0.tar.zst", "site-1.0.deb", "site-1.0.rpm", "site-1.0.oci.tar", "site-1.0.spdx.json",
+		"site-1.0.provenance.json"}
 }
 
 // somebody who builds: as a user, from a tree whose files are as old as that user's copy is, under his
@@ -95,7 +96,8 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 	}
 	somebody{umask: 0o077, env: []string{"USER=root", "TZ=UTC", "LANG=C"}}.build(t, one)
 	open(t, two)
-	somebody{uid: 65534, umask: 0o002, age: 1000 * time.Hour, env: []string{"USER=nobody", "TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8", "LANGUAGE=tr"}}.build(t, two)
+	somebody{uid: 65534, umask: 0o002, age: 1000 * time.Hour, env: []string{"USER=nobody", "TZ=Asia/Kathmandu",
+		"LC_ALL=tr_TR.UTF-8", "LANGUAGE=tr"}}.build(t, two)
 	for _, name := range siteOutputs() {
 		if a, b := digestOf(t, filepath.Join(one, name)), digestOf(t, filepath.Join(two, name)); a != b {
 			t.Errorf("%s has the digests %s and %s", name, a, b)
@@ -108,7 +110,8 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 	}
 	t.Run("diffoscope sees what differs", func(t *testing.T) {
 		root.must("sh", "-c", "cp -r /two /three && printf x >>/three/site-1.0.spdx.json")
-		if out, err := root.try("diffoscope", "/one", "/three", "--exclude-directory-metadata=yes"); err == nil || !strings.Contains(out, "spdx.json") {
+		if out, err := root.try("diffoscope", "/one", "/three", "--exclude-directory-metadata=yes"); err == nil ||
+			!strings.Contains(out, "spdx.json") {
 			t.Errorf("it shows %v\n%s", err, out)
 		}
 	})
@@ -121,7 +124,8 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 		if got := rpm("-q", "site"); !strings.HasPrefix(got, "site-1.0-1.") {
 			t.Errorf("rpm knows %q", got)
 		}
-		if got := rpm("-ql", "site"); !strings.Contains(got, "/opt/site/index.html") || !strings.Contains(got, "/opt/site/.corpus/release.json") {
+		if got := rpm("-ql", "site"); !strings.Contains(got, "/opt/site/index.html") ||
+			!strings.Contains(got, "/opt/site/.corpus/release.json") {
 			t.Errorf("it holds\n%s", got)
 		}
 		if got := rpm("-V", "--nodeps", "site"); got != "" {

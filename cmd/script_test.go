@@ -65,7 +65,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release, "denied": deniedCall},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release,
+			"denied": deniedCall},
 		Condition: func(name string) (bool, error) {
 			if name != "root" {
 				return false, fmt.Errorf("unknown condition %q", name)

@@ -61,10 +61,12 @@ func TestPythonServiceFromAllForms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(test.Root, "etc/hostname"), []byte("notes-testing-useast1-1\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(test.Root, "etc/hostname"), []byte("notes-testing-useast1-1\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	r.must("corpus keys new", "corpus store init", "corpus keys new attestation --keys attest-keys", "corpus project add attestation --key attest-keys/attestation.pub")
+	r.must("corpus keys new", "corpus store init", "corpus keys new attestation --keys attest-keys",
+		"corpus project add attestation --key attest-keys/attestation.pub")
 	text, err := os.ReadFile("../docs/examples.md")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,8 @@ func TestPythonServiceFromAllForms(t *testing.T) {
 
 	t.Run("built again elsewhere", func(t *testing.T) {
 		again := "again/far/down/below"
-		r.must("mkdir -p " + again + "/tmp && git clone -q notes " + again + "/notes && base=$PWD/debian && cd " + again + " && umask 077 && " +
+		r.must("mkdir -p " + again + "/tmp && git clone -q notes " + again + "/notes && base=$PWD/debian && cd " + again +
+			" && umask 077 && " +
 			"TZ=Asia/Kathmandu LC_ALL=tr_TR.UTF-8 USER=somebody TMPDIR=$PWD/tmp " +
 			"corpus build ./notes -o notes-1.0.tar.zst -o notes-1.0.deb -o notes-1.0.oci.tar --image-base $base")
 		for _, ending := range []string{".tar.zst", ".deb", ".oci.tar", ".spdx.json", ".provenance.json"} {
@@ -118,8 +121,10 @@ func (r *reader) wheels(clean func(...string) cleanRoot) {
 	if err := os.WriteFile(filepath.Join(root.Root, "wheels.py"), []byte(makeWheels), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
-	root.must("python3", "/wheels.py", "/wheels", "flask", "werkzeug", "jinja2", "markupsafe", "itsdangerous", "click", "colorama", "waitress")
-	if out, err := exec.Command("cp", "-r", filepath.Join(root.Root, "wheels"), filepath.Join(r.dir, "notes/wheels")).CombinedOutput(); err != nil {
+	root.must("python3", "/wheels.py", "/wheels", "flask", "werkzeug", "jinja2", "markupsafe", "itsdangerous", "click",
+		"colorama", "waitress")
+	if out, err := exec.Command("cp", "-r", filepath.Join(root.Root, "wheels"),
+		filepath.Join(r.dir, "notes/wheels")).CombinedOutput(); err != nil {
 		r.t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -177,11 +182,13 @@ func TestAFailingTemplateCheckIsRolledBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.must("corpus build "+tree+" -o app-"+version+".tar.zst", "corpus publish myapp "+version+" app-"+version+".tar.zst --channel testing")
+		r.must("corpus build "+tree+" -o app-"+version+".tar.zst",
+			"corpus publish myapp "+version+" app-"+version+".tar.zst --channel testing")
 	}
 	root.copyIn(filepath.Join(bin(t), "corpus-agent"), "/usr/local/bin/corpus-agent")
 	root.copyIn(filepath.Join(r.dir, "keys/root.json"), "/root.json")
-	deploy := []string{"corpus-agent", "deploy", "myapp", "testing", "--store", "file:///store", "--trust-root", "/root.json"}
+	deploy := []string{"corpus-agent", "deploy", "myapp", "testing", "--store", "file:///store", "--trust-root",
+		"/root.json"}
 	conf := func() string {
 		data, err := os.ReadFile(filepath.Join(root.Root, "etc/app.conf"))
 		if err != nil {
@@ -193,13 +200,15 @@ func TestAFailingTemplateCheckIsRolledBack(t *testing.T) {
 	root.must(deploy...)
 	publish("2", "prt=81\n")
 	out, err := root.try(deploy...)
-	if err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(out, "check_cmd refuses the new content of /etc/app.conf") {
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") ||
+		!strings.Contains(out, "check_cmd refuses the new content of /etc/app.conf") {
 		t.Errorf("the deploy of what its check refuses: %v\n%s", err, out)
 	}
 	if got := conf(); got != "port=80\n" {
 		t.Errorf("the file is %q", got)
 	}
-	if link, err := os.Readlink(filepath.Join(root.Root, "srv/projects/myapp/current")); err != nil || !strings.Contains(link, "/1-") {
+	if link, err := os.Readlink(filepath.Join(root.Root, "srv/projects/myapp/current")); err != nil ||
+		!strings.Contains(link, "/1-") {
 		t.Errorf("current is %q, %v", link, err)
 	}
 	publish("3", "port=82\n")

@@ -12,7 +12,8 @@ import (
 // mostBytes is how large the program of hosts may be: 27 MiB. docs/dependencies.md says what each megabyte is for.
 const mostBytes = 27 << 20
 
-// unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker keep it.
+// unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker
+// keep it.
 func unlinked() map[string]string {
 	return map[string]string{
 		"github.com/aws/aws-sdk-go-v2/config.":        "use grains/ec2/account: people sign in with the rest",
@@ -29,8 +30,8 @@ func unlinked() map[string]string {
 	}
 }
 
-// TestSize builds the program of hosts as `go install` does and releases do, stripped, for the machine that releases are
-// measured on.
+// TestSize builds the program of hosts as `go install` does and releases do, stripped, for the machine that releases
+// are measured on.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "corpus-agent")
@@ -45,7 +46,8 @@ func TestSize(t *testing.T) {
 	}
 	t.Logf("%d bytes, %.2f MiB", len(program), float64(len(program))/(1<<20))
 	if len(program) > mostBytes {
-		t.Errorf("corpus-agent has %d bytes, and may have %d: `go tool nm -size -sort size` of an unstripped build says what is large", len(program), mostBytes)
+		t.Errorf("corpus-agent has %d bytes, and may have %d: `go tool nm -size -sort size` of an unstripped build says "+
+			"what is large", len(program), mostBytes)
 	}
 	for name, reason := range unlinked() { // names of functions outlive stripping
 		if bytes.Contains(program, []byte(name)) {
@@ -54,14 +56,16 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestBuildsAreAlike keeps flags that change the program out of the ways to build it: `go install` gives what is released.
+// TestBuildsAreAlike keeps flags that change the program out of the ways to build it: `go install` gives what is
+// released.
 func TestBuildsAreAlike(t *testing.T) {
 	for _, file := range []string{"../Makefile", "../goreleaser.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := regexp.MustCompile(`gcflags|asmflags|go build [^\n]*-tags|(?m)^\s+tags:`).FindAllString(string(text), -1); found != nil {
+		if found := regexp.MustCompile(`gcflags|asmflags|go build [^\n]*-tags|(?m)^\s+tags:`).FindAllString(string(text),
+			-1); found != nil {
 			t.Errorf("%s has %q", file, found)
 		}
 	}

@@ -19,11 +19,13 @@ import (
 func single(t *testing.T, function, source string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	root := t.TempDir()
-	cmd = exec.Command(filepath.Join(bin(t), "corpus-agent"), "--root", root, "call", "--local", "state.single", function, "name=/srv/x", "source="+source, "skip_verify=True", "enforce_toplevel=False")
+	cmd = exec.Command(filepath.Join(bin(t), "corpus-agent"), "--root", root, "call", "--local", "state.single", function,
+		"name=/srv/x", "source="+source, "skip_verify=True", "enforce_toplevel=False")
 	if function == "file.managed" {
 		cmd.Args = cmd.Args[:len(cmd.Args)-1]
 	}
-	cmd.Env = append(os.Environ(), "CORPUS_FETCH_RETRY=1s", "CORPUS_CONVERGE_STOP_TIMEOUT=1s", "CORPUS_METADATA_ENABLED=false")
+	cmd.Env = append(os.Environ(), "CORPUS_FETCH_RETRY=1s", "CORPUS_CONVERGE_STOP_TIMEOUT=1s",
+		"CORPUS_METADATA_ENABLED=false")
 	said = &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	return cmd, said
@@ -41,13 +43,15 @@ func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
 		cmd, said := single(t, function, server.URL+"/x.tar")
 		began := time.Now()
 		err := cmd.Run()
-		if took := time.Since(began); err == nil || took > 20*time.Second || asked.Load() < 2 || !strings.Contains(said.String(), "gave up after") {
+		if took := time.Since(began); err == nil || took > 20*time.Second || asked.Load() < 2 ||
+			!strings.Contains(said.String(), "gave up after") {
 			t.Errorf("%s ended after %v and %d requests: %v\n%s", function, took, asked.Load(), err, said)
 		}
 	}
 }
 
-// TestAnArchiveThatStallsEndsWithTheRun: a server sends the half of an archive and no more, and the run is ended meanwhile.
+// TestAnArchiveThatStallsEndsWithTheRun: a server sends the half of an archive and no more, and the run is ended
+// meanwhile.
 func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 	stalled, over := make(chan bool, 1), make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

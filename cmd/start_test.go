@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// mostAllocations is how many objects the packages of corpus-agent may make before main begins, as Go's runtime counts them.
-// A count is the same on every machine, and start-up time follows it.
+// mostAllocations is how many objects the packages of corpus-agent may make before main begins, as Go's runtime counts
+// them. A count is the same on every machine, and start-up time follows it.
 const mostAllocations = 10500
 
 var initialised = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, (\d+) allocs$`)
@@ -35,7 +35,8 @@ func TestStart(t *testing.T) {
 		total += n
 	}
 	if total > mostAllocations {
-		t.Errorf("%d objects are made before main, and %d may be: GODEBUG=inittrace=1 corpus-agent version shows by which packages",
+		t.Errorf("%d objects are made before main, and %d may be: GODEBUG=inittrace=1 corpus-agent version shows by "+
+			"which packages",
 			total, mostAllocations)
 	}
 }

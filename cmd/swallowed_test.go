@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestNoErrorOfLookingIsSwallowed keeps code out of the source that takes what cannot be read for what is absent: a look
-// at a path whose error is dropped, or only compared with nil. Only "does not exist" means absent; package walk has Found,
-// Exists and Glob for that. filepath.Glob is banned as a whole, since it returns no errors of reading.
+// TestNoErrorOfLookingIsSwallowed keeps code out of the source that takes what cannot be read for what is absent: a
+// look at a path whose error is dropped, or only compared with nil. Only "does not exist" means absent; package walk
+// has Found, Exists and Glob for that. filepath.Glob is banned as a whole, since it returns no errors of reading.
 func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 	allowed := map[string]string{}
 	for why, places := range reasons() {
@@ -34,7 +34,8 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 				place := name + ":" + f.function
 				used[place] = true
 				if allowed[place] == "" {
-					t.Errorf("%s:%d: %s: the error of %s is reduced to yes or no: ask walk.Found, or name every error", name, f.line, f.function, f.call)
+					t.Errorf("%s:%d: %s: the error of %s is reduced to yes or no: ask walk.Found, or name every error", name, f.line,
+						f.function, f.call)
 				}
 			}
 			return err
@@ -54,36 +55,48 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 func reasons() map[string][]string {
 	return map[string][]string{
 		"what is not as it has to be is written again, and the write reports what is wrong": {
-			"agent/deploy.go:namesLead", "agent/doubt.go:copyConfiguration", "agent/link/link.go:Named", "agent/link/link.go:name", "agent/link/link.go:point",
-			"agent/link/link.go:Name", "agent/projectsync.go:wire", "agent/records/registry.go:refreshEntryCopy", "agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",
+			"agent/deploy.go:namesLead", "agent/doubt.go:copyConfiguration", "agent/link/link.go:Named",
+			"agent/link/link.go:name", "agent/link/link.go:point",
+			"agent/link/link.go:Name", "agent/projectsync.go:wire", "agent/records/registry.go:refreshEntryCopy",
+			"agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",
 			"artifact/trust/pin.go:checkPin", "packaging/builder/system.go:there",
 		},
 		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
-			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable", "artifact/process/tree.go:groupsOf",
-			"agent/own.go:waiters", "agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/own.go:parentOf", "agent/own.go:waitsForUs", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
-			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of", "state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
+			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable",
+			"artifact/process/tree.go:groupsOf",
+			"agent/own.go:waiters", "agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/own.go:parentOf",
+			"agent/own.go:waitsForUs", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
+			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of",
+			"state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
 		},
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {
-			"artifact/process/group.go:newGroup", "artifact/process/group.go:sweepGroups", "artifact/process/group.go:groupDir", "artifact/process/tree.go:Enclose",
-			"state/host/packages/scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below", "grains/ec2/ec2.go:Likely",
+			"artifact/process/group.go:newGroup", "artifact/process/group.go:sweepGroups", "artifact/process/group.go:groupDir",
+			"artifact/process/tree.go:Enclose",
+			"state/host/packages/scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below",
+			"grains/ec2/ec2.go:Likely",
 			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",
 		},
 		"it words a message": {
-			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker", "artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
-			"artifact/walk/lease.go:holder", "artifact/publish/keyring/keyring.go:lookAt", "artifact/publish/keyring/list.go:kindOf",
+			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker",
+			"artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
+			"artifact/walk/lease.go:holder", "artifact/publish/keyring/keyring.go:lookAt",
+			"artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
-			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds", "agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
+			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds",
+			"agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
 			"agent/service/whose.go:rootsFile", "artifact/walk/groups.go:isStaffs",
 		},
 		"the run has read the link before, or reports there that it cannot": {
-			"agent/records/restore.go:Concerns", "agent/inspect/units.go:linksTo", "agent/inspect/units.go:CurrentOf", "agent/inspect/units.go:LinkedAt",
+			"agent/records/restore.go:Concerns", "agent/inspect/units.go:linksTo", "agent/inspect/units.go:CurrentOf",
+			"agent/inspect/units.go:LinkedAt",
 		},
 		"what the units are made of is compared before and after; what cannot be read is the same in both": {
 			"agent/self/self.go:fileOf", "agent/self/self.go:stampOf", "agent/self/self.go:unitFiles",
 		},
-		"a release that is not listed is told by its path": {"agent/service/evidence.go:treesOf", "agent/service/evidence.go:passes"},
+		"a release that is not listed is told by its path": {"agent/service/evidence.go:treesOf",
+			"agent/service/evidence.go:passes"},
 		"the reading that follows reports it": {
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
 			"packaging/pipeline/stage.go:homePython",
@@ -91,7 +104,8 @@ func reasons() map[string][]string {
 		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
 		"a count of refusals, which starts again":                    {"agent/records/refusals.go:Refused"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
-		"the error is returned, by another name":                     {"cmd/corpus/build.go:isTree", "state/roots/roots.go:look"},
+		"the error is returned, by another name": {"cmd/corpus/build.go:isTree",
+			"state/roots/roots.go:look"},
 	}
 }
 
@@ -179,7 +193,8 @@ func looksAt(e ast.Expr) string {
 	switch {
 	case slices.Contains(looks, f.Sel.Name) && slices.Contains([]string{"os", "fs", "filepath", "exec", "osexec"}, of):
 		return name
-	case of == "walk" && slices.Contains([]string{"Found", "Exists", "Named", "Directory", "Read", "ReadFile"}, f.Sel.Name):
+	case of == "walk" && slices.Contains([]string{"Found", "Exists", "Named", "Directory", "Read", "ReadFile"},
+		f.Sel.Name):
 		return name
 	}
 	return ""
@@ -240,7 +255,8 @@ func reassigned(f *ast.FuncDecl, after *ast.AssignStmt, name *ast.Ident) token.P
 
 // testSupport reports whether a file is compiled into tests alone.
 func testSupport(path string) bool {
-	return slices.ContainsFunc([]string{"/hosttest/", "/storetest/", "/statetest/", "/artifacttest/"}, func(dir string) bool { return strings.Contains(path, dir) })
+	return slices.ContainsFunc([]string{"/hosttest/", "/storetest/", "/statetest/", "/artifacttest/"},
+		func(dir string) bool { return strings.Contains(path, dir) })
 }
 
 // same reports whether two names mean the same variable.

@@ -39,7 +39,8 @@ func source(tree string) grains.Source {
 		Interfaces: func() ([]grains.Interface, error) {
 			return []grains.Interface{
 				{Name: "lo", Hardware: "00:00:00:00:00:00", IPv4: addrs("127.0.0.1"), IPv6: addrs("::1")},
-				{Name: "eth0", Hardware: "02:fc:00:00:00:01", IPv4: addrs("10.0.0.20"), IPv6: addrs("fe80::1"), Secondary: addrs("10.0.0.3")},
+				{Name: "eth0", Hardware: "02:fc:00:00:00:01", IPv4: addrs("10.0.0.20"), IPv6: addrs("fe80::1"),
+					Secondary: addrs("10.0.0.3")},
 			}, nil
 		},
 		Resolver: &resolver{},
@@ -149,12 +150,14 @@ func TestNothingIsDerivedFromNoVersion(t *testing.T) {
 
 func TestUnreadableFactsAreLeftOut(t *testing.T) {
 	got := collect(t, source(t.TempDir())).Map()
-	for _, name := range []string{"uuid", "serialnumber", "productname", "machine_id", "dns", "systemd", "selinux", "master"} {
+	for _, name := range []string{"uuid", "serialnumber", "productname", "machine_id", "dns", "systemd", "selinux",
+		"master"} {
 		if got.Has(name) {
 			t.Errorf("an empty tree has %s %v", name, got.Value(name))
 		}
 	}
-	for name, want := range map[string]any{"num_cpus": 0, "mem_total": 0, "cpu_model": "Unknown", "init": "unknown", "virtual": "physical", "id": "localhost"} {
+	for name, want := range map[string]any{"num_cpus": 0, "mem_total": 0, "cpu_model": "Unknown", "init": "unknown",
+		"virtual": "physical", "id": "localhost"} {
 		if !value.Equal(got.Value(name), want) {
 			t.Errorf("%s is %v, want %v", name, got.Value(name), want)
 		}
@@ -234,7 +237,8 @@ func TestSurroundingsOfTheProcess(t *testing.T) {
 			t.Errorf("LC_ALL=%s LANG=%s: locale_info is %s", c.all, c.lang, info)
 		}
 		// The last number is the SHA-256 of "given" modulo 2 to the 31st.
-		for name, want := range map[string]any{"username": "agent", "groupname": strconv.Itoa(os.Getgid()), "shell": "/bin/sh", "pid": os.Getpid(), "id": "given", "server_id": 688156256} {
+		for name, want := range map[string]any{"username": "agent", "groupname": strconv.Itoa(os.Getgid()),
+			"shell": "/bin/sh", "pid": os.Getpid(), "id": "given", "server_id": 688156256} {
 			if !value.Equal(got.Value(name), want) {
 				t.Errorf("%s is %v, want %v", name, got.Value(name), want)
 			}
@@ -262,18 +266,24 @@ func TestVirtualHardware(t *testing.T) {
 		kind, subtype string
 	}{
 		{"nothing", nil, "physical", ""},
-		{"qemu", map[string]string{dmi + "sys_vendor": "QEMU", dmi + "product_name": "Standard PC (Q35 + ICH9, 2009)"}, "kvm", ""},
+		{"qemu", map[string]string{dmi + "sys_vendor": "QEMU", dmi + "product_name": "Standard PC (Q35 + ICH9, 2009)"}, "kvm",
+			""},
 		{"google", map[string]string{dmi + "product_name": "Google Compute Engine"}, "gce", ""},
-		{"virtualbox", map[string]string{dmi + "sys_vendor": "innotek GmbH", dmi + "product_name": "VirtualBox"}, "VirtualBox", ""},
+		{"virtualbox", map[string]string{dmi + "sys_vendor": "innotek GmbH", dmi + "product_name": "VirtualBox"},
+			"VirtualBox", ""},
 		{"vmware", map[string]string{dmi + "sys_vendor": "VMware, Inc.", dmi + "product_name": "VMware7,1"}, "VMware", ""},
-		{"azure", map[string]string{dmi + "sys_vendor": "Microsoft Corporation", dmi + "product_name": "Virtual Machine"}, "VirtualPC", ""},
-		{"surface", map[string]string{dmi + "sys_vendor": "Microsoft Corporation", dmi + "product_name": "Surface Pro 9"}, "physical", ""},
+		{"azure", map[string]string{dmi + "sys_vendor": "Microsoft Corporation", dmi + "product_name": "Virtual Machine"},
+			"VirtualPC", ""},
+		{"surface", map[string]string{dmi + "sys_vendor": "Microsoft Corporation", dmi + "product_name": "Surface Pro 9"},
+			"physical", ""},
 		{"ec2 metal", map[string]string{dmi + "sys_vendor": "Amazon EC2", dmi + "product_name": "c5.metal"}, "physical", ""},
 		{"firecracker", map[string]string{clocks: "tsc kvm-clock \n"}, "kvm", ""},
 		{"xen host", map[string]string{"proc/xen/capabilities": "control_d\n"}, "xen", "Xen Dom0"},
 		{"xen guest", map[string]string{"proc/xen/capabilities": "\n"}, "xen", "Xen PV DomU"},
-		{"lxc on kvm", map[string]string{dmi + "product_name": "KVM", "proc/1/environ": "PATH=/bin\x00container=lxc\x00"}, "container", "LXC"},
-		{"pod on kvm", map[string]string{dmi + "product_name": "KVM", "proc/1/cgroup": "1:cpu:/kubepods/pod1\n"}, "kvm", "kubernetes"},
+		{"lxc on kvm", map[string]string{dmi + "product_name": "KVM", "proc/1/environ": "PATH=/bin\x00container=lxc\x00"},
+			"container", "LXC"},
+		{"pod on kvm", map[string]string{dmi + "product_name": "KVM", "proc/1/cgroup": "1:cpu:/kubepods/pod1\n"}, "kvm",
+			"kubernetes"},
 		{"pod", map[string]string{"proc/1/cgroup": "1:cpu:/kubepods/pod1\n"}, "virtual", "kubernetes"},
 		{"docker, cgroup v1", map[string]string{"proc/1/cgroup": "1:cpu:/docker/0123\n"}, "container", "Docker"},
 		{"nspawn", map[string]string{"run/systemd/container": "systemd-nspawn\n"}, "systemd-nspawn", ""},

@@ -145,7 +145,8 @@ func TestBadConventionsAreExplained(t *testing.T) {
 }
 
 func TestConventionsShowAnExampleThatConforms(t *testing.T) {
-	for _, form := range []string{"", "{service}-{instance}", "{region}-{service}-{instance}-{node}", "a{node}-{service}_{instance}"} {
+	for _, form := range []string{"", "{service}-{instance}", "{region}-{service}-{instance}-{node}",
+		"a{node}-{service}_{instance}"} {
 		c := convention(t, form)
 		if _, err := grains.Parse(c.Example(), c); err != nil {
 			t.Errorf("%s: its own example: %v", c, err)
@@ -172,7 +173,8 @@ func TestLaterLayersWin(t *testing.T) {
 		Custom:   value.NewMap("rack", "custom", "region", "custom"),
 		Identity: grains.Identity{Service: "myapp", Instance: "testing", Region: "useast1", Node: "1"},
 	}.Merge()
-	for name, want := range map[string]string{"os": "Debian", "role": "static", "rack": "custom", "region": "useast1", "service_name": "myapp"} {
+	for name, want := range map[string]string{"os": "Debian", "role": "static", "rack": "custom", "region": "useast1",
+		"service_name": "myapp"} {
 		if all.Value(name) != want {
 			t.Errorf("%s is %v, want %s", name, all.Value(name), want)
 		}
@@ -183,11 +185,13 @@ func TestLaterLayersWin(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"myapp-testing-useast1-898900.example.com", "ip-10-0-0-12", "", "....", "a-b-c1-d", "-", "a-b-c1-d.\xff", "é-b-c1-1"} {
+	for _, seed := range []string{"myapp-testing-useast1-898900.example.com", "ip-10-0-0-12", "", "....", "a-b-c1-d", "-",
+		"a-b-c1-d.\xff", "é-b-c1-1"} {
 		f.Add(seed)
 	}
 	others := []grains.Convention{
-		convention(f, "{service}-{instance}"), convention(f, "x{node}-{instance}-{service}"), convention(f, `(?P<service>.*)-(?P<instance>.*)`),
+		convention(f, "{service}-{instance}"), convention(f, "x{node}-{instance}-{service}"),
+		convention(f, `(?P<service>.*)-(?P<instance>.*)`),
 	}
 	f.Fuzz(func(t *testing.T, hostname string) {
 		for i, c := range append(others, grains.Convention{}) {
@@ -212,7 +216,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzNewConvention(f *testing.F) {
-	for _, seed := range []string{grains.DefaultConvention, regionFirst, "{", "}", "{}", "{service}-{instance}{", "(?P<service>", "{node}-{service}-{instance}"} {
+	for _, seed := range []string{grains.DefaultConvention, regionFirst, "{", "}", "{}", "{service}-{instance}{",
+		"(?P<service>", "{node}-{service}-{instance}"} {
 		f.Add(seed, "myapp-testing-useast1-1")
 	}
 	f.Fuzz(func(t *testing.T, form, hostname string) {

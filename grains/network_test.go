@@ -18,11 +18,15 @@ func TestDomainComesFromWhereItIsCheapest(t *testing.T) {
 		fqdn, id              string
 		asked                 bool
 	}{
-		{name: "in the hostname", hostname: "web1.example.com", hosts: "127.0.1.1 other.example.org web1.example.com", fqdn: "web1.example.com", id: "web1.example.com"},
-		{name: "in /etc/hosts", hostname: "web1", hosts: "# web1.wrong\n127.0.1.1\tweb1.example.com web1", fqdn: "web1.example.com", id: "web1.example.com"},
-		{name: "at a name server", hostname: "web1", hosts: "127.0.0.1 localhost", resolver: resolver{name: "web1.example.com."}, fqdn: "web1.example.com", id: "web1.example.com", asked: true},
+		{name: "in the hostname", hostname: "web1.example.com", hosts: "127.0.1.1 other.example.org web1.example.com",
+			fqdn: "web1.example.com", id: "web1.example.com"},
+		{name: "in /etc/hosts", hostname: "web1", hosts: "# web1.wrong\n127.0.1.1\tweb1.example.com web1",
+			fqdn: "web1.example.com", id: "web1.example.com"},
+		{name: "at a name server", hostname: "web1", hosts: "127.0.0.1 localhost",
+			resolver: resolver{name: "web1.example.com."}, fqdn: "web1.example.com", id: "web1.example.com", asked: true},
 		{name: "nowhere", hostname: "web1", fqdn: "web1", id: "web1", asked: true},
-		{name: "at a name server that is silent", hostname: "web1", resolver: resolver{hang: true}, fqdn: "web1", id: "web1", asked: true},
+		{name: "at a name server that is silent", hostname: "web1", resolver: resolver{hang: true}, fqdn: "web1", id: "web1",
+			asked: true},
 		{name: "as localhost", hostname: "web1", hosts: "127.0.0.1 localhost web1", fqdn: "localhost", id: "web1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,7 +112,8 @@ func TestInterfacesOfThisMachine(t *testing.T) {
 		if !slices.Equal(have, want) {
 			t.Errorf("%s has %q, want %q", i.Name, have, want)
 		}
-		if mac, _ := got.Value("hwaddr_interfaces").(*value.Map).Value(i.Name).(string); i.Flags&net.FlagLoopback == 0 && mac != i.HardwareAddr.String() {
+		if mac, _ := got.Value("hwaddr_interfaces").(*value.Map).Value(i.Name).(string); i.Flags&net.FlagLoopback == 0 &&
+			mac != i.HardwareAddr.String() {
 			t.Errorf("%s has hardware address %q, want %q", i.Name, mac, i.HardwareAddr)
 		}
 	}

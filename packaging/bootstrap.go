@@ -28,7 +28,8 @@ const MaxUserData = 2 << 10
 // packages are the kinds of packages, with what installs them.
 func packages() map[string]string {
 	return map[string]string{
-		".deb": "export DEBIAN_FRONTEND=noninteractive\ndpkg --force-confold -i $f || { apt-get update && apt-get -fyo Dpkg::Options::=--force-confold install; }",
+		".deb": "export DEBIAN_FRONTEND=noninteractive\ndpkg --force-confold -i $f || { apt-get update && apt-get -fyo " +
+			"Dpkg::Options::=--force-confold install; }",
 		".rpm": "rpm -U $f",
 	}
 }
@@ -95,14 +96,16 @@ done
 systemctl enable --now corpus-agent.timer
 ` + after
 	if len(text) > MaxUserData {
-		return "", diag.WithHint(fmt.Errorf("the user data would have %d bytes, and %d is the most", len(text), MaxUserData), "give shorter URLs")
+		return "", diag.WithHint(fmt.Errorf("the user data would have %d bytes, and %d is the most", len(text), MaxUserData),
+			"give shorter URLs")
 	}
 	return text, nil
 }
 
 func (b Bootstrap) check() error {
 	if u, err := url.Parse(b.Agent); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return diag.WithHint(fmt.Errorf("%q is no URL that a new host can fetch", b.Agent), "give --agent https://host/corpus-agent.deb, or of the static binary")
+		return diag.WithHint(fmt.Errorf("%q is no URL that a new host can fetch", b.Agent),
+			"give --agent https://host/corpus-agent.deb, or of the static binary")
 	}
 	if len(b.Sum) != 64 || len(b.Root) != len("sha256:")+64 {
 		return errors.New("a digest has 64 hexadecimal digits")

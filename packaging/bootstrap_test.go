@@ -12,13 +12,16 @@ import (
 
 func bootstrap() packaging.Bootstrap {
 	return packaging.Bootstrap{
-		Store: "s3://bootstrap-bucket-of-a-company/prefix/with/parts?region=us-east-1", Root: "sha256:" + strings.Repeat("ab", 32),
-		Agent: "https://downloads.example.com/corpus-agent/1.0.0/corpus-agent_1.0.0_linux_amd64", Sum: strings.Repeat("cd", 32), Balance: true,
+		Store: "s3://bootstrap-bucket-of-a-company/prefix/with/parts?region=us-east-1",
+		Root:  "sha256:" + strings.Repeat("ab", 32),
+		Agent: "https://downloads.example.com/corpus-agent/1.0.0/corpus-agent_1.0.0_linux_amd64",
+		Sum:   strings.Repeat("cd", 32), Balance: true,
 	}
 }
 
 func TestUserDataIsShortAndAShellReadsIt(t *testing.T) {
-	for name, agent := range map[string]string{"binary": "", "package": "https://example.com/corpus-agent_1.0.0_amd64.deb?token=a'b"} {
+	for name, agent := range map[string]string{"binary": "",
+		"package": "https://example.com/corpus-agent_1.0.0_amd64.deb?token=a'b"} {
 		b := bootstrap()
 		if agent != "" {
 			b.Agent = agent
@@ -46,12 +49,13 @@ func firstBoot(t *testing.T, b packaging.Bootstrap, codes string) (calls string,
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
 	for name, body := range map[string]string{
-		"curl":         `while [ "$1" != -o ]; do shift; done; printf agent > "$2"`,
-		"sleep":        "",
-		"systemctl":    `echo "systemctl $*" >> ` + log,
-		"install":      `echo install >> ` + log,
-		"dpkg":         `echo "dpkg $1" >> ` + log,
-		"corpus-agent": `echo "$*" >> ` + log + "\n[ $1 = deploy ] || exit 0\nread c rest < " + dir + "/codes\necho $rest > " + dir + "/codes\nexit $c",
+		"curl":      `while [ "$1" != -o ]; do shift; done; printf agent > "$2"`,
+		"sleep":     "",
+		"systemctl": `echo "systemctl $*" >> ` + log,
+		"install":   `echo install >> ` + log,
+		"dpkg":      `echo "dpkg $1" >> ` + log,
+		"corpus-agent": `echo "$*" >> ` + log + "\n[ $1 = deploy ] || exit 0\nread c rest < " + dir +
+			"/codes\necho $rest > " + dir + "/codes\nexit $c",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -78,7 +82,8 @@ func debian() packaging.Bootstrap {
 
 func TestHostEntersItsLoadBalancerOnlyAfterAGoodRun(t *testing.T) {
 	calls, err := firstBoot(t, debian(), "5 5 0")
-	if err != nil || strings.Count(calls, "deploy --store") != 3 || !strings.HasSuffix(calls, "systemctl enable --now corpus-agent.timer\nelb register\n") {
+	if err != nil || strings.Count(calls, "deploy --store") != 3 ||
+		!strings.HasSuffix(calls, "systemctl enable --now corpus-agent.timer\nelb register\n") {
 		t.Errorf("a store that is down at first: %v\n%s", err, calls)
 	}
 	calls, err = firstBoot(t, debian(), "3")

@@ -60,7 +60,8 @@ func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, e
 	if err != nil {
 		return Summary{}, err
 	}
-	encoder, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(encoderThreads), zstd.WithWindowSize(encoderWindow), zstd.WithEncoderCRC(true))
+	encoder, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(encoderThreads), zstd.WithWindowSize(encoderWindow),
+		zstd.WithEncoderCRC(true))
 	if err != nil {
 		return Summary{}, err
 	}
@@ -219,7 +220,8 @@ func kindName(mode fs.FileMode) string {
 	return "device"
 }
 
-func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at time.Time, files <-chan chan content) error {
+func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at time.Time,
+	files <-chan chan content) error {
 	h := &tar.Header{Name: e.name, ModTime: at, Mode: 0o644}
 	if at.IsZero() {
 		h.ModTime = time.Unix(0, 0)

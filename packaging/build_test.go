@@ -48,7 +48,8 @@ func TestProcessorsDoNotChangeTheBytes(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {
 		data := bytes.Repeat([]byte(strings.Repeat("line ", i)), 1+i%7*400)
-		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("f", 1+i%90)+string(rune('a'+i%26))), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("f", 1+i%90)+string(rune('a'+i%26))), data,
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +72,8 @@ func TestSameTreeGivesSameBytes(t *testing.T) {
 	}
 	old := time.Now().Add(-1000 * time.Hour)
 	if err := errors.Join(
-		os.Chtimes(filepath.Join(b, "x"), old, old), os.Chmod(filepath.Join(b, "x"), 0o600), os.Chmod(filepath.Join(b, "dir"), 0o700),
+		os.Chtimes(filepath.Join(b, "x"), old, old), os.Chmod(filepath.Join(b, "x"), 0o600),
+		os.Chmod(filepath.Join(b, "dir"), 0o700),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func TestWhatNoHostWouldUnpackIsNamedAllAtOnce(t *testing.T) {
 func TestFileInPlaceOfATreeIsAnError(t *testing.T) {
 	dir := sow(t, "app")
 	var b bytes.Buffer
-	if _, err := packaging.Build(context.Background(), filepath.Join(dir, "app"), &b, packaging.Options{}); err == nil || diag.HintOf(err) == "" {
+	if _, err := packaging.Build(context.Background(), filepath.Join(dir, "app"), &b, packaging.Options{}); err == nil ||
+		diag.HintOf(err) == "" {
 		t.Errorf("error is %v, want one with a hint", err)
 	}
 	if _, err := packaging.Build(context.Background(), filepath.Join(dir, "absent"), &b, packaging.Options{}); err == nil {

@@ -14,7 +14,8 @@ import (
 )
 
 func TestSecretsAreNotPacked(t *testing.T) {
-	tree := sow(t, "app", ".env", ".env.example", "conf/id_ed25519", "harmless.txt", "tls/ca.pem", "tls/server.pem", "docs/keys.md", "test/.npmrc")
+	tree := sow(t, "app", ".env", ".env.example", "conf/id_ed25519", "harmless.txt", "tls/ca.pem", "tls/server.pem",
+		"docs/keys.md", "test/.npmrc")
 	for name, text := range map[string]string{
 		"harmless.txt": "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n", "tls/ca.pem": "-----BEGIN CERTIFICATE-----\nMIIE\n",
 		"docs/keys.md": "A key begins with -----BEGIN PRIVATE KEY-----.\n",
@@ -43,18 +44,21 @@ func TestSecretsAreNotPacked(t *testing.T) {
 // A file and a directory are allowed by path, and a finding by its rule; another rule's finding still stops the build.
 func TestFindingsAreAllowedByRule(t *testing.T) {
 	tree := sow(t, "test/keys/a.key", "test/keys/b.key", "notes.md", "prod.env")
-	key := "-----BEGIN EC PRIVATE KEY-----\n" + strings.Repeat("MHcCAQEEIBluB2BuspJcz1e58rnXpQEx48", 3) + "\n-----END EC PRIVATE KEY-----\n"
+	key := "-----BEGIN EC PRIVATE KEY-----\n" + strings.Repeat("MHcCAQEEIBluB2BuspJcz1e58rnXpQEx48", 3) +
+		"\n-----END EC PRIVATE KEY-----\n"
 	if err := os.WriteFile(filepath.Join(tree, "notes.md"), []byte("An example:\n\n"+key), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	check := func(allow ...packaging.Allowed) string {
 		return fmt.Sprint(packaging.Check(t.Context(), tree, packaging.Options{Allow: allow}))
 	}
-	got := check(packaging.Allowed{Path: "test/"}, packaging.Allowed{Path: "notes.md", Rule: "age-secret-key"}, packaging.Allowed{Path: "prod.env", Rule: "name"})
+	got := check(packaging.Allowed{Path: "test/"}, packaging.Allowed{Path: "notes.md", Rule: "age-secret-key"},
+		packaging.Allowed{Path: "prod.env", Rule: "name"})
 	if want := "notes.md:3: it holds a private key (rule private-key)"; got != want {
 		t.Errorf("refused is %q, want %q", got, want)
 	}
-	if got := check(packaging.Allowed{Path: "test"}, packaging.Allowed{Path: "notes.md", Rule: "private-key"}, packaging.Allowed{Path: "prod.env"}); got != "<nil>" {
+	if got := check(packaging.Allowed{Path: "test"}, packaging.Allowed{Path: "notes.md", Rule: "private-key"},
+		packaging.Allowed{Path: "prod.env"}); got != "<nil>" {
 		t.Errorf("refused although allowed: %s", got)
 	}
 }

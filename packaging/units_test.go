@@ -48,7 +48,8 @@ func TestConfigurationIsInstalledPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(script), "install -m 640 $default /etc/corpus/agent.yaml") || !strings.Contains(string(script), "chmod 640 /etc/corpus/agent.yaml") {
+	if !strings.Contains(string(script), "install -m 640 $default /etc/corpus/agent.yaml") ||
+		!strings.Contains(string(script), "chmod 640 /etc/corpus/agent.yaml") {
 		t.Error("postinstall.sh does not give agent.yaml its mode")
 	}
 }
@@ -64,17 +65,20 @@ func TestOnlyHostsThatWereNeverDeployedSkipRuns(t *testing.T) {
 		env   string
 		runs  bool
 	}{
-		"nothing":                        {},
-		"settings that name no root":     {files: map[string]string{"/etc/corpus/environment": "A=b"}},
-		"a root given by settings":       {files: map[string]string{"/etc/corpus/environment": ""}, env: "CORPUS_TRUST_ROOT=/root/root.json", runs: true},
-		"a root":                         {files: map[string]string{root: "{}"}, runs: true},
-		"a root that was given":          {files: map[string]string{given: "{}"}, runs: true},
-		"pushed, and never bootstrapped": {files: map[string]string{ledger: pushed, other: pushed, "/srv/service": "->projects/web"}},
-		"the root is lost":               {files: map[string]string{ledger: deployed, other: deployed, "/srv/service": "->projects/web"}, runs: true},
-		"the state directory is lost":    {files: map[string]string{other: deployed}, runs: true},
-		"the projects are lost":          {files: map[string]string{ledger: deployed}, runs: true},
-		"all but a link is lost":         {files: map[string]string{"/srv/service": "->projects/web"}, runs: true},
-		"base alone":                     {files: map[string]string{"/srv/base": "->projects/base"}, runs: true},
+		"nothing":                    {},
+		"settings that name no root": {files: map[string]string{"/etc/corpus/environment": "A=b"}},
+		"a root given by settings": {files: map[string]string{"/etc/corpus/environment": ""},
+			env: "CORPUS_TRUST_ROOT=/root/root.json", runs: true},
+		"a root":                {files: map[string]string{root: "{}"}, runs: true},
+		"a root that was given": {files: map[string]string{given: "{}"}, runs: true},
+		"pushed, and never bootstrapped": {files: map[string]string{ledger: pushed, other: pushed,
+			"/srv/service": "->projects/web"}},
+		"the root is lost": {files: map[string]string{ledger: deployed, other: deployed,
+			"/srv/service": "->projects/web"}, runs: true},
+		"the state directory is lost": {files: map[string]string{other: deployed}, runs: true},
+		"the projects are lost":       {files: map[string]string{ledger: deployed}, runs: true},
+		"all but a link is lost":      {files: map[string]string{"/srv/service": "->projects/web"}, runs: true},
+		"base alone":                  {files: map[string]string{"/srv/base": "->projects/base"}, runs: true},
 	} {
 		dir := t.TempDir()
 		for path, content := range c.files {
@@ -125,7 +129,8 @@ func TestRefreshFailsWithoutItsSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(data); strings.Contains(text, "\nCondition") || !strings.Contains(text, "\nEnvironmentFile=/etc/corpus/refresh/%i.env\n") {
+	if text := string(data); strings.Contains(text, "\nCondition") ||
+		!strings.Contains(text, "\nEnvironmentFile=/etc/corpus/refresh/%i.env\n") {
 		t.Error("corpus-refresh@.service is skipped where its settings are gone")
 	}
 }

@@ -15,9 +15,9 @@ func roots() []string {
 }
 
 // Unreached lists the SLS files of a tree that its own top files do not reach, by name or by what the files that they
-// name include. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and where a template
-// computes a name, every SLS that the name could be does. A directory without a top file has no such files, since the
-// other project's top file decides about it.
+// name include. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and where a
+// template computes a name, every SLS that the name could be does. A directory without a top file has no such files,
+// since the other project's top file decides about it.
 func Unreached(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {
@@ -142,7 +142,8 @@ func topMentions(text string) []string {
 	return word.FindAllString(key.ReplaceAllString(text, " "), -1)
 }
 
-// mentions are the words of an SLS file. A pattern alone names an SLS only where a file includes what a template computes.
+// mentions are the words of an SLS file. A pattern alone names an SLS only where a file includes what a template
+// computes.
 func mentions(text string) []string {
 	if computed(text) || anyInclude.MatchString(text) {
 		return []string{"*"}

@@ -38,7 +38,8 @@ func (a Ansible) Compile(_ context.Context, r Request) (Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return prepare(r, program{argv: append(argv, books...), env: []string{"ANSIBLE_NOCOLOR=1", "ANSIBLE_LOCALHOST_WARNING=False"}})
+	return prepare(r,
+		program{argv: append(argv, books...), env: []string{"ANSIBLE_NOCOLOR=1", "ANSIBLE_LOCALHOST_WARNING=False"}})
 }
 
 func playbooks(r Request) ([]string, error) {
@@ -58,7 +59,8 @@ func playbooks(r Request) ([]string, error) {
 		books = append(books, book)
 	}
 	if len(books) == 0 {
-		return nil, diag.WithHint(errors.New("neither base nor the service has a playbook"), "put it at %s of the release", playbook)
+		return nil, diag.WithHint(errors.New("neither base nor the service has a playbook"), "put it at %s of the release",
+			playbook)
 	}
 	return books, nil
 }

@@ -91,8 +91,8 @@ func (f *Failure) Error() string {
 // Outage reports whether the first state that failed did so because of a server elsewhere that was not reached.
 func (f *Failure) Outage() bool { return outage.Passing(f.First.Cause()) }
 
-// Refused reports whether the first state that failed did so because of what an unprivileged user controls, such as a link
-// of theirs where the state has a file.
+// Refused reports whether the first state that failed did so because of what an unprivileged user controls, such as a
+// link of theirs where the state has a file.
 func (f *Failure) Refused() bool {
 	_, refused := host.Unsafe(f.First.Cause())
 	return refused
@@ -151,7 +151,8 @@ func ByName(name string, command []string) (Engine, error) {
 		}
 		return Command{Argv: command}, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("there is no engine %q", name), "the engines are native, salt-call, ansible and command")
+	return nil, diag.WithHint(fmt.Errorf("there is no engine %q", name),
+		"the engines are native, salt-call, ansible and command")
 }
 
 func first(list []string, fallback string) string {

@@ -51,7 +51,8 @@ func TestProcedureSeesItsVariablesAndKeepsSecrets(t *testing.T) {
 	if _, err := program.Apply(context.Background(), &told); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(filepath.Join(root, "out")); err != nil || strings.TrimSpace(string(data)) != "swordfish for myapp" {
+	if data, err := os.ReadFile(filepath.Join(root, "out")); err != nil ||
+		strings.TrimSpace(string(data)) != "swordfish for myapp" {
 		t.Errorf("the host has %q, %v", data, err)
 	}
 	if text := told.text.String(); strings.Contains(text, "swordfish") || !strings.Contains(text, "/out") {

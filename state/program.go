@@ -34,7 +34,8 @@ func prepare(r Request, p program) (Program, error) {
 	}
 	file, err := process.Look(p.argv[0])
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("finding the engine: %w", err), "install it, or set `engine: native` in agent.yaml")
+		return nil, diag.WithHint(fmt.Errorf("finding the engine: %w", err),
+			"install it, or set `engine: native` in agent.yaml")
 	}
 	p.argv[0] = file
 	p.env = append(process.Environ(), append(p.env, describe(r)...)...)
@@ -47,7 +48,8 @@ func describe(r Request) []string {
 	if r.Test {
 		env = append(env, "CORPUS_TEST=1")
 	}
-	for _, grain := range []string{"service_name", "service_instance", "region", "service_node", "cluster_name", "service_group"} {
+	for _, grain := range []string{"service_name", "service_instance", "region", "service_node", "cluster_name",
+		"service_group"} {
 		if v, ok := r.Grains.Get(grain); ok {
 			env = append(env, "CORPUS_"+strings.ToUpper(grain)+"="+value.Str(v))
 		}
@@ -82,7 +84,8 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 		}
 	}
 	if err != nil {
-		err = diag.WithHint(fmt.Errorf("%s: %w: %s", p.argv[0], err, lastLine(all.String())), "the report has all that it printed")
+		err = diag.WithHint(fmt.Errorf("%s: %w: %s", p.argv[0], err, lastLine(all.String())),
+			"the report has all that it printed")
 	}
 	return Outcome{Output: all.String()}, err
 }

@@ -35,7 +35,8 @@ func (s SaltCall) Compile(_ context.Context, r Request) (Program, error) {
 	if err := durable.WriteFile(filepath.Join(dir, "minion"), append(config, '\n'), 0o600); err != nil {
 		return nil, fmt.Errorf("preparing salt-call: %w", err)
 	}
-	argv := []string{s.Program, "--local", "--config-dir", dir, "--retcode-passthrough", "--out", "json", "state.highstate"}
+	argv := []string{s.Program, "--local", "--config-dir", dir, "--retcode-passthrough", "--out", "json",
+		"state.highstate"}
 	if r.Test {
 		argv = append(argv, "test=True")
 	}

@@ -28,7 +28,8 @@ func templated(t *testing.T, dir, text, check string) state.Request {
 	}
 	return state.Request{
 		Host: h, Grains: value.NewMap("id", "h1"), StateRoots: []string{filepath.Join(dir, "states")},
-		Templates: []state.Template{{Source: filepath.Join(dir, "app.conf.j2"), Target: filepath.Join(dir, "etc/app.conf"), Check: check}},
+		Templates: []state.Template{{Source: filepath.Join(dir, "app.conf.j2"), Target: filepath.Join(dir, "etc/app.conf"),
+			Check: check}},
 	}
 }
 
@@ -75,7 +76,8 @@ func TestTemplatesAreRenderedAfterAnotherEngine(t *testing.T) {
 func TestTwoTemplatesForOneFileAreAMistake(t *testing.T) {
 	r := templated(t, t.TempDir(), "x\n", "")
 	r.Templates = append(r.Templates, r.Templates[0])
-	if _, err := (state.Native{}).Compile(t.Context(), r); err == nil || !strings.Contains(err.Error(), "is the target of two templates") {
+	if _, err := (state.Native{}).Compile(t.Context(), r); err == nil ||
+		!strings.Contains(err.Error(), "is the target of two templates") {
 		t.Errorf("compiling says %v", err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a directory of ann's in which one try of an operation happens. The operation is about the file or directory f
-// in the directory d.
+// place is a directory of ann's in which one try of an operation happens. The operation is about the file or directory
+// f in the directory d.
 type place struct {
 	Dir  string // on the machine
 	Host string // the world's directory on the machine
@@ -84,7 +84,8 @@ func (p place) fill() error {
 		return os.WriteFile(p.f(), []byte(content), 0o644)
 	case dir:
 		return errors.Join(os.MkdirAll(filepath.Join(p.f(), "sub"), 0o755),
-			os.WriteFile(filepath.Join(p.f(), "a"), []byte("ann's\n"), 0o644), os.WriteFile(filepath.Join(p.f(), "sub", "b"), []byte("ann's\n"), 0o644))
+			os.WriteFile(filepath.Join(p.f(), "a"), []byte("ann's\n"), 0o644),
+			os.WriteFile(filepath.Join(p.f(), "sub", "b"), []byte("ann's\n"), 0o644))
 	}
 	return nil
 }
@@ -145,23 +146,36 @@ func (a attack) fits(k kind) bool {
 func attacks() []attack {
 	return []attack{
 		{name: "f is a link to root's file", short: true, lay: func(p place) error { return p.put(p.f(), p.like()) }},
-		{name: "f is a link to a readable file of root's", kinds: []kind{file}, lay: func(p place) error { return p.put(p.f(), "/etc/victim.conf") }},
-		{name: "f is a link to bob's file", kinds: []kind{file, none}, lay: func(p place) error { return p.put(p.f(), "/home/bob/f") }},
-		{name: "f is a link to where nothing is yet", kinds: []kind{file, none}, short: true, lay: func(p place) error { return p.put(p.f(), "/etc/cron.d/new") }},
+		{name: "f is a link to a readable file of root's", kinds: []kind{file}, lay: func(p place) error {
+			return p.put(p.f(), "/etc/victim.conf")
+		}},
+		{name: "f is a link to bob's file", kinds: []kind{file, none}, lay: func(p place) error {
+			return p.put(p.f(), "/home/bob/f")
+		}},
+		{name: "f is a link to where nothing is yet", kinds: []kind{file, none}, short: true, lay: func(p place) error {
+			return p.put(p.f(), "/etc/cron.d/new")
+		}},
 		{name: "f is a link to a link to root's file", lay: func(p place) error {
 			return errors.Join(p.put(p.x(), p.like()), os.RemoveAll(p.f()), os.Symlink("../x", p.f()), own(p.f()))
 		}},
-		{name: "f is a link to the environment of the reader", kinds: []kind{file}, lay: func(p place) error { return p.put(p.f(), "/proc/self/environ") }, robust: true},
+		{name: "f is a link to the environment of the reader", kinds: []kind{file}, lay: func(p place) error {
+			return p.put(p.f(), "/proc/self/environ")
+		}, robust: true},
 		{name: "d is a link to root's directory", short: true, lay: func(p place) error { return p.put(p.d(), p.likeDir()) }},
-		{name: "d is a link to root's directory where f is not", lay: func(p place) error { return p.put(p.d(), "/etc/cron.d") }},
+		{name: "d is a link to root's directory where f is not", lay: func(p place) error {
+			return p.put(p.d(), "/etc/cron.d")
+		}},
 		{name: "d is a link to bob's directory", lay: func(p place) error { return p.put(p.d(), "/home/bob") }},
 		{name: "d is a link upwards", lay: func(p place) error {
 			return errors.Join(os.RemoveAll(p.d()), os.Symlink("../../..", p.d()), own(p.d()))
 		}},
 		{name: "d is a link out of the root", short: true, lay: func(p place) error {
-			return errors.Join(os.RemoveAll(p.d()), os.Symlink("../../../../../../../../../.."+p.victim("../outside"), p.d()), own(p.d()))
+			return errors.Join(os.RemoveAll(p.d()), os.Symlink("../../../../../../../../../.."+p.victim("../outside"), p.d()),
+				own(p.d()))
 		}, robust: true},
-		{name: "d is a link to the root of a process", lay: func(p place) error { return p.put(p.d(), "/proc/self/root/etc/victimdir") }, robust: true},
+		{name: "d is a link to the root of a process", lay: func(p place) error {
+			return p.put(p.d(), "/proc/self/root/etc/victimdir")
+		}, robust: true},
 		{name: "f is root's file by another name", kinds: []kind{file, none}, short: true, lay: func(p place) error {
 			return errors.Join(os.RemoveAll(p.f()), os.Link(p.victim("etc/victim"), p.f()))
 		}},
@@ -173,32 +187,59 @@ func attacks() []attack {
 			return errors.Join(os.RemoveAll(a), os.Link(p.victim("etc/victim"), a))
 		}},
 		{name: "f holds links to root's files", kinds: []kind{dir}, lay: func(p place) error {
-			return errors.Join(p.put(filepath.Join(p.f(), "a"), "/etc/victim"), p.put(filepath.Join(p.f(), "sub"), "/etc/victimdir"))
+			return errors.Join(p.put(filepath.Join(p.f(), "a"), "/etc/victim"),
+				p.put(filepath.Join(p.f(), "sub"), "/etc/victimdir"))
 		}},
 		{name: "f is a pipe", short: true, lay: func(p place) error { return pipe(p.f()) }, robust: true},
-		{name: "f holds a pipe", kinds: []kind{dir}, lay: func(p place) error { return pipe(filepath.Join(p.f(), "a")) }, robust: true},
-		{name: "f is a sparse file", kinds: []kind{file, none}, lay: func(p place) error { return sparse(p.f()) }, robust: true},
-		{name: "f holds a sparse file", kinds: []kind{dir}, lay: func(p place) error { return sparse(filepath.Join(p.f(), "a")) }, robust: true},
+		{name: "f holds a pipe", kinds: []kind{dir}, lay: func(p place) error {
+			return pipe(filepath.Join(p.f(), "a"))
+		}, robust: true},
+		{name: "f is a sparse file", kinds: []kind{file, none}, lay: func(p place) error {
+			return sparse(p.f())
+		}, robust: true},
+		{name: "f holds a sparse file", kinds: []kind{dir}, lay: func(p place) error {
+			return sparse(filepath.Join(p.f(), "a"))
+		}, robust: true},
 		{name: "f is a directory", kinds: []kind{file, none}, lay: func(p place) error {
 			return errors.Join(os.RemoveAll(p.f()), os.Mkdir(p.f(), 0o755), own(p.f()))
 		}, robust: true},
-		{name: "f may not be opened", kinds: []kind{file, dir}, lay: func(p place) error { return errors.Join(os.Chmod(p.f(), 0), os.Chmod(p.d(), 0)) }, robust: true},
+		{name: "f may not be opened", kinds: []kind{file, dir}, lay: func(p place) error {
+			return errors.Join(os.Chmod(p.f(), 0), os.Chmod(p.d(), 0))
+		}, robust: true},
 		{name: "f and d are locked, and all that ann can open", loop: lock, robust: true},
 
-		{name: "d and a link to root's directory change places", short: true, lay: func(p place) error { return p.put(p.x(), p.likeDir()) }, loop: func(p place) error { return exchange(p.d(), p.x()) }},
-		{name: "d and a link to bob's directory change places", lay: func(p place) error { return p.put(p.x(), "/home/bob") }, loop: func(p place) error { return exchange(p.d(), p.x()) }},
-		{name: "d and a link upwards change places", lay: func(p place) error { return errors.Join(os.Symlink("../../..", p.x()), own(p.x())) }, loop: func(p place) error { return exchange(p.d(), p.x()) }},
-		{name: "f and a link to root's file change places", short: true, lay: func(p place) error { return p.put(p.x(), p.like()) }, loop: func(p place) error { return p.swap(p.f(), p.x()) }},
-		{name: "f and a pipe change places", lay: func(p place) error { return pipe(p.x()) }, loop: func(p place) error { return p.swap(p.f(), p.x()) }, robust: true},
-		{name: "f and root's file by another name change places", kinds: []kind{file, none}, lay: func(p place) error { return os.Link(p.victim("etc/victim"), p.x()) }, loop: func(p place) error { return p.swap(p.f(), p.x()) }},
+		{name: "d and a link to root's directory change places", short: true,
+			lay: func(p place) error { return p.put(p.x(), p.likeDir()) }, loop: func(p place) error {
+				return exchange(p.d(), p.x())
+			}},
+		{name: "d and a link to bob's directory change places", lay: func(p place) error { return p.put(p.x(), "/home/bob") },
+			loop: func(p place) error { return exchange(p.d(), p.x()) }},
+		{name: "d and a link upwards change places",
+			lay:  func(p place) error { return errors.Join(os.Symlink("../../..", p.x()), own(p.x())) },
+			loop: func(p place) error { return exchange(p.d(), p.x()) }},
+		{name: "f and a link to root's file change places", short: true,
+			lay: func(p place) error { return p.put(p.x(), p.like()) }, loop: func(p place) error {
+				return p.swap(p.f(), p.x())
+			}},
+		{name: "f and a pipe change places", lay: func(p place) error { return pipe(p.x()) }, loop: func(p place) error {
+			return p.swap(p.f(), p.x())
+		}, robust: true},
+		{name: "f and root's file by another name change places", kinds: []kind{file, none},
+			lay: func(p place) error { return os.Link(p.victim("etc/victim"), p.x()) }, loop: func(p place) error {
+				return p.swap(p.f(), p.x())
+			}},
 		{name: "f is root's file for a moment", kinds: []kind{file, none}, loop: moment},
-		{name: "f's subdirectory and a link to root's directory change places", kinds: []kind{dir}, short: true, lay: func(p place) error { return p.put(p.x(), "/etc/victimdir") },
+		{name: "f's subdirectory and a link to root's directory change places", kinds: []kind{dir}, short: true,
+			lay:  func(p place) error { return p.put(p.x(), "/etc/victimdir") },
 			loop: func(p place) error { return exchange(filepath.Join(p.f(), "sub"), p.x()) }},
-		{name: "f's file and a link to root's file change places", kinds: []kind{dir}, lay: func(p place) error { return p.put(p.x(), "/etc/victim") },
+		{name: "f's file and a link to root's file change places", kinds: []kind{dir}, lay: func(p place) error {
+			return p.put(p.x(), "/etc/victim")
+		},
 			loop: func(p place) error { return exchange(filepath.Join(p.f(), "a"), p.x()) }},
 		{name: "the directory above and a link to root's change places", loop: above},
 		{name: "new files are taken away for links", short: true, loop: grab},
-		{name: "f comes and goes", loop: func(p place) error { return errors.Join(os.RemoveAll(p.f()), p.fill()) }, robust: true},
+		{name: "f comes and goes", loop: func(p place) error { return errors.Join(os.RemoveAll(p.f()), p.fill()) },
+			robust: true},
 		{name: "d comes and goes", loop: func(p place) error { _ = os.RemoveAll(p.d()); return p.lay() }, robust: true},
 	}
 }
@@ -270,7 +311,8 @@ func grab(p place) error {
 		for _, e := range names {
 			at := filepath.Join(where, e.Name())
 			var st unix.Stat_t
-			if unix.Lstat(at, &st) != nil || st.Uid == ann && filepath.Ext(e.Name()) == "" && e.Name()[0] != '.' || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			if unix.Lstat(at, &st) != nil || st.Uid == ann && filepath.Ext(e.Name()) == "" && e.Name()[0] != '.' ||
+				st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				continue
 			}
 			target := "/etc/victim"
@@ -369,7 +411,8 @@ func (a attack) begin(w *world, places []place) (stop func()) {
 	cmd.Env = []string{asAttacker + "=" + string(given), "GOMAXPROCS=1"}
 	// The kernel of a host may let a user give a name to a file that is not theirs (fs.protected_hardlinks=0); here a
 	// capability stands for that.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ann, Gid: ann}, AmbientCaps: []uintptr{unix.CAP_FOWNER}, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ann, Gid: ann},
+		AmbientCaps: []uintptr{unix.CAP_FOWNER}, Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
 	w.must(cmd.Start())
 	return func() {

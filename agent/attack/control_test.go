@@ -32,7 +32,8 @@ func (w *world) ofAnn(rel, text string, mode os.FileMode) string {
 	w.Helper()
 	p := filepath.Join(w.dir, rel)
 	w.must(os.MkdirAll(filepath.Dir(p), 0o755))
-	w.must(errors.Join(os.WriteFile(p, []byte(text), 0o644), os.Chown(filepath.Dir(p), ann, ann), os.Chown(p, ann, ann), os.Chmod(p, mode)))
+	w.must(errors.Join(os.WriteFile(p, []byte(text), 0o644), os.Chown(filepath.Dir(p), ann, ann), os.Chown(p, ann, ann),
+		os.Chmod(p, mode)))
 	return p
 }
 
@@ -81,17 +82,19 @@ func (s *states) applied(sls string) outcome {
 func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 	const payload = `{{ salt["cmd.run"]("id -u >/srv/out/pwned; echo pwned") }}`
 	for name, sls := range map[string]string{
-		"home":          "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}]}",
-		"follow_unsafe": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}, {follow_unsafe: true}]}",
-		"by a link":     "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/link.j2}, {template: jinja}, {follow_unsafe: true}]}",
-		"writable":      "t: {file.managed: [{name: /srv/out/t}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
-		"script":        "t: {cmd.script: [{name: x}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
-		"recurse":       "t: {file.recurse: [{name: /srv/out/d}, {source: 'salt://cache'}, {template: jinja}]}",
-		"append":        "t: {file.append: [{name: /srv/out/t}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
-		"import":        "{% import 'cache/t.j2' as m %}\nt: test.nop",
-		"include":       "include: [cache.x]\n",
-		"group":         "t: {file.managed: [{name: /srv/out/t}, {source: /srv/acl/t.j2}, {template: jinja}]}",
-		"root's":        "t: {file.managed: [{name: /srv/out/t}, {source: 'salt://own.j2'}, {template: jinja}]}",
+		"home": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}]}",
+		"follow_unsafe": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}, " +
+			"{follow_unsafe: true}]}",
+		"by a link": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/link.j2}, {template: jinja}, " +
+			"{follow_unsafe: true}]}",
+		"writable": "t: {file.managed: [{name: /srv/out/t}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
+		"script":   "t: {cmd.script: [{name: x}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
+		"recurse":  "t: {file.recurse: [{name: /srv/out/d}, {source: 'salt://cache'}, {template: jinja}]}",
+		"append":   "t: {file.append: [{name: /srv/out/t}, {source: 'salt://cache/t.j2'}, {template: jinja}]}",
+		"import":   "{% import 'cache/t.j2' as m %}\nt: test.nop",
+		"include":  "include: [cache.x]\n",
+		"group":    "t: {file.managed: [{name: /srv/out/t}, {source: /srv/acl/t.j2}, {template: jinja}]}",
+		"root's":   "t: {file.managed: [{name: /srv/out/t}, {source: 'salt://own.j2'}, {template: jinja}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStates(t, "entered")
@@ -99,7 +102,8 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 			s.ofAnn("home/ann/in/t.j2", payload, 0o644)
 			s.ofAnn("srv/states/cache/t.j2", payload, 0o644)
 			s.ofAnn("srv/states/cache/x.sls", payload+"\nt: test.nop\n", 0o644)
-			s.must(errors.Join(os.WriteFile(s.dir+"/srv/states/own.j2", []byte(payload), 0o644), os.Symlink("/srv/states/own.j2", s.dir+"/home/ann/link.j2"),
+			s.must(errors.Join(os.WriteFile(s.dir+"/srv/states/own.j2", []byte(payload), 0o644),
+				os.Symlink("/srv/states/own.j2", s.dir+"/home/ann/link.j2"),
 				os.MkdirAll(s.dir+"/srv/acl", 0o755), os.WriteFile(s.dir+"/srv/acl/t.j2", []byte(payload), 0o644)))
 			s.grant(s.dir+"/srv/acl/t.j2", "access")
 			got := s.applied(sls)
@@ -107,7 +111,9 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 			if ran := err == nil; ran != (name == "root's") {
 				t.Errorf("the template was rendered: %v\n%s", ran, got.out)
 			}
-			if name != "root's" && (got.code == 0 || !strings.Contains(got.out, "can change it, and root would do what it says") || strings.Contains(got.out, "follow_unsafe: true` has")) {
+			if name != "root's" &&
+				(got.code == 0 || !strings.Contains(got.out, "can change it, and root would do what it says") ||
+					strings.Contains(got.out, "follow_unsafe: true` has")) {
 				t.Errorf("exit code %d:\n%s", got.code, got.out)
 			}
 		})
@@ -127,11 +133,15 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 	s.ofAnn("srv/states/kept/f", "ann's\n", 0o644)
 	s.must(errors.Join(os.Remove(s.dir+"/srv/states/kept/f"), os.Symlink("/home/ann/in/f", s.dir+"/srv/states/kept/tool"),
 		os.MkdirAll(s.dir+"/srv/states/signed", 0o755), os.Symlink("/home/ann/in/f", s.dir+"/srv/states/signed/tool")))
-	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/open", 0o777), os.Chmod(s.dir+"/srv/open", 0o777), os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
-		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644), os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
+	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/open", 0o777), os.Chmod(s.dir+"/srv/open", 0o777),
+		os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
+		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644),
+		os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
 	// Nobody is listed in the group of this directory: a unit, a setgid program or a former member may have it.
-	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/shared", 0o755), os.WriteFile(s.dir+"/srv/shared/job", []byte("* * * * * root id\n"), 0o644), os.Chmod(s.dir+"/srv/shared/job", 0o664),
-		os.Chown(s.dir+"/srv/shared/job", 0, 64500), os.Chown(s.dir+"/srv/shared", 0, 64500), os.Chmod(s.dir+"/srv/shared", 0o775|os.ModeSetgid)))
+	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/shared", 0o755),
+		os.WriteFile(s.dir+"/srv/shared/job", []byte("* * * * * root id\n"), 0o644), os.Chmod(s.dir+"/srv/shared/job", 0o664),
+		os.Chown(s.dir+"/srv/shared/job", 0, 64500), os.Chown(s.dir+"/srv/shared", 0, 64500),
+		os.Chmod(s.dir+"/srv/shared", 0o775|os.ModeSetgid)))
 	refused := map[string]string{
 		"managed":  "file.managed: [{name: /etc/cron.d/managed}, {source: /home/ann/in/f}]",
 		"url":      "file.managed: [{name: /etc/cron.d/url}, {source: 'file:///home/ann/in/f'}]",
@@ -168,7 +178,8 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 		if id == "cron" && strings.Contains(got.out, "crontab is not installed") {
 			continue
 		}
-		if got.code == 0 || !strings.Contains(got.out, "refused, since ") || !strings.Contains(got.out, "could so change ") && !strings.Contains(got.out, "root would do what it says") {
+		if got.code == 0 || !strings.Contains(got.out, "refused, since ") ||
+			!strings.Contains(got.out, "could so change ") && !strings.Contains(got.out, "root would do what it says") {
 			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
 		}
 	}
@@ -177,7 +188,8 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
 		}
 	}
-	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones", "etc/cron.d/link",
+	for _, p := range []string{"etc/cron.d/managed", "etc/cron.d/url", "home/bob/managed", "etc/cron.d/anyones",
+		"etc/cron.d/link",
 		"etc/cron.d/tree", "etc/cron.d/group", "etc/recurse/f", "etc/kept/tool",
 		"etc/cron.d/copy", "etc/copytree", "etc/archive/tool"} {
 		if _, err := os.Lstat(filepath.Join(s.dir, p)); err == nil {
@@ -185,22 +197,25 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 		}
 	}
 	got := s.applied("told: {file.managed: [{name: /etc/cron.d/told}, {source: /home/ann/in/f}]}")
-	for _, want := range []string{"/home/ann/in/f: refused, since user ann controls /home/ann", "could so change /etc/cron.d/told", "`follow_unsafe: true`"} {
+	for _, want := range []string{"/home/ann/in/f: refused, since user ann controls /home/ann",
+		"could so change /etc/cron.d/told", "`follow_unsafe: true`"} {
 		if !strings.Contains(strings.Join(strings.Fields(got.out), " "), want) {
 			t.Errorf("the refusal lacks %q:\n%s", want, got.out)
 		}
 	}
 }
 
-// TestWhatUsersHaveOpenIsReplaced: ann has a program open for writing, which holds what the state says, when it becomes root's.
+// TestWhatUsersHaveOpenIsReplaced: ann has a program open for writing, which holds what the state says, when it becomes
+// root's.
 func TestWhatUsersHaveOpenIsReplaced(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, sls := range map[string]string{
 		"managed": "t: {file.managed: [{name: /srv/app/sh}, {user: root}, {group: root}, {mode: '0755'}, {contents: good}]}",
 		"mode":    "t: {file.managed: [{name: /srv/open/sh}, {mode: '0755'}, {contents: good}]}",
 		"owner":   "t: {file.managed: [{name: /srv/app/sh}, {user: root}, {replace: false}]}",
-		"recurse": "a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, group]}]}\nt: {file.managed: [{name: /srv/app/sh}, {contents: good}]}",
-		"call":    "t: {module.run: [{name: file.chown}, {path: /srv/app/sh}, {user: root}, {group: root}]}",
+		"recurse": "a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, group]}]}\n" +
+			"t: {file.managed: [{name: /srv/app/sh}, {contents: good}]}",
+		"call": "t: {module.run: [{name: file.chown}, {path: /srv/app/sh}, {user: root}, {group: root}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.T = t
@@ -248,7 +263,8 @@ kept: {file.managed: [{name: /srv/in2/kept.conf}, {contents: new}, {user: root},
 	if got.code != 0 {
 		t.Fatalf("exit code %d:\n%s", got.code, got.out)
 	}
-	for _, p := range []string{"home/ann/app", "home/ann/app/tool", "srv/in2/secret.conf", "home/ann/d/secret.conf", "home/ann/d/sub"} {
+	for _, p := range []string{"home/ann/app", "home/ann/app/tool", "srv/in2/secret.conf", "home/ann/d/secret.conf",
+		"home/ann/d/sub"} {
 		if left := lists(filepath.Join(s.dir, p)); len(left) > 0 {
 			t.Errorf("%s has lists: %v", p, left)
 		}
@@ -266,7 +282,8 @@ func TestGitDoesNotRunWhereListsLetUsersWrite(t *testing.T) {
 		s.must(os.MkdirAll(s.dir+"/srv/clones", 0o755))
 		s.grant(s.dir+"/srv/clones", list)
 		got := s.applied("t: {git.latest: [{name: /srv/in/repo.git}, {target: /srv/clones/repo}]}")
-		if _, err := os.Lstat(s.dir + "/srv/clones/repo"); err == nil || got.code == 0 || !strings.Contains(got.out, "setfacl") {
+		if _, err := os.Lstat(s.dir + "/srv/clones/repo"); err == nil || got.code == 0 ||
+			!strings.Contains(got.out, "setfacl") {
 			t.Errorf("with a list for %s: exit code %d:\n%s", list, got.code, got.out)
 		}
 	}
@@ -279,15 +296,22 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 		sls     string
 		refused bool
 	}{
-		"taken over":           {"a: {file.directory: [{name: /home/ann/z}, {user: root}, {recurse: [user, group]}]}\nb: {file.managed: [{name: /home/ann/z/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
-		"taken over elsewhere": {"a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, group]}]}\nb: {file.managed: [{name: /srv/app/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
-		"kept":                 {"a: {file.managed: [{name: /srv/only/sh}, {user: root}, {group: root}, {mode: '4755'}, {replace: False}]}", true},
-		"copied beside":        {"a: {file.directory: [{name: /home/ann/z}, {user: root}]}\nb: {file.copy: [{name: /home/ann/z/sh2}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
-		"copied":               {"a: {file.copy: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
-		"source":               {"a: {file.managed: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
-		"contents":             {"a: {file.managed: [{name: /home/ann/z/q}, {contents: x}, {user: root}, {mode: '4755'}]}", true},
-		"archive":              {"a: {archive.extracted: [{name: /srv/out/x}, {source: /home/ann/z/suid.tar}, {enforce_toplevel: false}, {follow_unsafe: true}]}", false},
-		"archive at ann's":     {"a: {archive.extracted: [{name: /home/ann/z/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}", false},
+		"taken over": {"a: {file.directory: [{name: /home/ann/z}, {user: root}, {recurse: [user, group]}]}\n" +
+			"b: {file.managed: [{name: /home/ann/z/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
+		"taken over elsewhere": {"a: {file.directory: [{name: /srv/app}, {user: root}, {group: root}, {recurse: [user, " +
+			"group]}]}\nb: {file.managed: [{name: /srv/app/sh}, {user: root}, {mode: '4755'}, {replace: false}]}", true},
+		"kept": {"a: {file.managed: [{name: /srv/only/sh}, {user: root}, {group: root}, {mode: '4755'}, " +
+			"{replace: False}]}", true},
+		"copied beside": {"a: {file.directory: [{name: /home/ann/z}, {user: root}]}\n" +
+			"b: {file.copy: [{name: /home/ann/z/sh2}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
+		"copied": {"a: {file.copy: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}",
+			true},
+		"source":   {"a: {file.managed: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
+		"contents": {"a: {file.managed: [{name: /home/ann/z/q}, {contents: x}, {user: root}, {mode: '4755'}]}", true},
+		"archive": {"a: {archive.extracted: [{name: /srv/out/x}, {source: /home/ann/z/suid.tar}, " +
+			"{enforce_toplevel: false}, {follow_unsafe: true}]}", false},
+		"archive at ann's": {"a: {archive.extracted: [{name: /home/ann/z/x}, {source: /srv/in/suid.tar}, " +
+			"{enforce_toplevel: false}]}", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.T = t
@@ -311,7 +335,9 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 	s.T = t
 	s.begin()
 	s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
-	got := s.applied("a: {file.managed: [{name: /srv/out/q}, {contents: x}, {user: root}, {mode: '4755'}]}\nb: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}")
+	got := s.applied(
+		"a: {file.managed: [{name: /srv/out/q}, {contents: x}, {user: root}, {mode: '4755'}]}\n" +
+			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}")
 	if found := raised(s.dir + "/srv"); len(found) != 2 {
 		t.Errorf("of root's own, these have the bits: %v\n%s", found, got.out)
 	}

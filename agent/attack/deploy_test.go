@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// releases are the versions of the project whose deploys are attacked. Each is in a store of its own beside the programs,
-// with those before it; ann is the project's user.
+// releases are the versions of the project whose deploys are attacked. Each is in a store of its own beside the
+// programs, with those before it; ann is the project's user.
 func releases() []map[string]string {
 	tree := func(version string, more ...string) map[string]string {
 		t := map[string]string{
@@ -22,7 +22,8 @@ func releases() []map[string]string {
 			"version":      version,
 			"var/file":     "data\n",
 			"var/lib/keep": "data\n", "var/lib/cache/f/a": "data\n", "var/lib/cache/f/sub/b": "data\n",
-			".salt/a.sls":                  "/home/ann/installed:\n  file.managed:\n    - contents: '" + version + "'\n    - user: myapp-user\n",
+			".salt/a.sls": "/home/ann/installed:\n  file.managed:\n    - contents: '" + version +
+				"'\n    - user: myapp-user\n",
 			"hooks/pre-release.d/10-hook":  "#!/bin/sh\nexit 0\n",
 			"hooks/pre-archive.d/10-hook":  "#!/bin/sh\nexit 0\n",
 			"salt/config/states/top.sls":   "base: {'*': [app]}\n",
@@ -36,10 +37,12 @@ func releases() []map[string]string {
 		}
 		return t
 	}
-	return []map[string]string{tree("1"), tree("2"), tree("3", "hooks/post-release.d/20-fails", "#!/bin/sh\nexit 1\n"), tree("4")}
+	return []map[string]string{tree("1"), tree("2"), tree("3", "hooks/post-release.d/20-fails", "#!/bin/sh\nexit 1\n"),
+		tree("4")}
 }
 
-// appStates are what a release does below ann's home. What the first makes and the second removes is what a way back restores.
+// appStates are what a release does below ann's home. What the first makes and the second removes is what a way back
+// restores.
 func appStates(version string) string {
 	s := `
 /home/ann/0/d/f:
@@ -96,8 +99,10 @@ var stores = sync.OnceValue(func() error {
 	err = errors.Join(os.Mkdir(work+"/store", 0o755), corpus("keys", "new"), corpus("store", "init"))
 	for i, tree := range releases() {
 		version := fmt.Sprint(i + 1)
-		err = errors.Join(err, written(filepath.Join(work, version), tree), corpus("build", version, "-o", version+".tar.zst"),
-			corpus("publish", "myapp", version, version+".tar.zst", "--channel", "testing"), os.CopyFS(filepath.Join(bin, "store"+version), os.DirFS(work+"/store")))
+		err = errors.Join(err, written(filepath.Join(work, version), tree),
+			corpus("build", version, "-o", version+".tar.zst"),
+			corpus("publish", "myapp", version, version+".tar.zst", "--channel", "testing"),
+			os.CopyFS(filepath.Join(bin, "store"+version), os.DirFS(work+"/store")))
 	}
 	root, e := os.ReadFile(work + "/keys/root.json")
 	return errors.Join(err, e, os.WriteFile(filepath.Join(bin, "root.json"), root, 0o644))
@@ -124,7 +129,8 @@ type step struct {
 }
 
 func fromStore(n int, more ...string) []string {
-	return append([]string{"deploy", "myapp", "testing", "--trust-root", "/opt/corpus/root.json", "--store", fmt.Sprintf("file:///opt/corpus/store%d", n)}, more...)
+	return append([]string{"deploy", "myapp", "testing", "--trust-root", "/opt/corpus/root.json", "--store",
+		fmt.Sprintf("file:///opt/corpus/store%d", n)}, more...)
 }
 
 // steps is the table of what is done with a project, in this order. The last ones run on what those before them left.
@@ -166,14 +172,16 @@ func (w *world) project() {
 // accounts makes ann the project's user.
 func (w *world) accounts() {
 	w.Helper()
-	for file, line := range map[string]string{"passwd": "myapp-user:x:64001:64001::/home/ann:/bin/sh\n", "group": "myapp-user:x:64001:\n", "shadow": "myapp-user:*:19000:0:99999:7:::\n"} {
+	for file, line := range map[string]string{"passwd": "myapp-user:x:64001:64001::/home/ann:/bin/sh\n",
+		"group": "myapp-user:x:64001:\n", "shadow": "myapp-user:*:19000:0:99999:7:::\n"} {
 		f, err := os.OpenFile(filepath.Join(w.dir, "etc", file), os.O_APPEND|os.O_WRONLY, 0)
 		w.must(err)
 		_, err = f.WriteString(line)
 		w.must(errors.Join(err, f.Close()))
 	}
 	w.must(os.MkdirAll(filepath.Join(w.dir, "etc/corpus"), 0o755))
-	w.must(os.WriteFile(filepath.Join(w.dir, "etc/corpus/agent.yaml"), []byte("keep:\n  releases: 2\n  failed: 1\n  archives: 1\nmetadata:\n  enabled: false\n"), 0o600))
+	w.must(os.WriteFile(filepath.Join(w.dir, "etc/corpus/agent.yaml"),
+		[]byte("keep:\n  releases: 2\n  failed: 1\n  archives: 1\nmetadata:\n  enabled: false\n"), 0o600))
 	w.before = w.snapshot()
 }
 
@@ -181,7 +189,8 @@ func (w *world) accounts() {
 func (w *world) places() []place {
 	w.Helper()
 	all := []place{
-		{Dir: w.dir + "/home/ann/0", Kind: file}, {Dir: w.dir + "/home/ann/1", Kind: dir}, {Dir: w.dir + "/home/ann/2", Kind: dir}, {Dir: w.dir + "/home/ann/3", Kind: dir},
+		{Dir: w.dir + "/home/ann/0", Kind: file}, {Dir: w.dir + "/home/ann/1", Kind: dir},
+		{Dir: w.dir + "/home/ann/2", Kind: dir}, {Dir: w.dir + "/home/ann/3", Kind: dir},
 		{Dir: w.dir + "/home/ann", D: ".ssh", F: "id_ed25519", Kind: none},
 	}
 	if w.is("srv/projects/myapp/data") {
@@ -191,7 +200,8 @@ func (w *world) places() []place {
 	w.must(err)
 	for _, dir := range found {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
-			all = append(all, place{Dir: dir, D: "lib/cache", F: "f", Kind: "dir"}, place{Dir: dir, D: "lib", F: "cache", Kind: "dir"})
+			all = append(all, place{Dir: dir, D: "lib/cache", F: "f", Kind: "dir"},
+				place{Dir: dir, D: "lib", F: "cache", Kind: "dir"})
 		}
 	}
 	for i := range all {
@@ -257,8 +267,8 @@ func (w *world) anns(p place) bool {
 	return err == nil && owner(info) == ann
 }
 
-// wheres are parts of the paths of places that are attacked together. An attack in one of them may end a deploy before it
-// comes to the others.
+// wheres are parts of the paths of places that are attacked together. An attack in one of them may end a deploy before
+// it comes to the others.
 func wheres() []string { return []string{"/home/ann/.ssh", "/home/ann/", "/data/", "/var/"} }
 
 // TestDeploy tries each attack on each step of a deploy, wherever ann can attack.

@@ -1,12 +1,12 @@
 // Package attack_test runs the programs of a local user against what the agent does as root, in hosts to throw away.
 //
-// A world is such a host: a tree with files that are root's or another user's, the victims, and a directory that the user
-// ann owns. An operation is something that the agent does below ann's directory: a primitive of package walk, a state
-// function, a step of a deploy. An attack is what ann does there before the operation or meanwhile: she puts links, pipes
-// and hard links where the agent expects files, exchanges directories with links as fast as the kernel lets her, takes
-// temporary files away. Each attack is tried on each operation. Afterwards no victim may have another content, owner or
-// mode, nothing may be in the victims' directories that was not there, no user may read a victim's content anywhere, the
-// agent may not have waited for ann, and no program of ann's may have run as root.
+// A world is such a host: a tree with files that are root's or another user's, the victims, and a directory that the
+// user ann owns. An operation is something that the agent does below ann's directory: a primitive of package walk, a
+// state function, a step of a deploy. An attack is what ann does there before the operation or meanwhile: she puts
+// links, pipes and hard links where the agent expects files, exchanges directories with links as fast as the kernel
+// lets her, takes temporary files away. Each attack is tried on each operation. Afterwards no victim may have another
+// content, owner or mode, nothing may be in the victims' directories that was not there, no user may read a victim's
+// content anywhere, the agent may not have waited for ann, and no program of ann's may have run as root.
 //
 // TestAttacksBeatCarelessPrograms shows that the attacks work: each of them breaks through a program that does the same
 // operations by path, as most programs do.
@@ -78,8 +78,8 @@ func TestMain(m *testing.M) {
 // worldsIn is the variable that names the directory in which worlds are made.
 const worldsIn = "CORPUS_ATTACK_WORLDS"
 
-// isolated runs the tests in a mount namespace of their own, where worlds are made in memory: a sync costs nothing there,
-// and an attack that fills the disk fills 2 GiB. Nothing of it outlives the tests, however they end.
+// isolated runs the tests in a mount namespace of their own, where worlds are made in memory: a sync costs nothing
+// there, and an attack that fills the disk fills 2 GiB. Nothing of it outlives the tests, however they end.
 func isolated() int {
 	dir, err := os.MkdirTemp("", "corpus-attack-worlds-")
 	if err != nil {
@@ -87,7 +87,9 @@ func isolated() int {
 		return 1
 	}
 	defer os.Remove(dir)
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `chmod 755 "$` + worldsIn + `"; mount -t tmpfs -o size=2g,mode=755 worlds "$` + worldsIn + `" 2>/dev/null; exec "$0" "$@"`, os.Args[0]}, os.Args[1:]...)...)
+	cmd := exec.Command("/bin/sh",
+		append([]string{"-c", `chmod 755 "$` + worldsIn + `"; mount -t tmpfs -o size=2g,mode=755 worlds "$` + worldsIn +
+			`" 2>/dev/null; exec "$0" "$@"`, os.Args[0]}, os.Args[1:]...)...)
 	cmd.Env = append(os.Environ(), worldsIn+"="+dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
@@ -135,7 +137,8 @@ func enter(dir string, args []string) error {
 			}
 		}
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "proc"), 0o755), unix.Mount("proc", filepath.Join(dir, "proc"), "proc", 0, "")); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "proc"), 0o755),
+		unix.Mount("proc", filepath.Join(dir, "proc"), "proc", 0, "")); err != nil {
 		return err
 	}
 	if err := errors.Join(unix.Chroot(dir), os.Chdir("/")); err != nil {

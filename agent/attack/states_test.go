@@ -38,23 +38,30 @@ func newStates(t *testing.T, how string) *states {
 	t.Helper()
 	s := &states{world: newWorld(t), how: how}
 	for _, o := range operations() {
-		if (how == "entered" || !o.entered) && os.Getenv("ATTACK_STATE") == "" || strings.HasPrefix(o.String(), os.Getenv("ATTACK_STATE")) && os.Getenv("ATTACK_STATE") != "" {
+		if (how == "entered" || !o.entered) && os.Getenv("ATTACK_STATE") == "" ||
+			strings.HasPrefix(o.String(), os.Getenv("ATTACK_STATE")) && os.Getenv("ATTACK_STATE") != "" {
 			s.all = append(s.all, o)
 		}
 	}
-	tree := map[string]string{"tree/a": "from the tree\n", "tree/sub/b": "from the tree\n", "patch": "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-one = 1\n+one = 7\n", "script": "#!/bin/sh\nid -u >pwned-script\n", "true": "#!/bin/sh\n", "top.sls": "base: {'*': [attack]}\n"}
+	tree := map[string]string{"tree/a": "from the tree\n", "tree/sub/b": "from the tree\n",
+		"patch": "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-one = 1\n+one = 7\n", "script": "#!/bin/sh\nid -u >pwned-script\n",
+		"true": "#!/bin/sh\n", "top.sls": "base: {'*': [attack]}\n"}
 	for name, text := range tree {
 		file := filepath.Join(s.dir, "srv/states", name)
 		s.must(os.MkdirAll(filepath.Dir(file), 0o755))
 		s.must(os.WriteFile(file, []byte(text), 0o644))
 	}
 	s.must(os.MkdirAll(filepath.Join(s.dir, "srv/in/package"), 0o755))
-	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/package/package.json"), []byte(`{"name": "package", "version": "1.0.0"}`), 0o644))
+	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/package/package.json"),
+		[]byte(`{"name": "package", "version": "1.0.0"}`), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/file"), []byte("root's, for all\n"), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/tree.tar"), tarred(t, tree), 0o644))
 	// These stand for package managers: they leave files where they work, and print what says that nothing is installed.
-	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "npm": "id -u >pwned-ran", "gem": "id -u >pwned-ran", "virtualenv": `for dir; do :; done; mkdir -p "$dir/bin" && : >"$dir/bin/pip" && id -u >"$dir/pwned-ran"`} {
-		script := "#!/bin/sh\ncase \"$*\" in *list*--json*) echo '{}';; *list*) echo '[]';; *version*) echo 'Python 3.0';; *) " + does + ";; esac\n"
+	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "npm": "id -u >pwned-ran",
+		"gem":        "id -u >pwned-ran",
+		"virtualenv": `for dir; do :; done; mkdir -p "$dir/bin" && : >"$dir/bin/pip" && id -u >"$dir/pwned-ran"`} {
+		script := "#!/bin/sh\ncase \"$*\" in *list*--json*) echo '{}';; *list*) echo '[]';; *version*) echo 'Python " +
+			"3.0';; *) " + does + ";; esac\n"
 		s.must(os.WriteFile(filepath.Join(s.dir, "srv/in", name), []byte(script), 0o755))
 	}
 	s.repository()
@@ -67,7 +74,8 @@ func tarred(t *testing.T, tree map[string]string) []byte {
 	w := tar.NewWriter(&b)
 	for _, name := range []string{"a", "sub/b"} {
 		text := tree["tree/"+name]
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(text)), Mode: 0o666, ModTime: time.Unix(1, 0)}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(text)), Mode: 0o666,
+			ModTime: time.Unix(1, 0)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(text)); err != nil {
@@ -85,7 +93,8 @@ func (s *states) repository() {
 	s.Helper()
 	repo := filepath.Join(s.dir, "srv/in/repo.git")
 	work := s.TempDir()
-	sh := exec.Command("sh", "-ec", `git init -q -b main "$1"; cd "$1"; echo one >file; git add .; git -c user.name=x -c user.email=x@x commit -qm one; git clone -q --bare "$1" "$2"`, "sh", work, repo)
+	sh := exec.Command("sh", "-ec",
+		`git init -q -b main "$1"; cd "$1"; echo one >file; git add .; git -c user.name=x -c user.email=x@x commit -qm one; git clone -q --bare "$1" "$2"`, "sh", work, repo)
 	sh.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + work, "GIT_CONFIG_NOSYSTEM=1"}
 	if out, err := sh.CombinedOutput(); err != nil {
 		s.Fatalf("%v\n%s", err, out)
@@ -98,13 +107,15 @@ func layHostileClone(w *world, p place) {
 	inside := strings.TrimPrefix(p.Dir, w.dir)
 	program := filepath.Join(p.Dir, "program")
 	w.must(os.WriteFile(program, []byte("#!/bin/sh\nid -u >>"+inside+"/pwned-$(id -u)\n"), 0o755))
-	sh := exec.Command("sh", "-ec", `git clone -q --no-hardlinks "$1" "$2"; cd "$2"; git remote set-url origin /srv/in/repo.git
+	sh := exec.Command("sh", "-ec",
+		`git clone -q --no-hardlinks "$1" "$2"; cd "$2"; git remote set-url origin /srv/in/repo.git
 		git config core.fsmonitor "$3"; git config core.pager "$3"; git config core.sshCommand "$3"; git config filter.x.smudge "$3"; git config filter.x.clean "$3"; git config core.editor "$3"
 		git config diff.external "$3"; git config alias.fetch "!$3"; git config credential.helper "$3"; git config core.hooksPath .git/hooks; git config uploadpack.packObjectsHook "$3"; git config remote.origin.uploadpack "$3"
 		echo '* filter=x' >.git/info/attributes
 		for h in post-checkout post-merge reference-transaction pre-auto-gc post-index-change; do cp "$4" .git/hooks/$h; done; echo changed >>file`, "sh",
 		filepath.Join(w.dir, "srv/in/repo.git"), p.f(), inside+"/program", program)
-	sh.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}
+	sh.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}
 	if out, err := sh.CombinedOutput(); err != nil {
 		w.Fatalf("%v\n%s", err, out)
 	}
@@ -121,8 +132,8 @@ func chownAll(w *world, dir string) {
 	}))
 }
 
-// try tries an attack on all states: in one run on all of them first where the form is short, and one by one to find out
-// on which.
+// try tries an attack on all states: in one run on all of them first where the form is short, and one by one to find
+// out on which.
 func (s *states) try(a attack) {
 	s.Helper()
 	var fit []operation
@@ -165,7 +176,8 @@ func (s *states) together(a attack, fit []operation) (got outcome, found []strin
 				p.prepare = func() { o.lay(s.world, p); chownAll(s.world, p.Dir) }
 			}
 			places = append(places, p)
-			sls += filled(strings.ReplaceAll(o.sls(fmt.Sprintf("op%d", number), 1), "-0:\n", ":\n"), fmt.Sprintf("/home/ann/%d", number), number)
+			sls += filled(strings.ReplaceAll(o.sls(fmt.Sprintf("op%d", number), 1), "-0:\n", ":\n"),
+				fmt.Sprintf("/home/ann/%d", number), number)
 		}
 	}
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/states/attack.sls"), []byte(sls), 0o644))
@@ -198,7 +210,8 @@ func TestStatesWork(t *testing.T) {
 			for _, f := range found {
 				t.Errorf("with nobody attacking: %s", f)
 			}
-			for _, m := range regexp.MustCompile(`(?ms)^ +ID: op(\d+)\n.*?Result: (\w+)\n.*?\n----------`).FindAllStringSubmatch(got.out+"\n----------", -1) {
+			for _, m := range regexp.MustCompile(`(?ms)^ +ID: op(\d+)\n.*?Result: (\w+)\n.*?\n----------`).FindAllStringSubmatch(
+				got.out+"\n----------", -1) {
 				n, err := strconv.Atoi(m[1])
 				s.must(err)
 				if m[2] == "False" && !strings.Contains(m[0], "is not installed") { // a program that this machine lacks
@@ -230,7 +243,8 @@ func TestEveryStateIsAttacked(t *testing.T) {
 			_, family := exempt[m[1]]
 			_, one := exempt[name]
 			if !slices.Contains(have, name) && !family && !one {
-				t.Errorf("%s is attacked by nothing: add it to operations, or say in harmless why it touches no path of a user", name)
+				t.Errorf("%s is attacked by nothing: add it to operations, or say in harmless why it touches no path of a user",
+					name)
 			}
 		}
 	}

@@ -39,11 +39,14 @@ func TestPushedInput(t *testing.T) {
 	s := newStates(t, "entered")
 	program := "/opt/corpus/pusher"
 	for name, state := range map[string]string{
-		"nothing":    "",
-		"cmd.run":    "p:\n  cmd.run:\n    - name: " + program + "\n    - runas: ann\n    - env: [{" + asPusher + ": '1'}]\n",
-		"use_vt":     "p:\n  cmd.run:\n    - name: " + program + "\n    - runas: ann\n    - use_vt: True\n    - env: [{" + asPusher + ": '1'}]\n",
-		"unless":     "p:\n  cmd.run:\n    - name: 'true'\n    - runas: ann\n    - unless: " + program + "\n    - env: [{" + asPusher + ": '1'}]\n",
-		"cmd.script": "p:\n  cmd.script:\n    - name: s\n    - source: salt://pusher\n    - runas: ann\n    - env: [{" + asPusher + ": '1'}]\n",
+		"nothing": "",
+		"cmd.run": "p:\n  cmd.run:\n    - name: " + program + "\n    - runas: ann\n    - env: [{" + asPusher + ": '1'}]\n",
+		"use_vt": "p:\n  cmd.run:\n    - name: " + program + "\n    - runas: ann\n    - use_vt: True\n    - env: [{" +
+			asPusher + ": '1'}]\n",
+		"unless": "p:\n  cmd.run:\n    - name: 'true'\n    - runas: ann\n    - unless: " + program + "\n    - env: [{" +
+			asPusher + ": '1'}]\n",
+		"cmd.script": "p:\n  cmd.script:\n    - name: s\n    - source: salt://pusher\n    - runas: ann\n    - env: [{" +
+			asPusher + ": '1'}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.T = t
@@ -63,7 +66,8 @@ func TestPushedInput(t *testing.T) {
 	}
 }
 
-// inTerminal runs a program in a terminal of its own and returns what the shell that started it would read from it next.
+// inTerminal runs a program in a terminal of its own and returns what the shell that started it would read from it
+// next.
 func inTerminal(w *world, cmd *exec.Cmd) string {
 	w.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -81,7 +85,8 @@ func inTerminal(w *world, cmd *exec.Cmd) string {
 	w.must(unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, modes))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.Env = append(cmd.Env, "PATH=/usr/bin:/bin", "HOME=/root")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0, Unshareflags: syscall.CLONE_NEWNS,
+		Pdeathsig: syscall.SIGKILL}
 	w.must(cmd.Start())
 	timer := time.AfterFunc(runTimeout, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()

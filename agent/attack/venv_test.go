@@ -13,19 +13,23 @@ func (w *world) venv(rel string, uid int) {
 	w.Helper()
 	for name, text := range map[string]string{
 		"pyvenv.cfg": "home = /usr/bin\n",
-		"bin/pip":    "#!/bin/sh\nid -u >/home/ann/pwned-$(id -u)\ncase \"$*\" in *list*) echo '[]';; *version*) echo 'pip 24.0 from /x (python 3.11)';; esac\n",
+		"bin/pip": "#!/bin/sh\nid -u >/home/ann/pwned-$(id -u)\n" +
+			"case \"$*\" in *list*) echo '[]';; *version*) echo 'pip 24.0 from /x (python 3.11)';; esac\n",
 	} {
 		if uid == 0 {
 			text = strings.Replace(text, "id -u >/home/ann/pwned-$(id -u)\n", "", 1)
 		}
 		file := filepath.Join(w.dir, rel, name)
-		w.must(errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755), os.Chown(filepath.Dir(file), uid, uid), os.Chown(file, uid, uid)))
+		w.must(errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755),
+			os.Chown(filepath.Dir(file), uid, uid), os.Chown(file, uid, uid)))
 	}
-	w.must(errors.Join(os.Symlink("pip", filepath.Join(w.dir, rel, "bin/pip3")), os.Symlink("pip", filepath.Join(w.dir, rel, "bin/python")), os.Chown(filepath.Join(w.dir, rel), uid, uid)))
+	w.must(errors.Join(os.Symlink("pip", filepath.Join(w.dir, rel, "bin/pip3")),
+		os.Symlink("pip", filepath.Join(w.dir, rel, "bin/python")), os.Chown(filepath.Join(w.dir, rel), uid, uid)))
 }
 
-// TestVirtualEnvironmentsThatChangePlaces: between the moment in which the agent looks whose a virtual environment is and the
-// moment in which it starts pip there, ann exchanges the environment, its bin directory, or the program, for hers.
+// TestVirtualEnvironmentsThatChangePlaces: between the moment in which the agent looks whose a virtual environment is
+// and the moment in which it starts pip there, ann exchanges the environment, its bin directory, or the program, for
+// hers.
 func TestVirtualEnvironmentsThatChangePlaces(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, c := range map[string]struct {
@@ -33,20 +37,31 @@ func TestVirtualEnvironmentsThatChangePlaces(t *testing.T) {
 		lay  func()
 		a, b string // that ann exchanges
 	}{
-		"nothing":           {env: "/home/ann/hers"},
-		"an environment":    {"/home/ann/v", func() { s.venv("home/ann/v", 0) }, "home/ann/v", "home/ann/hers"},
-		"a link to root's":  {"/home/ann/v", func() { s.must(os.Symlink("/srv/venv", s.dir+"/home/ann/v")) }, "home/ann/v", "home/ann/hers"},
-		"a link on the way": {"/home/ann/way/venv", func() { s.venv("home/ann/own/venv", ann); s.must(os.Symlink("/srv", s.dir+"/home/ann/way")) }, "home/ann/way", "home/ann/own"},
-		"the bin directory": {"/home/ann/v", func() { s.venv("home/ann/v", 0); s.must(os.Chown(s.dir+"/home/ann/v", ann, ann)) }, "home/ann/v/bin", "home/ann/hers/bin"},
-		"a link for bin":    {"/home/ann/hers", func() { s.must(os.Symlink("/srv/venv/bin", s.dir+"/home/ann/bin")) }, "home/ann/hers/bin", "home/ann/bin"},
-		"the program":       {"/home/ann/v", func() { s.venv("home/ann/v", 0); s.must(os.Chown(s.dir+"/home/ann/v/bin", ann, ann)) }, "home/ann/v/bin/pip", "home/ann/hers/bin/pip"},
-		"the configuration": {"/home/ann/v", func() { s.venv("home/ann/v", 0); s.must(os.Chown(s.dir+"/home/ann/v", ann, ann)) }, "home/ann/v/pyvenv.cfg", "home/ann/hers/pyvenv.cfg"},
+		"nothing":        {env: "/home/ann/hers"},
+		"an environment": {"/home/ann/v", func() { s.venv("home/ann/v", 0) }, "home/ann/v", "home/ann/hers"},
+		"a link to root's": {"/home/ann/v", func() { s.must(os.Symlink("/srv/venv", s.dir+"/home/ann/v")) }, "home/ann/v",
+			"home/ann/hers"},
+		"a link on the way": {"/home/ann/way/venv",
+			func() { s.venv("home/ann/own/venv", ann); s.must(os.Symlink("/srv", s.dir+"/home/ann/way")) }, "home/ann/way",
+			"home/ann/own"},
+		"the bin directory": {"/home/ann/v",
+			func() { s.venv("home/ann/v", 0); s.must(os.Chown(s.dir+"/home/ann/v", ann, ann)) }, "home/ann/v/bin",
+			"home/ann/hers/bin"},
+		"a link for bin": {"/home/ann/hers", func() { s.must(os.Symlink("/srv/venv/bin", s.dir+"/home/ann/bin")) },
+			"home/ann/hers/bin", "home/ann/bin"},
+		"the program": {"/home/ann/v",
+			func() { s.venv("home/ann/v", 0); s.must(os.Chown(s.dir+"/home/ann/v/bin", ann, ann)) }, "home/ann/v/bin/pip",
+			"home/ann/hers/bin/pip"},
+		"the configuration": {"/home/ann/v",
+			func() { s.venv("home/ann/v", 0); s.must(os.Chown(s.dir+"/home/ann/v", ann, ann)) }, "home/ann/v/pyvenv.cfg",
+			"home/ann/hers/pyvenv.cfg"},
 		"in a shared place": {"/srv/shared/v", func() {
 			s.venv("srv/shared/v", 0)
 			s.venv("srv/shared/w", ann)
 			s.must(os.Chmod(s.dir+"/srv/shared", 0o777))
 		}, "srv/shared/v", "srv/shared/w"},
-		"bin that others own": {"/srv/app/v", func() { s.venv("srv/app/v", 0); s.must(os.Chmod(s.dir+"/srv/app/v", 0o777)) }, "srv/app/v/bin", "home/ann/hers/bin"},
+		"bin that others own": {"/srv/app/v", func() { s.venv("srv/app/v", 0); s.must(os.Chmod(s.dir+"/srv/app/v", 0o777)) },
+			"srv/app/v/bin", "home/ann/hers/bin"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.T = t

@@ -18,14 +18,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// primitive is something that package walk does for its callers, on the file f of a place. out is a file of its own that
-// every user may read.
+// primitive is something that package walk does for its callers, on the file f of a place. out is a file of its own
+// that every user may read.
 type primitive struct {
 	name string
 	kind kind
 	do   func(r *walk.Root, f, out string) error
-	// with gives another root and another path of f to the primitive, made of those that others are given. It is asked once,
-	// before the first call. nil changes nothing.
+	// with gives another root and another path of f to the primitive, made of those that others are given. It is asked
+	// once, before the first call. nil changes nothing.
 	with func(w *world, r *walk.Root, f string) (*walk.Root, string)
 }
 
@@ -66,8 +66,12 @@ func primitives() []primitive {
 				return given(in, err, out)
 			})(r, f, out)
 		}},
-		{name: "Dir.Create", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Create(name, anns, written) })},
-		{name: "Dir.Create, new", kind: none, do: inDir(func(d *walk.Dir, name string) error { return d.Create(name, anns, written) })},
+		{name: "Dir.Create", kind: file, do: inDir(func(d *walk.Dir, name string) error {
+			return d.Create(name, anns, written)
+		})},
+		{name: "Dir.Create, new", kind: none, do: inDir(func(d *walk.Dir, name string) error {
+			return d.Create(name, anns, written)
+		})},
 		{name: "Dir.Mkdir", kind: none, do: inDir(func(d *walk.Dir, name string) error {
 			made, err := d.Mkdir(name, walk.New{Mode: 0o777, UID: ann, GID: ann})
 			if err != nil {
@@ -84,13 +88,19 @@ func primitives() []primitive {
 		})},
 		{name: "Dir.DropACL", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.DropACL(name) })},
 		{name: "Dir.Chown", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Chown(name, ann, ann) })},
-		{name: "Dir.Chown of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.Chown(name, ann, ann) })},
+		{name: "Dir.Chown of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
+			return d.Chown(name, ann, ann)
+		})},
 		{name: "Dir.Chmod", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Chmod(name, 0o666) })},
-		{name: "Dir.Chmod of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.Chmod(name, 0o777) })},
+		{name: "Dir.Chmod of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
+			return d.Chmod(name, 0o777)
+		})},
 		{name: "Dir.Unlink", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Unlink(name) })},
 		{name: "Dir.RemoveAll", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.RemoveAll(name) })},
 		{name: "Dir.Give", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Give(name, ann, ann) })},
-		{name: "Dir.Give of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.Give(name, ann, ann) })},
+		{name: "Dir.Give of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
+			return d.Give(name, ann, ann)
+		})},
 		{name: "Dir.New", kind: none, do: inDir(func(d *walk.Dir, name string) error {
 			f, err := d.New(name)
 			if err != nil {
@@ -105,7 +115,9 @@ func primitives() []primitive {
 			}
 			return errors.Join(sub.Create("b", anns, written), sub.Chmod("b", 0o666), sub.Close())
 		})},
-		{name: "Root.As, of another user", kind: file, do: func(r *walk.Root, f, out string) error { return copied(r.As(bob), f, out) }},
+		{name: "Root.As, of another user", kind: file, do: func(r *walk.Root, f, out string) error {
+			return copied(r.As(bob), f, out)
+		}},
 		{name: "Root.Beneath", kind: file, do: func(r *walk.Root, f, out string) error {
 			below, err := r.Beneath(path.Dir(f))
 			if err != nil {
@@ -114,15 +126,19 @@ func primitives() []primitive {
 			in, err := below.OpenFile("/"+path.Base(f), os.O_RDONLY|0o4000)
 			return errors.Join(given(in, err, out), below.Close())
 		}},
-		{name: "Root.Beneath, opened once", kind: file, do: copied, with: func(w *world, r *walk.Root, f string) (*walk.Root, string) {
-			below, err := r.Beneath(strings.TrimSuffix(f, "/0/d/f"))
-			w.must(err)
-			w.Cleanup(func() { _ = below.Close() })
-			return below, "/0/d/f"
-		}},
-		{name: "Root.Anchored at ann's directory by root's link", kind: file, do: copied, with: anchored("srv/in/way", "../../home/ann/0", "/d/f")},
-		{name: "Root.Anchored at d by root's link", kind: file, do: copied, with: anchored("srv/in/way", "../../home/ann/0/d", "/f")},
-		{name: "Root.Anchored below root's link", kind: file, do: copied, with: anchored("srv/in/way", "../../home/ann", "/0/d/f")},
+		{name: "Root.Beneath, opened once", kind: file, do: copied,
+			with: func(w *world, r *walk.Root, f string) (*walk.Root, string) {
+				below, err := r.Beneath(strings.TrimSuffix(f, "/0/d/f"))
+				w.must(err)
+				w.Cleanup(func() { _ = below.Close() })
+				return below, "/0/d/f"
+			}},
+		{name: "Root.Anchored at ann's directory by root's link", kind: file, do: copied,
+			with: anchored("srv/in/way", "../../home/ann/0", "/d/f")},
+		{name: "Root.Anchored at d by root's link", kind: file, do: copied,
+			with: anchored("srv/in/way", "../../home/ann/0/d", "/f")},
+		{name: "Root.Anchored below root's link", kind: file, do: copied,
+			with: anchored("srv/in/way", "../../home/ann", "/0/d/f")},
 		{name: "Root.Anchored at d by ann's link", kind: file, do: copied, with: anchored("home/ann/way", "0/d", "/f")},
 		{name: "Root.Anchored, writing in d", kind: file, do: func(r *walk.Root, f, _ string) error {
 			d, name, err := r.Follow(f)
@@ -131,8 +147,11 @@ func primitives() []primitive {
 			}
 			return errors.Join(d.Create(name, anns, written), d.Chmod(name, 0o666), d.Close())
 		}, with: anchored("srv/in/way", "../../home/ann/0/d", "/f")},
-		{name: "Root.Anchored, giving all below d", kind: dir, do: inDir(everything), with: anchored("srv/in/way", "../../home/ann/0/d", "/f")},
-		{name: "Dir.OpenDir, on every name", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return everything(d, name) })},
+		{name: "Root.Anchored, giving all below d", kind: dir, do: inDir(everything),
+			with: anchored("srv/in/way", "../../home/ann/0/d", "/f")},
+		{name: "Dir.OpenDir, on every name", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
+			return everything(d, name)
+		})},
 	}
 }
 
@@ -212,12 +231,17 @@ func (r rooted) options(w *world) walk.Options {
 
 // notAttacked are methods of package walk that are no primitives, with the reason.
 func notAttacked() map[string]string {
-	const part, checks, tells = "part of primitives in the table", "only looks; the states that ask it are attacked", "opens nothing"
+	const part, checks, tells = "part of primitives in the table", "only looks; the states that ask it are attacked",
+		"opens nothing"
 	return map[string]string{
-		"Root.Openat": part, "Root.OpenDir": part, "Root.Parent": part, "Root.Close": part, "Dir.Close": part, "Dir.ReadDir": part, "Dir.Sync": part, "Dir.Lstat": part, "Dir.Readlink": part,
-		"Root.ByName": checks, "Root.Fixed": checks, "Root.Granted": checks, "Root.KeepsACL": checks, "Root.MayRaise": checks, "Root.OwnName": checks,
-		"Root.Resolve": checks, "Root.Sole": checks, "Root.Source": checks, "Root.SourceLink": checks, "Root.SourceTree": checks, "Root.Shared": checks, "Dir.Sole": checks,
-		"Root.TakeOver": part, "Root.Renew": "Dir.Chown and Dir.Chmod are built on it", "Dir.Walk": "Dir.RemoveAll is built on it", "Root.Opened": tells,
+		"Root.Openat": part, "Root.OpenDir": part, "Root.Parent": part, "Root.Close": part, "Dir.Close": part,
+		"Dir.ReadDir": part, "Dir.Sync": part, "Dir.Lstat": part, "Dir.Readlink": part,
+		"Root.ByName": checks, "Root.Fixed": checks, "Root.Granted": checks, "Root.KeepsACL": checks, "Root.MayRaise": checks,
+		"Root.OwnName": checks,
+		"Root.Resolve": checks, "Root.Sole": checks, "Root.Source": checks, "Root.SourceLink": checks,
+		"Root.SourceTree": checks, "Root.Shared": checks, "Dir.Sole": checks,
+		"Root.TakeOver": part, "Root.Renew": "Dir.Chown and Dir.Chmod are built on it",
+		"Dir.Walk": "Dir.RemoveAll is built on it", "Root.Opened": tells,
 		"Root.Following": "follows every link, as a state with follow_unsafe does", "Dir.Touch": "sets times alone",
 		"Root.Free": tells, "Root.Name": tells, "Root.Safe": tells, "Dir.FD": tells, "Dir.Path": tells,
 	}
@@ -238,7 +262,9 @@ func TestEveryPrimitiveIsAttacked(t *testing.T) {
 		}
 		for _, m := range method.FindAllStringSubmatch(string(data), -1) {
 			name := m[1] + "." + m[2]
-			attacked := slices.ContainsFunc(primitives(), func(p primitive) bool { return slices.Contains(strings.FieldsFunc(p.name, notOfName), name) })
+			attacked := slices.ContainsFunc(primitives(), func(p primitive) bool {
+				return slices.Contains(strings.FieldsFunc(p.name, notOfName), name)
+			})
 			if !attacked && exempt[name] == "" {
 				t.Errorf("%s is attacked by nothing: add it to primitives, or say in notAttacked why it needs no attack", name)
 			}
@@ -323,7 +349,8 @@ func (w *world) repeated(p primitive, a attack, o walk.Options, calls int, withi
 
 // look describes what is in a place, to see whether a primitive changed any of it.
 func (p place) look() (all []unix.Stat_t) {
-	for _, at := range []string{p.Dir, p.d(), p.f(), p.x(), filepath.Join(p.f(), "a"), filepath.Join(p.f(), "sub"), filepath.Join(p.f(), "sub", "b")} {
+	for _, at := range []string{p.Dir, p.d(), p.f(), p.x(), filepath.Join(p.f(), "a"), filepath.Join(p.f(), "sub"),
+		filepath.Join(p.f(), "sub", "b")} {
 		var st unix.Stat_t
 		_ = unix.Lstat(at, &st) // what is not there has no inode
 		st.Atim = unix.Timespec{}
@@ -378,8 +405,12 @@ func careless() []primitive {
 			return errors.Join(os.WriteFile(f, []byte("new\n"), 0o644), os.Chown(f, ann, ann))
 		}},
 		{name: "writing by a temporary file", kind: file, do: throughTemp},
-		{name: "writing into a directory", kind: dir, do: func(r *walk.Root, f, out string) error { return throughTemp(r, filepath.Join(f, "new"), out) }},
-		{name: "making directories", kind: dir, do: func(_ *walk.Root, f, _ string) error { return os.MkdirAll(filepath.Join(f, "new"), 0o755) }},
+		{name: "writing into a directory", kind: dir, do: func(r *walk.Root, f, out string) error {
+			return throughTemp(r, filepath.Join(f, "new"), out)
+		}},
+		{name: "making directories", kind: dir, do: func(_ *walk.Root, f, _ string) error {
+			return os.MkdirAll(filepath.Join(f, "new"), 0o755)
+		}},
 		{name: "giving away", kind: dir, do: func(_ *walk.Root, f, _ string) error {
 			for _, name := range []string{"", "a", "sub", "sub/b"} {
 				_ = os.Chown(filepath.Join(f, name), ann, ann)
@@ -390,8 +421,8 @@ func careless() []primitive {
 	}
 }
 
-// TestAttacksBeatCarelessPrograms shows that the suite can fail: each attack breaks through a program that works by path,
-// for each kind of f.
+// TestAttacksBeatCarelessPrograms shows that the suite can fail: each attack breaks through a program that works by
+// path, for each kind of f.
 func TestAttacksBeatCarelessPrograms(t *testing.T) {
 	w := newWorld(t)
 	for _, a := range attacks() {

@@ -37,7 +37,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, dir: filepath.Join(top, "host"), outside: filepath.Join(top, "outside")}
 	t.Cleanup(func() { _ = os.RemoveAll(top) })
 	w.must(os.Chmod(top, 0o755))
-	for link, target := range map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"} {
+	for link, target := range map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib",
+		"lib64": "usr/lib64"} {
 		w.must(os.MkdirAll(w.dir, 0o755))
 		w.must(os.Symlink(target, filepath.Join(w.dir, link)))
 	}
@@ -79,7 +80,8 @@ var victims = []struct {
 	{"home/bob/.bashrc", 0o644, bob, "# bob's\n"},
 	{"etc/shadow", 0o600, 0, "root:*:19000::::::\nann:*:19000:0:99999:7:::\nbob:*:19000:0:99999:7:::\n"},
 	{"etc/gshadow", 0o600, 0, "root:*::\nann:!::\nbob:!::\n"},
-	{"etc/passwd", 0o644, 0, "root:x:0:0:root:/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\nbob:x:64002:64002::/home/bob:/bin/sh\n"},
+	{"etc/passwd", 0o644, 0,
+		"root:x:0:0:root:/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\nbob:x:64002:64002::/home/bob:/bin/sh\n"},
 	{"etc/group", 0o644, 0, "root:x:0:\nann:x:64001:\nbob:x:64002:\n"},
 	{"etc/hostname", 0o644, 0, "myapp-testing-useast1-1\n"},
 	{"etc/hosts", 0o644, 0, "127.0.0.1 localhost\n"},
@@ -133,7 +135,8 @@ func (w *world) begin() {
 	}
 	w.must(os.MkdirAll(filepath.Join(w.dir, "var/spool/cron/crontabs"), 0o755))
 	for _, rel := range []string{"tmp", "var/tmp"} {
-		w.must(errors.Join(os.MkdirAll(filepath.Join(w.dir, rel), 0o755), os.Chmod(filepath.Join(w.dir, rel), 0o777|os.ModeSticky)))
+		w.must(errors.Join(os.MkdirAll(filepath.Join(w.dir, rel), 0o755),
+			os.Chmod(filepath.Join(w.dir, rel), 0o777|os.ModeSticky)))
 	}
 	w.plant()
 	w.before = w.snapshot()
@@ -177,7 +180,8 @@ func (w *world) run(cmd *exec.Cmd) outcome {
 	w.Helper()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(cmd.Env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin:/srv/in", "HOME=/root", "LANG=C.UTF-8", "CORPUS_METADATA_ENABLED=false", "AWS_SECRET_ACCESS_KEY="+secretOfTheRun)
+	cmd.Env = append(cmd.Env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin:/srv/in", "HOME=/root", "LANG=C.UTF-8",
+		"CORPUS_METADATA_ENABLED=false", "AWS_SECRET_ACCESS_KEY="+secretOfTheRun)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

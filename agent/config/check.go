@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Check reads all sources as Load does, and looks at what their values name as well: stores, programs and files. root is
-// the directory that stands for "/", which is the host itself. Mistakes keep runs from their work. Warnings do not: they are
-// what the configuration shows or gives to others, and what it asks for in vain.
+// Check reads all sources as Load does, and looks at what their values name as well: stores, programs and files. root
+// is the directory that stands for "/", which is the host itself. Mistakes keep runs from their work. Warnings do not:
+// they are what the configuration shows or gives to others, and what it asks for in vain.
 func Check(s Sources, root string) (mistakes, warnings diag.List) {
 	c, err := Load(s)
 	mistakes.AddError(diag.Pos{File: s.File}, err)
@@ -106,13 +106,16 @@ func (c *check) metrics(v value) {
 	is, err := walk.Directory(dir)
 	switch {
 	case filepath.Ext(v.text) != ".prom":
-		c.warnings.Add(v.at, "metrics.textfile is %q, which the node exporter does not read", v.text).WithHint("let it end in .prom")
+		c.warnings.Add(v.at, "metrics.textfile is %q, which the node exporter does not read",
+			v.text).WithHint("let it end in .prom")
 	case !filepath.IsAbs(v.text):
-		c.warnings.Add(v.at, "metrics.textfile is %q, which names no place", v.text).WithHint("write the whole path, such as /var/lib/prometheus/node-exporter/" + filepath.Base(v.text))
+		c.warnings.Add(v.at, "metrics.textfile is %q, which names no place",
+			v.text).WithHint("write the whole path, such as /var/lib/prometheus/node-exporter/" + filepath.Base(v.text))
 	case err != nil:
 		c.warnings.AddError(v.at, named(v, err))
 	case !is:
-		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is no directory", filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
+		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is no directory",
+			filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
 	}
 }
 
@@ -131,7 +134,9 @@ func (c *check) command(s Sources) {
 				at = v.at
 			}
 		}
-		c.mistakes.Add(at, "the engine `command` has no command").WithHint("set engine_command, such as engine_command: [/usr/local/bin/converge]")
+		c.mistakes.Add(at,
+			"the engine `command` has no command").WithHint(
+			"set engine_command, such as engine_command: [/usr/local/bin/converge]")
 	}
 }
 
@@ -145,7 +150,8 @@ func (c *check) program(v value) error {
 	case err == nil:
 		return nil
 	case !strings.Contains(v.text, "/"):
-		return diag.WithHint(fmt.Errorf("there is no program %s in %s", v.text, os.Getenv("PATH")), "install it, or write its whole path")
+		return diag.WithHint(fmt.Errorf("there is no program %s in %s", v.text, os.Getenv("PATH")),
+			"install it, or write its whole path")
 	case errors.Is(err, os.ErrNotExist):
 		return diag.WithHint(fmt.Errorf("there is no program %s", v.text), "install it, or correct the path")
 	}

@@ -93,10 +93,11 @@ type ELB struct {
 
 // Sources are where settings come from.
 type Sources struct {
-	File     string              // may be absent unless Required
-	Required bool                // the file was asked for by name
-	Copy     string              // of the file that was valid last, used where the file is damaged; "" for none
-	Optional bool                // a file that the user may not read counts as absent, and File.Denied says so; not with Required
+	File     string // may be absent unless Required
+	Required bool   // the file was asked for by name
+	Copy     string // of the file that was valid last, used where the file is damaged; "" for none
+	// a file that the user may not read counts as absent, and File.Denied says so; not with Required
+	Optional bool
 	Getenv   func(string) string // the environment; nil for none
 	Flags    map[string]string   // given flags, by key
 }
@@ -126,7 +127,8 @@ func Load(s Sources) (Config, error) {
 	}
 	c := read(v)
 	if c.Top == "merge" && c.Engine != "native" {
-		problems.Add(diag.Pos{File: s.File}, "top is merge, and the engine %s reads one top file alone", c.Engine).WithHint("leave out `top`, or set `engine: native`")
+		problems.Add(diag.Pos{File: s.File}, "top is merge, and the engine %s reads one top file alone",
+			c.Engine).WithHint("leave out `top`, or set `engine: native`")
 		return Config{}, problems.Err()
 	}
 	c.File = file
@@ -181,18 +183,23 @@ func read(v *viper.Viper) Config {
 		Store: v.GetString("store"), Mirrors: v.GetStringSlice("mirrors"),
 		Service: v.GetString("service"), Instance: v.GetString("instance"),
 		Region: v.GetString("region"), Node: v.GetString("node"),
-		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"), MetadataV1: v.GetBool("metadata.v1"),
+		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"),
+		MetadataV1:  v.GetBool("metadata.v1"),
 		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
 		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"), Top: v.GetString("top"),
 		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
-		ConvergeTimeout: v.GetDuration("converge.timeout"), StopTimeout: v.GetDuration("converge.stop_timeout"), HookTimeout: v.GetDuration("hooks.timeout"),
-		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRetry: v.GetDuration("fetch.retry"), FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"), FetchSlowest: v.GetInt64("fetch.slowest"), FetchPrivate: v.GetBool("fetch.private_redirects"),
+		ConvergeTimeout: v.GetDuration("converge.timeout"), StopTimeout: v.GetDuration("converge.stop_timeout"),
+		HookTimeout:  v.GetDuration("hooks.timeout"),
+		FetchTimeout: v.GetDuration("fetch.timeout"), FetchRetry: v.GetDuration("fetch.retry"),
+		FetchRate: v.GetInt64("fetch.rate"), FetchHostRate: v.GetInt64("fetch.host_rate"),
+		FetchSlowest: v.GetInt64("fetch.slowest"), FetchPrivate: v.GetBool("fetch.private_redirects"),
 		UnpackBytes: v.GetInt64("unpack.max_bytes"), UnpackFiles: v.GetInt("unpack.max_files"),
 		UnpackDepth: v.GetInt("unpack.max_depth"), UnpackRatio: v.GetInt("unpack.max_ratio"),
 		Health: recipe.Health{
 			Grace: v.GetDuration("health.grace"), Deadline: v.GetDuration("health.deadline"),
-			Interval: v.GetDuration("health.interval"), Timeout: v.GetDuration("health.timeout"), Retries: v.GetInt("health.retries"),
+			Interval: v.GetDuration("health.interval"), Timeout: v.GetDuration("health.timeout"),
+			Retries: v.GetInt("health.retries"),
 		},
 		Notify: readNotify(v), Metrics: v.GetString("metrics.textfile"), UploadReports: v.GetBool("reports.upload"),
 		Dev: v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
@@ -201,7 +208,8 @@ func read(v *viper.Viper) Config {
 		UndoLimit:     v.GetInt64("undo.limit"), UndoFileLimit: v.GetInt64("undo.file_limit"),
 		ArchiveRequired: v.GetBool("archive.required"),
 		KeepArchives:    v.GetInt("keep.archives"),
-		KeepReleases:    v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"), KeepReports: v.GetInt("keep.reports"),
+		KeepReleases:    v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"),
+		KeepReports: v.GetInt("keep.reports"),
 	}
 }
 
@@ -210,7 +218,8 @@ func readNotify(v *viper.Viper) Notify {
 		On: v.GetStringSlice("notify.on"), Journal: v.GetBool("notify.journal"),
 		WebhookURL: v.GetString("notify.webhook.url"), WebhookSecret: v.GetString("notify.webhook.secret_file"),
 		WebhookTimeout: v.GetDuration("notify.webhook.timeout"), WebhookTries: v.GetInt("notify.webhook.tries"),
-		MailTo: v.GetStringSlice("notify.mail.to"), MailFrom: v.GetString("notify.mail.from"), Sendmail: v.GetString("notify.mail.sendmail"),
-		Command: v.GetStringSlice("notify.command"),
+		MailTo: v.GetStringSlice("notify.mail.to"), MailFrom: v.GetString("notify.mail.from"),
+		Sendmail: v.GetString("notify.mail.sendmail"),
+		Command:  v.GetStringSlice("notify.command"),
 	}
 }

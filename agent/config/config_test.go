@@ -33,7 +33,8 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Store != "file:///three" || c.KeepReleases != 7 || c.KeepFailed != 9 || c.HookTimeout != 90*time.Second || len(c.EngineCommand) != 2 {
+	if c.Store != "file:///three" || c.KeepReleases != 7 || c.KeepFailed != 9 || c.HookTimeout != 90*time.Second ||
+		len(c.EngineCommand) != 2 {
 		t.Errorf("configuration is %+v", c)
 	}
 	if !c.Failhard || c.BaseChannel != "production" || c.Engine != "native" {
@@ -42,7 +43,8 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 }
 
 func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
-	path := file(t, "stor: file:///x\nkeep:\n  relaeses: 3\n  failed: many\nhooks: 5\nengine: chef\nconverge:\n  failhard: maybe\n")
+	path := file(t,
+		"stor: file:///x\nkeep:\n  relaeses: 3\n  failed: many\nhooks: 5\nengine: chef\nconverge:\n  failhard: maybe\n")
 	_, err := config.Load(config.Sources{File: path, Flags: map[string]string{"hooks.timeout": "soon"}})
 	var list diag.List
 	if !errors.As(err, &list) {
@@ -50,8 +52,10 @@ func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
 	}
 	all := err.Error()
 	for _, want := range []string{
-		path + `:1:1: unknown setting "stor"`, path + `:3:3: unknown setting "keep.relaeses"`, path + `:4:11: keep.failed is "many"`,
-		path + `:5:8: hooks: a mapping`, path + `:6:9: engine is "chef"`, path + `:8:13: converge.failhard is "maybe"`, `flag --hooks.timeout: hooks.timeout is "soon"`,
+		path + `:1:1: unknown setting "stor"`, path + `:3:3: unknown setting "keep.relaeses"`,
+		path + `:4:11: keep.failed is "many"`,
+		path + `:5:8: hooks: a mapping`, path + `:6:9: engine is "chef"`, path + `:8:13: converge.failhard is "maybe"`,
+		`flag --hooks.timeout: hooks.timeout is "soon"`,
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not among\n%s", want, all)
@@ -62,7 +66,8 @@ func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestEveryUnknownSettingIsSuggested misspells a section, a setting of one, and gives a setting of a section without it.
+// TestEveryUnknownSettingIsSuggested misspells a section, a setting of one, and gives a setting of a section without
+// it.
 func TestEveryUnknownSettingIsSuggested(t *testing.T) {
 	for text, want := range map[string]string{
 		"convrege: {failhard: true}\n":   `did you mean "converge"?`,
@@ -99,7 +104,8 @@ func TestFileThatIsAskedForMustBeThere(t *testing.T) {
 	if _, err := config.Load(config.Sources{File: absent, Required: true}); err == nil {
 		t.Error("a file that was asked for is absent, and nobody says so")
 	}
-	if _, err := config.Load(config.Sources{File: file(t, "a: [")}); err == nil || !strings.Contains(err.Error(), "not YAML") {
+	if _, err := config.Load(config.Sources{File: file(t, "a: [")}); err == nil ||
+		!strings.Contains(err.Error(), "not YAML") {
 		t.Errorf("broken YAML: %v", err)
 	}
 	if _, err := config.Load(config.Sources{File: file(t, "- a\n")}); err == nil {
@@ -108,13 +114,16 @@ func TestFileThatIsAskedForMustBeThere(t *testing.T) {
 }
 
 func TestListsAndProbesAreChecked(t *testing.T) {
-	c, err := config.Load(config.Sources{File: file(t, "health:\n  grace: 1s\n  probes:\n    - tcp: 127.0.0.1:80\nnotify:\n  on: [failure, no-change]\n")})
-	if err != nil || len(c.Health.Probes) != 1 || c.Health.Grace != time.Second || c.Health.Deadline != 2*time.Minute || len(c.Notify.On) != 2 {
+	c, err := config.Load(config.Sources{File: file(t,
+		"health:\n  grace: 1s\n  probes:\n    - tcp: 127.0.0.1:80\nnotify:\n  on: [failure, no-change]\n")})
+	if err != nil || len(c.Health.Probes) != 1 || c.Health.Grace != time.Second || c.Health.Deadline != 2*time.Minute ||
+		len(c.Notify.On) != 2 {
 		t.Errorf("configuration is %+v, %v", c, err)
 	}
 	path := file(t, "health:\n  probes:\n    - tpc: 127.0.0.1:80\nnotify:\n  on: [failures]\n")
 	_, err = config.Load(config.Sources{File: path})
-	if err == nil || !strings.Contains(err.Error(), path+`:3:7: unknown key "tpc"`) || !strings.Contains(err.Error(), path+`:5:8: notify.on is "failures"`) {
+	if err == nil || !strings.Contains(err.Error(), path+`:3:7: unknown key "tpc"`) ||
+		!strings.Contains(err.Error(), path+`:5:8: notify.on is "failures"`) {
 		t.Errorf("mistakes are told as %v", err)
 	}
 }

@@ -32,18 +32,26 @@ type Damaged struct {
 
 func (d *Damaged) Error() string {
 	if d.Copy == "" {
-		return fmt.Sprintf("the configuration %s is damaged (%v) and has no copy; the settings in use are the defaults, the environment's, and what this host remembers", d.Path, d.Err)
+		return fmt.Sprintf(
+			"the configuration %s is damaged (%v) and has no copy; the settings in use are the defaults, the environment's, "+
+				"and what this host remembers", d.Path, d.Err)
 	}
-	return fmt.Sprintf("the configuration %s is damaged (%v); the settings in use are those that were valid last, of %s", d.Path, d.Err, d.Copy)
+	return fmt.Sprintf("the configuration %s is damaged (%v); the settings in use are those that were valid last, of %s",
+		d.Path, d.Err, d.Copy)
 }
 func (d *Damaged) Unwrap() error { return d.Err }
 
 // Hint says how to repair it.
 func (d *Damaged) Hint() string {
 	if d.Copy == "" {
-		return fmt.Sprintf("write the settings of this host into %s again (move away what stands in its place); a host that is to have none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path)
+		return fmt.Sprintf(
+			"write the settings of this host into %s again (move away what stands in its place); a host that is to have "+
+				"none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path)
 	}
-	return fmt.Sprintf("repair %s, or put the copy back: mkdir -p %s && cp -T --remove-destination %s %s (move away a directory in its place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings needs a file with a comment in it", d.Path, filepath.Dir(d.Path), d.Copy, d.Path)
+	return fmt.Sprintf(
+		"repair %s, or put the copy back: mkdir -p %s && cp -T --remove-destination %s %s (move away a directory in its "+
+			"place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings "+
+			"needs a file with a comment in it", d.Path, filepath.Dir(d.Path), d.Copy, d.Path)
 }
 
 // source reads the configuration file, or its copy where the file is damaged.
@@ -88,8 +96,10 @@ var errIrregular = errors.New("it is no regular file")
 // unread says that the configuration could not be read.
 func unread(err error) error {
 	wrapped := fmt.Errorf("reading the configuration: %w", err)
-	if errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
-		return diag.WithHint(wrapped, "move away what stands in the place of the file; a host that needs no settings needs no file")
+	if errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) ||
+		errors.Is(err, syscall.ELOOP) {
+		return diag.WithHint(wrapped,
+			"move away what stands in the place of the file; a host that needs no settings needs no file")
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return diag.WithHint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")

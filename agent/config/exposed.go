@@ -18,7 +18,8 @@ func private(file string, others os.FileMode, what, mode string) (problems diag.
 		return problems
 	}
 	if got := info.Mode().Perm(); got&others != 0 {
-		problems.Add(diag.Pos{File: file}, "%s has mode %#o: other users can read or write it", what, got).WithHint("chmod " + mode + " " + file)
+		problems.Add(diag.Pos{File: file}, "%s has mode %#o: other users can read or write it", what,
+			got).WithHint("chmod " + mode + " " + file)
 	}
 	dir, err := os.Stat(filepath.Dir(file))
 	if err != nil {
@@ -26,7 +27,8 @@ func private(file string, others os.FileMode, what, mode string) (problems diag.
 		return problems
 	}
 	if dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0 {
-		problems.Add(diag.Pos{File: file}, "%s lies in a directory that other users can write", what).WithHint("chmod go-w " + filepath.Dir(file))
+		problems.Add(diag.Pos{File: file}, "%s lies in a directory that other users can write",
+			what).WithHint("chmod go-w " + filepath.Dir(file))
 	}
 	return problems
 }

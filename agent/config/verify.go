@@ -70,7 +70,8 @@ func (c *checker) unknown(name string, key *yaml.Node) {
 	c.problems.Add(c.pos(key), "unknown setting %q", name).WithHint(hint)
 }
 
-// suggestion is the setting or section that was probably meant: one of a name much like this one, or of the same name in a section.
+// suggestion is the setting or section that was probably meant: one of a name much like this one, or of the same name
+// in a section.
 func suggestion(name string) string {
 	var names, within []string
 	own := name[strings.LastIndexByte(name, '.')+1:]
@@ -111,7 +112,8 @@ func (c *checker) value(k Key, v *yaml.Node) {
 
 func (c *checker) texts(k Key, v *yaml.Node) {
 	if v.Kind != yaml.SequenceNode {
-		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(fmt.Sprintf("write %s: [one, two]", k.Name))
+		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(fmt.Sprintf("write %s: [one, two]",
+			k.Name))
 		return
 	}
 	for _, item := range v.Content {

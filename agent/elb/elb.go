@@ -82,7 +82,8 @@ func (c *Client) Deregister(ctx context.Context, b Balancers, wait time.Duration
 func (c *Client) each(ctx context.Context, b Balancers, onClassic, onGroup string) error {
 	var errs []error
 	for _, name := range b.Names {
-		_, err := c.call(ctx, classic(), onClassic, url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
+		_, err := c.call(ctx, classic(), onClassic, url.Values{"LoadBalancerName": {name},
+			"Instances.member.1.InstanceId": {c.Instance}})
 		errs = append(errs, about(name, err))
 	}
 	for _, arn := range b.TargetGroups {
@@ -100,7 +101,8 @@ func about(name string, err error) error {
 }
 
 // await looks until every balancer says one word of the instance.
-func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, what, classicWord, groupWord string) error {
+func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, what, classicWord,
+	groupWord string) error {
 	if wait <= 0 {
 		return nil
 	}
@@ -122,7 +124,8 @@ func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, wha
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return diag.WithHint(fmt.Errorf("after %s %s is not %s: %s", diag.Elapsed(wait), c.Instance, what, strings.Join(last, ", ")),
+			return diag.WithHint(fmt.Errorf("after %s %s is not %s: %s", diag.Elapsed(wait), c.Instance, what,
+				strings.Join(last, ", ")),
 				"look at the health check of the load balancer, and whether the service answers it")
 		}
 	}
@@ -138,7 +141,8 @@ type health struct {
 func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWord string) ([]string, error) {
 	var pending []string
 	for _, name := range b.Names {
-		h, err := c.health(ctx, classic(), "DescribeInstanceHealth", url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
+		h, err := c.health(ctx, classic(), "DescribeInstanceHealth",
+			url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
 		// One that was taken out is no instance of the balancer any more.
 		var said *query.Fault
 		if errors.As(err, &said) && said.Code == "InvalidInstance" && classicWord == "OutOfService" {
@@ -152,7 +156,8 @@ func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWor
 		}
 	}
 	for _, arn := range b.TargetGroups {
-		h, err := c.health(ctx, groups(), "DescribeTargetHealth", url.Values{"TargetGroupArn": {arn}, "Targets.member.1.Id": {c.Instance}})
+		h, err := c.health(ctx, groups(), "DescribeTargetHealth", url.Values{"TargetGroupArn": {arn},
+			"Targets.member.1.Id": {c.Instance}})
 		if err != nil {
 			return pending, about(arn, err)
 		}
@@ -194,5 +199,6 @@ func (c *Client) call(ctx context.Context, a api, action string, form url.Values
 }
 
 func (c *Client) service(a api) *query.Client {
-	return &query.Client{Account: c.account, Service: "elasticloadbalancing", Version: a.version, Variables: []string{a.endpoint}, Pause: c.Pause}
+	return &query.Client{Account: c.account, Service: "elasticloadbalancing", Version: a.version,
+		Variables: []string{a.endpoint}, Pause: c.Pause}
 }

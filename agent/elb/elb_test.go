@@ -34,7 +34,8 @@ func (b *balancers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.t.Error(err)
 	}
 	signed := r.Header.Get("Authorization")
-	if !strings.HasPrefix(signed, "AWS4-HMAC-SHA256 Credential=AKID/") || !strings.Contains(signed, "/us-east-1/elasticloadbalancing/aws4_request") {
+	if !strings.HasPrefix(signed, "AWS4-HMAC-SHA256 Credential=AKID/") ||
+		!strings.Contains(signed, "/us-east-1/elasticloadbalancing/aws4_request") {
 		b.fault(w, http.StatusForbidden, "AccessDenied", "not signed: "+signed)
 		return
 	}
@@ -71,14 +72,16 @@ func (b *balancers) answer(w http.ResponseWriter, action, name, instance string)
 			b.fault(w, http.StatusBadRequest, "InvalidInstance", instance)
 			return
 		}
-		fmt.Fprintf(w, "<DescribeInstanceHealthResponse><DescribeInstanceHealthResult><InstanceStates><member><State>%s</State></member></InstanceStates></DescribeInstanceHealthResult></DescribeInstanceHealthResponse>", b.state("OutOfService", "InService"))
+		fmt.Fprintf(w,
+			"<DescribeInstanceHealthResponse><DescribeInstanceHealthResult><InstanceStates><member><State>%s</State></member></InstanceStates></DescribeInstanceHealthResult></DescribeInstanceHealthResponse>", b.state("OutOfService", "InService"))
 		return
 	case "DescribeTargetHealth":
 		state := "unused"
 		if in {
 			state = b.state("initial", "healthy")
 		}
-		fmt.Fprintf(w, "<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions><member><TargetHealth><State>%s</State></TargetHealth></member></TargetHealthDescriptions></DescribeTargetHealthResult></DescribeTargetHealthResponse>", state)
+		fmt.Fprintf(w,
+			"<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions><member><TargetHealth><State>%s</State></TargetHealth></member></TargetHealthDescriptions></DescribeTargetHealthResult></DescribeTargetHealthResponse>", state)
 		return
 	}
 	fmt.Fprintf(w, "<%sResponse/>", action)
@@ -102,7 +105,8 @@ func start(t *testing.T) (*balancers, *elb.Client) {
 	b := &balancers{t: t, members: map[string][]string{"myapp-testing-useast1": nil, arn: nil}}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
-	for name, v := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent"} {
+	for name, v := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "AKID",
+		"AWS_SECRET_ACCESS_KEY": "secret", "AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent"} {
 		t.Setenv(name, v)
 	}
 	c, err := elb.Open(context.Background(), "us-east-1", "i-1")
@@ -141,11 +145,13 @@ func TestHostEntersAndLeavesItsLoadBalancers(t *testing.T) {
 func TestWhatTheAPISaysIsTold(t *testing.T) {
 	b, c := start(t)
 	err := c.Register(context.Background(), elb.Balancers{Names: []string{"other"}}, 0)
-	if err == nil || !strings.Contains(err.Error(), "load balancer other: LoadBalancerNotFound: There is no other") || !strings.Contains(diag.HintOf(err), "elb.names") {
+	if err == nil || !strings.Contains(err.Error(), "load balancer other: LoadBalancerNotFound: There is no other") ||
+		!strings.Contains(diag.HintOf(err), "elb.names") {
 		t.Errorf("error is %v, hint %q", err, diag.HintOf(err))
 	}
 	b.busy = 100
-	if err := c.Register(context.Background(), elb.Balancers{TargetGroups: []string{arn}}, 0); err == nil || !strings.Contains(err.Error(), "Throttling") || b.busy != 95 {
+	if err := c.Register(context.Background(), elb.Balancers{TargetGroups: []string{arn}}, 0); err == nil ||
+		!strings.Contains(err.Error(), "Throttling") || b.busy != 95 {
 		t.Errorf("a busy API: %v after %d tries, want it given up after 5", err, 100-b.busy)
 	}
 }

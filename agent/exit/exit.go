@@ -15,10 +15,11 @@ import (
 
 // The exit codes of both programs.
 const (
-	OK             = 0   // converged; done
-	Internal       = 1   // something went wrong that has no code of its own
-	Usage          = 2   // command line, configuration, or SLS that does not compile
-	Failed         = 3   // states failed, or a first deploy failed and there is nothing to roll back to; of corpus, a part was left undone
+	OK       = 0 // converged; done
+	Internal = 1 // something went wrong that has no code of its own
+	Usage    = 2 // command line, configuration, or SLS that does not compile
+	// states failed, or a first deploy failed and there is nothing to roll back to; of corpus, a part was left undone
+	Failed         = 3
 	Refused        = 4   // verification refused something
 	Unreachable    = 5   // the store cannot be reached
 	Locked         = 6   // another run is under way
@@ -74,7 +75,8 @@ func Code(err error) int {
 
 // outOfReach reports whether a store, or what a host needs from it, cannot be had.
 func outOfReach(err error) bool {
-	for _, reason := range []error{store.ErrUnreachable, store.ErrThrottled, store.ErrForbidden, store.ErrNotFound, trust.ErrNoProject, trust.ErrNoChannel} {
+	for _, reason := range []error{store.ErrUnreachable, store.ErrThrottled, store.ErrForbidden, store.ErrNotFound,
+		trust.ErrNoProject, trust.ErrNoChannel} {
 		if errors.Is(err, reason) {
 			return true
 		}

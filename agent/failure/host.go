@@ -16,7 +16,8 @@ import (
 // as well.
 func hostErrors() []syscall.Errno {
 	return []syscall.Errno{
-		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, // a disk or a share
+		// a disk or a share
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS, // a limit, or memory
 		syscall.ETIMEDOUT, syscall.ENETUNREACH,
 		syscall.ENOSYS, // an old kernel, or a container's filter
@@ -35,7 +36,8 @@ func OfHost(err error) bool {
 	if errors.As(err, &states) && (states.Outage() || states.Refused()) || errors.As(err, &unsafe) {
 		return true
 	}
-	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) || errors.As(err, &unstarted) {
+	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) ||
+		errors.As(err, &unstarted) {
 		return true
 	}
 	return HostErrno(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// noexec is that a program was not started on a host whose releases, or whose agent's directory, are on a filesystem that is
-// mounted with that option. Every release meets it, so none is to blame.
+// noexec is that a program was not started on a host whose releases, or whose agent's directory, are on a filesystem
+// that is mounted with that option. Every release meets it, so none is to blame.
 type noexec struct {
 	cause error
 	mount string // as the host calls it
@@ -47,7 +47,8 @@ func Unexecuted(l layout.Layout, err error) error {
 		if unix.Statfs(dir, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0 {
 			mount := l.Inside(mountOf(dir))
 			return diag.WithHint(&noexec{cause: err, mount: mount},
-				"mount -o remount,exec %s, and take noexec out of its options in /etc/fstab or its mount unit; the next run tries again", mount)
+				"mount -o remount,exec %s, and take noexec out of its options in /etc/fstab or its mount unit; the next run "+
+					"tries again", mount)
 		}
 	}
 	return err
@@ -79,13 +80,15 @@ func partsOfError(err error) []error {
 	})
 }
 
-// refusedProgram reports whether an error, or what a failed program printed, says that a program may not be started. systemd
-// says so by the status 203.
+// refusedProgram reports whether an error, or what a failed program printed, says that a program may not be started.
+// systemd says so by the status 203.
 func refusedProgram(err error) bool {
 	return errors.Is(err, syscall.EACCES) || refusal().MatchString(err.Error())
 }
 
-var refusal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)permission denied|\bstatus 203\b|\b203/EXEC\b`) })
+var refusal = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)permission denied|\bstatus 203\b|\b203/EXEC\b`)
+})
 
 // mountOf is the mount point of a directory, or the directory where that is not found.
 func mountOf(dir string) string {

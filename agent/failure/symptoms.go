@@ -40,8 +40,9 @@ func symptoms(err error) []string {
 	})
 }
 
-// symptom is the failure of a state, a unit or a probe. Of a unit whose program systemd could not start, the unit and the
-// status, which says what systemd could not do, are all of it: what else is said depends on when the unit was looked at.
+// symptom is the failure of a state, a unit or a probe. Of a unit whose program systemd could not start, the unit and
+// the status, which says what systemd could not do, are all of it: what else is said depends on when the unit was
+// looked at.
 func symptom(of, text string) string {
 	status := unstarted().FindStringSubmatch(text)
 	unit := unitNamed().FindStringSubmatch(text)
@@ -55,15 +56,17 @@ func symptom(of, text string) string {
 }
 
 // unstarted finds the status of a program that systemd could not start, see systemd.exec(5).
-var unstarted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A[^\n]*\bstatus (2(?:[0-3]\d|4[0-5]))\b`) })
+var unstarted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\A[^\n]*\bstatus (2(?:[0-3]\d|4[0-5]))\b`)
+})
 
 // unitNamed finds the unit in an error of a state: "start of UNIT failed" or "UNIT was started, and is".
 var unitNamed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:\bof )?(\S+\.service) (?:failed:|was started, and is)`)
 })
 
-// eachIn walks the tree of an error in order and joins what take returns for its nodes. It does not descend below a node
-// for which take reports true.
+// eachIn walks the tree of an error in order and joins what take returns for its nodes. It does not descend below a
+// node for which take reports true.
 func eachIn[T any](err error, take func(error) ([]T, bool)) []T {
 	if err == nil {
 		return nil
@@ -83,8 +86,8 @@ func eachIn[T any](err error, take func(error) ([]T, bool)) []T {
 	return all
 }
 
-// anyRelease is a text in which the directory of a release is that of any: the script of a probe is each release's own. A
-// text that names two says which runs in the place of which, and stays as it is.
+// anyRelease is a text in which the directory of a release is that of any: the script of a probe is each release's own.
+// A text that names two says which runs in the place of which, and stays as it is.
 func anyRelease(text string) string {
 	dirs := releaseDir().FindAllString(text, -1)
 	slices.Sort(dirs)
@@ -94,10 +97,12 @@ func anyRelease(text string) string {
 	return strings.ReplaceAll(text, dirs[0], "/projects/-/releases/-")
 }
 
-var releaseDir = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/projects/[^/\s]+/releases/[^/\s:;,"']+`) })
+var releaseDir = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/projects/[^/\s]+/releases/[^/\s:;,"']+`)
+})
 
-// untold is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that failed
-// so have not failed alike as far as is known.
+// untold is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that
+// failed so have not failed alike as far as is known.
 const untold = "for no reason that is known"
 
 // telling is the text of a failure, or untold for one that says only that a unit did not start, or how its program
@@ -125,8 +130,8 @@ func sameSymptoms(cause, back []string) bool {
 	})
 }
 
-// AlikeOnTheWayBack reports whether what made the deploy fail, a program, a state, units or probes, failed the release that
-// ran before on the way back just so. Both releases met the same host, so that is what failed them.
+// AlikeOnTheWayBack reports whether what made the deploy fail, a program, a state, units or probes, failed the release
+// that ran before on the way back just so. Both releases met the same host, so that is what failed them.
 func AlikeOnTheWayBack(cause, back error) bool {
 	var failed *hook.Failed
 	if !errors.As(cause, &failed) {

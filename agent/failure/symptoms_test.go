@@ -19,7 +19,8 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 	same := []error{
 		probe("it is failed (failed): its program ended with status 200 (exit-code)"),
 		probe("it is activating (auto-restart): its program ended with status 200 (exit-code)"),
-		unit("restart of web.service failed: exit-code, status 200\nweb.service: Changing to the requested working directory failed: Permission denied"),
+		unit("restart of web.service failed: exit-code, status 200\n" +
+			"web.service: Changing to the requested working directory failed: Permission denied"),
 		unit("web.service was started, and is failed (failed) now: its program ended with status 200 (exit-code)"),
 	}
 	for i, cause := range same {
@@ -34,7 +35,8 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 		probe("it is failed (failed): its program ended with status 1 (exit-code)"),
 		probe("it is failed (failed): its program ended with status 255 (exit-code)"),
 		unit("restart of web.service failed: exit-code, status 1\nweb: cannot go on: status 200 of the API"),
-		&health.Unhealthy{Results: []health.Result{{Probe: "unit worker.service", Error: "it is failed (failed): its program ended with status 200 (exit-code)"}}},
+		&health.Unhealthy{Results: []health.Result{{Probe: "unit worker.service",
+			Error: "it is failed (failed): its program ended with status 200 (exit-code)"}}},
 	}
 	for i, back := range other {
 		if AlikeOnTheWayBack(same[0], back) || AlikeOnTheWayBack(back, same[0]) {

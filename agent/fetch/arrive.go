@@ -51,7 +51,8 @@ func (f *Fetcher) arrive(ctx context.Context, release artifact.Release) (*arriva
 	return &arrival{Verified: verified, file: file.Name()}, nil
 }
 
-func (f *Fetcher) arriveWhole(ctx context.Context, release artifact.Release, progress trust.Progress) (*arrival, error) {
+func (f *Fetcher) arriveWhole(ctx context.Context, release artifact.Release, progress trust.Progress) (*arrival,
+	error) {
 	file, err := durable.TempFile(f.Layout.Incoming())
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)

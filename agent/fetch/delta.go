@@ -58,7 +58,8 @@ func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (don
 // the whole artifact may make up for.
 func dispensable(err error) bool {
 	var refused *trust.Refused
-	return errors.As(err, &refused) || errors.Is(err, chunk.ErrChanged) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
+	return errors.As(err, &refused) || errors.Is(err, chunk.ErrChanged) || errors.Is(err, store.ErrNotFound) ||
+		errors.Is(err, store.ErrForbidden)
 }
 
 // halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.
@@ -91,7 +92,8 @@ func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old t
 
 // rebuild fetches what is missing and makes the release.
 func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
-	f.Recorder.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()), diag.Size(release.Length), plan.Requests())
+	f.Recorder.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()),
+		diag.Size(release.Length), plan.Requests())
 	file := f.Layout.Chunks(release.Digest.Hex())
 	cache, err := plan.OpenCache(file)
 	if err != nil {

@@ -81,8 +81,8 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 }
 
 // Again fetches a release that is on the disk and is not what was unpacked, or has lost its list. The directory that is
-// there is set aside when the new one is complete, and not before: a store that fails meanwhile leaves the host with what
-// it has.
+// there is set aside when the new one is complete, and not before: a store that fails meanwhile leaves the host with
+// what it has.
 func (f *Fetcher) Again(ctx context.Context, release artifact.Release) error {
 	return ExplainSpace(f.vouched(release, f.fetchRelease(ctx, release)))
 }

@@ -212,8 +212,8 @@ func TestFetchRefusesHostileArchives(t *testing.T) {
 	}
 }
 
-// TestAgainSetsAsideWhatIsNoRelease fetches a release whose directory was damaged; the damaged one is kept under another
-// name, and the caller learns of it.
+// TestAgainSetsAsideWhatIsNoRelease fetches a release whose directory was damaged; the damaged one is kept under
+// another name, and the caller learns of it.
 func TestAgainSetsAsideWhatIsNoRelease(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})
@@ -237,7 +237,8 @@ func TestAgainSetsAsideWhatIsNoRelease(t *testing.T) {
 	if got := content(t, f, release, "a"); got != "one" {
 		t.Errorf("a holds %q", got)
 	}
-	if !slices.Equal(replaced, []string{release.String()}) || !strings.Contains(strings.Join(rec.notes, "\n"), "set aside") {
+	if !slices.Equal(replaced, []string{release.String()}) || !strings.Contains(strings.Join(rec.notes, "\n"),
+		"set aside") {
 		t.Errorf("replaced %v, notes %q", replaced, rec.notes)
 	}
 	aside, err := filepath.Glob(filepath.Join(f.Layout.Project("myapp").Releases(), ".*"+layout.DamagedMark+"run", "a"))

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Lists are the lists of releases' files that were read, by the names of their files. A run asks for each several times, and the
-// list of a large release takes long to read. A nil *Lists keeps none.
+// Lists are the lists of releases' files that were read, by the names of their files. A run asks for each several
+// times, and the list of a large release takes long to read. A nil *Lists keeps none.
 type Lists struct {
 	mu   sync.Mutex
 	read map[string]readList
@@ -38,7 +38,8 @@ func stampOf(file string) (fileStamp, error) {
 	if !ok {
 		return fileStamp{}, nil
 	}
-	return fileStamp{device: uint64(st.Dev), inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim}, nil //nolint:unconvert // it has other types elsewhere
+	return fileStamp{device: uint64(st.Dev), inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim},
+		nil //nolint:unconvert // it has other types elsewhere
 }
 
 // Of returns the list in a file, which must not be changed: nil where there is no such file, or it is no list.

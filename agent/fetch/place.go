@@ -20,11 +20,13 @@ import (
 // was made of were verified, and so is the list of what it holds, where that was signed. What it was
 // made of is discarded before the sync, which would write it out; a run that is killed in between
 // leaves a staged release, which the next one adopts.
-func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error), discard func() error) (err error) {
+func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error),
+	discard func() error) (err error) {
 	project := f.Layout.Project(release.Project)
 	list := f.Layout.Tree(release.Project, release.Dir())
 	// A directory that is new is synced, which is to wait for less than all of the tree.
-	if err := errors.Join(durable.MkdirAll(project.Releases(), 0o755), durable.MkdirAll(filepath.Dir(list), 0o700)); err != nil {
+	if err := errors.Join(durable.MkdirAll(project.Releases(), 0o755),
+		durable.MkdirAll(filepath.Dir(list), 0o700)); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
 	temp, err := durable.TempDir(project.Releases())
@@ -107,13 +109,14 @@ func (f *Fetcher) adopt(ctx context.Context, release artifact.Release) (bool, er
 func (f *Fetcher) keepTree(release artifact.Release, tree *manifest.Manifest) error {
 	data := tree.Encode()
 	if want, ok := f.Client.Tree(release); ok && want != manifest.Digest(data) {
-		return &trust.Refused{Check: trust.CheckDigest, Of: release.String(), Err: fmt.Errorf("the digest of its tree is %s, and %s was signed", manifest.Digest(data), want)}
+		return &trust.Refused{Check: trust.CheckDigest, Of: release.String(),
+			Err: fmt.Errorf("the digest of its tree is %s, and %s was signed", manifest.Digest(data), want)}
 	}
 	return durable.WriteSoon(f.Layout.Tree(release.Project, release.Dir()), data, 0o600)
 }
 
-// settle gives a release that was staged its name. What stands in its place is set aside, unless it is the release, of which
-// only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
+// settle gives a release that was staged its name. What stands in its place is set aside, unless it is the release, of
+// which only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
 func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged string) error {
 	name, file := f.Layout.Project(release.Project).Release(release.Dir()), f.Layout.Tree(release.Project, release.Dir())
 	whole, err := f.Intact(ctx, release, name)

@@ -14,7 +14,8 @@ type Agent struct {
 	Host    string    `json:"host"`
 	At      time.Time `json:"at"`                // when that run ended
 	Version string    `json:"version,omitempty"` // of the agent; empty for one that does not say
-	Form    int       `json:"reads_form"`        // newest form of projects' metadata that it reads; 0 for one that does not say
+	// newest form of projects' metadata that it reads; 0 for one that does not say
+	Form int `json:"reads_form"`
 }
 
 // Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports of before since do not

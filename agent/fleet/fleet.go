@@ -149,7 +149,8 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 			return nil, fmt.Errorf("reading the reports of hosts: %w", err)
 		}
 		parts := strings.Split(info.Key, "/") // reports/PROJECT/HOST/RUN.json
-		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || parts[3] < oldest || artifact.CheckHost(parts[2]) != nil {
+		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || parts[3] < oldest ||
+			artifact.CheckHost(parts[2]) != nil {
 			continue // the last is no host's: whoever may write there chose the name
 		}
 		of := parts[1] + "/" + parts[2]

@@ -55,7 +55,8 @@ func key(host string, at time.Time) string {
 // TestHostsSpeakForARelease asks hosts of myapp/testing about release 2, in the week before now.
 func TestHostsSpeakForARelease(t *testing.T) {
 	testing_ := []artifact.Ref{{Project: "base", Channel: "production"}, {Project: "myapp", Channel: "testing"}}
-	good := fleet.Report{ID: "run", Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2), Left: pair(2), Proves: true, Proven: proven(2, "deploy", now.Add(-time.Hour))}
+	good := fleet.Report{ID: "run", Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2),
+		Left: pair(2), Proves: true, Proven: proven(2, "deploy", now.Add(-time.Hour))}
 	with := func(edit func(*fleet.Report)) fleet.Report {
 		r := good
 		p := *good.Proven
@@ -67,39 +68,68 @@ func TestHostsSpeakForARelease(t *testing.T) {
 		reports []fleet.Report // oldest first
 		says    string         // healthy, what failed, or nothing
 	}{
-		"healthy":                   {[]fleet.Report{good}, "healthy"},
-		"another release":           {[]fleet.Report{with(func(r *fleet.Report) { r.To, r.Left = pair(1), pair(1) })}, ""},
-		"another channel":           {[]fleet.Report{with(func(r *fleet.Report) { r.Channels = []artifact.Ref{{Project: "myapp", Channel: "production"}} })}, ""},
-		"another project's channel": {[]fleet.Report{with(func(r *fleet.Report) { r.Channels = []artifact.Ref{{Project: "base", Channel: "testing"}} })}, ""},
-		"a dry run":                 {[]fleet.Report{with(func(r *fleet.Report) { r.Test = true })}, ""},
-		"another host's word":       {[]fleet.Report{with(func(r *fleet.Report) { r.Host = "other" })}, ""},
-		"too old":                   {[]fleet.Report{with(func(r *fleet.Report) { r.Ended = now.AddDate(0, 0, -8) })}, ""},
-		"of the future":             {[]fleet.Report{with(func(r *fleet.Report) { r.Ended = now.Add(time.Minute) })}, ""},
-		"pushed, not signed":        {[]fleet.Report{with(func(r *fleet.Report) { p := pair(2); p.Service.Local = "push"; r.Left = p })}, ""},
+		"healthy":         {[]fleet.Report{good}, "healthy"},
+		"another release": {[]fleet.Report{with(func(r *fleet.Report) { r.To, r.Left = pair(1), pair(1) })}, ""},
+		"another channel": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Channels = []artifact.Ref{{Project: "myapp", Channel: "production"}}
+		})}, ""},
+		"another project's channel": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Channels = []artifact.Ref{{Project: "base", Channel: "testing"}}
+		})}, ""},
+		"a dry run":           {[]fleet.Report{with(func(r *fleet.Report) { r.Test = true })}, ""},
+		"another host's word": {[]fleet.Report{with(func(r *fleet.Report) { r.Host = "other" })}, ""},
+		"too old":             {[]fleet.Report{with(func(r *fleet.Report) { r.Ended = now.AddDate(0, 0, -8) })}, ""},
+		"of the future":       {[]fleet.Report{with(func(r *fleet.Report) { r.Ended = now.Add(time.Minute) })}, ""},
+		"pushed, not signed": {[]fleet.Report{with(func(r *fleet.Report) {
+			p := pair(2)
+			p.Service.Local = "push"
+			r.Left = p
+		})}, ""},
 		"rolled back": {[]fleet.Report{with(func(r *fleet.Report) {
 			r.Exit, r.Left, r.Outcome, r.Error = exit.RolledBack, pair(1), "rolled back", "health"
 		})}, "rolled back: health"},
-		"rolled back to it":    {[]fleet.Report{with(func(r *fleet.Report) { r.Exit, r.To = exit.RolledBack, pair(3) })}, ""},
-		"healthy, then broken": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Exit, r.Outcome, r.To = exit.Failed, "failed", nil })}, "failed"},
-		"broken, then healthy": {[]fleet.Report{with(func(r *fleet.Report) { r.Exit, r.Left = exit.RolledBack, pair(1) }), good}, "healthy"},
+		"rolled back to it": {[]fleet.Report{with(func(r *fleet.Report) { r.Exit, r.To = exit.RolledBack, pair(3) })}, ""},
+		"healthy, then broken": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.Exit, r.Outcome, r.To = exit.Failed, "failed", nil
+		})}, "failed"},
+		"broken, then healthy": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Exit, r.Left = exit.RolledBack, pair(1)
+		}), good}, "healthy"},
 		"rolled back, then content with the one before": {[]fleet.Report{
 			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
 			with(func(r *fleet.Report) { r.Left = pair(1) })}, "rolled back"},
-		"healthy below another root, by an older proof": {[]fleet.Report{with(func(r *fleet.Report) { r.Proven.OtherRoot = true })}, "healthy elsewhere"},
-		"healthy below another root":                    {[]fleet.Report{with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy elsewhere"},
-		"failed, and later healthy, below another root": {[]fleet.Report{with(func(r *fleet.Report) { r.OtherRoot, r.Exit = true, exit.Failed }),
+		"healthy below another root, by an older proof": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Proven.OtherRoot = true
+		})}, "healthy elsewhere"},
+		"healthy below another root": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.OtherRoot = true
+		})}, "healthy elsewhere"},
+		"failed, and later healthy, below another root": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.OtherRoot, r.Exit = true, exit.Failed
+		}),
 			with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy elsewhere"},
-		"healthy, and later failed below another root": {[]fleet.Report{good, with(func(r *fleet.Report) { r.OtherRoot, r.Exit = true, exit.Failed })}, "healthy"},
-		"healthy, and later below another root":        {[]fleet.Report{good, with(func(r *fleet.Report) { r.OtherRoot = true })}, "healthy"},
+		"healthy, and later failed below another root": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.OtherRoot, r.Exit = true, exit.Failed
+		})}, "healthy"},
+		"healthy, and later below another root": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.OtherRoot = true
+		})}, "healthy"},
 		"broken, and later healthy below another root": {[]fleet.Report{
 			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
 			with(func(r *fleet.Report) { r.OtherRoot = true })}, "rolled back"},
-		"a tick without a proof":         {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = nil })}, ""},
-		"proof of another release":       {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = proven(1, "deploy", now) })}, ""},
-		"the proof is too old":           {[]fleet.Report{with(func(r *fleet.Report) { r.Proven.At = now.AddDate(0, 0, -8) })}, ""},
-		"healthy, then its unit crashes": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Unserved = []string{"app.service ended 3 times"} })}, "app.service ended 3 times"},
+		"a tick without a proof": {[]fleet.Report{with(func(r *fleet.Report) { r.Proven = nil })}, ""},
+		"proof of another release": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Proven = proven(1, "deploy", now)
+		})}, ""},
+		"the proof is too old": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Proven.At = now.AddDate(0, 0, -8)
+		})}, ""},
+		"healthy, then its unit crashes": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.Unserved = []string{"app.service ended 3 times"}
+		})}, "app.service ended 3 times"},
 		"healthy, then rolled back by hand": {[]fleet.Report{good, with(func(r *fleet.Report) {
-			r.Command, r.From, r.Leaves, r.To, r.Left, r.Proven = "rollback", pair(2), pair(2), pair(1), pair(1), proven(1, "rollback", now)
+			r.Command, r.From, r.Leaves, r.To, r.Left, r.Proven = "rollback", pair(2), pair(2), pair(1), pair(1),
+				proven(1, "rollback", now)
 		})}, "rolled back by hand"},
 		"rolled back by hand by an older agent": {[]fleet.Report{good, with(func(r *fleet.Report) {
 			r.Command, r.From, r.To, r.Left, r.Proves, r.Proven = "rollback", pair(2), pair(1), pair(1), false, nil
@@ -110,8 +140,12 @@ func TestHostsSpeakForARelease(t *testing.T) {
 		"deployed by an older agent": {[]fleet.Report{with(func(r *fleet.Report) {
 			r.Proves, r.Proven, r.Stages = false, nil, []fleet.Stage{{Name: "release"}}
 		})}, "healthy"},
-		"a tick of an older agent":        {[]fleet.Report{with(func(r *fleet.Report) { r.Proves, r.Proven = false, nil })}, ""},
-		"healthy, then without the store": {[]fleet.Report{good, with(func(r *fleet.Report) { r.Exit = exit.Unreachable })}, "healthy"},
+		"a tick of an older agent": {[]fleet.Report{with(func(r *fleet.Report) {
+			r.Proves, r.Proven = false, nil
+		})}, ""},
+		"healthy, then without the store": {[]fleet.Report{good, with(func(r *fleet.Report) {
+			r.Exit = exit.Unreachable
+		})}, "healthy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mem.New()
@@ -120,7 +154,8 @@ func TestHostsSpeakForARelease(t *testing.T) {
 			}
 			put(t, s, "reports/myapp/nonsense/20260501T110000.000000.json", "no report")
 			put(t, s, "reports/myapp/readme.txt", "no report")
-			words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"}, Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
+			words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+				Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,9 +179,11 @@ func TestHostsOfAllProjectsSpeakForBase(t *testing.T) {
 	s := mem.New()
 	for _, host := range []string{"b", "a"} {
 		put(t, s, "reports/"+host+"app/"+host+"/20260501T110000.000000.json", fleet.Report{
-			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}}, Left: pair(1), Proves: true, Proven: proven(1, "deploy", now.Add(-time.Hour))})
+			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}},
+			Left: pair(1), Proves: true, Proven: proven(1, "deploy", now.Add(-time.Hour))})
 	}
-	words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"}, Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
+	words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
+		Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
 	hosts := []string{}
 	for _, w := range words {
 		hosts = append(hosts, w.Host)
@@ -161,7 +198,8 @@ func TestStoreThatIsOutOfReachIsAnError(t *testing.T) {
 	s := mem.New()
 	put(t, s, key("h", now), fleet.Report{Host: "h"})
 	cancel()
-	if _, err := fleet.Ask(ctx, s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"}, Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
+	if _, err := fleet.Ask(ctx, s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+		Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -155,7 +155,8 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 		units.look(within)
 	} else {
 		for i, p := range o.Probes {
-			results[i] = Result{Probe: p.String(), Project: p.Project, Error: "not asked, since the units do not run the release"}
+			results[i] = Result{Probe: p.String(), Project: p.Project,
+				Error: "not asked, since the units do not run the release"}
 		}
 	}
 	results = slices.Concat(units.results, results)

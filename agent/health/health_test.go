@@ -19,7 +19,8 @@ import (
 
 // quick are options under which nothing waits long.
 func quick(probes ...recipe.Probe) health.Options {
-	h := health.Merge(recipe.Health{Interval: time.Millisecond, Retries: 20, Deadline: time.Minute}, recipe.Health{Timeout: 10 * time.Second})
+	h := health.Merge(recipe.Health{Interval: time.Millisecond, Retries: 20, Deadline: time.Minute},
+		recipe.Health{Timeout: 10 * time.Second})
 	h.Probes = probes
 	return health.Options{Health: h}
 }
@@ -53,7 +54,8 @@ func TestProbesSayWhatIsWrong(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "check"), []byte("#!/bin/sh\necho \"$GREETING: $1 is down\"\nexit 4\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "check"), []byte("#!/bin/sh\necho \"$GREETING: $1 is down\"\nexit 4\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -63,8 +65,9 @@ func TestProbesSayWhatIsWrong(t *testing.T) {
 		"status":   {httpProbe(server.URL+"/sick", ""), "status 500, and 200 to 299 is healthy"},
 		"contains": {httpProbe(server.URL, "ready"), `does not contain "ready"`},
 		"tcp":      {recipe.Probe{Kind: recipe.ProbeTCP, Target: closedPort(t)}, "connection refused"},
-		"script":   {recipe.Probe{Kind: recipe.ProbeScript, Target: "check", Args: []string{"db"}}, "exit status 4: hello: db is down"},
-		"absent":   {recipe.Probe{Kind: recipe.ProbeScript, Target: "nothing"}, "no such file"},
+		"script": {recipe.Probe{Kind: recipe.ProbeScript, Target: "check", Args: []string{"db"}},
+			"exit status 4: hello: db is down"},
+		"absent": {recipe.Probe{Kind: recipe.ProbeScript, Target: "nothing"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := quick(c.probe)
@@ -94,20 +97,24 @@ func TestOpenPortIsHealthy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := health.Check(context.Background(), quick(recipe.Probe{Kind: recipe.ProbeTCP, Target: l.Addr().String()})); err != nil {
+	if _, err := health.Check(context.Background(),
+		quick(recipe.Probe{Kind: recipe.ProbeTCP, Target: l.Addr().String()})); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestUnitsAreAskedOfSystemd(t *testing.T) {
 	bin := t.TempDir()
-	fake := "#!/bin/sh\nfor u; do :; done\ncase $u in\ngood*) echo LoadState=loaded; echo ActiveState=active; echo SubState=running;;\n" +
-		"gone*) echo LoadState=not-found; echo ActiveState=inactive;;\n*) echo LoadState=loaded; echo ActiveState=activating; echo SubState=auto-restart;;\nesac\n"
+	fake := "#!/bin/sh\nfor u; do :; done\ncase $u in\n" +
+		"good*) echo LoadState=loaded; echo ActiveState=active; echo SubState=running;;\n" +
+		"gone*) echo LoadState=not-found; echo ActiveState=inactive;;\n" +
+		"*) echo LoadState=loaded; echo ActiveState=activating; echo SubState=auto-restart;;\nesac\n"
 	if err := os.WriteFile(filepath.Join(bin, "systemctl"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	for unit, want := range map[string]string{"good.service": "", "gone.service": "no such unit", "flapping.service": "it is activating (auto-restart)"} {
+	for unit, want := range map[string]string{"good.service": "", "gone.service": "no such unit",
+		"flapping.service": "it is activating (auto-restart)"} {
 		o := quick(recipe.Probe{Kind: recipe.ProbeUnit, Target: unit})
 		o.Retries = 1
 		_, err := health.Check(context.Background(), o)
@@ -147,7 +154,8 @@ func TestSignalIsNotSickness(t *testing.T) {
 
 func TestReleaseSaysMoreThanTheHost(t *testing.T) {
 	h := health.Merge(recipe.Health{Grace: time.Second, Probes: []recipe.Probe{{Kind: recipe.ProbeTCP, Target: "a:1"}}},
-		recipe.Health{Grace: time.Minute, Deadline: 2 * time.Minute, Retries: 3, Probes: []recipe.Probe{{Kind: recipe.ProbeTCP, Target: "b:1"}}})
+		recipe.Health{Grace: time.Minute, Deadline: 2 * time.Minute, Retries: 3,
+			Probes: []recipe.Probe{{Kind: recipe.ProbeTCP, Target: "b:1"}}})
 	if h.Grace != time.Second || h.Retries != 3 || h.Deadline != 2*time.Minute || len(h.Probes) != 2 {
 		t.Errorf("merged to %+v", h)
 	}

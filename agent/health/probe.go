@@ -25,7 +25,9 @@ const mostBody = 64 << 10
 // askHTTP makes a connection of its own each time: one that is kept alive would be answered by the
 // old process.
 func askHTTP(ctx context.Context, p recipe.Probe, seen *connection) error {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { seen.note(i.Conn) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		seen.note(i.Conn)
+	}})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Target, nil)
 	if err != nil {
 		return err
@@ -119,7 +121,8 @@ func askScript(ctx context.Context, p recipe.Probe, o Options) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(o.Dir, path)
 	}
-	result, err := hook.Program(ctx, path, hook.Options{Env: o.Env, Dir: o.Dir, Timeout: o.Timeout, Args: p.Args, Output: 4 << 10, Check: o.Check})
+	result, err := hook.Program(ctx, path, hook.Options{Env: o.Env, Dir: o.Dir, Timeout: o.Timeout, Args: p.Args,
+		Output: 4 << 10, Check: o.Check})
 	if err != nil && result.Output != "" {
 		return fmt.Errorf("%w: %s", err, lastLine(result.Output))
 	}

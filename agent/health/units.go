@@ -51,7 +51,8 @@ func (u *units) look(ctx context.Context) {
 	seen, err := u.Units.Look(context.WithoutCancel(ctx)) // it does not take long, and the deadline is no fault of theirs
 	u.results, u.final = nil, false
 	for _, s := range seen {
-		r := Result{Probe: "unit " + s.Unit, unit: s.Unit, Project: s.Project, Tries: u.tries, Duration: time.Since(u.started), Test: s.Test}
+		r := Result{Probe: "unit " + s.Unit, unit: s.Unit, Project: s.Project, Tries: u.tries,
+			Duration: time.Since(u.started), Test: s.Test}
 		if s.Err != nil {
 			r.Error, r.hint = s.Err.Error(), diag.HintOf(s.Err)
 			if s.Down {

@@ -79,8 +79,8 @@ func (f *Failed) Is(target error) bool {
 	return ok && process.Printed(f.Result.Output, errno)
 }
 
-// Alike reports whether two releases' programs of a name and stage failed with the same error and the same output, apart
-// from the directory of the release.
+// Alike reports whether two releases' programs of a name and stage failed with the same error and the same output,
+// apart from the directory of the release.
 func (f *Failed) Alike(other *Failed) bool {
 	one, two := f.Result, other.Result
 	return f.Stage == other.Stage && one.Name == two.Name && f.anywhere(one.Error) == other.anywhere(two.Error) &&
@@ -146,7 +146,8 @@ func list(dir string) ([]string, error) {
 			return nil, fmt.Errorf("reading hooks: %w", err)
 		}
 		if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-			return nil, diag.WithHint(fmt.Errorf("hook %s is not executable", filepath.Join(dir, name)), "chmod +x it in the source tree, or move it out of the hooks directory")
+			return nil, diag.WithHint(fmt.Errorf("hook %s is not executable", filepath.Join(dir, name)),
+				"chmod +x it in the source tree, or move it out of the hooks directory")
 		}
 		names = append(names, name)
 	}
@@ -198,7 +199,8 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout), "make it faster, or raise hooks.timeout in agent.yaml")
+		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout),
+			"make it faster, or raise hooks.timeout in agent.yaml")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}

@@ -30,7 +30,8 @@ func hooks(t *testing.T, scripts map[string]string) string {
 }
 
 func TestHooksRunInTheOrderOfTheirNamesUntilOneFails(t *testing.T) {
-	dir := hooks(t, map[string]string{"20-second": "echo two; exit 3", "10-first": "echo one", "30-third": "echo three", "README.txt": "exit 9", ".hidden": "exit 9"})
+	dir := hooks(t, map[string]string{"20-second": "echo two; exit 3", "10-first": "echo one", "30-third": "echo three",
+		"README.txt": "exit 9", ".hidden": "exit 9"})
 	results, err := hook.Run(t.Context(), dir, hook.Options{Timeout: time.Minute})
 	var failed *hook.Failed
 	if !errors.As(err, &failed) || failed.Result.Name != "20-second" || !strings.Contains(err.Error(), "exit status 3") {
@@ -62,18 +63,21 @@ func TestHookThatIsNotExecutableIsAMistake(t *testing.T) {
 func TestHookSeesACleanEnvironmentAndItsDirectory(t *testing.T) {
 	t.Setenv("SECRET", "of the operator")
 	dir, work := hooks(t, map[string]string{"show": "env; pwd"}), t.TempDir()
-	results, err := hook.Run(t.Context(), dir, hook.Options{Env: []string{"CORPUS_STAGE=pre-release"}, Dir: work, Timeout: time.Minute})
+	results, err := hook.Run(t.Context(), dir, hook.Options{Env: []string{"CORPUS_STAGE=pre-release"}, Dir: work,
+		Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := results[0].Output; strings.Contains(out, "SECRET") || !strings.Contains(out, "CORPUS_STAGE=pre-release") || !strings.Contains(out, work) {
+	if out := results[0].Output; strings.Contains(out, "SECRET") || !strings.Contains(out, "CORPUS_STAGE=pre-release") ||
+		!strings.Contains(out, work) {
 		t.Errorf("the hook saw %q", out)
 	}
 }
 
 func TestHookThatHangsIsEndedWithAllItStarted(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	dir := hooks(t, map[string]string{"hang": `trap "" TERM; sleep 300 & echo $! >` + pids + `; echo $$ >>` + pids + `; wait; wait`})
+	dir := hooks(t, map[string]string{"hang": `trap "" TERM; sleep 300 & echo $! >` + pids + `; echo $$ >>` + pids +
+		`; wait; wait`})
 	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 300 * time.Millisecond, Grace: 100 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "longer than 300ms") {
 		t.Errorf("error is %v, want that it took too long", err)
@@ -92,7 +96,8 @@ func TestHookThatForksLeavesNothingBehind(t *testing.T) {
 
 func TestHookThatLeavesItsGroupWithThePipeOpenDoesNotHoldTheRun(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	dir := hooks(t, map[string]string{"daemon": `setsid sh -c 'echo $$ >` + pids + `; exec sleep 300' & while [ ! -s ` + pids + ` ]; do :; done; echo done`})
+	dir := hooks(t, map[string]string{"daemon": `setsid sh -c 'echo $$ >` + pids + `; exec sleep 300' & while [ ! -s ` +
+		pids + ` ]; do :; done; echo done`})
 	results, err := hook.Run(t.Context(), dir, hook.Options{Timeout: time.Minute})
 	if err != nil || !strings.HasPrefix(results[0].Output, "done\n[a process that it left behind held its output open") {
 		t.Errorf("a hook that ended with success gives %+v, %v", results, err)
@@ -114,7 +119,8 @@ func TestTheResultOfAHookIsThatOfItsOwnProcess(t *testing.T) {
 func TestAHookNeedNotReadItsInput(t *testing.T) {
 	dir := hooks(t, map[string]string{"deaf": "sleep 300 </dev/fd/0 & exit 0"})
 	input := strings.NewReader(strings.Repeat("x", 1<<20))
-	if result, err := hook.Program(t.Context(), filepath.Join(dir, "deaf"), hook.Options{Timeout: time.Minute, Stdin: input}); err != nil {
+	if result, err := hook.Program(t.Context(), filepath.Join(dir, "deaf"),
+		hook.Options{Timeout: time.Minute, Stdin: input}); err != nil {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
@@ -122,7 +128,8 @@ func TestAHookNeedNotReadItsInput(t *testing.T) {
 func TestAHookReadsItsInput(t *testing.T) {
 	dir := hooks(t, map[string]string{"count": "wc -c; echo seen >&2"})
 	input := strings.NewReader(strings.Repeat("x", 1<<20))
-	result, err := hook.Program(t.Context(), filepath.Join(dir, "count"), hook.Options{Timeout: time.Minute, Stdin: input, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	result, err := hook.Program(t.Context(), filepath.Join(dir, "count"),
+		hook.Options{Timeout: time.Minute, Stdin: input, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err != nil || strings.Join(strings.Fields(result.Output), " ") != "1048576 seen" {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -130,8 +137,10 @@ func TestAHookReadsItsInput(t *testing.T) {
 
 func TestHookThatHangsIsEndedWithSessionsThatItStarted(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	dir := hooks(t, map[string]string{"daemon": `(setsid sh -c 'trap "" TERM; echo $$ >` + pids + `; exec sleep 300' >/dev/null 2>&1 &); sleep 300`})
-	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 500 * time.Millisecond, Grace: 100 * time.Millisecond, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	dir := hooks(t, map[string]string{"daemon": `(setsid sh -c 'trap "" TERM; echo $$ >` + pids +
+		`; exec sleep 300' >/dev/null 2>&1 &); sleep 300`})
+	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 500 * time.Millisecond, Grace: 100 * time.Millisecond,
+		Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err == nil || !strings.Contains(err.Error(), "longer than 500ms") {
 		t.Errorf("error is %v, want that it took too long", err)
 	}

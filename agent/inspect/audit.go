@@ -28,15 +28,15 @@ type Audit struct {
 	Signed  bool              `json:"signed"`         // the list is the one the project's key signed
 	Note    string            `json:"note,omitempty"` // why it is not signed
 	Changes []manifest.Change `json:"changes"`
-	// Changeable are the templates and SLS files that the project's user may change, as a place and the file. Runs refuse to
-	// render them.
+	// Changeable are the templates and SLS files that the project's user may change, as a place and the file. Runs refuse
+	// to render them.
 	Changeable []string `json:"changeable,omitempty"`
 	Error      string   `json:"error,omitempty"` // why it could not be compared
 }
 
 // Verify reads every file of the releases that are current and compares it with their lists. The store
-// is not asked. Its error is one of trust if anything was changed, or cannot be judged. All releases are looked at before it
-// is returned.
+// is not asked. Its error is one of trust if anything was changed, or cannot be judged. All releases are looked at
+// before it is returned.
 func (h *Host) Verify(ctx context.Context) ([]Audit, error) {
 	book, err := h.ReadHostLedger()
 	if err != nil {
@@ -69,7 +69,9 @@ func changed(audits []Audit) error {
 		return nil
 	}
 	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%d files are not what was unpacked", n),
-		"find out who did it (`ausearch -f FILE`, where auditd watches it); `corpus-agent deploy` repairs modes and owners of directories, and fetches a release again that does not converge; to have it as it was at once, remove its directory first"))
+		"find out who did it (`ausearch -f FILE`, where auditd watches it); `corpus-agent deploy` repairs modes and "+
+			"owners of directories, and fetches a release again that does not converge; to have it as it was at once, "+
+			"remove its directory first"))
 }
 
 // worst is the error of several releases: what was changed comes before what could not be compared.
@@ -88,8 +90,11 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 	audit := Audit{Release: release, Dir: h.LayoutOf(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
 	data, err := walk.ReadFile(h.Layout.Tree(release.Project, release.Dir()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return audit, exit.WithCode(exit.Refused, diag.WithHint(errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
-			"run `corpus-agent deploy`, which fetches the release again with its list"))
+		return audit,
+			exit.WithCode(exit.Refused,
+				diag.WithHint(
+					errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
+					"run `corpus-agent deploy`, which fetches the release again with its list"))
 	}
 	if err != nil {
 		return audit, err
@@ -179,7 +184,9 @@ func (h *Host) signed(release artifact.Release, digest artifact.Digest) (ok bool
 		return false, "compared with what was noted when it was unpacked; no list of its files is signed", nil
 	}
 	if want != digest {
-		return false, "", client.Vouch(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(), Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
+		return false, "",
+			client.Vouch(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(),
+				Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
 	}
 	return true, "", nil
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // Call calls a function. While states change the host, no other run does.
-func (h *Host) Call(ctx context.Context, o *Opened, name string, args []any, kwargs *value.Map) (session.Answer, error) {
+func (h *Host) Call(ctx context.Context, o *Opened, name string, args []any, kwargs *value.Map) (session.Answer,
+	error) {
 	if err := o.findable(name); err != nil {
 		return session.Answer{}, err
 	}
@@ -58,7 +59,8 @@ func (h *Host) runningNow() []string {
 	case holder.PID == 0:
 		return []string{"another run is under way"}
 	}
-	return []string{fmt.Sprintf("%q is running as PID %d since %s", holder.Command, holder.PID, holder.Since.Format(time.RFC3339))}
+	return []string{fmt.Sprintf("%q is running as PID %d since %s", holder.Command, holder.PID,
+		holder.Since.Format(time.RFC3339))}
 }
 
 // findable checks that functions which read SLS files have a directory to read them from.
@@ -67,7 +69,9 @@ func (o *Opened) findable(name string) error {
 		return nil
 	}
 	if len(o.States) == 0 {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host, and no state files were named"), "name them: --states DIR, or -c DIR with a minion file"))
+		return exit.WithCode(exit.Usage,
+			diag.WithHint(errors.New("nothing is deployed on this host, and no state files were named"),
+				"name them: --states DIR, or -c DIR with a minion file"))
 	}
 	var dirs []string
 	for _, env := range o.States {
@@ -98,8 +102,8 @@ func (h *Host) WhyStep(ctx context.Context, t Trees, word string) ([]session.Exp
 	return opened.Explain(ctx, word)
 }
 
-// callMode is how much of each state a call shows. A person who calls a function wants to see what changes; what agent.yaml
-// has by default is for runs by the timer.
+// callMode is how much of each state a call shows. A person who calls a function wants to see what changes; what
+// agent.yaml has by default is for runs by the timer.
 func (h *Host) callMode() string {
 	if h.Config.StateOutput == "mixed" {
 		return "changes"

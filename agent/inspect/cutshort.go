@@ -16,11 +16,12 @@ type Cut struct {
 	Run     string       `json:"run,omitempty"`
 	Command string       `json:"command,omitempty"`
 	Began   *time.Time   `json:"began,omitempty"`
-	Pair    *ledger.Pair `json:"pair,omitempty"`     // what it deployed, or went back from
-	Back    bool         `json:"back,omitempty"`     // it was rolling back
-	Step    string       `json:"step,omitempty"`     // which it ended, or in which it changed the host last; "" where that is not known
-	Ended   bool         `json:"ended,omitempty"`    // it ended by itself, and could not write that down
-	TakesUp bool         `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
+	Pair    *ledger.Pair `json:"pair,omitempty"` // what it deployed, or went back from
+	Back    bool         `json:"back,omitempty"` // it was rolling back
+	// which it ended, or in which it changed the host last; "" where that is not known
+	Step    string `json:"step,omitempty"`
+	Ended   bool   `json:"ended,omitempty"`    // it ended by itself, and could not write that down
+	TakesUp bool   `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
 }
 
 // String says which run was cut short, in which step, and what the next run does.

@@ -38,13 +38,15 @@ func (h *Host) drift(s Status) []string {
 			case err != nil:
 				found = append(found, fmt.Sprintf("%s of %s cannot be looked at: %v", l.name, release.Project, err))
 			case instead != "":
-				found = append(found, fmt.Sprintf("%s of %s is %s and no link; the next run sets it aside and makes the link again", l.name, release.Project, instead))
+				found = append(found, fmt.Sprintf("%s of %s is %s and no link; the next run sets it aside and makes the link again",
+					l.name, release.Project, instead))
 			case l.target != dir:
 				found = append(found, fmt.Sprintf("%s of %s leads to %q and not to %q", l.name, release.Project, l.target, dir))
 			}
 		}
 	}
-	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) && r.States.Effective() > 0 {
+	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) &&
+		r.States.Effective() > 0 {
 		what := "1 state drifted and put it right"
 		if n := r.States.Effective(); n > 1 {
 			what = fmt.Sprintf("%d states drifted and put them right", n)
@@ -54,8 +56,8 @@ func (h *Host) drift(s Status) []string {
 	return found
 }
 
-// actingAlways names the states of a run that changed something and will again at the next one; no run of converge ends that,
-// so they are no drift.
+// actingAlways names the states of a run that changed something and will again at the next one; no run of converge ends
+// that, so they are no drift.
 func actingAlways(r *report.Report) []string {
 	if r == nil || r.Test {
 		return nil

@@ -1,5 +1,5 @@
-// Package inspect answers questions about a host and changes nothing: its status, why it runs what it runs, what its runs
-// changed, whether its releases are as they were unpacked, and what states would be called with.
+// Package inspect answers questions about a host and changes nothing: its status, why it runs what it runs, what its
+// runs changed, whether its releases are as they were unpacked, and what states would be called with.
 package inspect
 
 import (

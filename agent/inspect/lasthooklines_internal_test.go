@@ -18,10 +18,12 @@ func TestWhyShowsTheLastLinesOfAFailedHook(t *testing.T) {
 	output.WriteString("migration 7 broke")
 	r := &report.Report{
 		Stages: []report.Stage{{Name: "pre-release", Error: "hook failed"}},
-		Hooks:  map[string][]hook.Result{"pre-release": {{Name: "10-migrate", Release: "myapp 2", Error: "exit status 3", Output: output.String()}}},
+		Hooks: map[string][]hook.Result{"pre-release": {{Name: "10-migrate", Release: "myapp 2", Error: "exit status 3",
+			Output: output.String()}}},
 	}
 	lines := strings.Split(firstFailure(r), "\n")
-	if len(lines) != 11 || lines[0] != "pre-release hook 10-migrate of myapp 2: exit status 3" || lines[1] != "line 21" || lines[10] != "migration 7 broke" {
+	if len(lines) != 11 || lines[0] != "pre-release hook 10-migrate of myapp 2: exit status 3" || lines[1] != "line 21" ||
+		lines[10] != "migration 7 broke" {
 		t.Errorf("why says %q", lines)
 	}
 }

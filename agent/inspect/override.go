@@ -118,7 +118,8 @@ func directories(flag string, names []string) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
 		if !is {
-			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name), "give the directory that the top file is in")
+			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name),
+				"give the directory that the top file is in")
 		}
 		all = append(all, dir)
 	}

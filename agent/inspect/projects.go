@@ -21,8 +21,9 @@ type Other struct {
 	Since       *time.Time        `json:"since,omitempty"`
 	Quarantined []ledger.Bad      `json:"quarantined,omitempty"`
 	Failing     *artifact.Release `json:"failing,omitempty"` // what a dev environment stays on though it failed
-	Failed      string            `json:"failed,omitempty"`  // what failed first in the last run of the project; "" where that succeeded
-	FailedIn    string            `json:"failed_in,omitempty"`
+	// what failed first in the last run of the project; "" where that succeeded
+	Failed   string `json:"failed,omitempty"`
+	FailedIn string `json:"failed_in,omitempty"`
 }
 
 // others lists them, by name.

@@ -43,7 +43,8 @@ func (k Known) Marks() []string {
 	return marks
 }
 
-// Releases lists the releases of base and of the service that are on this host, the newest first, and those that it keeps away.
+// Releases lists the releases of base and of the service that are on this host, the newest first, and those that it
+// keeps away.
 func (h *Host) Releases() ([]Known, error) {
 	list, err := h.knownReleases()
 	return list, h.forLook(err)
@@ -87,12 +88,15 @@ func (h *Host) onDisk(project string, book *ledger.Ledger, known []artifact.Rele
 	var list []Known
 	for _, dir := range dirs {
 		k := Known{Release: releaseIn(project, dir, known), Dir: h.Layout.Inside(p.Release(dir))}
-		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}, {"previous", links.Previous}} {
+		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current},
+			{"previous", links.Previous}} {
 			if l.target == dir {
 				k.Links = append(k.Links, l.name)
 			}
 		}
-		k.Deployed = book.Runs() != nil && slices.ContainsFunc(book.Runs().Releases(), func(r artifact.Release) bool { return r.Project == project && r.Dir() == dir })
+		k.Deployed = book.Runs() != nil && slices.ContainsFunc(book.Runs().Releases(), func(r artifact.Release) bool {
+			return r.Project == project && r.Dir() == dir
+		})
 		list = append(list, k)
 	}
 	return list, nil
@@ -112,8 +116,8 @@ func releaseIn(project, dir string, known []artifact.Release) artifact.Release {
 	return artifact.Release{Project: project, Version: version, Digest: digest, Format: artifact.TarZst}
 }
 
-// keptBack marks the releases of a list that are in quarantine, withdrawn, or wait since the host is held, and adds those
-// that are not on this host. named is what the channels named last; nil where that is not known.
+// keptBack marks the releases of a list that are in quarantine, withdrawn, or wait since the host is held, and adds
+// those that are not on this host. named is what the channels named last; nil where that is not known.
 func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 	of := func(r artifact.Release) *Known {
 		i := slices.IndexFunc(list, func(k Known) bool { return k.Project == r.Project && k.Release.Dir() == r.Dir() })
@@ -133,7 +137,8 @@ func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 	}
 	for _, r := range named.Releases() {
 		if book.Runs() == nil || !book.Runs().Has(r) {
-			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", book.Hold.Since.Format("2006-01-02 15:04 MST"), book.Hold.Reason))
+			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", book.Hold.Since.Format("2006-01-02 15:04 MST"),
+				book.Hold.Reason))
 		}
 	}
 	return list

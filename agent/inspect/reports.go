@@ -17,7 +17,9 @@ func (h *Host) forLook(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(err, "what this host keeps is damaged; the next run sets it aside or writes it again, or says what is to be done: corpus-agent deploy")
+	return diag.WithHint(err,
+		"what this host keeps is damaged; the next run sets it aside or writes it again, or says what is to be done: "+
+			"corpus-agent deploy")
 }
 
 // forRoot says what to do about files of the agent that the user of a command may not read.
@@ -29,7 +31,10 @@ func (h *Host) forRoot(err error) error {
 	if h.Layout.Relocated() {
 		hint = "run it as the user that deployed below " + h.Layout.Root
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("what this host remembers may be read by root alone, since reports hold output of programs: %w", err), "%s", hint))
+	return exit.WithCode(exit.Usage,
+		diag.WithHint(
+			fmt.Errorf("what this host remembers may be read by root alone, since reports hold output of programs: %w", err),
+			"%s", hint))
 }
 
 // History lists the reports that are kept, newest first.
@@ -48,7 +53,8 @@ func (h *Host) Report(id string) (*report.Report, error) {
 	r, err := h.Reports().Last()
 	err = h.forRoot(err)
 	if err == nil && r == nil {
-		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"), "deploy first: corpus-agent deploy"))
+		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"),
+			"deploy first: corpus-agent deploy"))
 	}
 	return r, h.forRoot(err)
 }

@@ -125,8 +125,8 @@ func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.S
 	return settings, opened, nil
 }
 
-// minionGrains are the grains of a host whose files a minion file names: those of a deploy, who the host is included, and
-// those of the file's grains_dirs.
+// minionGrains are the grains of a host whose files a minion file names: those of a deploy, who the host is included,
+// and those of the file's grains_dirs.
 func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.Map, []error, error) {
 	id, err := h.identity(ctx)
 	if err != nil {
@@ -138,7 +138,8 @@ func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.
 	return h.Grains(ctx, id, "", config.GrainsDirs...)
 }
 
-// identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the name says.
+// identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the
+// name says.
 func (h *Host) identity(ctx context.Context) (grains.Identity, error) {
 	book, err := h.ReadHostLedger()
 	if errors.Is(err, os.ErrPermission) {

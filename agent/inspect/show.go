@@ -61,5 +61,6 @@ func (h *Host) ShowPillar(ctx context.Context) (*value.Map, error) {
 
 // ErrNothingDeployed is the error of a question about what is deployed on a host on which nothing is.
 func ErrNothingDeployed() error {
-	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"), "deploy first: corpus-agent deploy"))
+	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"),
+		"deploy first: corpus-agent deploy"))
 }

@@ -23,37 +23,42 @@ import (
 
 // Status is what a host can say of itself without asking anybody.
 type Status struct {
-	Bootstrapped bool                `json:"bootstrapped"` // it was told whom to trust
-	Host         ledger.Host         `json:"host"`
-	Deployed     *ledger.Pair        `json:"deployed,omitempty"`
-	Since        *time.Time          `json:"since,omitempty"`
-	BaseAlone    *ledger.Pair        `json:"base_alone,omitempty"` // base that converged alone, since nothing of the service could be deployed
-	Previous     *ledger.Pair        `json:"previous,omitempty"`   // what `rollback` goes back to
-	Links        map[string]link.Set `json:"links"`
-	CutShort     *ledger.Running     `json:"cut_short,omitempty"`
-	Cut          *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
-	Hold         *ledger.Hold        `json:"hold,omitempty"`
-	Quarantined  []ledger.Bad        `json:"quarantined"`
-	Postponed    *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
-	Withdrawn    []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
-	Expires      []trust.Expiry      `json:"expires,omitempty"`   // until when signatures of the store are good, the first to expire first
-	Expiring     []trust.Expiry      `json:"expiring,omitempty"`  // those of which less than a third of the lifetime is left
-	Running      *lock.Holder        `json:"running,omitempty"`
-	Refused      *records.Refusals   `json:"refused,omitempty"` // runs since the last one that got the lock
-	LastRun      *report.Report      `json:"last_run,omitempty"`
-	Hidden       bool                `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
-	Channels     []artifact.Ref      `json:"channels,omitempty"`
-	NextRun      *time.Time          `json:"next_run,omitempty"`   // of the timer; see Agent.NextRun
-	TimerOff     string              `json:"timer_off,omitempty"`  // see Agent.TimerOff
-	Drift        []string            `json:"drift"`                // where the host is not what the ledger says
-	Always       []string            `json:"always,omitempty"`     // states of the last run that act at every run: no drift
-	Failing      *ledger.Pair        `json:"failing,omitempty"`    // what a dev host stays on though it failed
-	Units        []service.Unit      `json:"units,omitempty"`      // of the deployed pair, with what they run; see Agent.RunningUnits
-	Unreported   *Unreported         `json:"unreported,omitempty"` // a run of the unit since the last report; see Host.AskUnit
-	Waiting      []string            `json:"waiting,omitempty"`    // jobs of systemd that wait while a run is under way; see Host.AskUnit
-	Unwritable   string              `json:"unwritable,omitempty"` // why runs cannot be remembered: the state directory is full or read-only
-	Others       []Other             `json:"projects,omitempty"`   // that are not the host's service
-	Store        string              `json:"store,omitempty"`      // that the next run asks; Host.Store is the one that a run asked last
+	Bootstrapped bool         `json:"bootstrapped"` // it was told whom to trust
+	Host         ledger.Host  `json:"host"`
+	Deployed     *ledger.Pair `json:"deployed,omitempty"`
+	Since        *time.Time   `json:"since,omitempty"`
+	// base that converged alone, since nothing of the service could be deployed
+	BaseAlone   *ledger.Pair        `json:"base_alone,omitempty"`
+	Previous    *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
+	Links       map[string]link.Set `json:"links"`
+	CutShort    *ledger.Running     `json:"cut_short,omitempty"`
+	Cut         *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
+	Hold        *ledger.Hold        `json:"hold,omitempty"`
+	Quarantined []ledger.Bad        `json:"quarantined"`
+	Postponed   *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
+	Withdrawn   []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
+	// until when signatures of the store are good, the first to expire first
+	Expires  []trust.Expiry    `json:"expires,omitempty"`
+	Expiring []trust.Expiry    `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left
+	Running  *lock.Holder      `json:"running,omitempty"`
+	Refused  *records.Refusals `json:"refused,omitempty"` // runs since the last one that got the lock
+	LastRun  *report.Report    `json:"last_run,omitempty"`
+	Hidden   bool              `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
+	Channels []artifact.Ref    `json:"channels,omitempty"`
+	NextRun  *time.Time        `json:"next_run,omitempty"`  // of the timer; see Agent.NextRun
+	TimerOff string            `json:"timer_off,omitempty"` // see Agent.TimerOff
+	Drift    []string          `json:"drift"`               // where the host is not what the ledger says
+	Always   []string          `json:"always,omitempty"`    // states of the last run that act at every run: no drift
+	Failing  *ledger.Pair      `json:"failing,omitempty"`   // what a dev host stays on though it failed
+	// of the deployed pair, with what they run; see Agent.RunningUnits
+	Units      []service.Unit `json:"units,omitempty"`
+	Unreported *Unreported    `json:"unreported,omitempty"` // a run of the unit since the last report; see Host.AskUnit
+	// jobs of systemd that wait while a run is under way; see Host.AskUnit
+	Waiting []string `json:"waiting,omitempty"`
+	// why runs cannot be remembered: the state directory is full or read-only
+	Unwritable string  `json:"unwritable,omitempty"`
+	Others     []Other `json:"projects,omitempty"` // that are not the host's service
+	Store      string  `json:"store,omitempty"`    // that the next run asks; Host.Store is the one that a run asked last
 
 	linked map[string]ledger.Linked // when the links were moved
 }
@@ -89,8 +94,10 @@ func (h *Host) status() (Status, error) {
 	}
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since, Previous: h.LastKeptOf(book),
-		Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
+		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since,
+		Previous: h.LastKeptOf(book),
+		Links:    map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
+		Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login

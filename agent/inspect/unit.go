@@ -28,8 +28,8 @@ func (u Unreported) String() string {
 		records.ServiceUnit, u.Ended.Local().Format("2006-01-02 15:04:05 MST"), u.Result, u.Status, records.ServiceUnit)
 }
 
-// AskUnit completes a status with what systemd knows of the agent's unit: a run that failed without a report, and jobs that wait
-// while a run is under way.
+// AskUnit completes a status with what systemd knows of the agent's unit: a run that failed without a report, and jobs
+// that wait while a run is under way.
 func (h *Host) AskUnit(ctx context.Context, s *Status) {
 	if h.Layout.Relocated() || s.Hidden {
 		return
@@ -38,7 +38,9 @@ func (h *Host) AskUnit(ctx context.Context, s *Status) {
 		s.Waiting = h.waitingJobs(ctx)
 		return
 	}
-	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=Result,ExecMainStatus,ExecMainStartTimestampMonotonic,ExecMainExitTimestampMonotonic", records.ServiceUnit)
+	out, err := site.Systemctl(ctx, 5*time.Second, "show",
+		"--property=Result,ExecMainStatus,ExecMainStartTimestampMonotonic,ExecMainExitTimestampMonotonic",
+		records.ServiceUnit)
 	if err != nil {
 		return
 	}
@@ -46,13 +48,14 @@ func (h *Host) AskUnit(ctx context.Context, s *Status) {
 	if u := s.Unreported; u != nil && s.Refused != nil {
 		s.Unreported = nil // it was refused, which status shows
 	}
-	if u, c := s.Unreported, s.Cut; u != nil && c != nil && u.Result == "exit-code" && (c.Began == nil || !c.Began.Before(u.Began.Truncate(time.Second))) {
+	if u, c := s.Unreported, s.Cut; u != nil && c != nil && u.Result == "exit-code" &&
+		(c.Began == nil || !c.Began.Before(u.Began.Truncate(time.Second))) {
 		s.Cut.Ended = true
 	}
 }
 
-// unreported reads the answer of systemctl: now is the time of a monotonic clock. A process that began before the last report did
-// has kept that report.
+// unreported reads the answer of systemctl: now is the time of a monotonic clock. A process that began before the last
+// report did has kept that report.
 func unreported(says map[string]string, last *report.Report, now time.Time, clock time.Duration) *Unreported {
 	at := func(name string) time.Time {
 		micro, err := strconv.ParseInt(says[name], 10, 64)
@@ -61,11 +64,13 @@ func unreported(says map[string]string, last *report.Report, now time.Time, cloc
 		}
 		return now.Add(time.Duration(micro)*time.Microsecond - clock)
 	}
-	u := &Unreported{Began: at("ExecMainStartTimestampMonotonic"), Ended: at("ExecMainExitTimestampMonotonic"), Result: says["Result"]}
+	u := &Unreported{Began: at("ExecMainStartTimestampMonotonic"), Ended: at("ExecMainExitTimestampMonotonic"),
+		Result: says["Result"]}
 	u.Status, _ = strconv.Atoi(says["ExecMainStatus"])
 	const tolerance = time.Second // a clock that is being set
 	switch {
-	case u.Result == "" || u.Result == "success" && u.Status != 0 || u.Result == "exec-condition" || u.Began.IsZero() || u.Ended.IsZero():
+	case u.Result == "" || u.Result == "success" && u.Status != 0 || u.Result == "exec-condition" || u.Began.IsZero() ||
+		u.Ended.IsZero():
 		return nil
 	case last != nil && !last.Started.Before(u.Began.Add(-tolerance)):
 		return nil

@@ -12,7 +12,8 @@ import (
 func TestARunOfTheUnitWithoutAReportIsShown(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	says := func(result, status string) map[string]string {
-		return map[string]string{"Result": result, "ExecMainStatus": status, "ExecMainStartTimestampMonotonic": "940000000", "ExecMainExitTimestampMonotonic": "941000000"}
+		return map[string]string{"Result": result, "ExecMainStatus": status, "ExecMainStartTimestampMonotonic": "940000000",
+			"ExecMainExitTimestampMonotonic": "941000000"}
 	}
 	at := func(ago time.Duration) *report.Report { return &report.Report{Started: now.Add(-ago)} }
 	for name, c := range map[string]struct {
@@ -29,13 +30,15 @@ func TestARunOfTheUnitWithoutAReportIsShown(t *testing.T) {
 		"it succeeded":                            {says("success", "0"), at(58 * time.Second), false},
 		"another run had the lock":                {says("success", "6"), at(5 * time.Minute), false},
 		"it was skipped":                          {says("exec-condition", "1"), at(5 * time.Minute), false},
-		"it never ran":                            {map[string]string{"Result": "exit-code", "ExecMainStartTimestampMonotonic": "0"}, nil, false},
+		"it never ran": {map[string]string{"Result": "exit-code",
+			"ExecMainStartTimestampMonotonic": "0"}, nil, false},
 	} {
 		u := unreported(c.says, c.last, now, 1000*time.Second)
 		if (u != nil) != c.want {
 			t.Errorf("%s: %+v", name, u)
 		}
-		if u != nil && (!u.Began.Equal(now.Add(-time.Minute)) || !strings.Contains(u.String(), "status "+c.says["ExecMainStatus"])) {
+		if u != nil &&
+			(!u.Began.Equal(now.Add(-time.Minute)) || !strings.Contains(u.String(), "status "+c.says["ExecMainStatus"])) {
 			t.Errorf("%s: %+v, %s", name, u, u)
 		}
 	}

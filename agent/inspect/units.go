@@ -23,7 +23,8 @@ func (h *Host) ServiceProjects(pair ledger.Pair, linked map[string]ledger.Linked
 			return nil, fmt.Errorf("reading which units %s has: %w", release, err)
 		}
 		projects = append(projects, service.Project{
-			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(), Links: h.linksTo(release.Project),
+			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(),
+			Links: h.linksTo(release.Project),
 			Units: says.Units, Reload: says.Reload, Linked: LinkedAt(p, linked[p.Name]), Current: CurrentOf(p),
 		})
 	}

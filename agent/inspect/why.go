@@ -92,7 +92,8 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 		return "nothing is deployed: no deploy has succeeded yet"
 	case s.Deployed.Service.Local != "":
 		return fmt.Sprintf("%s came by %s", s.Deployed.Service, s.Deployed.Service.Local)
-	case last != nil && last.Exit == exit.RolledBack && last.To != nil && last.Fault != nil && last.Fault.Of == report.FaultOfHost:
+	case last != nil && last.Exit == exit.RolledBack && last.To != nil && last.Fault != nil &&
+		last.Fault.Of == report.FaultOfHost:
 		return fmt.Sprintf("the host failed the deploy of %s, which was rolled back to it", last.To)
 	case last != nil && last.Leaves != nil && last.Leaves.Same(*s.Deployed) && last.To != nil:
 		return fmt.Sprintf("the rollback to %s in run %s failed, and the host went back to it", last.To, last.ID)
@@ -113,8 +114,9 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	return "it is what " + channelNames(s) + " named when the store was last asked"
 }
 
-// lastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does not
-// ask: the run before it did. Where no report of such a run is kept, the oldest rollback left what the channels named.
+// lastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does
+// not ask: the run before it did. Where no report of such a run is kept, the oldest rollback left what the channels
+// named.
 func (h *Host) lastNamed() (named *ledger.Pair, err error) {
 	err = h.lookBack(func(r *report.Report) bool {
 		if r.Command == "rollback" || r.Leaves != nil {
@@ -129,7 +131,8 @@ func (h *Host) lastNamed() (named *ledger.Pair, err error) {
 
 // notDeployed says what the channels name, and why the host does not run it.
 func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
-	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ", channelNames(s), named)
+	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ", channelNames(s),
+		named)
 	var bad []string
 	for _, b := range s.Quarantined {
 		if b.Covers(named) {
@@ -187,7 +190,8 @@ func (h *Host) lookBack(found func(*report.Report) bool) error {
 	return nil
 }
 
-// advice is what a person can do, by what the host is like and what its channels named last, nil where that is not known.
+// advice is what a person can do, by what the host is like and what its channels named last, nil where that is not
+// known.
 func (w Why) advice(named *ledger.Pair) []string {
 	next := []string{}
 	say := func(when bool, text string) {
@@ -202,22 +206,28 @@ func (w Why) advice(named *ledger.Pair) []string {
 	}
 	say(w.FailedIn != "" && !w.Settled, "corpus-agent report "+w.FailedIn)
 	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
-	say(w.Deployed == nil && !w.Bootstrapped, "copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent deploy --store URL --trust-root ./root.json")
-	say(w.RootLost() && !strings.Contains(w.Hint, "--trust-root"), "bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; until then runs converge what is on the disk and end with exit code 4")
+	say(w.Deployed == nil && !w.Bootstrapped,
+		"copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent "+
+			"deploy --store URL --trust-root ./root.json")
+	say(w.RootLost() && !strings.Contains(w.Hint, "--trust-root"),
+		"bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; "+
+			"until then runs converge what is on the disk and end with exit code 4")
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {
-		say(true, fmt.Sprintf("publish a corrected version of %s, or retry it: corpus-agent unquarantine %s", last.Project, last.Version))
+		say(true, fmt.Sprintf("publish a corrected version of %s, or retry it: corpus-agent unquarantine %s", last.Project,
+			last.Version))
 	}
 	if p := w.Postponed; p != nil {
-		say(true, fmt.Sprintf("see what is wrong with the host; %s is retried %s, or at the next run after: corpus-agent unquarantine %s",
+		say(true, fmt.Sprintf(
+			"see what is wrong with the host; %s is retried %s, or at the next run after: corpus-agent unquarantine %s",
 			p.Pair, p.When(time.Now()), p.Pair.Service.Version))
 	}
 	say(len(w.Drift) > 0 && w.Running == nil, "corpus-agent converge")
 	return next
 }
 
-// keptAway is the release that was quarantined last of those that the channels name; nil for none. One that no channel names
-// any more needs nothing done: it is not deployed anyway.
+// keptAway is the release that was quarantined last of those that the channels name; nil for none. One that no channel
+// names any more needs nothing done: it is not deployed anyway.
 func (w Why) keptAway(named *ledger.Pair) *artifact.Release {
 	for _, b := range slices.Backward(w.Quarantined) {
 		if named == nil || b.Covers(*named) {

@@ -42,7 +42,9 @@ func (h *Host) findFailure(w *Why) error {
 
 // keepsAway reports whether something is still not deployed because of a run.
 func (w Why) keepsAway(run string) bool {
-	return slices.ContainsFunc(w.Quarantined, func(b ledger.Bad) bool { return b.Run == run }) || w.Postponed != nil && w.Postponed.Run == run
+	return slices.ContainsFunc(w.Quarantined, func(b ledger.Bad) bool {
+		return b.Run == run
+	}) || w.Postponed != nil && w.Postponed.Run == run
 }
 
 // firstFailure says what of a run failed first: a state, a hook, a probe, or a stage.
@@ -66,11 +68,12 @@ func firstFailure(r *report.Report) string {
 	return r.Error
 }
 
-// failedHook is the hook or procedure in which a run failed first; "" where it failed elsewhere before. Later ones may have
-// failed on the way back, and are those of another release.
+// failedHook is the hook or procedure in which a run failed first; "" where it failed elsewhere before. Later ones may
+// have failed on the way back, and are those of another release.
 func failedHook(r *report.Report) string {
 	for _, stage := range r.Stages {
-		if stage.Error == "" || stage.Name == "resolve" || stage.Name == "fetch" { // a run may go on without one of the two releases
+		// a run may go on without one of the two releases
+		if stage.Error == "" || stage.Name == "resolve" || stage.Name == "fetch" {
 			continue
 		}
 		for _, h := range r.Hooks[stage.Name] {
@@ -84,7 +87,8 @@ func failedHook(r *report.Report) string {
 	return ""
 }
 
-// lastLines are the last lines of what a program printed, which the report holds without secrets and control characters.
+// lastLines are the last lines of what a program printed, which the report holds without secrets and control
+// characters.
 func lastLines(output string) []string {
 	const most, longest = 10, 500
 	var lines []string

@@ -84,12 +84,14 @@ type Damaged struct {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("the journal %s was changed by another program (at byte %d), so nothing is put back from it", d.Path, d.At)
+	return fmt.Sprintf("the journal %s was changed by another program (at byte %d), so nothing is put back from it",
+		d.Path, d.At)
 }
 
 // Hint returns how to continue without the chapter.
 func (d *Damaged) Hint() string {
-	return fmt.Sprintf("look at the host, then set the chapter aside: corpus-agent changes; mv %s /root/; corpus-agent converge", d.Path)
+	return fmt.Sprintf(
+		"look at the host, then set the chapter aside: corpus-agent changes; mv %s /root/; corpus-agent converge", d.Path)
 }
 
 // Newer is the error of a chapter that a newer agent wrote.
@@ -99,7 +101,8 @@ type Newer struct {
 }
 
 func (n *Newer) Error() string {
-	return fmt.Sprintf("the journal %s is of version %d, and this agent knows up to %d, so nothing is put back from it", n.Path, n.Version, version)
+	return fmt.Sprintf("the journal %s is of version %d, and this agent knows up to %d, so nothing is put back from it",
+		n.Path, n.Version, version)
 }
 
 // Hint returns how to restore from the chapter.
@@ -233,7 +236,8 @@ func unread(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		hint = "run it as root"
 	case errors.Is(err, walk.ErrNoFile) || errors.Is(err, syscall.ENOTDIR):
-		hint = "the next run sets aside what is no journal: corpus-agent deploy; or keep no journal, with undo.limit: 0 in agent.yaml"
+		hint = "the next run sets aside what is no journal: corpus-agent deploy; or keep no journal, with undo.limit: 0 " +
+			"in agent.yaml"
 	}
 	return diag.WithHint(fmt.Errorf("reading the journal: %w", err), "%s", hint)
 }
@@ -243,7 +247,8 @@ func explain(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("writing the journal: %w", err), "%s; or keep no journal, with undo.limit: 0 in agent.yaml", remedy(err))
+	return diag.WithHint(fmt.Errorf("writing the journal: %w", err),
+		"%s; or keep no journal, with undo.limit: 0 in agent.yaml", remedy(err))
 }
 
 // remedy returns the hint for a filesystem that cannot be written.

@@ -31,13 +31,15 @@ func newLab(t testing.TB) *lab {
 	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &lab{t: t, root: root, journal: journal.Journal{Dir: filepath.Join(t.TempDir(), "a", "journal"), Limit: 1 << 20, FileLimit: 1 << 16}}
+	return &lab{t: t, root: root, journal: journal.Journal{Dir: filepath.Join(t.TempDir(), "a", "journal"), Limit: 1 << 20,
+		FileLimit: 1 << 16}}
 }
 
 // run calls work with a host whose changes are recorded as those of a run of a pair.
 func (l *lab) run(id, pair string, work func(h *host.Host, r *journal.Recorder)) {
 	l.t.Helper()
-	r := l.journal.Record(journal.Run{ID: id, Pair: pair, Name: "myapp " + pair, Over: "before", Now: time.Now, Note: l.t.Logf, Skip: []string{"/skipped"}})
+	r := l.journal.Record(journal.Run{ID: id, Pair: pair, Name: "myapp " + pair, Over: "before", Now: time.Now,
+		Note: l.t.Logf, Skip: []string{"/skipped"}})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		l.t.Fatal(err)
@@ -105,7 +107,8 @@ func TestReplacedContentIsKept(t *testing.T) {
 	if data, err := io.ReadAll(f); err != nil || string(data) != old {
 		t.Errorf("kept were %d bytes, %v, want %d", len(data), err, len(old))
 	}
-	if c.Records[1].Before.Part("/etc/d").Type != image.Absent || c.Records[1].After.Part("/etc/d").Type != image.Directory {
+	if c.Records[1].Before.Part("/etc/d").Type != image.Absent ||
+		c.Records[1].After.Part("/etc/d").Type != image.Directory {
 		t.Errorf("the directory is recorded as %+v", c.Records[1])
 	}
 	info, err := os.Stat(l.file())
@@ -290,7 +293,8 @@ func TestChangedBytesAreDetected(t *testing.T) {
 
 func TestNewerVersionIsRefused(t *testing.T) {
 	l, data := chapter(t)
-	if err := os.WriteFile(l.file(), bytes.Replace(data, []byte("journal 1\n"), []byte("journal 7\n"), 1), 0o600); err != nil {
+	if err := os.WriteFile(l.file(), bytes.Replace(data, []byte("journal 1\n"), []byte("journal 7\n"), 1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := l.journal.Chapters()
@@ -399,7 +403,9 @@ func TestInterruptedStep(t *testing.T) {
 		work func(l *lab, h *host.Host, r *journal.Recorder) error
 		want string
 	}{
-		"in the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error { return r.BeforeProgram("hooks", "pre-release") }, "hooks pre-release"},
+		"in the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error {
+			return r.BeforeProgram("hooks", "pre-release")
+		}, "hooks pre-release"},
 		"after the hook": {func(_ *lab, _ *host.Host, r *journal.Recorder) error {
 			return errors.Join(r.BeforeProgram("hooks", "pre-release"), r.AfterProgram())
 		}, ""},

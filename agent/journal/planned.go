@@ -33,7 +33,8 @@ func (r *Recorder) persist(c Change) error {
 		return r.writer.sync()
 	case c.Before == nil: // the change cannot be undone, so it need not wait
 		return r.writer.flush()
-	case c.Subject.Kind == host.KindFile && r.planned[c.Subject.Name] && c.Before.Part(c.Subject.Name).Type == image.Absent:
+	case c.Subject.Kind == host.KindFile && r.planned[c.Subject.Name] &&
+		c.Before.Part(c.Subject.Name).Type == image.Absent:
 		return nil // the journal already has the path as planned
 	}
 	err := r.recordPlanned()
@@ -72,7 +73,8 @@ func (c *Chapter) settlePlanned(w *writer, h *host.Host) (all []*Record, err err
 			continue
 		}
 		r := &Record{Chapter: c.Number, Run: c.Runs[len(c.Runs)-1], Boot: c.boot, Seq: len(c.Records), Change: Change{
-			Step: c.planned[path], Subject: host.Subject{Kind: host.KindFile, Name: path}, Before: &image.Image{Parts: []image.Part{{Name: path, Type: image.Absent}}},
+			Step: c.planned[path], Subject: host.Subject{Kind: host.KindFile, Name: path},
+			Before: &image.Image{Parts: []image.Part{{Name: path, Type: image.Absent}}},
 		}}
 		if err := w.add(kindChange, r.Change); err != nil {
 			return nil, err

@@ -20,7 +20,8 @@ func (l *lab) startWithPlan(made ...string) (*host.Host, *journal.Recorder) {
 		l.t.Fatal(err)
 	}
 	r.SetPlan(func() []journal.Planned {
-		return []journal.Planned{{Step: "file.managed b", Path: "/etc/dir/b"}, {Step: "file.managed c", Path: "/etc/c"}, {Step: "file.managed there", Path: "/etc/there"}}
+		return []journal.Planned{{Step: "file.managed b", Path: "/etc/dir/b"}, {Step: "file.managed c", Path: "/etc/c"},
+			{Step: "file.managed there", Path: "/etc/there"}}
 	})
 	l.write(h, "/etc/a", "a")
 	for _, name := range made {
@@ -74,7 +75,8 @@ func TestPlannedPathsOfACompleteRun(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(l.root, "etc/dir"), 0o755), journal.Settle(l.journal, l.chapters()[0], h)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(l.root, "etc/dir"), 0o755),
+		journal.Settle(l.journal, l.chapters()[0], h)); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.recorded(); got != "/etc/a /etc/c" {

@@ -153,7 +153,8 @@ func (c *Chapter) applyUpdate(k kind, body []byte) error {
 	var which struct {
 		Seq *int `json:"seq"`
 	}
-	if err := json.Unmarshal(body, &which); err != nil || which.Seq == nil || *which.Seq < 0 || *which.Seq >= len(c.Records) {
+	if err := json.Unmarshal(body, &which); err != nil || which.Seq == nil || *which.Seq < 0 ||
+		*which.Seq >= len(c.Records) {
 		return errBody
 	}
 	r := c.Records[*which.Seq]

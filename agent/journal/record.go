@@ -66,7 +66,8 @@ type recorded struct {
 
 // Record returns the Recorder of a run.
 func (j Journal) Record(run Run) *Recorder {
-	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{}, planned: map[string]bool{}, private: map[string]bool{}, hide: func(text string) string { return text }}
+	r := &Recorder{journal: j, run: run, records: map[host.Subject]*recorded{}, dirs: map[string]bool{},
+		planned: map[string]bool{}, private: map[string]bool{}, hide: func(text string) string { return text }}
 	r.Step("")
 	return r
 }
@@ -162,7 +163,9 @@ func (r *Recorder) Replacing(s host.Subject) error {
 
 // inOpenTree reports whether name is in a changed tree whose after-image is not taken yet.
 func (r *Recorder) inOpenTree(name string) bool {
-	return slices.ContainsFunc(r.open, func(e *recorded) bool { return e.subject.Kind == host.KindTree && in(e.subject.Name, name) })
+	return slices.ContainsFunc(r.open, func(e *recorded) bool {
+		return e.subject.Kind == host.KindTree && in(e.subject.Name, name)
+	})
 }
 
 // settleInside takes the after-images of the open subjects in dir before the record of tree dir begins, and forgets
@@ -247,7 +250,8 @@ func (r *Recorder) BeforeProgram(what, name string) error {
 		return explain(err)
 	}
 	s := host.Subject{Kind: host.KindCommand, Name: path.Base(name)}
-	err := r.writer.add(kindChange, Change{Step: what, Subject: s, Lost: fmt.Sprintf("what a %s does cannot be taken back", s.Kind)})
+	err := r.writer.add(kindChange, Change{Step: what, Subject: s,
+		Lost: fmt.Sprintf("what a %s does cannot be taken back", s.Kind)})
 	seq := r.writer.records
 	r.writer.records, r.program = seq+1, &seq
 	return explain(errors.Join(err, r.writer.sync()))
@@ -287,6 +291,7 @@ func (r *Recorder) Close() error {
 	}
 	w := r.writer
 	r.program = nil
-	r.writer, r.records, r.dirs, r.planned, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{}, map[string]bool{}, nil
+	r.writer, r.records, r.dirs, r.planned, r.open = nil, map[host.Subject]*recorded{}, map[string]bool{},
+		map[string]bool{}, nil
 	return errors.Join(err, explain(w.close()))
 }

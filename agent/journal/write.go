@@ -212,7 +212,8 @@ func (w *writer) piece(data []byte) (name, lost string, err error) {
 		return name, "", nil
 	}
 	if w.packer == nil {
-		if w.packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(maxPiece), zstd.WithLowerEncoderMem(true)); err != nil {
+		if w.packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithWindowSize(maxPiece), zstd.WithLowerEncoderMem(true)); err != nil {
 			return "", "", err
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Contained refuses a tree in which a directory of the agent lies behind a link that leads out of the tree, as an absolute
-// link does: what converges follows such a link inside the tree, as a system that runs there would, and a path of this
-// package would not. The machine's own "/" contains everything.
+// Contained refuses a tree in which a directory of the agent lies behind a link that leads out of the tree, as an
+// absolute link does: what converges follows such a link inside the tree, as a system that runs there would, and a path
+// of this package would not. The machine's own "/" contains everything.
 func (l Layout) Contained() error {
 	if !l.Relocated() {
 		return nil
@@ -52,14 +52,16 @@ func (l Layout) same(root *walk.Root, dir string) error {
 		// The descriptor answers where the user may not search the directory, and "." in it would not.
 		err = errors.Join(unix.Fstat(d.FD(), &inside), d.Close())
 	}
-	if absent(nameErr) && (absent(err) || errors.Is(nameErr, unix.ENOTDIR)) || nameErr == nil && err == nil && byName.Dev == inside.Dev && byName.Ino == inside.Ino {
+	if absent(nameErr) && (absent(err) || errors.Is(nameErr, unix.ENOTDIR)) ||
+		nameErr == nil && err == nil && byName.Dev == inside.Dev && byName.Ino == inside.Ino {
 		return nil
 	}
 	if nameErr != nil && !absent(nameErr) || byName.Mode&unix.S_IFMT == unix.S_IFREG {
 		return nil // opening it reports that
 	}
 	return diag.WithHint(fmt.Errorf("%s lies behind a link that leads out of %s", dir, l.Root),
-		"make the link relative (ln -sfn, with a target that starts with ../), so that it means the same wherever the tree is mounted")
+		"make the link relative (ln -sfn, with a target that starts with ../), so that it means the same wherever the "+
+			"tree is mounted")
 }
 
 func absent(err error) bool {

@@ -57,8 +57,8 @@ func (l Layout) Configuration() string { return l.Path("/etc/corpus") }
 // Config is the configuration file.
 func (l Layout) Config() string { return filepath.Join(l.Configuration(), "agent.yaml") }
 
-// ConfigurationParts are the files and directories of the configuration that the agent, or the service manager for it, reads
-// or runs.
+// ConfigurationParts are the files and directories of the configuration that the agent, or the service manager for it,
+// reads or runs.
 func (l Layout) ConfigurationParts() (all []string) {
 	for _, name := range []string{"agent.yaml", "environment", "grains.yaml", "grains.d", "age.key", "gpgkeys"} {
 		all = append(all, filepath.Join(l.Configuration(), name))

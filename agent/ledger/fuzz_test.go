@@ -14,8 +14,10 @@ import (
 // FuzzLoad reads a ledger. What is refused is refused as corrupt, so that the next run restores it; what is accepted
 // survives being written, read and written again.
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(`{"version": 1, "good": {"service": {"project": "myapp", "version": "1", "digest": "sha256:aa", "length": 1, "format": "tar.zst"}}, "later": {"a": [1e3]}}`))
-	f.Add([]byte(`{"version": 2, "bad": [{"pair": {"service": null}, "reason": "r", "at": "2026-01-01T00:00:00Z"}], "withdrawn": [{}]}`))
+	f.Add([]byte(
+		`{"version": 1, "good": {"service": {"project": "myapp", "version": "1", "digest": "sha256:aa", "length": 1, "format": "tar.zst"}}, "later": {"a": [1e3]}}`))
+	f.Add([]byte(
+		`{"version": 2, "bad": [{"pair": {"service": null}, "reason": "r", "at": "2026-01-01T00:00:00Z"}], "withdrawn": [{}]}`))
 	f.Add([]byte(`{"good": {"service": {}, "service": {"units": [null]}}, "GOOD": {}}`))
 	f.Add([]byte("\x00\x00"))
 	f.Add([]byte(`null`))

@@ -77,8 +77,8 @@ func (p Pair) Own() artifact.Release {
 	return p.Service
 }
 
-// Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be there
-// more than once. They are the ledger's own, so that a change of one is a change of the ledger.
+// Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be
+// there more than once. They are the ledger's own, so that a change of one is a change of the ledger.
 func (l *Ledger) Pairs() []*Pair {
 	var all []*Pair
 	for i := range l.History {
@@ -127,7 +127,8 @@ type Running struct {
 	// row. Step is "" where the last one was cut short before its first change.
 	Step string `json:"step,omitempty"`
 	Cuts int    `json:"cuts,omitempty"`
-	// EndedIn is the state that the last attempt ended itself, since it had been asked to end. It may have changed nothing.
+	// EndedIn is the state that the last attempt ended itself, since it had been asked to end. It may have changed
+	// nothing.
 	EndedIn string `json:"ended_in,omitempty"`
 }
 
@@ -161,13 +162,15 @@ func (a As) Identity(domain string) grains.Identity {
 
 // Ledger is the file's content. The zero Ledger is that of a host on which nothing ran.
 type Ledger struct {
-	Version  int        `json:"version"`
-	Saved    int64      `json:"saved,omitempty"` // how often it was saved: of the file and its copy, the higher is the newer one
+	Version int `json:"version"`
+	// how often it was saved: of the file and its copy, the higher is the newer one
+	Saved    int64      `json:"saved,omitempty"`
 	Host     Host       `json:"host"`
 	Good     *Pair      `json:"good,omitempty"`     // what is deployed
 	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed
 	Previous *Pair      `json:"previous,omitempty"` // what was deployed before
-	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of both ends it.
+	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of both ends
+	// it.
 	Alone   *Pair    `json:"base_alone,omitempty"`
 	Running *Running `json:"running,omitempty"`
 	Bad     []Bad    `json:"bad,omitempty"`
@@ -177,7 +180,8 @@ type Ledger struct {
 	// As is who the host was when Good was deployed, or last converged.
 	As *As `json:"as,omitempty"`
 
-	Failing  *Pair          `json:"failing,omitempty"`  // what a dev host stays on though it failed; Good is what worked last
+	// what a dev host stays on though it failed; Good is what worked last
+	Failing  *Pair          `json:"failing,omitempty"`
 	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
 
@@ -216,8 +220,8 @@ type Serving struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Linked is a release that `current` of a project leads to, by the name of its directory, and when the link was moved there.
-// The link's own time says that only as long as no other program writes the link again.
+// Linked is a release that `current` of a project leads to, by the name of its directory, and when the link was moved
+// there. The link's own time says that only as long as no other program writes the link again.
 type Linked struct {
 	Release string    `json:"release"`
 	At      time.Time `json:"at"`

@@ -90,8 +90,8 @@ func (l *Ledger) IsBad(p Pair) (Bad, bool) {
 // to the oldest.
 const keepBad = 50
 
-// Quarantine adds an entry. A release that is in quarantine keeps its first reason. A deploy of it that was postponed is not
-// retried any more.
+// Quarantine adds an entry. A release that is in quarantine keeps its first reason. A deploy of it that was postponed
+// is not retried any more.
 func (l *Ledger) Quarantine(b Bad) {
 	if l.Postponed != nil && l.Postponed.Pair.Has(Release(b)) {
 		l.Postponed = nil

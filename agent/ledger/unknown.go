@@ -67,7 +67,8 @@ func (u unknowns) give(key string, _ map[string]bool, object map[string]any) {
 }
 
 // walk calls visit for each object in a document of the type t, inner ones first.
-func (u unknowns) walk(t reflect.Type, at string, v any, visit func(key string, known map[string]bool, object map[string]any)) {
+func (u unknowns) walk(t reflect.Type, at string, v any, visit func(key string, known map[string]bool,
+	object map[string]any)) {
 	for t.Kind() == reflect.Pointer {
 		t, at = t.Elem(), ""
 	}
@@ -90,7 +91,8 @@ func (u unknowns) walk(t reflect.Type, at string, v any, visit func(key string, 
 	}
 }
 
-func (u unknowns) object(t reflect.Type, at string, v map[string]any, visit func(string, map[string]bool, map[string]any)) {
+func (u unknowns) object(t reflect.Type, at string, v map[string]any,
+	visit func(string, map[string]bool, map[string]any)) {
 	known := map[string]bool{}
 	key := identity(t, at, v)
 	for i := range t.NumField() {

@@ -34,19 +34,22 @@ func TestFieldsOfANewerAgentSurviveARewrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"cohort": "canary"`, `"zone": "blue"`, `"a.service"`, `"weight": 12345678901234567890`, `"unit": "b.service"`} {
+	for _, want := range []string{`"cohort": "canary"`, `"zone": "blue"`, `"a.service"`, `"weight": 12345678901234567890`,
+		`"unit": "b.service"`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s is lost:\n%s", want, data)
 		}
 	}
-	if again, err := ledger.Load(path); err != nil || again.Good.Service.Version != "2" || again.Previous.Service.Version != "1" || again.Host.Service != "myapp" {
+	if again, err := ledger.Load(path); err != nil || again.Good.Service.Version != "2" ||
+		again.Previous.Service.Version != "1" || again.Host.Service != "myapp" {
 		t.Errorf("the ledger is %+v, %v", again, err)
 	}
 }
 
 func TestFieldsOfAPairAreGoneWithIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
-	if err := os.WriteFile(path, []byte(`{"version": 1, "hold": {"since": "2026-01-01T00:00:00Z", "until": "2027"}}`), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(`{"version": 1, "hold": {"since": "2026-01-01T00:00:00Z", "until": "2027"}}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	l, err := ledger.Load(path)
@@ -63,7 +66,8 @@ func TestFieldsOfAPairAreGoneWithIt(t *testing.T) {
 }
 
 func TestEmptyAndZeroFilledLedgersAreCorrupt(t *testing.T) {
-	for name, content := range map[string]string{"empty": "", "zeros": "\x00\x00\x00\x00", "blank": "\n", "truncated": `{"version": 1, "go`} {
+	for name, content := range map[string]string{"empty": "", "zeros": "\x00\x00\x00\x00", "blank": "\n",
+		"truncated": `{"version": 1, "go`} {
 		path := filepath.Join(t.TempDir(), "ledger.json")
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)

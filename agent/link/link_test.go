@@ -147,7 +147,8 @@ func TestNameLeavesADirectoryAlone(t *testing.T) {
 	}
 }
 
-// TestPromoteForgetsReleasesThatAreGone makes a release current after a person removed the directories of those before it.
+// TestPromoteForgetsReleasesThatAreGone makes a release current after a person removed the directories of those before
+// it.
 func TestPromoteForgetsReleasesThatAreGone(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)

@@ -34,7 +34,8 @@ func (h *Held) Error() string {
 	if h.Holder.PID == 0 {
 		return "another run holds the lock"
 	}
-	return fmt.Sprintf("another run holds the lock: %q, process %d, since %s", h.Holder.Command, h.Holder.PID, h.Holder.Since.Format(time.RFC3339))
+	return fmt.Sprintf("another run holds the lock: %q, process %d, since %s", h.Holder.Command, h.Holder.PID,
+		h.Holder.Since.Format(time.RFC3339))
 }
 
 // Hint returns what the user can do until the lock is released.
@@ -55,10 +56,11 @@ type Lock struct {
 // the file. It returns a *Held when another run holds the lock. An existing file can also be locked on a filesystem
 // that is full or read-only; the file does not name the holder then.
 //
-// A process that holds the lock of a file that was removed from path is found by its open file, and holds the lock all the
-// same.
+// A process that holds the lock of a file that was removed from path is found by its open file, and holds the lock all
+// the same.
 func Acquire(path, command string) (*Lock, error) {
-	l := &Lock{path: path, holder: Holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}}
+	l := &Lock{path: path, holder: Holder{PID: os.Getpid(), Command: command,
+		Since: time.Now().UTC().Truncate(time.Second)}}
 	err := l.lockFile()
 	if held := new(Held); errors.As(err, &held) {
 		return nil, err
@@ -134,16 +136,16 @@ func cannotWrite(err error) bool {
 	return false
 }
 
-// How long take tries again: where a run that is just beginning or ending has not yet put its name into the file, or taken
-// it out, and where only processes that look at the lock have it.
+// How long take tries again: where a run that is just beginning or ending has not yet put its name into the file, or
+// taken it out, and where only processes that look at the lock have it.
 const (
 	namelessLimit = 500 * time.Millisecond
 	lookLimit     = 10 * time.Second
 	pause         = 10 * time.Millisecond
 )
 
-// take locks f. A process that looks at the lock, with Current, Left or Taken, has a shared lock for a moment, and does not
-// refuse a run, whatever process the file names: that of a run that was killed stays in the file.
+// take locks f. A process that looks at the lock, with Current, Left or Taken, has a shared lock for a moment, and does
+// not refuse a run, whatever process the file names: that of a run that was killed stays in the file.
 func take(f *os.File) error {
 	for begun := time.Now(); ; time.Sleep(pause) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -22,7 +22,8 @@ func TestAcquireReportsTheHolder(t *testing.T) {
 	}
 	_, err = lock.Acquire(path, "converge")
 	var held *lock.Held
-	if !errors.As(err, &held) || held.Holder.PID != os.Getpid() || !strings.Contains(err.Error(), `"deploy"`) || held.Hint() == "" {
+	if !errors.As(err, &held) || held.Holder.PID != os.Getpid() || !strings.Contains(err.Error(), `"deploy"`) ||
+		held.Hint() == "" {
 		t.Errorf("a second run: %v", err)
 	}
 	if h, ok := lock.Current(path); !ok || h.Command != "deploy" || h.Since.IsZero() {
@@ -45,7 +46,8 @@ func TestAcquireReportsTheHolder(t *testing.T) {
 
 func TestLockOfADeadProcessIsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	l, err := lock.Acquire(path, "deploy")
@@ -120,7 +122,8 @@ func TestOtherUsersCannotHoldTheLock(t *testing.T) {
 // killed writes a lock file as a run that was killed leaves it: with its name.
 func killed(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -20,8 +20,8 @@ import (
 // watchEvery is how often Watch looks at the lock file.
 const watchEvery = time.Second
 
-// Watch looks every second whether the file that the lock is on is still at its path, until stop is called. Where it was
-// removed or replaced, Watch locks the file that is there now as well, and calls lost once each time.
+// Watch looks every second whether the file that the lock is on is still at its path, until stop is called. Where it
+// was removed or replaced, Watch locks the file that is there now as well, and calls lost once each time.
 func (l *Lock) Watch(lost func()) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -92,9 +92,9 @@ func ofRemoved(path string) (Holder, bool) {
 	return Holder{}, false
 }
 
-// heldIn reads the Holder in a file that has no name any more but that of its descriptor in /proc, and reports whether it is a
-// lock of this user that a process holds. Another user may have a file of the same name, in a mount namespace of that user, and
-// cannot have one with this owner and mode open.
+// heldIn reads the Holder in a file that has no name any more but that of its descriptor in /proc, and reports whether
+// it is a lock of this user that a process holds. Another user may have a file of the same name, in a mount namespace
+// of that user, and cannot have one with this owner and mode open.
 func heldIn(file string) (h Holder, held bool) {
 	info, err := os.Stat(file)
 	if err != nil || info.Mode() != 0o600 {

@@ -33,7 +33,8 @@ func TestALockWhoseFileWasRemovedIsStillHeld(t *testing.T) {
 				}
 			}
 			var held *lock.Held
-			if _, err := lock.Acquire(path, "converge"); !errors.As(err, &held) || held.Holder.Command != "deploy" || held.Holder.PID != os.Getpid() {
+			if _, err := lock.Acquire(path, "converge"); !errors.As(err, &held) || held.Holder.Command != "deploy" ||
+				held.Holder.PID != os.Getpid() {
 				t.Fatalf("a second run beside the first: %v", err)
 			}
 			if h, is := lock.Current(path); !is || h.Command != "deploy" {

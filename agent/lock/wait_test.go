@@ -24,7 +24,8 @@ func TestWaitTimesOut(t *testing.T) {
 	if err := Wait(stopped); err != nil {
 		t.Fatal(err)
 	}
-	if err := wait(other, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(diag.HintOf(err), "lslocks") {
+	if err := wait(other, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), file) ||
+		!strings.Contains(diag.HintOf(err), "lslocks") {
 		t.Errorf("for a lock that is held: error %v, hint %q", err, diag.HintOf(err))
 	}
 	if err := stopped.Close(); err != nil {

@@ -61,7 +61,8 @@ func Load(dir string) (*Config, error) {
 	r := &reader{seen: map[string]bool{}}
 	main, err := r.read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("there is no minion file in %s", dir), "-c takes a directory with a file named minion, such as /etc/salt")
+		return nil, diag.WithHint(fmt.Errorf("there is no minion file in %s", dir),
+			"-c takes a directory with a file named minion, such as /etc/salt")
 	}
 	if err != nil {
 		return nil, err
@@ -118,7 +119,8 @@ func (r *reader) read(file string) (*source, error) {
 	case *value.Map:
 		s.options = v
 	default:
-		r.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is a %s, and a mapping of options was expected", value.TypeName(v)).
+		r.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is a %s, and a mapping of options was expected",
+			value.TypeName(v)).
 			WithHint("write options as `name: value`")
 	}
 	return s, nil

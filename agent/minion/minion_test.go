@@ -32,7 +32,8 @@ func write(t *testing.T, files map[string]string) string {
 func TestLoad(t *testing.T) {
 	dir := write(t, map[string]string{
 		"minion": "id: web1\nfile_roots:\n  base: [@/states, '@/more*']\n  dev: [/dev-states]\ngrains: {role: db, a: 1}\n" +
-			"state_output: changes_id\nstate_verbose: False\nfailhard: True\npillar_source_merging_strategy: recurse\nsaltenv: dev\npillarenv_from_saltenv: True\nmine: x\ninclude: extra/*.yaml\next_pillar: [git: x]\n",
+			"state_output: changes_id\nstate_verbose: False\nfailhard: True\npillar_source_merging_strategy: recurse\n" +
+			"saltenv: dev\npillarenv_from_saltenv: True\nmine: x\ninclude: extra/*.yaml\next_pillar: [git: x]\n",
 		"minion.d/a.conf":  "test: True\nmine: y\n",
 		"minion.d/b.conf":  "mine: z\n",
 		"minion.d/not.txt": "id: no\n",
@@ -44,10 +45,12 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.ID != "web1" || !c.Test || !c.Failhard || c.Output != (minion.Output{Mode: "changes", Format: "json", Color: true}) {
+	if c.ID != "web1" || !c.Test || !c.Failhard ||
+		c.Output != (minion.Output{Mode: "changes", Format: "json", Color: true}) {
 		t.Errorf("settings are %+v", c)
 	}
-	if len(c.States) != 2 || !slices.Equal(c.States[0].Dirs, []string{dir + "/states", dir + "/more1", dir + "/more2"}) || c.States[1].Name != "dev" {
+	if len(c.States) != 2 || !slices.Equal(c.States[0].Dirs, []string{dir + "/states", dir + "/more1", dir + "/more2"}) ||
+		c.States[1].Name != "dev" {
 		t.Errorf("file_roots are %v", c.States)
 	}
 	if len(c.Pillar) != 1 || !slices.Equal(c.Pillar[0].Dirs, []string{"/srv/pillar"}) {
@@ -79,7 +82,8 @@ func TestEmptyFileHasSaltsDefaults(t *testing.T) {
 // TestMistakes expects every mistake of all files at once, each with its place.
 func TestMistakes(t *testing.T) {
 	dir := write(t, map[string]string{
-		"minion":          "file_roots:\n  base: /srv/salt\nid: [a]\npillar_roots: []\nstate_output: fulll\nfailhard: perhaps\npillar_source_merging_strategy: smrt\n",
+		"minion": "file_roots:\n  base: /srv/salt\nid: [a]\npillar_roots: []\nstate_output: fulll\n" +
+			"failhard: perhaps\npillar_source_merging_strategy: smrt\n",
 		"minion.d/a.conf": "a: b: c\n",
 		"minion.d/b.conf": "- a list\n",
 	})
@@ -92,8 +96,10 @@ func TestMistakes(t *testing.T) {
 	for _, p := range problems {
 		got = append(got, strings.TrimPrefix(p.Error(), dir+"/"))
 	}
-	for i, want := range []string{"minion:2:3: file_roots of base", "minion:3:1: id is a list", "minion:4:1: pillar_roots is a list", "minion:5:1: state_output",
-		"minion:6:1: failhard is 'perhaps'", "minion:7:1: pillar_source_merging_strategy", "minion.d/a.conf:1:5:", "minion.d/b.conf:1:1: the file is a list"} {
+	for i, want := range []string{"minion:2:3: file_roots of base", "minion:3:1: id is a list",
+		"minion:4:1: pillar_roots is a list", "minion:5:1: state_output",
+		"minion:6:1: failhard is 'perhaps'", "minion:7:1: pillar_source_merging_strategy", "minion.d/a.conf:1:5:",
+		"minion.d/b.conf:1:1: the file is a list"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Errorf("problem %d of %q is not %q", i, got, want)
 		}

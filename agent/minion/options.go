@@ -44,7 +44,8 @@ func Modes() []string { return []string{"full", "terse", "mixed", "changes"} }
 func (r *reader) mode() string {
 	mode := strings.TrimSuffix(r.text("state_output"), "_id")
 	if mode != "" && mode != "filter" && !slices.Contains(Modes(), mode) {
-		r.problems.Add(r.pos("state_output", ""), "state_output is %q, and one of %s was expected", mode, strings.Join(Modes(), ", ")).
+		r.problems.Add(r.pos("state_output", ""), "state_output is %q, and one of %s was expected", mode,
+			strings.Join(Modes(), ", ")).
 			WithHint(diag.DidYouMean(mode, Modes()))
 	}
 	return mode
@@ -60,7 +61,8 @@ func (r *reader) strategy(name string, known ...string) {
 
 // sameEnv takes the pillar from the environment of the states, where the options say so.
 func (r *reader) sameEnv() {
-	if env := r.options.Value("saltenv"); r.flag("pillarenv_from_saltenv", false) && env != nil && r.options.Value("pillarenv") == nil {
+	if env := r.options.Value("saltenv"); r.flag("pillarenv_from_saltenv", false) && env != nil &&
+		r.options.Value("pillarenv") == nil {
 		r.options.Set("pillarenv", env)
 	}
 }
@@ -148,7 +150,8 @@ func (r *reader) roots(name, fallback string) []roots.Env {
 		env := roots.Env{Name: value.Str(key)}
 		dirs := texts(v)
 		if _, isText := v.(string); isText || dirs == nil && v != nil && !isEmpty(v) {
-			r.problems.Add(r.from[name].document.Pos(m, key), "%s of %s is a %s, and a list of directories was expected", name, env.Name, value.TypeName(v)).
+			r.problems.Add(r.from[name].document.Pos(m, key), "%s of %s is a %s, and a list of directories was expected", name,
+				env.Name, value.TypeName(v)).
 				WithHint("write each directory as `- /directory`")
 			continue
 		}

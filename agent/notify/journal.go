@@ -76,12 +76,16 @@ func entry(n Notice) []byte {
 		message += "; " + e.String()
 	}
 	for _, f := range [][2]string{
-		{"MESSAGE", message}, {"MESSAGE_ID", MessageID}, {"PRIORITY", strconv.Itoa(priority)}, {"SYSLOG_IDENTIFIER", "corpus-agent"},
-		{"CORPUS_EVENT", string(n.Event)}, {"CORPUS_RUN", n.Run}, {"CORPUS_COMMAND", n.Command}, {"CORPUS_OUTCOME", string(n.Outcome)},
+		{"MESSAGE", message}, {"MESSAGE_ID", MessageID}, {"PRIORITY", strconv.Itoa(priority)},
+		{"SYSLOG_IDENTIFIER", "corpus-agent"},
+		{"CORPUS_EVENT", string(n.Event)}, {"CORPUS_RUN", n.Run}, {"CORPUS_COMMAND", n.Command},
+		{"CORPUS_OUTCOME", string(n.Outcome)},
 		{"CORPUS_EXIT_CODE", strconv.Itoa(n.Exit)}, {"CORPUS_SERVICE", n.Service}, {"CORPUS_INSTANCE", n.Instance},
 		{"CORPUS_FROM", pairText(n.From)}, {"CORPUS_TO", pairText(n.To)},
-		{"CORPUS_STATES", strconv.Itoa(n.States.Total)}, {"CORPUS_CHANGED", strconv.Itoa(n.States.Effective())}, {"CORPUS_ALWAYS", always(n.States)}, {"CORPUS_FAILED", strconv.Itoa(n.States.Failed)},
-		{"CORPUS_DURATION_SECONDS", strconv.FormatFloat(n.Ended.Sub(n.Started).Seconds(), 'f', 3, 64)}, {"CORPUS_HINT", n.Hint},
+		{"CORPUS_STATES", strconv.Itoa(n.States.Total)}, {"CORPUS_CHANGED", strconv.Itoa(n.States.Effective())},
+		{"CORPUS_ALWAYS", always(n.States)}, {"CORPUS_FAILED", strconv.Itoa(n.States.Failed)},
+		{"CORPUS_DURATION_SECONDS", strconv.FormatFloat(n.Ended.Sub(n.Started).Seconds(), 'f', 3, 64)},
+		{"CORPUS_HINT", n.Hint},
 	} {
 		field(&b, f[0], redact.Controls(f[1])) // journalctl shows fields as they are
 	}

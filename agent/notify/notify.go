@@ -138,7 +138,8 @@ func Senders(c config.Notify, foreign bool) (senders []Sender, skipped []string)
 		senders = append(senders, Journal{})
 	}
 	if c.WebhookURL != "" {
-		senders = append(senders, Webhook{URL: c.WebhookURL, SecretFile: c.WebhookSecret, Timeout: c.WebhookTimeout, Tries: c.WebhookTries})
+		senders = append(senders, Webhook{URL: c.WebhookURL, SecretFile: c.WebhookSecret, Timeout: c.WebhookTimeout,
+			Tries: c.WebhookTries})
 	}
 	for _, program := range []struct {
 		wanted bool

@@ -24,7 +24,8 @@ import (
 )
 
 func pair(version string) *ledger.Pair {
-	return &ledger.Pair{Service: artifact.Release{Project: "myapp", Version: version, Digest: artifact.NewDigest(sha256.Sum256([]byte(version)))}}
+	return &ledger.Pair{Service: artifact.Release{Project: "myapp", Version: version,
+		Digest: artifact.NewDigest(sha256.Sum256([]byte(version)))}}
 }
 
 func failed() *report.Report {
@@ -87,7 +88,8 @@ func TestWebhookSignsAndRetries(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hook := notify.Webhook{URL: server.URL + "/T0KEN", SecretFile: secret, Timeout: time.Minute, Tries: 4, Pause: time.Millisecond}
+	hook := notify.Webhook{URL: server.URL + "/T0KEN", SecretFile: secret, Timeout: time.Minute, Tries: 4,
+		Pause: time.Millisecond}
 	if err := hook.Send(context.Background(), notify.NoticeOf(failed())); err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +102,13 @@ func TestWebhookSignsAndRetries(t *testing.T) {
 	if want := "sha256=" + hex.EncodeToString(mac.Sum(nil)); h.Get(notify.SignatureHeader) != want {
 		t.Errorf("signature is %q, want %q", h.Get(notify.SignatureHeader), want)
 	}
-	if h.Get(notify.DeliveryHeader) != server.headers[0].Get(notify.DeliveryHeader) || h.Get(notify.EventHeader) != "rollback" {
+	if h.Get(notify.DeliveryHeader) != server.headers[0].Get(notify.DeliveryHeader) ||
+		h.Get(notify.EventHeader) != "rollback" {
 		t.Errorf("headers are %v", h)
 	}
 	var n notify.Notice
-	if err := json.Unmarshal(server.bodies[2], &n); err != nil || n.Event != notify.Rollback || n.Failed == nil || n.Failed.ID != "Ensure x" || n.To.Service.Version != "2" {
+	if err := json.Unmarshal(server.bodies[2], &n); err != nil || n.Event != notify.Rollback || n.Failed == nil ||
+		n.Failed.ID != "Ensure x" || n.To.Service.Version != "2" {
 		t.Errorf("the notice is %+v, %v", n, err)
 	}
 }
@@ -114,15 +118,18 @@ func TestWebhookErrorsOmitTheURL(t *testing.T) {
 	refusing := receive(t, 403)
 	redirecting := receive(t, 302)
 	for _, c := range []struct{ url, want string }{
-		{busy.URL + "/T0KEN", "status 500 (tries: 3)"}, {refusing.URL + "/T0KEN", "status 403 (tries: 1)"}, {redirecting.URL + "/T0KEN", "status 302 (tries: 1)"},
+		{busy.URL + "/T0KEN", "status 500 (tries: 3)"}, {refusing.URL + "/T0KEN", "status 403 (tries: 1)"},
+		{redirecting.URL + "/T0KEN", "status 302 (tries: 1)"},
 		{"http://127.0.0.1:1/T0KEN", "connection refused"}, {"http://%zz/T0KEN", "not a URL"},
 	} {
-		err := notify.Webhook{URL: c.url, Timeout: time.Minute, Tries: 3, Pause: time.Millisecond}.Send(context.Background(), notify.NoticeOf(failed()))
+		err := notify.Webhook{URL: c.url, Timeout: time.Minute, Tries: 3, Pause: time.Millisecond}.Send(context.Background(),
+			notify.NoticeOf(failed()))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "T0KEN") {
 			t.Errorf("error is %v, want %q without the URL", err, c.want)
 		}
 	}
-	if err := (notify.Webhook{URL: busy.URL, SecretFile: "/nonexistent", Tries: 1, Timeout: time.Second}).Send(context.Background(), notify.NoticeOf(failed())); err == nil {
+	if err := (notify.Webhook{URL: busy.URL, SecretFile: "/nonexistent", Tries: 1,
+		Timeout: time.Second}).Send(context.Background(), notify.NoticeOf(failed())); err == nil {
 		t.Error("a notice was sent unsigned although the secret cannot be read")
 	}
 }
@@ -143,12 +150,14 @@ func TestMailRunsSendmail(t *testing.T) {
 	program, kept := script(t, "")
 	r := failed()
 	r.Host = "host\nBcc: eve@example.com"
-	if err := (notify.Mail{To: []string{"ops@example.com", "-x@example.com"}, From: "agent@example.com", Sendmail: program}).Send(context.Background(), notify.NoticeOf(r)); err != nil {
+	if err := (notify.Mail{To: []string{"ops@example.com", "-x@example.com"}, From: "agent@example.com",
+		Sendmail: program}).Send(context.Background(), notify.NoticeOf(r)); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(kept)
 	text := string(data)
-	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com", "\nSubject: host Bcc: eve@example.com: deploy of myapp 2 rolled back\n",
+	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com",
+		"\nSubject: host Bcc: eve@example.com: deploy of myapp 2 rolled back\n",
 		"first failure: file.managed /x (Ensure x in web)", "hint: fix it", "corpus-agent report 20260101T000000.000000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -161,7 +170,8 @@ func TestMailRunsSendmail(t *testing.T) {
 
 func TestProgramReadsTheNotice(t *testing.T) {
 	program, kept := script(t, "")
-	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Send(context.Background(), notify.NoticeOf(failed())); err != nil {
+	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Send(context.Background(),
+		notify.NoticeOf(failed())); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(kept)
@@ -169,7 +179,8 @@ func TestProgramReadsTheNotice(t *testing.T) {
 		t.Errorf("the program got\n%s", data)
 	}
 	broken, _ := script(t, "echo no route >&2; exit 3")
-	if err := (notify.Command{Argv: []string{broken}}).Send(context.Background(), notify.NoticeOf(failed())); err == nil || !strings.Contains(err.Error(), "exit status 3: no route") {
+	if err := (notify.Command{Argv: []string{broken}}).Send(context.Background(), notify.NoticeOf(failed())); err == nil ||
+		!strings.Contains(err.Error(), "exit status 3: no route") {
 		t.Errorf("for a program that fails the error is %v", err)
 	}
 }
@@ -190,14 +201,17 @@ func TestJournalEntryHasFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := string(buffer[:n])
-	for _, want := range []string{"PRIORITY=3\n", "CORPUS_RUN=20260101T000000.000000\n", "CORPUS_TO=myapp 2\n", "CORPUS_DURATION_SECONDS=10.000\n",
+	for _, want := range []string{"PRIORITY=3\n", "CORPUS_RUN=20260101T000000.000000\n", "CORPUS_TO=myapp 2\n",
+		"CORPUS_DURATION_SECONDS=10.000\n",
 		// The length precedes a value of several lines.
-		"MESSAGE\n" + string([]byte{69, 0, 0, 0, 0, 0, 0, 0}) + "myapp-testing-1: deploy of myapp 2 rolled back: it broke\nin two lines\n"} {
+		"MESSAGE\n" + string([]byte{69, 0, 0, 0, 0, 0, 0, 0}) +
+			"myapp-testing-1: deploy of myapp 2 rolled back: it broke\nin two lines\n"} {
 		if !strings.Contains(entry, want) {
 			t.Errorf("%q is not in %q", want, entry)
 		}
 	}
-	if err := (notify.Journal{Socket: filepath.Join(t.TempDir(), "none")}).Send(context.Background(), notify.NoticeOf(failed())); err != nil {
+	if err := (notify.Journal{Socket: filepath.Join(t.TempDir(), "none")}).Send(context.Background(),
+		notify.NoticeOf(failed())); err != nil {
 		t.Errorf("without a journal: %v", err)
 	}
 }

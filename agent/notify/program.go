@@ -22,7 +22,8 @@ const programTimeout = time.Minute
 func environment(n Notice) []string {
 	return []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
-		"CORPUS_STAGE=notify", "CORPUS_RUN=" + n.Run, "CORPUS_EVENT=" + string(n.Event), "CORPUS_OUTCOME=" + string(n.Outcome),
+		"CORPUS_STAGE=notify", "CORPUS_RUN=" + n.Run, "CORPUS_EVENT=" + string(n.Event),
+		"CORPUS_OUTCOME=" + string(n.Outcome),
 		"CORPUS_SERVICE=" + n.Service, "CORPUS_INSTANCE=" + n.Instance,
 	}
 }
@@ -36,7 +37,8 @@ func (c Command) Send(ctx context.Context, n Notice) error {
 	if err != nil {
 		return err
 	}
-	result, err := hook.Program(ctx, c.Argv[0], hook.Options{Env: environment(n), Dir: "/", Timeout: programTimeout, Args: c.Argv[1:], Stdin: bytes.NewReader(body)})
+	result, err := hook.Program(ctx, c.Argv[0], hook.Options{Env: environment(n), Dir: "/", Timeout: programTimeout,
+		Args: c.Argv[1:], Stdin: bytes.NewReader(body)})
 	return explain("notify.command", result, err)
 }
 
@@ -50,7 +52,8 @@ type Mail struct {
 // Send implements Sender.
 func (m Mail) Send(ctx context.Context, n Notice) error {
 	if _, err := os.Stat(m.Sendmail); err != nil {
-		return diag.WithHint(fmt.Errorf("mailing: %w", err), "install a mail server that provides sendmail, or set notify.mail.sendmail")
+		return diag.WithHint(fmt.Errorf("mailing: %w", err),
+			"install a mail server that provides sendmail, or set notify.mail.sendmail")
 	}
 	args := []string{"-i"}
 	if m.From != "" {
@@ -58,7 +61,8 @@ func (m Mail) Send(ctx context.Context, n Notice) error {
 	}
 	// Addresses come after --, so that sendmail does not parse one as an option.
 	args = append(append(args, "--"), m.To...)
-	result, err := hook.Program(ctx, m.Sendmail, hook.Options{Env: environment(n), Dir: "/", Timeout: programTimeout, Args: args, Stdin: strings.NewReader(m.message(n))})
+	result, err := hook.Program(ctx, m.Sendmail, hook.Options{Env: environment(n), Dir: "/", Timeout: programTimeout,
+		Args: args, Stdin: strings.NewReader(m.message(n))})
 	return explain("mailing", result, err)
 }
 

@@ -109,7 +109,8 @@ func (w Webhook) deliver(ctx context.Context, n Notice, body []byte, signature s
 	if resp.StatusCode/100 == 2 {
 		return false, nil
 	}
-	retry = resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout
+	retry = resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests ||
+		resp.StatusCode == http.StatusRequestTimeout
 	return retry, fmt.Errorf("the server answered with status %d", resp.StatusCode)
 }
 

@@ -1,5 +1,5 @@
-// Package outgoing makes the copy of a report that may leave the host, without the content of files that not every user may
-// read and without what programs printed.
+// Package outgoing makes the copy of a report that may leave the host, without the content of files that not every user
+// may read and without what programs printed.
 package outgoing
 
 import (
@@ -53,7 +53,8 @@ func (f *Filter) Copy() *report.Report {
 	if out.Output != "" {
 		out.Output = notShown
 	}
-	out.Notes, out.Stages, out.Quarantined = slices.Clone(out.Notes), slices.Clone(out.Stages), slices.Clone(out.Quarantined)
+	out.Notes, out.Stages, out.Quarantined = slices.Clone(out.Notes), slices.Clone(out.Stages),
+		slices.Clone(out.Quarantined)
 	said = append(said, firstLines(said)...)
 	said = append(said, f.reasons(out.Quarantined)...)
 	within := strings.NewReplacer(said...)
@@ -64,7 +65,8 @@ func (f *Filter) Copy() *report.Report {
 	return &out
 }
 
-// firstLines are the first lines of texts of several, with what stands for these: a quarantine keeps no more of its reason.
+// firstLines are the first lines of texts of several, with what stands for these: a quarantine keeps no more of its
+// reason.
 func firstLines(said []string) (first []string) {
 	for i := 0; i+1 < len(said); i += 2 {
 		if line, _, several := strings.Cut(strings.TrimSpace(said[i]), "\n"); several && line != "" {
@@ -103,7 +105,8 @@ func (f *Filter) step(s *report.Step) (said []string) {
 	if filepath.IsAbs(s.Name) {
 		file = s.Name
 	}
-	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.Everybodys(file)) }, file).(*value.Map)
+	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.Everybodys(file)) },
+		file).(*value.Map)
 	if s.Result == report.StepFailed && s.Comment != "" && (!open || f.Printed.QuotedIn(s.Comment, f.Record.Show)) {
 		what := s.Function + " failed; what it said is " + notShown
 		said = []string{s.Comment, what}
@@ -127,7 +130,8 @@ func (f *Filter) isOpen(s report.Step) bool {
 // change may be content, such as an environment, a crontab or an answer.
 func openFamilies() []string {
 	return []string{
-		"alternatives", "archive", "disk", "file", "gem", "git", "group", "host", "hostname", "kmod", "locale", "lvm", "mount", "network", "npm", "pip",
+		"alternatives", "archive", "disk", "file", "gem", "git", "group", "host", "hostname", "kmod", "locale", "lvm",
+		"mount", "network", "npm", "pip",
 		"pkg", "pkgrepo", "raid", "selinux", "service", "swap", "sysctl", "system", "test", "timezone", "user", "virtualenv",
 	}
 }
@@ -193,7 +197,8 @@ func units(units []service.Result) (said []string) {
 // probes takes out what scripts that probe a release printed, and what a server answered that is quoted.
 func probes(probes []health.Result) (said []string) {
 	for i := range probes {
-		if probes[i].Error != "" && (strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") || quotesAnswer(probes[i].Error)) {
+		if probes[i].Error != "" && (strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") ||
+			quotesAnswer(probes[i].Error)) {
 			what := "it failed; what it said is " + notShown
 			said = append(said, probes[i].Error, what)
 			probes[i].Error = what

@@ -22,18 +22,25 @@ import (
 func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 	const comment = `command "deploy" ended with code 3: swordfish refused`
 	r := whole(&report.Report{
-		ID: "1", Error: "1 of 4 states failed: cmd.run deploy (deploy in app): " + comment, Hint: "look at web.service: swordfish in the journal",
+		ID: "1", Error: "1 of 4 states failed: cmd.run deploy (deploy in app): " + comment,
+		Hint: "look at web.service: swordfish in the journal",
 		Steps: []report.Step{
-			{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed, Comment: comment, Changes: value.NewMap("pid", 3, "retcode", 3, "stdout", "swordfish", "stderr", "a\nswordfish")},
-			{ID: "ask", Function: "module.run", Name: "ask", Result: report.StepOK, Changes: value.NewMap("http.query", value.NewMap("body", "swordfish"))},
-			{ID: "cron", Function: "cron.present", Name: "backup -p swordfish", Result: report.StepOK, Changes: value.NewMap("root", "swordfish")},
-			{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepOK, Changes: value.NewMap("nginx", value.NewMap("old", "", "new", "1.22"))},
+			{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed, Comment: comment,
+				Changes: value.NewMap("pid", 3, "retcode", 3, "stdout", "swordfish", "stderr", "a\nswordfish")},
+			{ID: "ask", Function: "module.run", Name: "ask", Result: report.StepOK,
+				Changes: value.NewMap("http.query", value.NewMap("body", "swordfish"))},
+			{ID: "cron", Function: "cron.present", Name: "backup -p swordfish", Result: report.StepOK,
+				Changes: value.NewMap("root", "swordfish")},
+			{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepOK,
+				Changes: value.NewMap("nginx", value.NewMap("old", "", "new", "1.22"))},
 		},
 		Stages: []report.Stage{{Name: "converge", Error: comment}},
 		Hooks:  map[string][]hook.Result{"pre-release": {{Name: "10-check", Output: "swordfish", Error: "exit status 3"}}},
 		Units:  []service.Result{{Unit: "web.service", Error: "web.service: swordfish in the journal"}},
-		Health: []health.Result{{Probe: "script check.sh", Error: "exit status 1: swordfish"}, {Probe: "http http://127.0.0.1/", Error: "status 500"},
-			{Probe: "http http://127.0.0.1/a", Error: `net/http: HTTP/1.x transport connection broken: malformed HTTP response "swordfish"`}},
+		Health: []health.Result{{Probe: "script check.sh", Error: "exit status 1: swordfish"},
+			{Probe: "http http://127.0.0.1/", Error: "status 500"},
+			{Probe: "http http://127.0.0.1/a",
+				Error: `net/http: HTTP/1.x transport connection broken: malformed HTTP response "swordfish"`}},
 		Notes:  []string{"it said: " + comment},
 		Output: "swordfish",
 	})
@@ -46,7 +53,8 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 	if strings.Contains(text, "swordfish") {
 		t.Errorf("it has %s", text)
 	}
-	for _, kept := range []string{`"retcode":3`, `"new":"1.22"`, "status 500", "exit status 3", "cmd.run failed; what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
+	for _, kept := range []string{`"retcode":3`, `"new":"1.22"`, "status 500", "exit status 3",
+		"cmd.run failed; what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is not in %s", kept, text)
 		}
@@ -61,15 +69,19 @@ func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
 	said := &site.FailedOutput{}
 	said.Note(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
 	steps := []report.Step{
-		{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepFailed, Comment: "apt-get ended with code 100: E: https://mirror refused swordfish"},
-		{ID: "app", Function: "service.running", Name: "app", Result: report.StepFailed, Comment: "service ended with code 1: no"},
-		{ID: "x", Function: "git.latest", Name: "x", Result: report.StepFailed, Comment: "there is no program git on this host"},
+		{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepFailed,
+			Comment: "apt-get ended with code 100: E: https://mirror refused swordfish"},
+		{ID: "app", Function: "service.running", Name: "app", Result: report.StepFailed,
+			Comment: "service ended with code 1: no"},
+		{ID: "x", Function: "git.latest", Name: "x", Result: report.StepFailed,
+			Comment: "there is no program git on this host"},
 	}
 	rep := &report.Report{ID: "1", Steps: steps, Error: steps[0].Comment}
 	r := whole(rep)
 	r.Printed = said
 	out := r.Copy()
-	for i, want := range []string{"pkg.installed failed; what it said is " + notShown, "service.running failed; what it said is " + notShown, steps[2].Comment} {
+	for i, want := range []string{"pkg.installed failed; what it said is " + notShown,
+		"service.running failed; what it said is " + notShown, steps[2].Comment} {
 		if out.Steps[i].Comment != want {
 			t.Errorf("%s: %q, want %q", steps[i].Function, out.Steps[i].Comment, want)
 		}
@@ -89,13 +101,15 @@ func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
 	one, two := release("1"), release("2")
 	rep := &report.Report{
 		ID: "9", Error: "myapp 1 is quarantined (cmd.run of a failed: k=swordfish-1) and there is nothing else to run",
-		Steps: []report.Step{{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed, Comment: comment}},
+		Steps: []report.Step{{ID: "deploy", Function: "cmd.run", Name: "deploy", Result: report.StepFailed,
+			Comment: comment}},
 		Quarantined: []report.Quarantined{
 			{Release: one, Reason: "cmd.run of a failed: k=swordfish-1", Run: "8"},
 			{Release: two, Reason: "cmd.run of deploy failed: " + first, Run: "9"},
 			{Release: release("3"), Reason: ledger.ByHand, Run: "7"},
 		},
-		Notes: []string{"myapp 1 is quarantined since run 8: cmd.run of a failed: k=swordfish-1", "myapp 2 is tried again: in run 6 the host failed it: apt: swordfish-6"},
+		Notes: []string{"myapp 1 is quarantined since run 8: cmd.run of a failed: k=swordfish-1",
+			"myapp 2 is tried again: in run 6 the host failed it: apt: swordfish-6"},
 	}
 	r := whole(rep)
 	r.Ledger = &ledger.Ledger{
@@ -106,7 +120,8 @@ func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(data); strings.Contains(text, "swordfish") || strings.Count(text, "why is "+notShown) != 4 || !strings.Contains(text, ledger.ByHand) {
+	if text := string(data); strings.Contains(text, "swordfish") || strings.Count(text, "why is "+notShown) != 4 ||
+		!strings.Contains(text, ledger.ByHand) {
 		t.Errorf("what leaves the host is %s", text)
 	}
 	if kept, _ := json.Marshal(rep); strings.Count(string(kept), "swordfish") != 6 {
@@ -117,5 +132,6 @@ func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
 // whole is the filter of a report on a host without files.
 func whole(rep *report.Report) Filter {
 	record := report.Record(&report.Report{}, nil)
-	return Filter{Report: rep, Record: record, Printed: &site.FailedOutput{}, Readable: NewReadable(layout.Layout{}, rep, record)}
+	return Filter{Report: rep, Record: record, Printed: &site.FailedOutput{},
+		Readable: NewReadable(layout.Layout{}, rep, record)}
 }

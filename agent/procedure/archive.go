@@ -53,8 +53,8 @@ const entry = 4 << 10
 // maxDepth bounds how deep a tree is archived: each level takes descriptors.
 const maxDepth = 256
 
-// Tree is a project's tree that is to be archived. A user may change it meanwhile, so it is read by descriptors: no link is
-// followed, nothing is waited for, and what cannot be read safely, or is gone when its turn comes, is left out.
+// Tree is a project's tree that is to be archived. A user may change it meanwhile, so it is read by descriptors: no
+// link is followed, nothing is waited for, and what cannot be read safely, or is gone when its turn comes, is left out.
 type Tree struct {
 	Root *walk.Root // a safe root
 	Path string     // of the tree, in the root
@@ -63,12 +63,14 @@ type Tree struct {
 
 // vanished reports whether an error is that of a name that is not any more what it was.
 func vanished(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) ||
+		errors.Is(err, unix.ENXIO)
 }
 
-// Archive copies the tree to a directory of root's: everything in it with modes, owners where that is allowed, and times, but
-// without setuid and setgid bits. Nothing is linked to the original; the names of one file are names of one file in the copy.
-// The copy gets its name when it is complete. A tree that has grown out of what Measure found for it is a *NoRoom.
+// Archive copies the tree to a directory of root's: everything in it with modes, owners where that is allowed, and
+// times, but without setuid and setgid bits. Nothing is linked to the original; the names of one file are names of one
+// file in the copy. The copy gets its name when it is complete. A tree that has grown out of what Measure found for it
+// is a *NoRoom.
 func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return unwritable(to, err)
@@ -90,7 +92,8 @@ func (t Tree) Archive(ctx context.Context, to string) (err error) {
 }
 
 func unwritable(to string, err error) error {
-	return diag.WithHint(fmt.Errorf("archiving to %s: %w", to, err), "the archives directory must be writable for root; see who owns it and how it is mounted")
+	return diag.WithHint(fmt.Errorf("archiving to %s: %w", to, err),
+		"the archives directory must be writable for root; see who owns it and how it is mounted")
 }
 
 func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
@@ -136,7 +139,8 @@ func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
 		err = &NoRoom{Dir: archives, Need: takes.Bytes, Free: takes.Bytes + takes.Bytes/20 + grows, Grown: true}
 	}
 	if c.left > 0 && t.Note != nil {
-		t.Note("%d names of %s were not archived, which changed meanwhile or are not safe to read; the first: %v", c.left, t.Path, c.first)
+		t.Note("%d names of %s were not archived, which changed meanwhile or are not safe to read; the first: %v", c.left,
+			t.Path, c.first)
 	}
 	return err
 }
@@ -166,7 +170,8 @@ type inode struct {
 }
 
 func inodeOf(st *unix.Stat_t) inode {
-	return inode{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, changed: st.Mtim} //nolint:unconvert // its type depends on the platform
+	return inode{dev: uint64(st.Dev), ino: st.Ino, size: st.Size,
+		changed: st.Mtim} //nolint:unconvert // its type depends on the platform
 }
 
 // linked gives a name to a file that was copied for another of its names, and reports whether it did. What cannot be

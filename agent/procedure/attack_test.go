@@ -47,8 +47,8 @@ func openToUser(t *testing.T, dir string) {
 	}
 }
 
-// TestArchiveOfATreeThatItsUserExchanges archives while its user puts links to another user's file, pipes and nothing in the
-// place of a file and of a directory.
+// TestArchiveOfATreeThatItsUserExchanges archives while its user puts links to another user's file, pipes and nothing
+// in the place of a file and of a directory.
 func TestArchiveOfATreeThatItsUserExchanges(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a process of another user takes root")
@@ -56,7 +56,8 @@ func TestArchiveOfATreeThatItsUserExchanges(t *testing.T) {
 	top := t.TempDir()
 	secret := filepath.Join(top, "secret")
 	dir := filepath.Join(top, "tree")
-	if err := errors.Join(os.Mkdir(secret, 0o755), os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(secret, "f"), []byte("the secret"), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(secret, 0o755), os.Mkdir(dir, 0o755),
+		os.WriteFile(filepath.Join(secret, "f"), []byte("the secret"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	openToUser(t, dir)
@@ -84,22 +85,26 @@ rm -f f; mkfifo f; rm -f f d/f; rmdir d; chmod 000 . ; chmod 755 .; done`)
 	}
 }
 
-// TestArchiveOfWhatIsNotPlain has a pipe, holes, a file of another user with a name here, and a directory that its user closed.
+// TestArchiveOfWhatIsNotPlain has a pipe, holes, a file of another user with a name here, and a directory that its user
+// closed.
 func TestArchiveOfWhatIsNotPlain(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
 	}
 	top := t.TempDir()
 	dir := filepath.Join(top, "tree")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(top, "shadow"), []byte("secret"), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(top, "shadow"), []byte("secret"),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	openToUser(t, dir)
 	closed := filepath.Join(dir, "closed")
 	holes := filepath.Join(dir, "holes")
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666), os.Link(filepath.Join(top, "shadow"), filepath.Join(dir, "hard")),
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666),
+		os.Link(filepath.Join(top, "shadow"), filepath.Join(dir, "hard")),
 		os.Mkdir(closed, 0o755), os.WriteFile(filepath.Join(closed, "f"), []byte("kept"), 0o600), os.Chmod(closed, 0),
-		os.WriteFile(holes, []byte("start"), 0o4755), os.Chmod(holes, 0o755|os.ModeSetuid), os.Truncate(holes, 1<<40)); err != nil {
+		os.WriteFile(holes, []byte("start"), 0o4755), os.Chmod(holes, 0o755|os.ModeSetuid),
+		os.Truncate(holes, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
 	tree := at(kept(t, top), "/tree")

@@ -158,7 +158,8 @@ func (e *expansion) resolve(text, key string) string {
 		}
 		text = next
 	}
-	e.problem = diag.WithHint(fmt.Errorf("%s of the configuration refers to itself: %q", key, clipped(text)), "look for {names} that lead back to where they stand")
+	e.problem = diag.WithHint(fmt.Errorf("%s of the configuration refers to itself: %q", key, clipped(text)),
+		"look for {names} that lead back to where they stand")
 	return text
 }
 
@@ -172,7 +173,8 @@ func (e *expansion) once(text, key string) (next string, more bool) {
 			continue
 		}
 		if e.left -= m[0] - at + len(v); e.left < 0 {
-			e.problem = diag.WithHint(fmt.Errorf("%s of the configuration takes more than %d MiB, with all that it refers to", key, largestConfiguration>>20),
+			e.problem = diag.WithHint(fmt.Errorf("%s of the configuration takes more than %d MiB, with all that it refers to",
+				key, largestConfiguration>>20),
 				"look for {names} of values that have many {names} themselves")
 			return "", false
 		}

@@ -30,7 +30,8 @@ func TestExpansionIsBounded(t *testing.T) {
 // TestExpansionOfManyValues holds that references of an ordinary configuration are expanded as before, and that one
 // which leads back to itself is named.
 func TestExpansionOfManyValues(t *testing.T) {
-	data := value.NewMap("domain", "{name}.example.org", "name", "www", "url", "https://{domain}/{path}", "plain", "{not_there} {0} {}")
+	data := value.NewMap("domain", "{name}.example.org", "name", "www", "url", "https://{domain}/{path}", "plain",
+		"{not_there} {0} {}")
 	cfg, err := Layers{Sample: value.NewMap("data", data)}.Merge()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,8 @@ func TestExpansionOfManyValues(t *testing.T) {
 		t.Errorf("expanded to %s", value.Repr(got))
 	}
 	data.Set("name", "{domain}")
-	if _, err := (Layers{Sample: value.NewMap("data", data)}).Merge(); err == nil || !strings.Contains(err.Error(), "cfg:data:") || !strings.Contains(err.Error(), "refers to itself") {
+	if _, err := (Layers{Sample: value.NewMap("data", data)}).Merge(); err == nil ||
+		!strings.Contains(err.Error(), "cfg:data:") || !strings.Contains(err.Error(), "refers to itself") {
 		t.Errorf("a circle: %v", err)
 	}
 }

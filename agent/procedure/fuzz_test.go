@@ -9,9 +9,11 @@ import (
 )
 
 // FuzzSettings reads what set-configuration and --set take, and merges it with itself as the project's own
-// configuration. What is accepted is a mapping that JSON can hold, and reading it never costs much more than it is long.
+// configuration. What is accepted is a mapping that JSON can hold, and reading it never costs much more than it is
+// long.
 func FuzzSettings(f *testing.F) {
-	for _, pairs := range []string{"user=www", "a:b=[1, {c: d}]", "domain=x\nurl={domain}/{a:b}", "a={a}{a}", "env_defaults:prod:a=1", "data=1\nos_defaults=[]", "a=&x [*x]", "=", "a::b=1"} {
+	for _, pairs := range []string{"user=www", "a:b=[1, {c: d}]", "domain=x\nurl={domain}/{a:b}", "a={a}{a}",
+		"env_defaults:prod:a=1", "data=1\nos_defaults=[]", "a=&x [*x]", "=", "a::b=1"} {
 		f.Add(pairs)
 	}
 	f.Fuzz(func(t *testing.T, pairs string) {
@@ -19,7 +21,8 @@ func FuzzSettings(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, l := range []Layers{{Given: settings}, {Sample: settings, Pillar: settings, Saved: settings, Given: settings, Env: "prod", OS: "Debian"}} {
+		for _, l := range []Layers{{Given: settings}, {Sample: settings, Pillar: settings, Saved: settings, Given: settings,
+			Env: "prod", OS: "Debian"}} {
 			cfg, err := l.Merge()
 			if err != nil {
 				continue

@@ -124,8 +124,8 @@ func (m *measure) rank(s share) {
 	*large = (*large)[:min(len(*large), mostNamed)]
 }
 
-// Fits reports, as a *NoRoom, that such a copy does not fit beside a directory. Some is left free, since a full disk stops
-// more than an archive.
+// Fits reports, as a *NoRoom, that such a copy does not fit beside a directory. Some is left free, since a full disk
+// stops more than an archive.
 func (t Takes) Fits(dir string) error { return t.FitsAfter(dir, Takes{}) }
 
 // FitsAfter is Fits once something else was removed from the same filesystem.

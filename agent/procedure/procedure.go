@@ -90,7 +90,8 @@ func Find(tree, name string) (Own, error) {
 	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
 		return Own{Executable: path}, nil
 	case err == nil && info.Mode().IsRegular():
-		return Own{}, diag.WithHint(fmt.Errorf("the procedure %s is not executable", path), "chmod +x it in the source tree, or call it %s.sls", name)
+		return Own{}, diag.WithHint(fmt.Errorf("the procedure %s is not executable", path),
+			"chmod +x it in the source tree, or call it %s.sls", name)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Own{}, err
 	}
@@ -107,7 +108,8 @@ func Has(tree string) (bool, error) { return walk.Directory(filepath.Join(tree, 
 // reserved reports whether an SLS file is a procedure of another name, or a part that others
 // include.
 func reserved(name string) bool {
-	return slices.Contains([]string{Archive, ReleaseSync, Rollback, Fixperms, Notify}, name) || strings.HasPrefix(name, "task_")
+	return slices.Contains([]string{Archive, ReleaseSync, Rollback, Fixperms, Notify}, name) ||
+		strings.HasPrefix(name, "task_")
 }
 
 // InstallSLS lists what install runs: the SLS files at the top of .salt in byte order. top files and

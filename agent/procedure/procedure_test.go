@@ -61,20 +61,23 @@ func TestOnlyKnownSteps(t *testing.T) {
 func TestInstallRunsWhatIsNoProcedureInByteOrder(t *testing.T) {
 	dir := tree(t, map[string]string{
 		".salt/10_app.sls": "", ".salt/00_setup.sls": "", ".salt/B.sls": "", ".salt/a.sls": "", ".salt/9.sls": "",
-		".salt/archive.sls": "", ".salt/rollback.sls": "", ".salt/fixperms.sls": "", ".salt/notify.sls": "", ".salt/task_migrate.sls": "",
-		".salt/sub/init.sls": "", ".salt/PILLAR.sample": "", ".salt/.hidden.sls": "",
+		".salt/archive.sls": "", ".salt/rollback.sls": "", ".salt/fixperms.sls": "", ".salt/notify.sls": "",
+		".salt/task_migrate.sls": "",
+		".salt/sub/init.sls":     "", ".salt/PILLAR.sample": "", ".salt/.hidden.sls": "",
 	})
 	got, err := procedure.InstallSLS(dir)
 	if want := []string{"00_setup", "10_app", "9", "B", "a"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("install runs %v, %v, want %v", got, err, want)
 	}
-	if _, err := procedure.InstallSLS(tree(t, map[string]string{".salt/1.0.sls": ""})); err == nil || !strings.Contains(err.Error(), ".salt/1.0.sls") {
+	if _, err := procedure.InstallSLS(tree(t, map[string]string{".salt/1.0.sls": ""})); err == nil ||
+		!strings.Contains(err.Error(), ".salt/1.0.sls") {
 		t.Errorf("a name that cannot be named: %v", err)
 	}
 }
 
 func TestOwnProcedures(t *testing.T) {
-	dir := tree(t, map[string]string{".salt/fixperms.sls": "", ".salt/notify!": "#!/bin/sh\n", ".salt/notify.sls": "", ".salt/rollback": "not executable"})
+	dir := tree(t, map[string]string{".salt/fixperms.sls": "", ".salt/notify!": "#!/bin/sh\n", ".salt/notify.sls": "",
+		".salt/rollback": "not executable"})
 	for name, want := range map[string]procedure.Own{
 		"fixperms": {SLS: "fixperms"}, "notify": {Executable: filepath.Join(dir, ".salt/notify")}, "archive": {},
 	} {
@@ -153,7 +156,8 @@ func TestArchiveThatIsCutLeavesNothing(t *testing.T) {
 func TestArchiveKeepsTheNamesOfOneFile(t *testing.T) {
 	dir := tree(t, map[string]string{"a/first": "", "b/c/d": "own", "z": "z"})
 	first := filepath.Join(dir, "a/first")
-	if err := errors.Join(os.WriteFile(first, bytes.Repeat([]byte("x"), 1<<20), 0o644), os.Truncate(first, 1<<30)); err != nil {
+	if err := errors.Join(os.WriteFile(first, bytes.Repeat([]byte("x"), 1<<20), 0o644),
+		os.Truncate(first, 1<<30)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
@@ -173,7 +177,8 @@ func TestArchiveKeepsTheNamesOfOneFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := one.Sys().(*syscall.Stat_t); st.Nlink != 101 || one.Size() != 1<<30 || st.Blocks*512 > 2<<20 || one.Mode().Perm() != 0o644 {
+	if st := one.Sys().(*syscall.Stat_t); st.Nlink != 101 || one.Size() != 1<<30 || st.Blocks*512 > 2<<20 ||
+		one.Mode().Perm() != 0o644 {
 		t.Errorf("the copy has %d names, %d bytes on %d blocks and mode %v", st.Nlink, one.Size(), st.Blocks, one.Mode())
 	}
 	if other, err := os.Stat(filepath.Join(to, "b/c/name99")); err != nil || !os.SameFile(one, other) {
@@ -211,15 +216,18 @@ makina-projects.myapp:
   env_defaults: {prod: {workers: 8}, dev: {workers: 2}}
   os_defaults: {Debian: {mail: exim}, Ubuntu: {mail: postfix}}
 `),
-		Pillar: mapping(t, "makina-projects.myapp: {data: {domain: '{name}.example.org', cache: '{data_root}/cache', braces: '{nobody}'}}"),
-		Saved:  mapping(t, "data: {port: 8000, workers: 9}"),
+		Pillar: mapping(t,
+			"makina-projects.myapp: {data: {domain: '{name}.example.org', cache: '{data_root}/cache', braces: '{nobody}'}}"),
+		Saved: mapping(t, "data: {port: 8000, workers: 9}"),
 	}.Merge()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"user": "web", "data:domain": "myapp.example.org", "data:url": "https://myapp.example.org:9000/", "data:port": "9000", "data:workers": "9",
-		"data:mail": "exim", "data:cache": "/srv/projects/myapp/data/cache", "data:braces": "{nobody}", "data:db:host": "localhost", "data:db:name": "x",
+		"user": "web", "data:domain": "myapp.example.org", "data:url": "https://myapp.example.org:9000/", "data:port": "9000",
+		"data:workers": "9",
+		"data:mail":    "exim", "data:cache": "/srv/projects/myapp/data/cache", "data:braces": "{nobody}",
+		"data:db:host": "localhost", "data:db:name": "x",
 	} {
 		if v, _ := value.Lookup(cfg, path, ":"); value.Str(v) != want {
 			t.Errorf("%s is %v, want %s", path, v, want)

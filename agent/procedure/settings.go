@@ -36,7 +36,8 @@ func ParseSettings(pairs []string, in Input) (*value.Map, error) {
 		key, text, ok := strings.Cut(pair, "=")
 		path := strings.Split(key, ":")
 		if !ok || key == "" || strings.Contains(":"+key+":", "::") {
-			return nil, diag.WithHint(fmt.Errorf("setting %d of %d sets nothing", i+1, len(pairs)), "write key=value, or data:section:key=value")
+			return nil, diag.WithHint(fmt.Errorf("setting %d of %d sets nothing", i+1, len(pairs)),
+				"write key=value, or data:section:key=value")
 		}
 		v, err := in.value(key, text)
 		if err != nil {
@@ -66,7 +67,9 @@ func (in *Input) value(key, text string) (any, error) {
 	}
 	doc, err := yaml.LoadString(text, key)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("the value of %s is no YAML%s", key, where(err)), "quote a text with special characters for the shell and for YAML: '%s=\"...\"'; or take it from the standard input with %s=-", key, key)
+		return nil, diag.WithHint(fmt.Errorf("the value of %s is no YAML%s", key, where(err)),
+			"quote a text with special characters for the shell and for YAML: '%s=\"...\"'; or take it from the standard "+
+				"input with %s=-", key, key)
 	}
 	return doc.Value, nil
 }

@@ -35,8 +35,8 @@ makina-projects.` + project + `:
 	}
 }
 
-// WriteSkeleton writes the default procedures that a tree lacks, and lists which. What is there stays. The files belong to
-// the tree's owner, whose tree it may be: it is entered by descriptors, and a link in the place of .salt is refused.
+// WriteSkeleton writes the default procedures that a tree lacks, and lists which. What is there stays. The files belong
+// to the tree's owner, whose tree it may be: it is entered by descriptors, and a link in the place of .salt is refused.
 func WriteSkeleton(root *walk.Root, tree, project string) ([]string, error) {
 	written, err := writeSkeleton(root, tree, project)
 	if err != nil {

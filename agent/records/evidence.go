@@ -14,8 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// ranLast is the release of a project that ran last, by its links: what `current` names or, where that link was lost, what
-// `next` names; nil for none. Releases on the disk, and their lists, say nothing: a dry run and a fetch leave them, too.
+// ranLast is the release of a project that ran last, by its links: what `current` names or, where that link was lost,
+// what `next` names; nil for none. Releases on the disk, and their lists, say nothing: a dry run and a fetch leave
+// them, too.
 func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
 	links := link.Of(rs.LayoutOf(project))
 	now, err := links.Read()
@@ -29,8 +30,9 @@ func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.
 	return rs.releaseHeld(project, now.Next)
 }
 
-// lostCurrent reports whether a project had a `current` that leads nowhere now. A first deploy that failed leaves `next`
-// alone: it names what failed, and the name by which procedures know `current` is removed together with `current`.
+// lostCurrent reports whether a project had a `current` that leads nowhere now. A first deploy that failed leaves
+// `next` alone: it names what failed, and the name by which procedures know `current` is removed together with
+// `current`.
 func lostCurrent(links link.Links, now link.Set) bool {
 	return now.Current != "" || now.Previous != "" || links.Named()
 }
@@ -47,8 +49,8 @@ func (rs *Records) condemned(project, dir string, reports []*report.Report) bool
 	return false
 }
 
-// serviceByDisk is the service of a host that has lost its ledger: what /srv/service names, what the newest report was about,
-// what the host is called, or else the only project whose links name a release; "" where none of these tells.
+// serviceByDisk is the service of a host that has lost its ledger: what /srv/service names, what the newest report was
+// about, what the host is called, or else the only project whose links name a release; "" where none of these tells.
 func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (string, error) {
 	if rs.Alone != "" {
 		return rs.Alone, nil

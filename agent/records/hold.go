@@ -30,7 +30,8 @@ func (rs *Records) Hold(reason string) error {
 		return exit.WithCode(exit.Usage, err)
 	}
 	if book.Good == nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"), "deploy first: corpus-agent deploy"))
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"),
+			"deploy first: corpus-agent deploy"))
 	}
 	hold := &ledger.Hold{Since: rs.Time().UTC(), Reason: reason}
 	if book.Hold != nil {

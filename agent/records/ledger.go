@@ -1,5 +1,5 @@
-// Package records is what a host remembers of itself: the ledger with its copy, the registry of projects, a hold, the runs
-// that the lock refused, and the lock itself. What is lost of it is restored, and what is damaged is set aside.
+// Package records is what a host remembers of itself: the ledger with its copy, the registry of projects, a hold, the
+// runs that the lock refused, and the lock itself. What is lost of it is restored, and what is damaged is set aside.
 package records
 
 import (
@@ -96,7 +96,8 @@ func (rs *Records) restoreMissing() (*ledger.Ledger, []string, error) {
 	if !known(book) {
 		return &ledger.Ledger{}, nil, nil
 	}
-	note := fmt.Sprintf("the ledger %s was gone and was %s: %s%s", rs.Layout.Inside(rs.LedgerPath()), from.way, whatIsDeployed(book), from.rest)
+	note := fmt.Sprintf("the ledger %s was gone and was %s: %s%s", rs.Layout.Inside(rs.LedgerPath()), from.way,
+		whatIsDeployed(book), from.rest)
 	return rs.saveRestored(book, note)
 }
 
@@ -118,7 +119,9 @@ func (rs *Records) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	note := fmt.Sprintf("a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent goes on with what it understands of it: %s",
+	note := fmt.Sprintf(
+		"a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent goes on with what it "+
+			"understands of it: %s",
 		number, rs.Layout.Inside(aside), whatIsDeployed(book))
 	return rs.saveRestored(book, note)
 }
@@ -152,8 +155,8 @@ func (rs *Records) ledgerCopy() string {
 }
 
 // SaveLedger writes the ledger and its copy. The copy comes first: whatever is written is about to be true,
-// and a copy from before it would not know of a deploy that is under way. uncopied is why there is no copy, as on a full
-// disk: that alone stops no run, and the copy of before is removed.
+// and a copy from before it would not know of a deploy that is under way. uncopied is why there is no copy, as on a
+// full disk: that alone stops no run, and the copy of before is removed.
 func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) {
 	book.Saved++
 	err = rs.carryOutRequests(book, func() error {
@@ -216,7 +219,8 @@ func (rs *Records) refreshCopy(book *ledger.Ledger) []string {
 		return []string{rs.copyless(err)}
 	}
 	if unreadable {
-		return []string{fmt.Sprintf("the ledger's copy %s could not be read and was written again", rs.Layout.Inside(rs.ledgerCopy()))}
+		return []string{fmt.Sprintf("the ledger's copy %s could not be read and was written again",
+			rs.Layout.Inside(rs.ledgerCopy()))}
 	}
 	return nil
 }

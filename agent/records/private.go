@@ -15,8 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// closeState makes what the agent remembers its own user's alone: the state directory and those in it 0700, files 0600, and so
-// are the copies beside the releases. Earlier agents let every user read the ledger, which has the text of failures.
+// closeState makes what the agent remembers its own user's alone: the state directory and those in it 0700, files 0600,
+// and so are the copies beside the releases. Earlier agents let every user read the ledger, which has the text of
+// failures.
 func (rs *Records) closeState() error {
 	root, err := rs.OpenSafely()
 	if err != nil {
@@ -39,8 +40,8 @@ func (rs *Records) isCopy(name string) bool {
 	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(rs.Layout.ConfigCopy()))
 }
 
-// closeDir closes a directory, the directories in it and their files, after check has passed what is in it. A directory that
-// belongs to another user is refused: whatever is in it may be that user's.
+// closeDir closes a directory, the directories in it and their files, after check has passed what is in it. A directory
+// that belongs to another user is refused: whatever is in it may be that user's.
 func closeDir(root *walk.Root, name string, trusted []uint32, check func() error) error {
 	dir, err := root.OpenDir(name)
 	if err != nil {
@@ -52,8 +53,9 @@ func closeDir(root *walk.Root, name string, trusted []uint32, check func() error
 		return err
 	}
 	if trusted != nil && !slices.Contains(trusted, st.Uid) {
-		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, st.Uid),
-			"find out why; then give it to root with chown -R, or remove it and deploy with --trust-root"))
+		return exit.WithCode(exit.Refused,
+			diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, st.Uid),
+				"find out why; then give it to root with chown -R, or remove it and deploy with --trust-root"))
 	}
 	if err := closeMode(dir, ".", &st, 0o700); err != nil {
 		return err

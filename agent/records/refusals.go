@@ -47,8 +47,11 @@ func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) 
 	if r.Last.Sub(r.Since) < rs.interval(ctx)-slack {
 		return err
 	}
-	return exit.WithCode(exit.Starved, diag.WithHint(fmt.Errorf("no run got the lock since %s, %d were refused: %w", r.Since.Local().Format(time.DateTime), r.Count, err),
-		"look at what holds the lock: `corpus-agent status`, `fuser -v %s`; end that process if it hangs", rs.Layout.Inside(rs.Layout.Lock())))
+	return exit.WithCode(exit.Starved,
+		diag.WithHint(fmt.Errorf("no run got the lock since %s, %d were refused: %w", r.Since.Local().Format(time.DateTime),
+			r.Count, err),
+			"look at what holds the lock: `corpus-agent status`, `fuser -v %s`; end that process if it hangs",
+			rs.Layout.Inside(rs.Layout.Lock())))
 }
 
 // Refused reads what was recorded; nil for nothing.

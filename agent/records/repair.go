@@ -31,7 +31,8 @@ func (rs *Records) repair() (lost []string, err error) {
 	s.files(rs.Layout.State(), func(name string) bool {
 		return strings.HasPrefix(name, "ledger") || strings.HasPrefix(name, "hold.") || name == "temporary"
 	})
-	for _, dir := range []string{rs.Layout.Reports(), rs.Layout.Trust(), filepath.Join(rs.Layout.Trust(), "projects"), filepath.Join(rs.Layout.State(), "projects")} {
+	for _, dir := range []string{rs.Layout.Reports(), rs.Layout.Trust(), filepath.Join(rs.Layout.Trust(), "projects"),
+		filepath.Join(rs.Layout.State(), "projects")} {
 		s.directory(dir)
 		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" || name == "pinned" || name == "given" })
 	}
@@ -66,7 +67,8 @@ func (s *setAside) away(path, why string) {
 		s.errs = append(s.errs, fmt.Errorf("setting aside %s, which %s: %w", s.agent.Layout.Inside(path), why, err))
 		return
 	}
-	s.lost = append(s.lost, fmt.Sprintf("%s %s; it was set aside as %s", s.agent.Layout.Inside(path), why, filepath.Base(aside)))
+	s.lost = append(s.lost, fmt.Sprintf("%s %s; it was set aside as %s", s.agent.Layout.Inside(path), why,
+		filepath.Base(aside)))
 }
 
 // copies sets aside copies beside the releases that another user could have written.
@@ -275,8 +277,8 @@ func (rs *Records) ProjectDirs() ([]string, error) {
 	return dirs, errors.Join(s.errs...)
 }
 
-// DataLost says which projects of a pair have lost their data directory, which no deploy touches, and of which that cannot
-// be seen.
+// DataLost says which projects of a pair have lost their data directory, which no deploy touches, and of which that
+// cannot be seen.
 func (rs *Records) DataLost(pair ledger.Pair) (lost, unseen []string) {
 	for _, release := range pair.Releases() {
 		p := rs.LayoutOf(release.Project)
@@ -285,7 +287,8 @@ func (rs *Records) DataLost(pair ledger.Pair) (lost, unseen []string) {
 		case err != nil:
 			unseen = append(unseen, fmt.Sprintf("%s cannot be looked at: %v", rs.Layout.Inside(p.Data()), err))
 		case !found:
-			lost = append(lost, fmt.Sprintf("%s is gone, and with it all that %s kept there", rs.Layout.Inside(p.Data()), release.Project))
+			lost = append(lost, fmt.Sprintf("%s is gone, and with it all that %s kept there", rs.Layout.Inside(p.Data()),
+				release.Project))
 		}
 	}
 	return lost, unseen

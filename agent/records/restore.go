@@ -62,8 +62,8 @@ func (rs *Records) quarantineAgain(book *ledger.Ledger, reports []*report.Report
 }
 
 // rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the
-// links still name, is what is deployed. Where no report says so, it is what the links name. The text says which files could
-// not be used for it.
+// links still name, is what is deployed. Where no report says so, it is what the links name. The text says which files
+// could not be used for it.
 func (rs *Records) rebuild(reports []*report.Report) (book *ledger.Ledger, unusable string, err error) {
 	book = rs.byReports(reports)
 	unusable, err = rs.recallWho(book)
@@ -102,7 +102,8 @@ func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 		since := r.Ended
 		book.Alone = nil
 		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
-		if r.From != nil && !r.From.Same(*ran) && (r.Leaves == nil || !r.Leaves.Same(*r.From)) { // and is not what a person left
+		// and is not what a person left
+		if r.From != nil && !r.From.Same(*ran) && (r.Leaves == nil || !r.Leaves.Same(*r.From)) {
 			book.Previous = r.From
 			book.History = []ledger.Pair{*r.From, *ran}
 			return book
@@ -156,8 +157,8 @@ func IgnoreNoLink(err error) error {
 	return err
 }
 
-// pairOnDisk is the pair of a service that ran last; nil where there was a base that no link names any more, since the service
-// never ran without it.
+// pairOnDisk is the pair of a service that ran last; nil where there was a base that no link names any more, since the
+// service never ran without it.
 func (rs *Records) pairOnDisk(service string, reports []*report.Report) (*ledger.Pair, error) {
 	release, err := rs.ranLast(service, reports)
 	if release == nil || err != nil {
@@ -195,7 +196,8 @@ func (rs *Records) releaseHeld(project, dir string) (*artifact.Release, error) {
 	if at < 1 {
 		return nil, nil //nolint:nilnil // it names none
 	}
-	release := artifact.Release{Project: project, Version: dir[:at], Digest: artifact.PartOfDigest(dir[at+1:]), Format: artifact.TarZst}
+	release := artifact.Release{Project: project, Version: dir[:at], Digest: artifact.PartOfDigest(dir[at+1:]),
+		Format: artifact.TarZst}
 	if release.Dir() != dir {
 		return nil, nil //nolint:nilnil // another kind of release
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file keeps beside the releases of a service who the host is and which store it has. A host that has lost its ledger,
-// the copy of that and its reports, and whose name does not say who it is, goes on by that.
+// This file keeps beside the releases of a service who the host is and which store it has. A host that has lost its
+// ledger, the copy of that and its reports, and whose name does not say who it is, goes on by that.
 
 // who is the content of the file.
 type who struct {
@@ -52,9 +52,9 @@ func (rs *Records) saveWho(book *ledger.Ledger) error {
 	return err
 }
 
-// recallWho puts into a ledger that is rebuilt what the file says, where nothing else does: of the service that /srv/service
-// names, or of the only one that has a file. The file of another machine, which this one is a clone of, does not count. A file
-// that cannot be used is reported in the text.
+// recallWho puts into a ledger that is rebuilt what the file says, where nothing else does: of the service that
+// /srv/service names, or of the only one that has a file. The file of another machine, which this one is a clone of,
+// does not count. A file that cannot be used is reported in the text.
 func (rs *Records) recallWho(book *ledger.Ledger) (unusable string, err error) {
 	if rs.Alone != "" {
 		return "", nil
@@ -76,7 +76,8 @@ func (rs *Records) recallWho(book *ledger.Ledger) (unusable string, err error) {
 		name := filepath.Base(dir)
 		w, unread := rs.readWho(name)
 		if unread != nil {
-			unusable += fmt.Sprintf("; who this host is cannot be read from %s: %v", rs.Layout.Inside(rs.LayoutOf(name).Who()), unread)
+			unusable += fmt.Sprintf("; who this host is cannot be read from %s: %v", rs.Layout.Inside(rs.LayoutOf(name).Who()),
+				unread)
 		}
 		if w == nil || w.As == nil || w.As.Service != name || w.As.Machine != machine || name == artifact.Base {
 			continue

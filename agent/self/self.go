@@ -124,8 +124,10 @@ func stampOf(name string) stamp {
 
 // unitFiles are the files below a directory that make up the agent's units, whether they are there or not.
 func unitFiles(dir string) []string {
-	names := []string{filepath.Join(dir, Service), filepath.Join(dir, Timer), filepath.Join(dir, "timers.target.wants", Timer)}
-	for _, dropIns := range []string{Service + ".d", Timer + ".d", "corpus-.service.d", "corpus-.timer.d", "service.d", "timer.d"} {
+	names := []string{filepath.Join(dir, Service), filepath.Join(dir, Timer),
+		filepath.Join(dir, "timers.target.wants", Timer)}
+	for _, dropIns := range []string{Service + ".d", Timer + ".d", "corpus-.service.d", "corpus-.timer.d", "service.d",
+		"timer.d"} {
 		found, _ := filepath.Glob(filepath.Join(dir, dropIns, "*.conf"))
 		names = append(names, found...)
 	}

@@ -121,7 +121,8 @@ func (s *Self) run(ctx context.Context, program []string, lock *os.File, args ..
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return "", ctx.Err()
 	}
-	return "", &Broken{What: strings.Join(append(program[len(program)-1:], args...), " "), Err: explain(ctx, err, time.Since(began), result.Output)}
+	return "", &Broken{What: strings.Join(append(program[len(program)-1:], args...), " "),
+		Err: explain(ctx, err, time.Since(began), result.Output)}
 }
 
 // explain says why a command failed, with its last words.

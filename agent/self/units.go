@@ -31,7 +31,8 @@ func (s *Self) Units(ctx context.Context) Units {
 	if s.Systemctl == nil {
 		return Units{}
 	}
-	out, err := s.Systemctl(ctx, "show", "-p", "Id,LoadState,LoadError,UnitFileState,ActiveState,ExecStart", Service, Timer)
+	out, err := s.Systemctl(ctx, "show", "-p", "Id,LoadState,LoadError,UnitFileState,ActiveState,ExecStart", Service,
+		Timer)
 	if err != nil {
 		return Units{}
 	}
@@ -52,7 +53,8 @@ func parse(answer string) Units {
 			case "LoadState":
 				u.Load = value
 			case "LoadError":
-				u.Error = strings.Trim(strings.TrimSpace(strings.TrimLeft(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.0123456789")), `"`)
+				u.Error = strings.Trim(strings.TrimSpace(strings.TrimLeft(value,
+					"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.0123456789")), `"`)
 			case "UnitFileState":
 				u.Boot = value
 			case "ActiveState":

@@ -57,7 +57,9 @@ func (o *Occupied) Hint() string {
 	case o.PID == 0:
 		return "find what user " + o.User + " runs: ps -u " + o.User
 	case o.Unit != "":
-		return fmt.Sprintf("if %s is to answer, name it under units of corpus.yaml or in a unit probe; else end it: systemctl status %d; systemctl stop %s", o.Unit, o.PID, o.Unit)
+		return fmt.Sprintf(
+			"if %s is to answer, name it under units of corpus.yaml or in a unit probe; else end it: systemctl status %d; "+
+				"systemctl stop %s", o.Unit, o.PID, o.Unit)
 	}
 	return fmt.Sprintf("see whether somebody started it by hand, and end it: systemctl status %d; kill %d", o.PID, o.PID)
 }
@@ -118,7 +120,9 @@ func (a *Answering) judge(s processes.Socket, own *cgroups, ofRelease bool) erro
 		switch {
 		case release == "":
 		case inside:
-			return diag.WithHint(fmt.Errorf("process %d (%s) listens on %s and runs from %s, as %s shows: the release may not be what answers", pid, a.System.Process(pid).Name(), s.Local, release, test),
+			return diag.WithHint(
+				fmt.Errorf("process %d (%s) listens on %s and runs from %s, as %s shows: the release may not be what answers", pid,
+					a.System.Process(pid).Name(), s.Local, release, test),
 				"it is left of an earlier start of its unit; end it: systemctl status %d; kill %d", pid, pid)
 		default:
 			return a.occupied(s, pid, release, test)
@@ -230,5 +234,7 @@ func (a *Answering) cgroups(ctx context.Context) (*cgroups, error) {
 }
 
 func (c *cgroups) has(pid int, cgroup string) bool {
-	return slices.Contains(c.main, pid) || slices.ContainsFunc(c.names, func(name string) bool { return below(cgroup, name) })
+	return slices.Contains(c.main, pid) || slices.ContainsFunc(c.names, func(name string) bool {
+		return below(cgroup, name)
+	})
 }

@@ -94,7 +94,8 @@ func leads(setting string, links []string) bool {
 		}
 	}
 	file := strings.TrimLeft(setting, "-!+@:")
-	return filepath.IsAbs(file) && !strings.ContainsAny(file, " \n") && passes(filepath.Clean(file), links, maxLinks) && safely(file)
+	return filepath.IsAbs(file) && !strings.ContainsAny(file, " \n") && passes(filepath.Clean(file), links, maxLinks) &&
+		safely(file)
 }
 
 // maxLinks is how many links a path may have, as for the kernel.

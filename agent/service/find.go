@@ -9,8 +9,8 @@ import (
 )
 
 // Find lists the units of projects: those that a release names, in its order, with the services that named socket and
-// path units trigger, and of a release that names none those that start through its links or whose main process, which is root's, runs from one of the project's
-// releases.
+// path units trigger, and of a release that names none those that start through its links or whose main process, which
+// is root's, runs from one of the project's releases.
 // A unit belongs to one project, and to the one that names it before any other.
 func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
 	loaded, err := s.Loaded(ctx)
@@ -59,7 +59,9 @@ func named(p Project, loaded []string) []Member {
 	var members []Member
 	for _, name := range slices.Concat(p.Units, p.Reload) {
 		unit := FullName(name)
-		m := Member{Unit: unit, Project: p, Named: true, Reload: slices.ContainsFunc(p.Reload, func(r string) bool { return FullName(r) == unit })}
+		m := Member{Unit: unit, Project: p, Named: true, Reload: slices.ContainsFunc(p.Reload, func(r string) bool {
+			return FullName(r) == unit
+		})}
 		before, after, _ := strings.Cut(unit, "@")
 		if !strings.HasPrefix(after, ".") {
 			members = append(members, m)

@@ -95,7 +95,8 @@ func serve(ctx context.Context, s System, m Member, o *Order) (Result, error) {
 
 // absent is the failure of a unit that a release names and nothing has installed.
 func absent(m Member) error {
-	return diag.WithHint(fmt.Errorf("%s, which corpus.yaml of %s names under units, is not on this host", m.Unit, m.Project),
+	return diag.WithHint(fmt.Errorf("%s, which corpus.yaml of %s names under units, is not on this host", m.Unit,
+		m.Project),
 		"have a state install it, not enabled on hosts that do not run it, or take it out of units; systemctl cat %s", m.Unit)
 }
 
@@ -119,7 +120,8 @@ func decide(s System, m Member, d units.Service, o Order) (action string, verb h
 		return Kept, "", "it runs the release already: " + test
 	case release == "" && d.Running() && m.Project.MovedAt > 0 && d.Began > m.Project.MovedAt:
 		return Kept, "", ByStart
-	case retry && d.Running() && (release == m.Project.Release || release == "" && d.BeganAt.After(m.Project.Linked) && d.BeganAt.After(o.Strays)):
+	case retry && d.Running() && (release == m.Project.Release ||
+		release == "" && d.BeganAt.After(m.Project.Linked) && d.BeganAt.After(o.Strays)):
 		return Kept, "", "it was started since"
 	case !m.Project.Moved && !retry && (release == "" || release == m.Project.Release) && d.Active != "failed":
 		return Left, "", "the release is the one that ran before"

@@ -75,8 +75,8 @@ func unstartable(ctx context.Context, s System, verb host.UnitVerb, d units.Serv
 	return "", nil
 }
 
-// act does to a unit what was decided. Of a socket the services that it triggers are stopped as well: those that ran are
-// in ran, and are to be started after it.
+// act does to a unit what was decided. Of a socket the services that it triggers are stopped as well: those that ran
+// are in ran, and are to be started after it.
 func act(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (ran []string, err error) {
 	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
 		return nil, s.Act(ctx, verb, d.Name)

@@ -45,8 +45,8 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return nil
 }
 
-// FirstStart is when the program of a unit started that ran at Begin; zero where systemd had started that one in the place of
-// another that had ended. known is false for units that are not watched.
+// FirstStart is when the program of a unit started that ran at Begin; zero where systemd had started that one in the
+// place of another that had ended. known is false for units that are not watched.
 func (w *Watch) FirstStart(unit string) (at time.Time, known bool) {
 	first, known := w.first[unit]
 	if first.Restarts > 0 {
@@ -81,7 +81,9 @@ func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err e
 		}
 		return "", true, diag.WithHint(err, "see what it says: journalctl -u %s", m.Unit)
 	case w.another(m.Unit, d):
-		return "", true, diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"), "see what it says: journalctl -u %s", m.Unit)
+		return "", true,
+			diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"),
+				"see what it says: journalctl -u %s", m.Unit)
 	case !d.Known:
 		return ByRunning, false, nil
 	}
@@ -96,8 +98,9 @@ func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err e
 	case w.did(m.Unit) == Reloaded:
 		return ByReload, false, nil
 	}
-	return "", true, diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
-		"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit)
+	return "", true,
+		diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
+			"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit)
 }
 
 // another reports whether the program of a unit is another process than at the beginning.
@@ -108,11 +111,14 @@ func (w *Watch) another(unit string, d units.Service) bool {
 
 // other is the failure of a unit that runs another release.
 func (w *Watch) other(m Member, d units.Service, release, test string) error {
-	hint := fmt.Sprintf("start it through %s, and not by a path that always leads to one release: systemctl cat %s", m.Project.Links[0], m.Unit)
+	hint := fmt.Sprintf("start it through %s, and not by a path that always leads to one release: systemctl cat %s",
+		m.Project.Links[0], m.Unit)
 	if w.did(m.Unit) == Reloaded {
-		hint = fmt.Sprintf("a reload leaves the old program running: take %s out of reload in corpus.yaml, so that it is restarted", m.Unit)
+		hint = fmt.Sprintf(
+			"a reload leaves the old program running: take %s out of reload in corpus.yaml, so that it is restarted", m.Unit)
 	}
-	return diag.WithHint(fmt.Errorf("its main process %d runs from %s, as %s shows, and not from %s", d.MainPID, release, test, m.Project.Release), "%s", hint)
+	return diag.WithHint(fmt.Errorf("its main process %d runs from %s, as %s shows, and not from %s", d.MainPID, release,
+		test, m.Project.Release), "%s", hint)
 }
 
 func (w *Watch) did(unit string) string {

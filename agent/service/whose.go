@@ -118,7 +118,8 @@ func Disregard(ctx context.Context, s System, projects []Project, members []Memb
 		p := process(s, d)
 		for _, project := range projects {
 			if release, test := treesOf(project).evidence(p); release != "" && project.Units == nil {
-				all = append(all, Disregarded{Unit: unit, User: processes.UserName(p.User), Release: strings.TrimSpace(project.Name + " " + release), Test: test})
+				all = append(all, Disregarded{Unit: unit, User: processes.UserName(p.User),
+					Release: strings.TrimSpace(project.Name + " " + release), Test: test})
 				break
 			}
 		}

@@ -14,10 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// CheckConfiguration refuses a host's configuration of which an unprivileged user controls a part: who writes it chooses
-// programs that root runs, and what it trusts. It has to come before the first look at that configuration, of which it
-// reads nothing. The error is a diag.List with a hint for each part, and has the exit code exit.Refused. An agent that does
-// not run as root reads it as it is.
+// CheckConfiguration refuses a host's configuration of which an unprivileged user controls a part: who writes it
+// chooses programs that root runs, and what it trusts. It has to come before the first look at that configuration, of
+// which it reads nothing. The error is a diag.List with a hint for each part, and has the exit code exit.Refused. An
+// agent that does not run as root reads it as it is.
 func CheckConfiguration(l layout.Layout) error {
 	var problems diag.List
 	seen := map[string]bool{}
@@ -32,14 +32,16 @@ func CheckConfiguration(l layout.Layout) error {
 		}
 		seen[unsafe.Component] = true
 		at := l.Path(unsafe.Component)
-		problems.Add(diag.Pos{File: at}, "%s can change the configuration of an agent that runs as root: nothing of it is read", unsafe.By).
+		problems.Add(diag.Pos{File: at},
+			"%s can change the configuration of an agent that runs as root: nothing of it is read", unsafe.By).
 			WithHint(fmt.Sprintf("look at what is there, then: chown -h root:root %[1]s; chmod go-w %[1]s", at))
 	}
 	return exit.WithCode(exit.Refused, problems.Err())
 }
 
 // CheckSole refuses, with a *walk.UnsafeError, a file or directory on this machine of which a user controls a part whom
-// the agent does not trust: see Site.TrustedUsers. What is not there is fine, and so is everything where the agent does not run as root.
+// the agent does not trust: see Site.TrustedUsers. What is not there is fine, and so is everything where the agent does
+// not run as root.
 func CheckSole(l layout.Layout, p string) error {
 	s := &Site{Layout: l}
 	users := s.TrustedUsers()

@@ -19,18 +19,22 @@ func ExplainDisk(err error) error {
 	case fetch.Full(err):
 		return diag.WithHint(err, "make room on that disk, or raise the quota; the next run tries again")
 	case errors.Is(err, syscall.EROFS):
-		return diag.WithHint(err, "mount that filesystem for writing; if nobody made it read-only, its disk may be failing: see `dmesg`")
+		return diag.WithHint(err,
+			"mount that filesystem for writing; if nobody made it read-only, its disk may be failing: see `dmesg`")
 	case errors.Is(err, syscall.EIO):
 		return diag.WithHint(err, "the disk may be failing: see `dmesg`; the next run tries again")
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return diag.WithHint(err, "the limit on open files is reached: see `ulimit -n` and LimitNOFILE= of the unit, and who holds files open: `lsof`")
+		return diag.WithHint(err,
+			"the limit on open files is reached: see `ulimit -n` and LimitNOFILE= of the unit, and who holds files open: `lsof`")
 	case errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EAGAIN):
-		return diag.WithHint(err, "the host is short of memory or processes: see `free -m`, `ulimit -u` and MemoryMax= and TasksMax= of the unit")
+		return diag.WithHint(err,
+			"the host is short of memory or processes: see `free -m`, `ulimit -u` and MemoryMax= and TasksMax= of the unit")
 	}
 	return err
 }
 
-// leastState and leastFiles are how many bytes and files the agent's own directory needs for the ledger and a report of a run.
+// leastState and leastFiles are how many bytes and files the agent's own directory needs for the ledger and a report of
+// a run.
 const (
 	leastState = 64 << 10
 	leastFiles = 8

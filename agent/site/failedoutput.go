@@ -39,8 +39,9 @@ func (p *FailedOutput) Note(out host.Output) {
 	}
 }
 
-// QuotedIn reports whether a text quotes what a program printed: a line of it, or the end of the text if the line is short
-// enough to be a word of it by chance. show gives lines as the text has them. A printed that is full finds any text.
+// QuotedIn reports whether a text quotes what a program printed: a line of it, or the end of the text if the line is
+// short enough to be a word of it by chance. show gives lines as the text has them. A printed that is full finds any
+// text.
 func (p *FailedOutput) QuotedIn(text string, show func(string) string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,8 @@ func (s *Site) ShuttingDown(ctx context.Context) bool {
 func Systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
 	var failed error
 	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
-		result, err := hook.Program(ctx, path, hook.Options{Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/", Timeout: within, Args: args})
+		result, err := hook.Program(ctx, path, hook.Options{Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/",
+			Timeout: within, Args: args})
 		if err == nil || result.Output != "" || ctx.Err() != nil {
 			return result.Output, err
 		}
@@ -48,7 +49,8 @@ func (s *Site) StateHostWith(recorder host.Recorder, temporary func(dir string))
 	if s.Layout.Relocated() {
 		root = s.Layout.Root
 	}
-	return machine.New(host.Options{Root: root, Chroot: s.Chroot, Recorder: recorder, Temporary: temporary, Own: s.OwnUnit, Failed: s.FailedOutput().Note})
+	return machine.New(host.Options{Root: root, Chroot: s.Chroot, Recorder: recorder, Temporary: temporary, Own: s.OwnUnit,
+		Failed: s.FailedOutput().Note})
 }
 
 // System is what runs the host's units.

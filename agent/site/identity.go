@@ -73,7 +73,8 @@ func (s *Site) TreeHostname() (string, error) {
 
 // Grains collects everything that is known about the host. baseGrains is base's directory of
 // programs that print grains; those of more win over it. Programs that failed are warnings.
-func (s *Site) Grains(ctx context.Context, id grains.Identity, baseGrains string, more ...string) (all *value.Map, warnings []error, err error) {
+func (s *Site) Grains(ctx context.Context, id grains.Identity, baseGrains string, more ...string) (all *value.Map,
+	warnings []error, err error) {
 	root := ""
 	if s.Layout.Relocated() {
 		root = s.Layout.Root
@@ -132,7 +133,10 @@ func (s *Site) MisplacedConfiguration() error {
 	}
 	hint := fmt.Sprintf("move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged", dir)
 	if damaged := s.Config.File.Damaged; damaged != nil && damaged.Copy != "" {
-		hint += fmt.Sprintf("; where there is no backup, the settings alone: mkdir %s && cp %s %s", dir, damaged.Copy, s.Layout.Config())
+		hint += fmt.Sprintf("; where there is no backup, the settings alone: mkdir %s && cp %s %s", dir, damaged.Copy,
+			s.Layout.Config())
 	}
-	return diag.WithHint(fmt.Errorf("%s is no directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s", hint)
+	return diag.WithHint(
+		fmt.Errorf("%s is no directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s",
+		hint)
 }

@@ -34,7 +34,8 @@ func (s *Site) Impassable(release artifact.Release) (found []manifest.Change) {
 		if !exists || info.Mode().Perm() == ReleaseMode {
 			continue
 		}
-		found = append(found, manifest.Change{Name: s.Layout.Inside(name), What: fmt.Sprintf("has mode %04o, not %04o", info.Mode().Perm(), ReleaseMode)})
+		found = append(found, manifest.Change{Name: s.Layout.Inside(name),
+			What: fmt.Sprintf("has mode %04o, not %04o", info.Mode().Perm(), ReleaseMode)})
 	}
 	return found
 }

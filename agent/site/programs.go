@@ -34,7 +34,8 @@ func (s *Site) programs() (all []program) {
 	case len(c.EngineCommand) > 0:
 		all = append(all, program{"engine_command", c.EngineCommand[0]})
 	default:
-		all = append(all, program{"engine", map[string]string{"salt-call": "salt-call", "ansible": "ansible-playbook"}[c.Engine]})
+		all = append(all,
+			program{"engine", map[string]string{"salt-call": "salt-call", "ansible": "ansible-playbook"}[c.Engine]})
 	}
 	if len(c.Notify.MailTo) > 0 {
 		all = append(all, program{"notify.mail.sendmail", c.Notify.Sendmail})
@@ -67,11 +68,13 @@ func (s *Site) CheckPrograms() error {
 	defer root.Close()
 	var found unfit
 	add := func(by string, unsafe *walk.UnsafeError) {
-		if unsafe == nil || slices.ContainsFunc(found.parts, func(other *walk.UnsafeError) bool { return other.Component == unsafe.Component }) {
+		if unsafe == nil ||
+			slices.ContainsFunc(found.parts, func(other *walk.UnsafeError) bool { return other.Component == unsafe.Component }) {
 			return
 		}
 		found.parts = append(found.parts, unsafe)
-		found.texts = append(found.texts, fmt.Sprintf("%s can change %s, and with it %s, which root runs (%s)", unsafe.By, unsafe.Component, unsafe.Path, by))
+		found.texts = append(found.texts, fmt.Sprintf("%s can change %s, and with it %s, which root runs (%s)", unsafe.By,
+			unsafe.Component, unsafe.Path, by))
 	}
 	for _, p := range s.programs() {
 		if p.name == "" {
@@ -114,21 +117,23 @@ func (e *unfit) hint() string {
 	for _, part := range e.parts {
 		commands = append(commands, cure(part.Component, "go-w"))
 	}
-	return "look at what is there, then: " + strings.Join(commands, "; ") + "; or name other programs in agent.yaml, and another PATH"
+	return "look at what is there, then: " + strings.Join(commands, "; ") +
+		"; or name other programs in agent.yaml, and another PATH"
 }
 
 // inPath is why a directory of PATH is refused. One that the members of a group may write to, as those of staff in
 // /usr/local on Debian, is the operator's choice.
 func inPath(root *walk.Root, dir string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
-	if !filepath.IsAbs(dir) || !errors.As(root.ByName(filepath.Join(dir, "program")), &unsafe) || strings.HasPrefix(unsafe.By, "group ") {
+	if !filepath.IsAbs(dir) || !errors.As(root.ByName(filepath.Join(dir, "program")), &unsafe) ||
+		strings.HasPrefix(unsafe.By, "group ") {
 		return nil
 	}
 	return unsafe
 }
 
-// replaceable says which part of a program, or of what runs it if it is a script, another user controls; nil for none. What
-// is not there is looked at as far as the way to it goes.
+// replaceable says which part of a program, or of what runs it if it is a script, another user controls; nil for none.
+// What is not there is looked at as far as the way to it goes.
 func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.Sole(file), &unsafe) {
@@ -137,8 +142,8 @@ func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	return checkInterpreter(root, file)
 }
 
-// checkInterpreter says which part of the program that runs a script another user controls; nil for none, for what is no
-// script, and for a script that such a user controls itself.
+// checkInterpreter says which part of the program that runs a script another user controls; nil for none, for what is
+// no script, and for a script that such a user controls itself.
 func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.Sole(script), &unsafe) {
@@ -181,8 +186,8 @@ func interpreter(root *walk.Root, script string) string {
 	return ""
 }
 
-// CheckScript refuses a program of a release, as seen in the host's root, that is run by a program which another user can
-// replace.
+// CheckScript refuses a program of a release, as seen in the host's root, that is run by a program which another user
+// can replace.
 func (s *Site) CheckScript(file string) error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
@@ -196,7 +201,8 @@ func (s *Site) CheckScript(file string) error {
 	wrong := s.Layout.Path(unsafe.Component)
 	text := fmt.Sprintf("%s is run by %s, and %s can change %s: root does not run it", file, unsafe.Path, unsafe.By, wrong)
 	return exit.WithCode(exit.Refused, diag.WithHint(&runBy{text, unsafe},
-		"let its first line name a program of root's, such as #!/bin/sh; or look at what is there, then: %s", cure(wrong, "go-w")))
+		"let its first line name a program of root's, such as #!/bin/sh; or look at what is there, then: %s",
+		cure(wrong, "go-w")))
 }
 
 // runBy refuses a script because of what runs it.

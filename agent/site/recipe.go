@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// RecipeListed reads what a release says of itself, as its list has it. A recipe that is not the one that was unpacked says
-// nothing.
+// RecipeListed reads what a release says of itself, as its list has it. A recipe that is not the one that was unpacked
+// says nothing.
 func (s *Site) RecipeListed(release artifact.Release, list *manifest.Manifest) (recipe.Recipe, error) {
 	tree := walk.Files(s.LayoutOf(release.Project).Release(release.Dir()))
 	if list != nil && !list.Holds(tree, recipe.Name) {
@@ -24,7 +24,9 @@ func (s *Site) RecipeListed(release artifact.Release, list *manifest.Manifest) (
 	if list != nil && !says.WritableCode {
 		all := says.Writable
 		says.Writable = withoutCode(all, list.Behind(says.Code()))
-		says.Denied = append(says.Denied, slices.DeleteFunc(all, func(name string) bool { return slices.Contains(says.Writable, name) })...)
+		says.Denied = append(says.Denied, slices.DeleteFunc(all, func(name string) bool {
+			return slices.Contains(says.Writable, name)
+		})...)
 	}
 	return says, nil
 }

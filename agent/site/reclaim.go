@@ -17,11 +17,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may change.
+// This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may
+// change.
 
-// Reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with the
-// release's own directory all that is not writable. Earlier agents gave releases with a .salt directory to their user.
-// changed is how many files and directories were taken back.
+// Reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with
+// the release's own directory all that is not writable. Earlier agents gave releases with a .salt directory to their
+// user. changed is how many files and directories were taken back.
 func (s *Site) Reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) (changed int, err error) {
 	trusted := s.TrustedUsers()
 	if trusted == nil {
@@ -178,8 +179,8 @@ func (c *reclaimer) entry(dir *walk.Dir, n, full string, isCode bool) error {
 	return nil
 }
 
-// replace puts a copy in the place of a file: its owner may have it open for writing, and it may have other names. A file
-// that has not its size of the list stays: it is refused by its content.
+// replace puts a copy in the place of a file: its owner may have it open for writing, and it may have other names. A
+// file that has not its size of the list stays: it is refused by its content.
 func (c *reclaimer) replace(dir *walk.Dir, n, full string, st *unix.Stat_t) error {
 	size, listed := c.sizes[full]
 	if c.sizes != nil && (!listed || size != st.Size) {
@@ -199,7 +200,9 @@ func (c *reclaimer) replace(dir *walk.Dir, n, full string, st *unix.Stat_t) erro
 // maxUnlisted bounds a copy of code of which nothing is listed.
 const maxUnlisted = 64 << 20
 
-var errUnlisted = errors.New("the project's user put a file with several names, or one beyond 64 MiB, in the place of code, and no list of the tree says what was there: push or deploy it again")
+var errUnlisted = errors.New(
+	"the project's user put a file with several names, or one beyond 64 MiB, in the place of code, and no list of the " +
+		"tree says what was there: push or deploy it again")
 
 // copyOf writes what is at most size bytes of a file.
 func copyOf(from *os.File, size int64) func(io.Writer) error {

@@ -28,8 +28,10 @@ func (s *Site) LinkedDirs(pair ledger.Pair) (service, base string) {
 	return service, base
 }
 
-// EngineRequest is what an engine is asked that converges two release directories. Grains that could not be found out are warnings.
-func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, base string) (request state.Request, warnings []error, err error) {
+// EngineRequest is what an engine is asked that converges two release directories. Grains that could not be found out
+// are warnings.
+func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, base string) (request state.Request,
+	warnings []error, err error) {
 	baseGrains := ""
 	if base != "" {
 		baseGrains = s.Layout.Path(base)
@@ -46,8 +48,9 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 		Host: h, Grains: all, Service: service, Base: base, Remote: s.Remote, Version: s.Version,
 		TopRoots:   s.Config.Top == TopMerge,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
-		WorkDir: s.Layout.State(), Redactor: s.Secrets(), Failhard: s.Config.Failhard, Grace: s.Config.StopTimeout, StrictArguments: s.Config.StrictArguments,
-		StateOutput: s.Config.StateOutput, StateVerbose: s.Config.StateVerbose,
+		WorkDir: s.Layout.State(), Redactor: s.Secrets(), Failhard: s.Config.Failhard, Grace: s.Config.StopTimeout,
+		StrictArguments: s.Config.StrictArguments,
+		StateOutput:     s.Config.StateOutput, StateVerbose: s.Config.StateVerbose,
 	}
 	if id.Service == "" || s.WithoutPillar {
 		return request, warnings, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// TrustedUsers are the users to whom code may belong: root and the agent's own user, and below a --root the owner of that. Nil
-// where owners mean nothing, since this process could not set them.
+// TrustedUsers are the users to whom code may belong: root and the agent's own user, and below a --root the owner of
+// that. Nil where owners mean nothing, since this process could not set them.
 func (s *Site) TrustedUsers() []uint32 {
 	if os.Geteuid() != 0 {
 		return nil
@@ -30,7 +30,8 @@ func (s *Site) OpenSafely() (*walk.Root, error) {
 }
 
 // OpenTrusting opens the host's tree so that only root, and the users whom the agent trusts, are privileged. It is
-// nil where owners mean nothing to this process, or where the tree does not exist. The caller must close the first root.
+// nil where owners mean nothing to this process, or where the tree does not exist. The caller must close the first
+// root.
 func (s *Site) OpenTrusting() (opened, root *walk.Root, err error) {
 	users := s.TrustedUsers()
 	if users == nil {

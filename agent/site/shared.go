@@ -31,19 +31,23 @@ func (s *Site) CheckAbove(at string) error {
 		return nil // what it leads to is looked at on its own, and what cannot be read is reported by what reads it
 	}
 	wrong := s.Layout.Path(unsafe.Component)
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s can be changed by %s, who could replace what the agent runs as root: nothing in it is read or run", wrong, unsafe.By),
-		"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))
+	return exit.WithCode(exit.Refused,
+		diag.WithHint(
+			fmt.Errorf("%s can be changed by %s, who could replace what the agent runs as root: nothing in it is read or run",
+				wrong, unsafe.By),
+			"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))
 }
 
-// cure is the command that makes a file, directory or link root's alone. A file is replaced by a copy, since another user may
-// have it open for writing.
+// cure is the command that makes a file, directory or link root's alone. A file is replaced by a copy, since another
+// user may have it open for writing.
 func cure(path, mode string) string {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return "chown -h root: " + path
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {
-		return fmt.Sprintf("cp --remove-destination %[1]s %[1]s.new && chmod %[2]s %[1]s.new && mv -f %[1]s.new %[1]s", path, mode)
+		return fmt.Sprintf("cp --remove-destination %[1]s %[1]s.new && chmod %[2]s %[1]s.new && mv -f %[1]s.new %[1]s", path,
+			mode)
 	}
 	command := "chown root: " + path + " && chmod " + mode + " " + path
 	if n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil); err == nil && n > 0 {
@@ -66,7 +70,8 @@ func (s *Site) sharables(projects []string) []sharable {
 	}
 	for _, name := range projects {
 		p := s.LayoutOf(name)
-		all = append(all, sharable{path: p.Dir}, sharable{path: p.Releases()}, sharable{p.Archives(), true}, sharable{p.Pillar(), true})
+		all = append(all, sharable{path: p.Dir}, sharable{path: p.Releases()}, sharable{p.Archives(), true},
+			sharable{p.Pillar(), true})
 		for _, link := range []string{"next", "current", "previous", "project"} {
 			all = append(all, sharable{path: filepath.Join(p.Dir, link)})
 		}
@@ -128,8 +133,8 @@ func (s sharable) look(root *walk.Root, at string, do func(s sharable, dir *walk
 	return do(s, dir, name, why)
 }
 
-// ReclaimShared makes the directories and links that the agent made for projects root's alone again, and says which. A dry
-// run only says which.
+// ReclaimShared makes the directories and links that the agent made for projects root's alone again, and says which. A
+// dry run only says which.
 func (s *Site) ReclaimShared(projects []string, test bool) (notes []string, err error) {
 	err = s.eachShared(projects, func(one sharable, dir *walk.Dir, name, why string) error {
 		at := s.Layout.Inside(one.path)
@@ -182,7 +187,8 @@ func (s *Site) SharedDrift(pair ledger.Pair) (found []string) {
 		return []string{fmt.Sprintf("%v; %s", err, diag.HintOf(err))}
 	}
 	err := s.eachShared(ProjectsOf(pair), func(one sharable, _ *walk.Dir, _, why string) error {
-		found = append(found, fmt.Sprintf("%s %s; the next run makes it root's alone again", s.Layout.Inside(one.path), strings.Replace(strings.Replace(why, "could", "can", 1), "had", "has", 1)))
+		found = append(found, fmt.Sprintf("%s %s; the next run makes it root's alone again", s.Layout.Inside(one.path),
+			strings.Replace(strings.Replace(why, "could", "can", 1), "had", "has", 1)))
 		return nil
 	})
 	if err != nil {
@@ -207,7 +213,8 @@ func (e *sharedPillar) Error() string {
 	for _, part := range e.parts {
 		parts = append(parts, fmt.Sprintf("%s can be changed by %s", e.layout.Path(part.Component), part.By))
 	}
-	return fmt.Sprintf("the pillar of %s is not rendered, since root does what it says: %s", e.project, strings.Join(parts, "; "))
+	return fmt.Sprintf("the pillar of %s is not rendered, since root does what it says: %s", e.project,
+		strings.Join(parts, "; "))
 }
 
 // Hint says what an operator does about it.
@@ -219,8 +226,8 @@ func (e *sharedPillar) Hint() string {
 	return "read what it says now, which another user may have written; if it is right: " + strings.Join(commands, "; ")
 }
 
-// CheckState refuses what the agent remembers where another user can change a part of it, or could have written one: the
-// root of trust and the ledger decide what root runs.
+// CheckState refuses what the agent remembers where another user can change a part of it, or could have written one:
+// the root of trust and the ledger decide what root runs.
 func (s *Site) CheckState() error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
@@ -239,8 +246,10 @@ func (s *Site) CheckState() error {
 	for _, part := range parts {
 		named = append(named, fmt.Sprintf("%s can be changed by %s", s.Layout.Path(part.Component), part.By))
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state, strings.Join(named, "; ")),
-		"find out why; if you trust what is there: cp -dR %[1]s %[1]s.new && chmod -R go-w %[1]s.new && mv %[1]s %[1]s.old && mv %[1]s.new %[1]s; if not, remove it and deploy with --trust-root", state))
+	return exit.WithCode(exit.Refused,
+		diag.WithHint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state, strings.Join(named, "; ")),
+			"find out why; if you trust what is there: cp -dR %[1]s %[1]s.new && chmod -R go-w %[1]s.new && mv %[1]s "+
+				"%[1]s.old && mv %[1]s.new %[1]s; if not, remove it and deploy with --trust-root", state))
 }
 
 // mostParts is how many parts of a pillar an error names.
@@ -291,7 +300,8 @@ func (s *Site) misplacedPillar(project string) error {
 	if walk.Misplaced(at) {
 		return exit.WithCode(exit.Usage, diag.WithHint(
 			&PillarRefused{project, fmt.Errorf("the pillar of %s is not rendered: %s is no directory", project, at)},
-			"move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged; where this host had no pillar of its own for %s, that is all", at, project))
+			"move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged; where this host had no "+
+				"pillar of its own for %s, that is all", at, project))
 	}
 	return nil
 }

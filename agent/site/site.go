@@ -1,5 +1,6 @@
-// Package site is one host as its agent sees it: where its files are, how it is configured, who it is, what its releases
-// say of themselves, and which of its files another user could have changed. It reads; what changes the host stands above it.
+// Package site is one host as its agent sees it: where its files are, how it is configured, who it is, what its
+// releases say of themselves, and which of its files another user could have changed. It reads; what changes the host
+// stands above it.
 package site
 
 import (

@@ -63,8 +63,8 @@ func (s *Site) sweepBeside(dir string) error {
 	return errors.Join(errs...)
 }
 
-// sweepSafely removes temporary files from a directory of the host, which may be a user's. A user who has put a link in its
-// place since keeps what is there.
+// sweepSafely removes temporary files from a directory of the host, which may be a user's. A user who has put a link in
+// its place since keeps what is there.
 func (s *Site) sweepSafely(dir string) error {
 	root, err := s.OpenSafely()
 	if err != nil {

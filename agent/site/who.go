@@ -21,7 +21,8 @@ import (
 // on which something is deployed, and whose name or group since then says another service or instance, or
 // nothing at all, stays what it was until a person confirms the new one. A clone of an image is another
 // machine, and is what it is called at once.
-func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt, err error) {
+func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt,
+	err error) {
 	id, err = s.Identify(ctx, given, book.Host)
 	was := book.As
 	if was == nil && err != nil && given == (grains.Identity{}) {
@@ -47,13 +48,17 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 	}
 	switch {
 	case err != nil && given == (grains.Identity{}):
-		return was.Identity(id.Domain), diag.WithHint(fmt.Errorf("%w; this host stays %s %s, which is deployed on it", err, was.Service, was.Instance), "%s", diag.HintOf(err)), nil
+		return was.Identity(id.Domain),
+			diag.WithHint(fmt.Errorf("%w; this host stays %s %s, which is deployed on it", err, was.Service, was.Instance), "%s",
+				diag.HintOf(err)), nil
 	case err != nil || was.Is(id) || s.confirmed(id, given, book):
 		return id, nil, err
 	}
-	doubt = diag.WithHint(fmt.Errorf("this host is called %s %s now, and %s %s is deployed on it; it stays that until the other is confirmed",
-		id.Service, id.Instance, was.Service, was.Instance),
-		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service, id.Instance)
+	doubt = diag.WithHint(
+		fmt.Errorf("this host is called %s %s now, and %s %s is deployed on it; it stays that until the other is confirmed",
+			id.Service, id.Instance, was.Service, was.Instance),
+		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service,
+		id.Instance)
 	return was.Identity(id.Domain), doubt, nil
 }
 
@@ -81,8 +86,9 @@ func (s *Site) Machine() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// asDeployed is who a host was whose ledger is lost, by what is deployed on it: the service of the release, and the channel
-// that names the release, or the only one, by what this host has seen of the store. It is nil where that is not to be found out.
+// asDeployed is who a host was whose ledger is lost, by what is deployed on it: the service of the release, and the
+// channel that names the release, or the only one, by what this host has seen of the store. It is nil where that is not
+// to be found out.
 func (s *Site) asDeployed(book *ledger.Ledger) (*ledger.As, error) {
 	if book.Good == nil {
 		return nil, nil //nolint:nilnil // it is not known
@@ -111,18 +117,20 @@ func channelsOf(signature trust.Signature, release artifact.Release) (channels [
 	return channels
 }
 
-// unintroduced is the error of a host that does not know who it is and on which nothing says so. The hint has the whole command.
+// unintroduced is the error of a host that does not know who it is and on which nothing says so. The hint has the whole
+// command.
 func (s *Site) unintroduced(err error, book *ledger.Ledger) error {
 	hint := diag.HintOf(err)
-	whole := strings.Replace(hint, grains.Introduction, s.Introducing(book, grains.Identity{Service: "SERVICE", Instance: "INSTANCE"}), 1)
+	whole := strings.Replace(hint, grains.Introduction, s.Introducing(book,
+		grains.Identity{Service: "SERVICE", Instance: "INSTANCE"}), 1)
 	if whole == hint {
 		return err
 	}
 	return diag.WithHint(err, "%s", whole)
 }
 
-// forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges nothing,
-// since states depend on the instance. The hint names the whole command that brings the host back.
+// forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges
+// nothing, since states depend on the instance. The hint names the whole command that brings the host back.
 func (s *Site) forgot(err error, book *ledger.Ledger) error {
 	release, where := book.Good.Service, ""
 	if signature, unread := trust.SignatureOf(s.Layout.Trust(), release.Project); unread == nil && signature != nil {
@@ -132,12 +140,14 @@ func (s *Site) forgot(err error, book *ledger.Ledger) error {
 		}
 		where = ", where INSTANCE may be " + strings.Join(channels, ", ")
 	}
-	return diag.WithHint(fmt.Errorf("%w; this host has lost who it was: %s is on it, and nothing says for which instance", err, release),
-		"say who this host is: %s%s", s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}), where)
+	return diag.WithHint(fmt.Errorf("%w; this host has lost who it was: %s is on it, and nothing says for which instance",
+		err, release),
+		"say who this host is: %s%s", s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}),
+		where)
 }
 
-// Introducing is the command by which a person says everything that a host does not know: who it is, where id says that it
-// has to be named, its store, and its root of trust.
+// Introducing is the command by which a person says everything that a host does not know: who it is, where id says that
+// it has to be named, its store, and its root of trust.
 func (s *Site) Introducing(book *ledger.Ledger, id grains.Identity) string {
 	command := "corpus-agent deploy"
 	if id.Service != "" {

@@ -22,7 +22,9 @@ type local struct{}
 
 func (local) Archive(_ context.Context, w archive.Wanted) (archive.Source, error) {
 	p, _ := w.Source.(string)
-	return archive.Source{Shown: p, Path: p, Notes: "/var/cache/corpus/notes", Verified: func(r io.Reader) io.Reader { return r }}, nil
+	return archive.Source{Shown: p, Path: p, Notes: "/var/cache/corpus/notes", Verified: func(r io.Reader) io.Reader {
+		return r
+	}}, nil
 }
 
 // extract runs archive.extracted.
@@ -95,7 +97,8 @@ func (s *scene) tree(dir string) string {
 // files.
 func TestUndoOfExtractedArchives(t *testing.T) {
 	files := map[string]string{
-		"app/bin/run": "new run", "app/etc/conf": "new conf", "app/new/deep/file": "1", "app/new/link": "->deep/file", "fresh/a/b": "2", "single": "3", "link": "->single",
+		"app/bin/run": "new run", "app/etc/conf": "new conf", "app/new/deep/file": "1", "app/new/link": "->deep/file",
+		"fresh/a/b": "2", "single": "3", "link": "->single",
 	}
 	for name, c := range map[string]struct {
 		before    map[string]string
@@ -103,8 +106,10 @@ func TestUndoOfExtractedArchives(t *testing.T) {
 	}{
 		"into nothing":            {},
 		"into an empty directory": {before: map[string]string{"/opt/": ""}},
-		"over files":              {before: map[string]string{"/opt/app/bin/run": "old run", "/opt/app/etc/mine": "mine", "/opt/single": "old"}, arguments: []any{"overwrite", true}},
-		"clean":                   {before: map[string]string{"/opt/app/bin/run": "old run", "/opt/app/etc/mine": "mine", "/opt/single": "old"}, arguments: []any{"clean", true, "overwrite", true}},
+		"over files": {before: map[string]string{"/opt/app/bin/run": "old run", "/opt/app/etc/mine": "mine",
+			"/opt/single": "old"}, arguments: []any{"overwrite", true}},
+		"clean": {before: map[string]string{"/opt/app/bin/run": "old run", "/opt/app/etc/mine": "mine", "/opt/single": "old"},
+			arguments: []any{"clean", true, "overwrite", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -126,7 +131,8 @@ func TestUndoOfExtractedArchives(t *testing.T) {
 				before = s.tree("/opt")
 			}
 			s.run("1", func(h *host.Host) { s.extract(h, c.arguments...) })
-			if got := s.text("/opt/app/new/deep/file") + s.text("/opt/fresh/a/b") + s.text("/opt/link") + s.text("/opt/app/bin/run"); got != "123new run" {
+			if got := s.text("/opt/app/new/deep/file") + s.text("/opt/fresh/a/b") + s.text("/opt/link") +
+				s.text("/opt/app/bin/run"); got != "123new run" {
 				t.Fatalf("extracted %q", got)
 			}
 			did := s.backTwice()

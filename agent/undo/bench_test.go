@@ -55,7 +55,8 @@ func (s settling) StepDone(*exec.Result)          { _ = s.recorder.Settle() }
 func (b *bench) apply(root string, keep bool) time.Duration {
 	b.Helper()
 	options := host.Options{Root: root, Chroot: true}
-	recorder := b.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: b.Logf, Skip: []string{"/var/lib/corpus"}})
+	recorder := b.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: b.Logf,
+		Skip: []string{"/var/lib/corpus"}})
 	var observer exec.Observer
 	if keep {
 		options.Recorder, observer = recorder, settling{recorder}

@@ -40,7 +40,9 @@ func TestDifferences(t *testing.T) {
 		changes, back string
 	}{
 		"a text": {
-			func(s *scene) { s.put("/etc/f", "one\ntwo\n") }, func(s *scene, h *host.Host) { s.write("/etc/f", "one\nthree\n")(h) },
+			func(s *scene) { s.put("/etc/f", "one\ntwo\n") }, func(s *scene, h *host.Host) {
+				s.write("/etc/f", "one\nthree\n")(h)
+			},
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n",
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ -1,2 +1,2 @@\n one\n-three\n+two\n",
 		},
@@ -50,17 +52,23 @@ func TestDifferences(t *testing.T) {
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ -1 +1 @@\n-one\n+one\n\\ No newline at end of file\n",
 		},
 		"a mode": {
-			func(s *scene) { s.put("/etc/f", "x\n"); s.do(os.Chmod(s.path("/etc/f"), 0o755|os.ModeSetuid)) }, func(s *scene, h *host.Host) { s.do(h.Files.Chmod("/etc/f", 0o644)) },
+			func(s *scene) { s.put("/etc/f", "x\n"); s.do(os.Chmod(s.path("/etc/f"), 0o755|os.ModeSetuid)) },
+			func(s *scene, h *host.Host) { s.do(h.Files.Chmod("/etc/f", 0o644)) },
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n-mode 4755\n+mode 0644\n",
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n-mode 0644\n+mode 4755\n",
 		},
 		"no text": {
-			func(s *scene) { s.put("/etc/f", "\x00\x01") }, func(s *scene, h *host.Host) { s.write("/etc/f", "\x00\x01\x02")(h) },
+			func(s *scene) { s.put("/etc/f", "\x00\x01") }, func(s *scene, h *host.Host) {
+				s.write("/etc/f", "\x00\x01\x02")(h)
+			},
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ content @@ 2 B, now 3 B\n",
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ content @@ 3 B, now 2 B\n",
 		},
 		"a link for a file": {
-			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) { s.do(h.Files.Remove("/etc/f")); s.do(h.Files.Symlink("g", "/etc/f")) },
+			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) {
+				s.do(h.Files.Remove("/etc/f"))
+				s.do(h.Files.Symlink("g", "/etc/f"))
+			},
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n+link to g\n@@ -1 +0,0 @@\n-x\n",
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n-link to g\n@@ -0,0 +1 @@\n+x\n",
 		},
@@ -82,7 +90,10 @@ func TestDifferences(t *testing.T) {
 			"# command make (some.state of 1): what a command does cannot be taken back\n", "",
 		},
 		"nothing in the end": {
-			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) { s.write("/etc/f", "y\n")(h); s.write("/etc/f", "x\n")(h) },
+			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) {
+				s.write("/etc/f", "y\n")(h)
+				s.write("/etc/f", "x\n")(h)
+			},
 			"", "# file /etc/f (some.state of 1)\n", // only the modification time is restored
 		},
 	} {
@@ -134,11 +145,17 @@ func TestDifferencesOmitSecrets(t *testing.T) {
 			shown: "not shown: not everybody may read it",
 		},
 		"a file that becomes its owner's": {
-			before: only(0o644), run: func(s *scene, h *host.Host) { s.do(h.Files.Chmod("/etc/f", 0o600)); s.write("/etc/f", secret)(h) },
+			before: only(0o644), run: func(s *scene, h *host.Host) {
+				s.do(h.Files.Chmod("/etc/f", 0o600))
+				s.write("/etc/f", secret)(h)
+			},
 			shown: "not shown: not everybody may read it",
 		},
 		"a file that was its owner's": {
-			before: only(0o600), run: func(s *scene, h *host.Host) { s.write("/etc/f", secret)(h); s.do(h.Files.Chmod("/etc/f", 0o644)) },
+			before: only(0o600), run: func(s *scene, h *host.Host) {
+				s.write("/etc/f", secret)(h)
+				s.do(h.Files.Chmod("/etc/f", 0o644))
+			},
 			shown: "not shown: not everybody may read it",
 		},
 		"a value that the run hides": {
@@ -195,7 +212,8 @@ func TestUndoneChangesNameTheRun(t *testing.T) {
 	s.put("/etc/f", "old\n")
 	s.run("1", s.write("/etc/f", "new\n"))
 	s.back()
-	if changes, _ := s.shown(); !strings.HasPrefix(changes, "# file /etc/f (some.state of 1): taken back by run back\n--- /etc/f\n") {
+	if changes, _ := s.shown(); !strings.HasPrefix(changes,
+		"# file /etc/f (some.state of 1): taken back by run back\n--- /etc/f\n") {
 		t.Errorf("changes shows\n%s", changes)
 	}
 }

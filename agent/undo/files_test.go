@@ -53,7 +53,9 @@ func TestRestoreOfFiles(t *testing.T) {
 			left: "it was changed since run 1 left it", want: "(none)",
 		},
 		"removed by the run, created since": {
-			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) }, since: func(s *scene) { s.put(f, "mine") },
+			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) }, since: func(s *scene) {
+				s.put(f, "mine")
+			},
 			left: "it was changed since run 1 left it", want: "mine",
 		},
 		"already restored":                  {before: old, since: func(s *scene) { s.put(f, "old") }, want: "old"},
@@ -117,8 +119,8 @@ func TestRestoreOfFiles(t *testing.T) {
 }
 
 // TestModeAndOwnerAreRestoredInPlace restores the mode and owner of a file without replacing it: a program that has
-// it open keeps the same file, and the journal needs no content. A file that goes back to root from another user is a new
-// one with the same content: that user may have the old one open. Only root can change the owner of a file.
+// it open keeps the same file, and the journal needs no content. A file that goes back to root from another user is a
+// new one with the same content: that user may have the old one open. Only root can change the owner of a file.
 func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		size  int
@@ -144,7 +146,8 @@ func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 			after, err := os.Stat(s.path("/srv/data"))
 			s.do(err)
 			back := c.given && os.Geteuid() == 0
-			if os.SameFile(before, after) == back || after.Size() != before.Size() || after.Mode() != before.Mode() || owner(after) != owner(before) {
+			if os.SameFile(before, after) == back || after.Size() != before.Size() || after.Mode() != before.Mode() ||
+				owner(after) != owner(before) {
 				t.Errorf("it is %v now, and was %v", after, before)
 			}
 		})
@@ -159,7 +162,8 @@ func TestUndoOfSeveralRuns(t *testing.T) {
 	s.run("1", func(h *host.Host) { s.write("/etc/f", "second")(h); s.write("/etc/g", "second")(h) })
 	s.put("/etc/g", "a person's")
 	s.run("2", func(h *host.Host) { s.write("/etc/f", "third")(h); s.write("/etc/g", "third")(h) })
-	s.expect(s.backTwice(), []string{"file /etc/g", "file /etc/f"}, "file /etc/g (some.state of 1): it was changed since run 1 left it")
+	s.expect(s.backTwice(), []string{"file /etc/g", "file /etc/f"},
+		"file /etc/g (some.state of 1): it was changed since run 1 left it")
 	if f, g := s.text("/etc/f"), s.text("/etc/g"); f != "first" || g != "a person's" {
 		t.Errorf("the files hold %q and %q", f, g)
 	}
@@ -176,7 +180,8 @@ func TestOnlyEmptyDirectoriesAreRemoved(t *testing.T) {
 	s.put("/srv/app/mine/deep/file", "a person's")
 	did := s.backTwice()
 	s.expect(did, []string{"file /srv/app/a/b/f", "file /srv/app/a/b", "file /srv/app/a"},
-		"file /srv/app/mine/deep (some.state of 1): there are files in it", "file /srv/app/mine (", "file /srv/app (", "file /srv (")
+		"file /srv/app/mine/deep (some.state of 1): there are files in it", "file /srv/app/mine (", "file /srv/app (",
+		"file /srv (")
 	if s.text("/srv/app/mine/deep/file") != "a person's" {
 		t.Error("the restore removed another user's file")
 	}
@@ -196,7 +201,8 @@ func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 	if len(did.Restored) != 4 || len(did.Left)+len(did.Failed) > 0 {
 		t.Errorf("it did %+v", did)
 	}
-	if info, err := os.Stat(s.path("/srv/app/a")); err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 || s.text("/srv/app/a/b/f") != "x" {
+	if info, err := os.Stat(s.path("/srv/app/a")); err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 ||
+		s.text("/srv/app/a/b/f") != "x" {
 		t.Errorf("there came back %v, %v, and %q", info, err, s.text("/srv/app/a/b/f"))
 	}
 }
@@ -204,16 +210,20 @@ func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 // TestFilesWithoutDirectoryAreLeft restores no file in a directory that was removed or replaced after the run.
 func TestFilesWithoutDirectoryAreLeft(t *testing.T) {
 	for name, since := range map[string]func(s *scene){
-		"it is gone":        func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
-		"it is a file":      func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
-		"it is a dead link": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.do(os.Symlink("nowhere", s.path("/srv"))) },
+		"it is gone":   func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
+		"it is a file": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
+		"it is a dead link": func(s *scene) {
+			s.do(os.RemoveAll(s.path("/srv")))
+			s.do(os.Symlink("nowhere", s.path("/srv")))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			s.put("/srv/app/a/f", "x")
 			s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
 			since(s)
-			s.expect(s.backTwice(), nil, "file /srv/app (some.state of 1): there is no directory for it any more", "file /srv/app/a (", "file /srv/app/a/f (")
+			s.expect(s.backTwice(), nil, "file /srv/app (some.state of 1): there is no directory for it any more",
+				"file /srv/app/a (", "file /srv/app/a/f (")
 		})
 	}
 }
@@ -228,7 +238,8 @@ func TestAccountsAreRestoredLineByLine(t *testing.T) {
 		hosttest.Put(s, s.path("/etc/shadow"), strings.Replace(shadow, "$6$abc$def", "$6$abc$new", 1), 0o600)
 	})
 	hosttest.Put(s, s.path("/etc/shadow"), strings.Replace(shadow, "$6$abc$def", "$6$abc$mine", 1), 0o600)
-	s.expect(s.backTwice(), []string{"user alice"}, "user alice in /etc/shadow (some.state of 1): it was changed since run 1 left it")
+	s.expect(s.backTwice(), []string{"user alice"},
+		"user alice in /etc/shadow (some.state of 1): it was changed since run 1 left it")
 	if s.text("/etc/passwd") != passwd || !strings.Contains(s.text("/etc/shadow"), "alice:$6$abc$mine:") {
 		t.Errorf("the files read\n%s\n%s", s.text("/etc/passwd"), s.text("/etc/shadow"))
 	}
@@ -248,12 +259,14 @@ func TestFailedRestoresAreRetried(t *testing.T) {
 	s.put("/proc/sys/net/ipv4/ip_forward", "0\n")
 	s.run("1", func(h *host.Host) {
 		s.write("/etc/f", "new")(h)
-		_, err := h.Tool(t.Context(), host.Tool{Argv: []string{"sysctl", "-w", "net.ipv4.ip_forward=1"}, Changes: host.Subject{Kind: host.KindSysctl, Name: "net.ipv4.ip_forward"}})
+		_, err := h.Tool(t.Context(), host.Tool{Argv: []string{"sysctl", "-w", "net.ipv4.ip_forward=1"},
+			Changes: host.Subject{Kind: host.KindSysctl, Name: "net.ipv4.ip_forward"}})
 		s.do(err)
 	})
 	s.machine.fail = "sysctl"
 	did := s.back()
-	if len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(), "sysctl net.ipv4.ip_forward (some.state of 1)") || !strings.Contains(did.Failed[0].Why, "it does not want to") {
+	if len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(), "sysctl net.ipv4.ip_forward (some.state of 1)") ||
+		!strings.Contains(did.Failed[0].Why, "it does not want to") {
 		t.Errorf("failed: %q", did.Failed)
 	}
 	if s.text("/etc/f") != "old" || len(did.Restored) != 1 {

@@ -32,7 +32,8 @@ func setApart(t *testing.T) bool {
 	}
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), apart+"="+t.Name())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS, Unshareflags: syscall.CLONE_NEWNS,
+		Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	switch {
 	case strings.Contains(string(out), "operation not permitted") && !strings.Contains(string(out), "=== RUN"):
@@ -91,13 +92,18 @@ func TestMountsGoBackForReal(t *testing.T) {
 		name, function string
 		args           []any
 	}{
-		{"a new one", "mounted", []any{"name", at("new"), "device", "tmpfs", "fstype", "tmpfs", "mkmnt", true, "opts", "size=1m"}},
+		{"a new one", "mounted", []any{"name", at("new"), "device", "tmpfs", "fstype", "tmpfs", "mkmnt", true, "opts",
+			"size=1m"}},
 		{"one that goes", "unmounted", []any{"name", at("a b"), "persist", true}},
 		{"a directory shown in a second place", "unmounted", []any{"name", at("bound")}},
-		{"a new second place", "mounted", []any{"name", at("second"), "device", at("data"), "fstype", "none", "mkmnt", true, "opts", "bind"}},
-		{"other options", "mounted", []any{"name", at("options"), "device", "one", "fstype", "tmpfs", "opts", "size=2m,exec,nosuid", "persist", false}},
-		{"a second place that becomes read-only", "mounted", []any{"name", at("bound"), "device", at("data/sub"), "fstype", "none", "opts", "bind,ro", "persist", false}},
-		{"another device", "mounted", []any{"name", at("other"), "device", "two", "fstype", "tmpfs", "opts", "size=2m", "persist", false}},
+		{"a new second place", "mounted", []any{"name", at("second"), "device", at("data"), "fstype", "none", "mkmnt", true,
+			"opts", "bind"}},
+		{"other options", "mounted", []any{"name", at("options"), "device", "one", "fstype", "tmpfs", "opts",
+			"size=2m,exec,nosuid", "persist", false}},
+		{"a second place that becomes read-only", "mounted", []any{"name", at("bound"), "device", at("data/sub"), "fstype",
+			"none", "opts", "bind,ro", "persist", false}},
+		{"another device", "mounted", []any{"name", at("other"), "device", "two", "fstype", "tmpfs", "opts", "size=2m",
+			"persist", false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := real(t)

@@ -32,9 +32,11 @@ type Plan struct {
 // NewPlan compares records with the state of h and returns the plan to undo them. The records must be ordered from the
 // newest to the oldest.
 func NewPlan(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
-	p := &Plan{host: h, chapters: chapters, records: records, left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
+	p := &Plan{host: h, chapters: chapters, records: records, left: map[*journal.Record]string{},
+		restarts: map[string][]*journal.Record{}}
 	boot := journal.BootID(h)
-	w := &walk{boot: boot, look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{}, actions: map[host.Subject]*Action{}}
+	w := &walk{boot: boot, look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{},
+		actions: map[host.Subject]*Action{}}
 	for _, r := range records {
 		if r.Before == nil {
 			p.leave(r.Subject.String(), r.Step, r.Lost, r)
@@ -211,7 +213,8 @@ func (w *walk) step(part *Part, r *journal.Record) {
 	before := r.Before.Part(part.Now.Name)
 	switch {
 	case part.blocked != "" || part.Want.Identical(before):
-	case r.After == nil, r.Begun && halfRestored(part.Now, before), w.rebooted(part, r), part.Want.Same(r.After.Part(part.Now.Name)):
+	case r.After == nil, r.Begun && halfRestored(part.Now, before), w.rebooted(part, r),
+		part.Want.Same(r.After.Part(part.Now.Name)):
 		part.Want, part.chapter = before, w.chapter(r.Chapter)
 	case part.Want.Same(before):
 	default:
@@ -227,7 +230,8 @@ func changedSince(part *Part, r *journal.Record) string {
 	if !unit || part.Now.Name != image.UnitState || part.Now.Text == "" || left.Text == "" {
 		return fmt.Sprintf("it was changed since run %s left it", r.Run)
 	}
-	return fmt.Sprintf("it is %s, and run %s left it %s: its program ended, or it was started or stopped, since", part.Now.Text, r.Run, left.Text)
+	return fmt.Sprintf("it is %s, and run %s left it %s: its program ended, or it was started or stopped, since",
+		part.Now.Text, r.Run, left.Text)
 }
 
 // halfRestored reports whether an interrupted restore may have left a part as it is now. This is true for any part that

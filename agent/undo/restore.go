@@ -31,7 +31,8 @@ type restore struct {
 // Restore executes a plan. It returns an error if the journal cannot be read or written, the host cannot be synced, or
 // ctx is done. Subjects that could not be restored are in the summary.
 func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p *Plan) (Summary, error) {
-	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: p.summary(), failed: map[*journal.Record]bool{}, gone: map[string]bool{}}
+	r := &restore{plan: p, host: h, marker: j.Mark(run, p.chapters), did: p.summary(), failed: map[*journal.Record]bool{},
+		gone: map[string]bool{}}
 	r.retryLater(p.refused...)
 	err := r.all(ctx)
 	return r.did, errors.Join(err, r.marker.Close())
@@ -158,7 +159,8 @@ func (r *restore) act(ctx context.Context, a *Action) error {
 			r.result(a, err)
 			return nil
 		}
-		r.units = r.units || strings.Contains(part.Want.Name, "/systemd/system/") || strings.HasPrefix(part.Want.Name, "/etc/init.d/")
+		r.units = r.units || strings.Contains(part.Want.Name, "/systemd/system/") ||
+			strings.HasPrefix(part.Want.Name, "/etc/init.d/")
 	}
 	r.result(a, nil)
 	return nil
@@ -201,7 +203,9 @@ func (r *restore) parent(ctx context.Context, want image.Part) error {
 // run.
 func (r *restore) noParent(want image.Part, err error) bool {
 	dir := path.Dir(want.Name)
-	planned := slices.ContainsFunc(r.plan.Actions, func(a *Action) bool { return a.Subject == host.Subject{Kind: host.KindFile, Name: dir} })
+	planned := slices.ContainsFunc(r.plan.Actions, func(a *Action) bool {
+		return a.Subject == host.Subject{Kind: host.KindFile, Name: dir}
+	})
 	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, host.ErrNotDir)
 	return path.IsAbs(want.Name) && missing && (!planned || r.gone[dir])
 }
@@ -241,7 +245,9 @@ func (r *restore) unitRemoved(ctx context.Context, unit string) bool {
 	if err != nil {
 		return false // the restart returns the error
 	}
-	return !u.Found || !u.Running() && slices.ContainsFunc(r.plan.Actions, func(a *Action) bool { return a.Subject.Kind == host.KindPackage })
+	return !u.Found || !u.Running() && slices.ContainsFunc(r.plan.Actions, func(a *Action) bool {
+		return a.Subject.Kind == host.KindPackage
+	})
 }
 
 func (r *restore) fail(a *Action, err error) {

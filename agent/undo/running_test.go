@@ -32,13 +32,22 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 		did       string // to the unit
 		runs      bool   // in the end
 	}{
-		"the run restarted it":   {before: was, run: act(host.Restart), restored: []string{"file /etc/web.conf"}, restarted: true, did: "web restart", runs: true},
-		"the run did twice":      {before: was, run: act(host.Restart, host.Restart), restored: []string{"file /etc/web.conf"}, restarted: true, did: "web restart", runs: true},
-		"the run left it alone":  {before: was, run: act(), restored: []string{"file /etc/web.conf"}, runs: true},
-		"the run started it":     {run: act(host.Start), restored: []string{"unit web.service", "file /etc/web.conf"}, did: "web stop"},
-		"the run stopped it":     {before: was, run: act(host.Stop), restored: []string{"unit web.service", "file /etc/web.conf"}, did: "web start", runs: true},
-		"somebody stopped it":    {before: was, run: act(host.Restart), since: func(s *scene) { s.do(os.Remove(s.path("/run/web"))) }, restored: []string{"file /etc/web.conf"}, left: "unit web.service (some.state of 1): it is stopped, and run 1 left it running: its program ended, or it was started or stopped, since"},
-		"there was nothing else": {before: was, run: func(s *scene, h *host.Host) { s.do(h.Units.Act(context.Background(), host.Restart, "web", true)) }, runs: true},
+		"the run restarted it": {before: was, run: act(host.Restart), restored: []string{"file /etc/web.conf"},
+			restarted: true, did: "web restart", runs: true},
+		"the run did twice": {before: was, run: act(host.Restart, host.Restart),
+			restored: []string{"file /etc/web.conf"}, restarted: true, did: "web restart", runs: true},
+		"the run left it alone": {before: was, run: act(), restored: []string{"file /etc/web.conf"}, runs: true},
+		"the run started it": {run: act(host.Start), restored: []string{"unit web.service", "file /etc/web.conf"},
+			did: "web stop"},
+		"the run stopped it": {before: was, run: act(host.Stop),
+			restored: []string{"unit web.service", "file /etc/web.conf"}, did: "web start", runs: true},
+		"somebody stopped it": {before: was, run: act(host.Restart),
+			since: func(s *scene) { s.do(os.Remove(s.path("/run/web"))) }, restored: []string{"file /etc/web.conf"},
+			left: "unit web.service (some.state of 1): it is stopped, and run 1 left it running: its program ended, or it " +
+				"was started or stopped, since"},
+		"there was nothing else": {before: was, run: func(s *scene, h *host.Host) {
+			s.do(h.Units.Act(context.Background(), host.Restart, "web", true))
+		}, runs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -62,7 +71,8 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 			} else {
 				s.expect(did, c.restored, c.left)
 			}
-			if got := strings.Join(s.machine.ran, "; "); got != c.did || slices.Equal(did.Restarted, []string{"web.service"}) != c.restarted {
+			if got := strings.Join(s.machine.ran, "; "); got != c.did ||
+				slices.Equal(did.Restarted, []string{"web.service"}) != c.restarted {
 				t.Errorf("done was %q and restarted %q, want %q", got, did.Restarted, c.did)
 			}
 			if _, err := os.Stat(s.path("/run/web")); (err == nil) != c.runs {
@@ -103,7 +113,8 @@ func TestRestartThatFails(t *testing.T) {
 		s.do(h.Units.Act(context.Background(), host.Restart, "web", true))
 	})
 	s.machine.fail = "web restart"
-	if did := s.back(); len(did.Failed) != 1 || did.Failed[0].Subject != "unit web.service" || s.text("/etc/web.conf") != "old" {
+	if did := s.back(); len(did.Failed) != 1 || did.Failed[0].Subject != "unit web.service" ||
+		s.text("/etc/web.conf") != "old" {
 		t.Errorf("it did %+v", did)
 	}
 	s.machine.fail, s.machine.ran = "", nil
@@ -255,7 +266,8 @@ func TestUndoOfRunningSystem(t *testing.T) {
 
 // kernel returns the content of the imitated kernel files.
 func (s *scene) kernel() string {
-	return s.text("/proc/self/mounts") + s.text("/proc/self/mountinfo") + s.text("/proc/swaps") + s.text("/proc/modules") + s.text("/proc/sys/net/ipv4/ip_forward")
+	return s.text("/proc/self/mounts") + s.text("/proc/self/mountinfo") + s.text("/proc/swaps") + s.text("/proc/modules") +
+		s.text("/proc/sys/net/ipv4/ip_forward")
 }
 
 // TestRestoreIsInReverseOrder checks that changes of all kinds are undone in the reverse order.
@@ -270,5 +282,6 @@ func TestRestoreIsInReverseOrder(t *testing.T) {
 		s.tool(h, host.KindKernelModule, "x", "modprobe", "x")
 		s.tool(h, host.KindMount, "/swapfile", "swapon", "/swapfile")
 	})
-	s.expect(s.backTwice(), []string{"mount /swapfile", "kernel module x", "file /etc/modules-load.d/x.conf", "file /etc/modules-load.d", "mount /mnt", "file /mnt"})
+	s.expect(s.backTwice(), []string{"mount /swapfile", "kernel module x", "file /etc/modules-load.d/x.conf",
+		"file /etc/modules-load.d", "mount /mnt", "file /mnt"})
 }

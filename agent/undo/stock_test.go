@@ -25,7 +25,8 @@ type stock struct {
 }
 
 func newStock() *stock {
-	return &stock{installed: map[string]string{}, left: map[string]string{}, held: map[string]bool{}, offered: map[string][]string{}, needs: map[string]string{}}
+	return &stock{installed: map[string]string{}, left: map[string]string{}, held: map[string]bool{},
+		offered: map[string][]string{}, needs: map[string]string{}}
 }
 
 func (s *stock) Family() string { return "apt" }
@@ -76,7 +77,8 @@ func (s *stock) Do(_ context.Context, t host.Transaction) error {
 	}
 	slices.SortFunc(t.Packages, func(a, b host.Wanted) int { return cmp.Compare(a.Name, b.Name) })
 	for _, w := range t.Packages {
-		s.did = append(s.did, map[host.PackageAction]string{host.InstallPackages: "install ", host.RemovePackages: "remove ", host.PurgePackages: "purge "}[t.Action]+w.Name+" "+w.Version)
+		s.did = append(s.did, map[host.PackageAction]string{host.InstallPackages: "install ", host.RemovePackages: "remove ",
+			host.PurgePackages: "purge "}[t.Action]+w.Name+" "+w.Version)
 		delete(s.left, w.Name)
 		if t.Action == host.RemovePackages {
 			s.left[w.Name] = s.installed[w.Name]
@@ -112,12 +114,18 @@ func TestPackagesGoBack(t *testing.T) {
 			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
 		},
 		"upgraded, though it is on hold": {
-			before: func(s *stock) { s.installed["foo"] = "1.0"; s.held["foo"] = true }, run: func(s *stock) { s.installed["foo"], s.held["foo"] = "2.0", false },
+			before: func(s *stock) { s.installed["foo"] = "1.0"; s.held["foo"] = true }, run: func(s *stock) {
+				s.installed["foo"], s.held["foo"] = "2.0", false
+			},
 			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
 		},
-		"installed": {run: func(s *stock) { s.installed["foo"] = "2.0" }, restored: []string{"package foo"}, did: "purge foo "},
+		"installed": {run: func(s *stock) { s.installed["foo"] = "2.0" }, restored: []string{"package foo"},
+			did: "purge foo "},
 		"installed over what was left of it": {
-			before: func(s *stock) { s.left["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0"; delete(s.left, "foo") },
+			before: func(s *stock) { s.left["foo"] = "1.0" }, run: func(s *stock) {
+				s.installed["foo"] = "2.0"
+				delete(s.left, "foo")
+			},
 			restored: []string{"package foo"}, did: "remove foo ",
 		},
 		"removed": {
@@ -125,15 +133,19 @@ func TestPackagesGoBack(t *testing.T) {
 			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
 		},
 		"upgraded, and somebody went on": {
-			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" }, since: func(s *stock) { s.installed["foo"] = "3.0" },
-			left: "package foo (some.state of 1): it was changed since run 1 left it", want: "3.0",
+			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
+			since: func(s *stock) { s.installed["foo"] = "3.0" },
+			left:  "package foo (some.state of 1): it was changed since run 1 left it", want: "3.0",
 		},
 		"upgraded, and the old version is gone": {
 			before: func(s *stock) { s.installed["foo"] = "0.9" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
-			left: "package foo (some.state of 1): no repository of this host has version 0.9 any more", did: "refresh", want: "2.0",
+			left: "package foo (some.state of 1): no repository of this host has version 0.9 any more", did: "refresh",
+			want: "2.0",
 		},
 		"installed, and now another needs it": {
-			run: func(s *stock) { s.installed["foo"] = "2.0" }, since: func(s *stock) { s.installed["bar"], s.needs["bar"] = "1.0", "foo" },
+			run: func(s *stock) { s.installed["foo"] = "2.0" }, since: func(s *stock) {
+				s.installed["bar"], s.needs["bar"] = "1.0", "foo"
+			},
 			left: "package foo (some.state of 1): bar would have to go with it", want: "2.0",
 		},
 	} {
@@ -181,7 +193,8 @@ func TestOneLostPackageDoesNotKeepTheOthers(t *testing.T) {
 			s.stock.installed[name] = "2"
 		}
 	})
-	s.expect(s.backTwice(), []string{"package z", "package a", "file /etc/f"}, "package gone (some.state of 1): no repository of this host has version 1 any more")
+	s.expect(s.backTwice(), []string{"package z", "package a", "file /etc/f"},
+		"package gone (some.state of 1): no repository of this host has version 1 any more")
 	if got := strings.Join(s.stock.did, "; "); got != "refresh; install a 1; install z 1" {
 		t.Errorf("the package manager was told to %q", got)
 	}
@@ -191,8 +204,12 @@ func TestOneLostPackageDoesNotKeepTheOthers(t *testing.T) {
 // keeps something from being removed.
 func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
 	for name, refuse := range map[string]func(s *stock, w host.Wanted) bool{
-		"the new one needs the new version": func(s *stock, w host.Wanted) bool { return w.Version == "1" && s.installed["extra"] != "" },
-		"the new version needs the new one": func(s *stock, w host.Wanted) bool { return w.Name == "extra" && s.installed["foo"] == "2" },
+		"the new one needs the new version": func(s *stock, w host.Wanted) bool {
+			return w.Version == "1" && s.installed["extra"] != ""
+		},
+		"the new version needs the new one": func(s *stock, w host.Wanted) bool {
+			return w.Name == "extra" && s.installed["foo"] == "2"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -219,7 +236,8 @@ func TestPackageManagerThatFails(t *testing.T) {
 	s.stock.installed["foo"], s.stock.offered["foo"] = "1", []string{"2", "1"}
 	s.run("1", func(*host.Host) { s.named(host.KindPackage, "foo"); s.stock.installed["foo"] = "2" })
 	s.stock.broken = true
-	if did := s.back(); len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(), "package foo (some.state of 1): the package manager is broken") {
+	if did := s.back(); len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(),
+		"package foo (some.state of 1): the package manager is broken") {
 		t.Errorf("it did %+v", did)
 	}
 	s.stock.broken = false

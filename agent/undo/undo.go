@@ -61,7 +61,8 @@ func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, sh
 	case s.Run == "":
 		first, short = reach(chapters, s)
 	default:
-		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 && s.after(chapters[0].Runs[0], order)
+		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 &&
+			s.after(chapters[0].Runs[0], order)
 	}
 	if s.Run == "" && s.Only == "" {
 		records = earlier(chapters[:first], s)

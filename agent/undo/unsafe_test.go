@@ -22,7 +22,8 @@ func TestNoLinkLeadsTheWayBackElsewhere(t *testing.T) {
 		"file.directory clean":         func(s *scene, h *host.Host) { s.do(h.Files.Remove("/home/ann/d/run-parts")) },
 		"user.absent purge":            func(s *scene, h *host.Host) { s.do(h.Files.RemoveAll("/home/ann")) },
 	} {
-		for where, target := range map[string]string{"absolute": "/etc/cron.hourly", "dots": "../../etc/cron.hourly", "dangling": "/etc/new"} {
+		for where, target := range map[string]string{"absolute": "/etc/cron.hourly", "dots": "../../etc/cron.hourly",
+			"dangling": "/etc/new"} {
 			t.Run(name+" "+where, func(t *testing.T) {
 				s := newScene(t)
 				s.put("/home/ann/d/run-parts", "#!/bin/sh\n")
@@ -33,11 +34,13 @@ func TestNoLinkLeadsTheWayBackElsewhere(t *testing.T) {
 					own(p)
 				}
 				s.run("1", func(h *host.Host) { remove(s, h); s.do(h.WriteText("/srv/other", "new")) })
-				s.do(errors.Join(os.MkdirAll(s.path("/home/ann"), 0o755), os.RemoveAll(s.path("/home/ann/d")), os.Symlink(target, s.path("/home/ann/d"))))
+				s.do(errors.Join(os.MkdirAll(s.path("/home/ann"), 0o755), os.RemoveAll(s.path("/home/ann/d")),
+					os.Symlink(target, s.path("/home/ann/d"))))
 				own("/home/ann")
 				own("/home/ann/d")
 				did := s.back()
-				if got := s.text("/etc/cron.hourly/run-parts") + s.text("/etc/new") + s.text("/etc/new/run-parts"); got != "(none)(none)(none)" {
+				if got := s.text("/etc/cron.hourly/run-parts") + s.text("/etc/new") +
+					s.text("/etc/new/run-parts"); got != "(none)(none)(none)" {
 					t.Errorf("root wrote %q where ann led it", got)
 				}
 				if s.text("/srv/other") != "old" || len(did.Failed) > 0 {
@@ -47,7 +50,9 @@ func TestNoLinkLeadsTheWayBackElsewhere(t *testing.T) {
 				for _, l := range did.Left {
 					named += l.String() + "\n"
 				}
-				if !strings.Contains(named, "file /home/ann/d/run-parts") || !strings.Contains(named, "/home/ann/d is controlled by user 64001") || !strings.Contains(named, "rollback --converge") {
+				if !strings.Contains(named, "file /home/ann/d/run-parts") ||
+					!strings.Contains(named, "/home/ann/d is controlled by user 64001") ||
+					!strings.Contains(named, "rollback --converge") {
 					t.Errorf("left: %s", named)
 				}
 				// Once the link is gone, the same command takes back what it left.

@@ -40,7 +40,8 @@ func New(t *testing.T) *Repo { return On(t, mem.New()) }
 func On(t *testing.T, s store.Store) *Repo {
 	t.Helper()
 	dir := t.TempDir()
-	p := &publish.Publisher{Store: s, Keys: publish.Keyring{Dir: filepath.Join(dir, "keys")}, Seen: filepath.Join(dir, "seen")}
+	p := &publish.Publisher{Store: s, Keys: publish.Keyring{Dir: filepath.Join(dir, "keys")},
+		Seen: filepath.Join(dir, "seen")}
 	for _, role := range tuf.TopRoles() {
 		must(p.Keys.New(role, 1))(t)
 	}
@@ -78,7 +79,8 @@ func (r *Repo) Release(project, version, channel string, files Files) artifact.R
 	if err := os.WriteFile(file, Archive(r.t, files), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
-	return must(releases.Publish(context.Background(), r.Publisher, releases.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
+	return must(releases.Publish(context.Background(), r.Publisher,
+		releases.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
 }
 
 // Archive packs a tree.

@@ -119,7 +119,8 @@ func (f *Forger) Root(edit func(*tuf.RootType), signers ...keyring.Key) {
 	root := must(tuf.Decode[tuf.RootType](f.repo.Object(trust.RoleKey(tuf.RoleRoot, version))))(t)
 	root.Signed.Version++
 	edit(&root.Signed)
-	f.repo.Replace(trust.RoleKey(tuf.RoleRoot, root.Signed.Version), signed(t, root, append(f.Keys(tuf.RoleRoot), signers...)))
+	f.repo.Replace(trust.RoleKey(tuf.RoleRoot, root.Signed.Version),
+		signed(t, root, append(f.Keys(tuf.RoleRoot), signers...)))
 }
 
 func (r *Repo) has(key string) (bool, error) {
@@ -181,7 +182,8 @@ func (f *Forger) Sneak(role *trust.Role, project, version, channel string, data 
 	t := f.repo.t
 	t.Helper()
 	sum := sha256.Sum256(data)
-	r := artifact.Release{Project: project, Version: version, Format: artifact.TarZst, Digest: artifact.NewDigest(sum), Length: int64(len(data))}
+	r := artifact.Release{Project: project, Version: version, Format: artifact.TarZst, Digest: artifact.NewDigest(sum),
+		Length: int64(len(data))}
 	f.repo.Replace(trust.ObjectKey(r), data)
 	target := tuf.TargetFile()
 	target.Length, target.Hashes = r.Length, tuf.Hashes{"sha256": sum[:]}

@@ -99,10 +99,11 @@ func link(name, to string) Block {
 // hostileNames are tar archives of names and links that lead where they may not.
 func hostileNames() map[string][]Block {
 	return map[string][]Block{
-		"absolute name":                      {file("/etc/passwd")},
-		"absolute name by its prefix":        {{Name: "passwd", Prefix: "/etc", Type: tar.TypeReg, Content: "x"}},
-		"absolute name by its record":        {pax(record("path", "/etc/passwd")), file("harmless")},
-		"absolute name by a GNU long name":   {{Name: "././@LongLink", Type: 'L', Content: "/etc/passwd\x00", Magic: "ustar  \x00"}, file("harmless")},
+		"absolute name":               {file("/etc/passwd")},
+		"absolute name by its prefix": {{Name: "passwd", Prefix: "/etc", Type: tar.TypeReg, Content: "x"}},
+		"absolute name by its record": {pax(record("path", "/etc/passwd")), file("harmless")},
+		"absolute name by a GNU long name": {{Name: "././@LongLink", Type: 'L', Content: "/etc/passwd\x00",
+			Magic: "ustar  \x00"}, file("harmless")},
 		"name that leaves":                   {file("../evil")},
 		"name that leaves in the middle":     {file("a/../../evil")},
 		"name that leaves by its prefix":     {{Name: "evil", Prefix: "..", Type: tar.TypeReg, Content: "x"}},
@@ -135,15 +136,17 @@ func hostileNames() map[string][]Block {
 // hostileForms are tar archives of kinds, modes, sizes and records that no release has.
 func hostileForms() map[string][]Block {
 	return map[string][]Block{
-		"character device":                  {{Name: "null", Type: tar.TypeChar}},
-		"block device":                      {{Name: "sda", Type: tar.TypeBlock}},
-		"fifo":                              {{Name: "pipe", Type: tar.TypeFifo}},
-		"setuid":                            {{Name: "su", Type: tar.TypeReg, Mode: "0004755\x00", Content: "x"}},
-		"setgid":                            {{Name: "sg", Type: tar.TypeReg, Mode: "0002755\x00", Content: "x"}},
-		"sticky":                            {{Name: "st", Type: tar.TypeReg, Mode: "0001777\x00", Content: "x"}},
-		"setuid directory":                  {{Name: "d/", Type: tar.TypeDir, Mode: "0004755\x00"}, file("d/a")},
-		"negative size":                     {{Name: "a", Type: tar.TypeReg, Size: "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xf0", Content: "x"}},
-		"size beyond all bounds":            {{Name: "a", Type: tar.TypeReg, Size: "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff", Content: "x"}},
+		"character device": {{Name: "null", Type: tar.TypeChar}},
+		"block device":     {{Name: "sda", Type: tar.TypeBlock}},
+		"fifo":             {{Name: "pipe", Type: tar.TypeFifo}},
+		"setuid":           {{Name: "su", Type: tar.TypeReg, Mode: "0004755\x00", Content: "x"}},
+		"setgid":           {{Name: "sg", Type: tar.TypeReg, Mode: "0002755\x00", Content: "x"}},
+		"sticky":           {{Name: "st", Type: tar.TypeReg, Mode: "0001777\x00", Content: "x"}},
+		"setuid directory": {{Name: "d/", Type: tar.TypeDir, Mode: "0004755\x00"}, file("d/a")},
+		"negative size": {{Name: "a", Type: tar.TypeReg,
+			Size: "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xf0", Content: "x"}},
+		"size beyond all bounds": {{Name: "a", Type: tar.TypeReg,
+			Size: "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff", Content: "x"}},
 		"size that is no number":            {{Name: "a", Type: tar.TypeReg, Size: "zzzzzzzzzzz\x00", Content: "x"}},
 		"negative size by its record":       {pax(record("size", "-1")), file("a")},
 		"size by its record, too large":     {pax(record("size", "99999999999")), file("a")},
@@ -155,15 +158,16 @@ func hostileForms() map[string][]Block {
 		"extended attribute":                {pax(record("SCHILY.xattr.security.capability", "x")), file("a")},
 		"access control list":               {pax(record("SCHILY.acl.access", "user::rwx")), file("a")},
 		"sparse file of GNU":                {{Name: "a", Type: tar.TypeGNUSparse, Magic: "ustar  \x00", Content: "x"}},
-		"sparse file by its records":        {pax(record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "../evil") + record("GNU.sparse.realsize", "999999999999")), file("a")},
-		"multi-volume file":                 {{Name: "a", Type: 'M', Magic: "ustar  \x00", Content: "x"}},
-		"volume label":                      {{Name: "label", Type: 'V', Magic: "ustar  \x00"}, file("a")},
-		"type that nobody knows":            {{Name: "a", Type: 'Z', Content: "x"}},
-		"part of a name too long":           {pax(record("path", strings.Repeat("n", 300))), file("a")},
-		"path too long":                     {pax(record("path", strings.Repeat("d/", 3000)+"a")), file("a")},
-		"nested too deep":                   {pax(record("path", strings.Repeat("d/", 70)+"a")), file("a")},
-		"wrong checksum":                    {{Name: "a", Type: tar.TypeReg, Content: "x", BadSum: true}},
-		"nothing":                           {},
+		"sparse file by its records": {pax(record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") +
+			record("GNU.sparse.name", "../evil") + record("GNU.sparse.realsize", "999999999999")), file("a")},
+		"multi-volume file":       {{Name: "a", Type: 'M', Magic: "ustar  \x00", Content: "x"}},
+		"volume label":            {{Name: "label", Type: 'V', Magic: "ustar  \x00"}, file("a")},
+		"type that nobody knows":  {{Name: "a", Type: 'Z', Content: "x"}},
+		"part of a name too long": {pax(record("path", strings.Repeat("n", 300))), file("a")},
+		"path too long":           {pax(record("path", strings.Repeat("d/", 3000)+"a")), file("a")},
+		"nested too deep":         {pax(record("path", strings.Repeat("d/", 70)+"a")), file("a")},
+		"wrong checksum":          {{Name: "a", Type: tar.TypeReg, Content: "x", BadSum: true}},
+		"nothing":                 {},
 	}
 }
 

@@ -21,7 +21,8 @@ func PlainTar(t *testing.T, files Files) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644,
+			Size: int64(len(files[name]))}); err != nil {
 			t.Fatal(err)
 		}
 		must(io.WriteString(w, files[name]))(t)
@@ -50,7 +51,8 @@ func Boundaries(archive []byte) []int {
 // ReleaseFile publishes an archive as a version and points a channel at it.
 func (r *Repo) ReleaseFile(project, version, channel, file string) artifact.Release {
 	r.t.Helper()
-	return must(releases.Publish(r.t.Context(), r.Publisher, releases.Request{Project: project, Version: version, File: file, Channel: channel}))(r.t)
+	return must(releases.Publish(r.t.Context(), r.Publisher, releases.Request{Project: project, Version: version,
+		File: file, Channel: channel}))(r.t)
 }
 
 // Sign puts a target into a role and gives its digest.

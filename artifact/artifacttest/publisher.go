@@ -69,7 +69,8 @@ type Failing struct {
 }
 
 // Put writes, or fails as a store does that is out of reach.
-func (f *Failing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (f *Failing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	f.Left--
 	if f.Left < 0 {
 		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable}

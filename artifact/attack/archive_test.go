@@ -34,7 +34,8 @@ func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (paren
 		t.Fatal(err)
 	}
 	verified, err := trust.Verify(artifact.Release{
-		Project: "myapp", Version: "1", Format: h.Format, Length: int64(len(h.Data)), Digest: artifact.NewDigest(sha256.Sum256(h.Data)),
+		Project: "myapp", Version: "1", Format: h.Format, Length: int64(len(h.Data)),
+		Digest: artifact.NewDigest(sha256.Sum256(h.Data)),
 	}, file)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,8 @@ func TestHostileArchivesAreRefusedByARule(t *testing.T) {
 	// These are well-formed: that they are refused is a decision, and named.
 	for _, h := range everyHostile(t) {
 		rule := false
-		for _, word := range []string{"leaves", "absolute", "device", "fifo", "set", "twice", "through", "hard link", "attribute", "sparse file of", "deep", "overlapping", "cut at an entry"} {
+		for _, word := range []string{"leaves", "absolute", "device", "fifo", "set", "twice", "through", "hard link",
+			"attribute", "sparse file of", "deep", "overlapping", "cut at an entry"} {
 			rule = rule || strings.Contains(h.Name, word)
 		}
 		if !rule {

@@ -67,7 +67,8 @@ func refused(t *testing.T, err error, check trust.Check, of string) {
 	if release && !strings.Contains(err.Error(), "signed by key") {
 		t.Errorf("%v does not say who signed what belongs there", err)
 	}
-	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") || !strings.Contains(err.Error(), "requires ")) {
+	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") ||
+		!strings.Contains(err.Error(), "requires ")) {
 		t.Errorf("%v does not say who signed it and who may", err)
 	}
 }
@@ -156,7 +157,9 @@ func TestRollback(t *testing.T) {
 	})
 	t.Run("of a project left out, with the online keys", func(t *testing.T) {
 		repo, host := published(t)
-		repo.Forger("timestamp", "snapshot").Forge(func(f *artifacttest.Forged) { delete(f.Snapshot.Signed.Meta, "myapp.json") })
+		repo.Forger("timestamp", "snapshot").Forge(func(f *artifacttest.Forged) {
+			delete(f.Snapshot.Signed.Meta, "myapp.json")
+		})
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckForm, "snapshot.json")
 	})
@@ -208,7 +211,8 @@ func TestMixAndMatch(t *testing.T) {
 	now := repo.Snapshot()
 	// Under each name that is new lies what an older name had.
 	for key := range now {
-		if _, old := before[key]; old || !strings.HasPrefix(key, "metadata/") || strings.HasPrefix(key, trust.PagePrefix("myapp")) {
+		if _, old := before[key]; old || !strings.HasPrefix(key, "metadata/") ||
+			strings.HasPrefix(key, trust.PagePrefix("myapp")) {
 			continue // pages have a test of their own
 		}
 		if strings.HasSuffix(key, ".myapp.json") {
@@ -433,7 +437,8 @@ func TestWrongClock(t *testing.T) {
 
 func TestUnreachableIsNotRefused(t *testing.T) {
 	repo, host := published(t)
-	for _, key := range []string{trust.TimestampKey, newest(repo.Snapshot(), "snapshot.json"), newest(repo.Snapshot(), "myapp~head.json")} {
+	for _, key := range []string{trust.TimestampKey, newest(repo.Snapshot(), "snapshot.json"),
+		newest(repo.Snapshot(), "myapp~head.json")} {
 		fresh := repo.Host()
 		data := repo.Object(key)
 		if err := repo.Store.Delete(t.Context(), key); err != nil {

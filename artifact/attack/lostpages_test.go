@@ -34,7 +34,8 @@ func TestLostPagesAreRestored(t *testing.T) {
 			}
 			repo.Release("myapp", "2.0", "testing", app("two"))
 			repo.Release("myapp", "2.1", "testing", app("three"))
-			if _, err := collect.Garbage(t.Context(), repo.Publisher, collect.Grace{}, false); err != nil { // only pages that are read are kept
+			// only pages that are read are kept
+			if _, err := collect.Garbage(t.Context(), repo.Publisher, collect.Grace{}, false); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -56,7 +57,8 @@ func TestLostPagesAreRestored(t *testing.T) {
 				t.Errorf("without pages a host sees %v, %v", r, err)
 			}
 			result, err := recovery.Rebuild(t.Context(), repo.Publisher)
-			if err != nil || len(result.Pages) > 0 || !strings.Contains(strings.Join(result.Restored, " "), trust.PagePrefix("myapp")) {
+			if err != nil || len(result.Pages) > 0 || !strings.Contains(strings.Join(result.Restored, " "),
+				trust.PagePrefix("myapp")) {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			client, err := repo.Host().Client()
@@ -79,7 +81,8 @@ func TestNothingIsUploadedBeyondTheLimit(t *testing.T) {
 	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
 		f.Roles["myapp"].Signed.Version++
 		proof := json.RawMessage(`{"host":"` + strings.Repeat("a", 9<<20) + `"}`)
-		if err := trust.SetChannels(f.Roles["myapp"], map[string]trust.Pointer{"testing": {Version: "1.0", Digest: release.Digest, Serial: 2, Proof: proof}}); err != nil {
+		if err := trust.SetChannels(f.Roles["myapp"],
+			map[string]trust.Pointer{"testing": {Version: "1.0", Digest: release.Digest, Serial: 2, Proof: proof}}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -88,7 +91,8 @@ func TestNothingIsUploadedBeyondTheLimit(t *testing.T) {
 	if err := os.WriteFile(file, artifacttest.Archive(t, app("two")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2.0", File: file, Channel: "staging"})
+	_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2.0", File: file,
+		Channel: "staging"})
 	if err == nil || !strings.Contains(err.Error(), "readers accept at most 8388608") {
 		t.Errorf("publish says %v", err)
 	}

@@ -128,12 +128,14 @@ func TestPagesAreBoundToTheHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "testing"}); err != nil || r.Version != "2.0" {
+			if r, err := client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "testing"}); err != nil ||
+				r.Version != "2.0" {
 				t.Errorf("the channel names %v, %v", r, err)
 			}
 			_, err = client.Whole(t.Context(), "myapp")
 			var r *trust.Refused
-			if name == "missing" && exit.Code(err) != exit.Unreachable || name != "missing" && (!errors.As(err, &r) || r.Check != trust.CheckDigest) {
+			if name == "missing" && exit.Code(err) != exit.Unreachable ||
+				name != "missing" && (!errors.As(err, &r) || r.Check != trust.CheckDigest) {
 				t.Errorf("all versions: %v", err)
 			}
 		})
@@ -182,7 +184,8 @@ func TestProjectBeyondTheLimitIsRepaired(t *testing.T) {
 	})
 	_, err := repo.Host().Resolve("myapp/testing")
 	refused(t, err, trust.CheckLength, newest(repo.Snapshot(), "myapp.json"))
-	if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "testing", "staging"); err != nil {
+	if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "testing",
+		"staging"); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := repo.Host().Resolve("myapp/staging"); err != nil || r.Version != "1.0" {

@@ -70,7 +70,8 @@ func attest(t *testing.T, repo *artifacttest.Repo, ref artifact.Ref, r artifact.
 	}
 }
 
-func attestBy(t *testing.T, p *publish.Publisher, ref artifact.Ref, r artifact.Release, hosts []trust.Healthy) (proofs.Attested, error) {
+func attestBy(t *testing.T, p *publish.Publisher, ref artifact.Ref, r artifact.Release,
+	hosts []trust.Healthy) (proofs.Attested, error) {
 	t.Helper()
 	about, err := proofs.Prepare(t.Context(), p, ref, r.Version)
 	if err != nil {
@@ -88,7 +89,8 @@ func reports(at time.Time, hosts ...string) (list []trust.Healthy) {
 
 func promote(t *testing.T, repo *artifacttest.Repo) {
 	t.Helper()
-	if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "testing", "production"); err != nil {
+	if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "testing",
+		"production"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,7 +113,8 @@ func pointed(t *testing.T, repo *artifacttest.Repo, r artifact.Release, proof []
 		if err != nil {
 			t.Fatal(err)
 		}
-		channels["production"] = trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: channels["production"].Serial + 1, Proof: proof}
+		channels["production"] = trust.Pointer{Version: r.Version, Digest: r.Digest,
+			Serial: channels["production"].Serial + 1, Proof: proof}
 		if err := trust.SetChannels(role, channels); err != nil {
 			t.Fatal(err)
 		}
@@ -120,10 +123,12 @@ func pointed(t *testing.T, repo *artifacttest.Repo, r artifact.Release, proof []
 }
 
 // signedProof is a proof as edit makes it of a good one of a release, signed with these keys.
-func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key, edit func(*trust.Attestation, *time.Time)) []byte {
+func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key,
+	edit func(*trust.Attestation, *time.Time)) []byte {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
-	a := trust.Attestation{Project: "myapp", Channel: "testing", Version: r.Version, Digest: r.Digest, At: now, Hosts: reports(now, "a", "b")}
+	a := trust.Attestation{Project: "myapp", Channel: "testing", Version: r.Version, Digest: r.Digest, At: now,
+		Hosts: reports(now, "a", "b")}
 	expires := now.AddDate(0, 0, 90)
 	edit(&a, &expires)
 	role, err := trust.NewProof(a, expires)
@@ -153,19 +158,41 @@ func TestPromotionWithoutProof(t *testing.T) {
 		keys string // role whose keys sign it; attestation by default
 		says string
 	}{
-		"none":                    {says: "carries none"},
-		"another digest":          {edit: func(a *trust.Attestation, _ *time.Time) { a.Digest = artifact.NewDigest([32]byte{1}) }, says: "its digest is"},
-		"another version":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Version = "1" }, says: "its version is 1, not 2"},
-		"another channel":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Channel = "nightly" }, says: "its channel is nightly, not testing"},
-		"the same channel":        {edit: func(a *trust.Attestation, _ *time.Time) { a.Channel = "production" }, says: "its channel is production, not testing"},
-		"another project":         {edit: func(a *trust.Attestation, _ *time.Time) { a.Project = "base" }, says: "its project is base, not myapp"},
-		"no hosts":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = nil }, says: "it names 0 hosts, and 2 are required"},
-		"one host":                {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts = a.Hosts[:1] }, says: "it names 1 host, and 2 are required"},
-		"one host twice":          {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[1] = a.Hosts[0] }, says: "it names 1 host, and 2 are required"},
-		"hosts without names":     {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].Host = "" }, says: "it names 1 host, and 2 are required"},
-		"old reports":             {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(-8) }, says: "it names 1 host, and 2 are required"},
-		"reports from the future": {edit: func(a *trust.Attestation, _ *time.Time) { a.Hosts[0].At = days(1) }, says: "it names 1 host, and 2 are required"},
-		"expired":                 {edit: func(_ *trust.Attestation, until *time.Time) { *until = days(-1) }, says: "it was good until"},
+		"none": {says: "carries none"},
+		"another digest": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Digest = artifact.NewDigest([32]byte{1})
+		}, says: "its digest is"},
+		"another version": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Version = "1"
+		}, says: "its version is 1, not 2"},
+		"another channel": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Channel = "nightly"
+		}, says: "its channel is nightly, not testing"},
+		"the same channel": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Channel = "production"
+		}, says: "its channel is production, not testing"},
+		"another project": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Project = "base"
+		}, says: "its project is base, not myapp"},
+		"no hosts": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Hosts = nil
+		}, says: "it names 0 hosts, and 2 are required"},
+		"one host": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Hosts = a.Hosts[:1]
+		}, says: "it names 1 host, and 2 are required"},
+		"one host twice": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Hosts[1] = a.Hosts[0]
+		}, says: "it names 1 host, and 2 are required"},
+		"hosts without names": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Hosts[0].Host = ""
+		}, says: "it names 1 host, and 2 are required"},
+		"old reports": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Hosts[0].At = days(-8)
+		}, says: "it names 1 host, and 2 are required"},
+		"reports from the future": {edit: func(a *trust.Attestation, _ *time.Time) {
+			a.Hosts[0].At = days(1)
+		}, says: "it names 1 host, and 2 are required"},
+		"expired": {edit: func(_ *trust.Attestation, until *time.Time) { *until = days(-1) }, says: "it was good until"},
 		"from the future": {edit: func(a *trust.Attestation, _ *time.Time) {
 			a.At = days(1)
 			a.Hosts = reports(a.At, "a", "b")
@@ -209,7 +236,8 @@ func TestPromotionWithoutProof(t *testing.T) {
 	t.Run("good", func(t *testing.T) { // the thief's way is refused for what is wrong with it alone
 		repo, host, _ := guarded(t)
 		two := repo.Release("myapp", "2", "testing", app("two"))
-		pointed(t, repo, two, signedProof(t, two, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole), func(*trust.Attestation, *time.Time) {}))
+		pointed(t, repo, two, signedProof(t, two, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole),
+			func(*trust.Attestation, *time.Time) {}))
 		takes(t, host, "2")
 	})
 }
@@ -237,12 +265,14 @@ func TestPromoteRefusesWhatHostsWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	try("publish", func() error {
-		_, err := releases.Publish(t.Context(), team, releases.Request{Project: "myapp", Version: "2", File: file, Channel: "production"})
+		_, err := releases.Publish(t.Context(), team, releases.Request{Project: "myapp", Version: "2", File: file,
+			Channel: "production"})
 		return err
 	})
 	// Whoever may write below attestations/ puts what they like there.
 	key := trust.ProofKey("myapp", "testing", two.Digest)
-	repo.Replace(key, signedProof(t, two, repo.Forger().Keys(trust.AttestationRole), func(*trust.Attestation, *time.Time) {}))
+	repo.Replace(key, signedProof(t, two, repo.Forger().Keys(trust.AttestationRole),
+		func(*trust.Attestation, *time.Time) {}))
 	try("promote by a forged proof", move)
 	repo.Replace(key, []byte("{"))
 	try("promote by nonsense", move)
@@ -332,7 +362,8 @@ func TestRequirementTakenAway(t *testing.T) {
 	})
 	t.Run("with good programs and the project's key", func(t *testing.T) {
 		repo, host, _ := guarded(t)
-		if _, err := projects.Require(t.Context(), repo.As("myapp", "snapshot", "timestamp"), production, nil); err == nil || !strings.Contains(err.Error(), "targets") {
+		if _, err := projects.Require(t.Context(), repo.As("myapp", "snapshot", "timestamp"), production, nil); err == nil ||
+			!strings.Contains(err.Error(), "targets") {
 			t.Errorf("without the targets key the requirement is taken away: %v", err)
 		}
 		pointed(t, repo, repo.Release("myapp", "2", "testing", app("two")), nil)
@@ -385,18 +416,20 @@ func TestProofReplayed(t *testing.T) {
 	})
 	t.Run("after it expired", func(t *testing.T) {
 		repo, _, one := guarded(t)
-		old := signedProof(t, one, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole), func(a *trust.Attestation, until *time.Time) {
-			a.At = a.At.AddDate(0, 0, -91)
-			a.Hosts = reports(a.At, "a", "b")
-			*until = a.At.AddDate(0, 0, 90)
-		})
+		old := signedProof(t, one, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole),
+			func(a *trust.Attestation, until *time.Time) {
+				a.At = a.At.AddDate(0, 0, -91)
+				a.Hosts = reports(a.At, "a", "b")
+				*until = a.At.AddDate(0, 0, 90)
+			})
 		pointed(t, repo, one, old)
 		_, err := repo.Host().Resolve("myapp/production")
 		refused(t, err, trust.CheckProof, "myapp/production")
 	})
 	t.Run("as another channel's", func(t *testing.T) {
 		repo, host, one := guarded(t)
-		if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "gold"}, &trust.Requirement{From: "production", Hosts: 1, Fresh: 7, Holds: 90}); err != nil {
+		if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "gold"},
+			&trust.Requirement{From: "production", Hosts: 1, Fresh: 7, Holds: 90}); err != nil {
 			t.Fatal(err)
 		}
 		proof := repo.Object(trust.ProofKey("myapp", "testing", one.Digest))
@@ -440,7 +473,8 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 			t.Fatalf("rotating while a channel carries the old key's proof: %v", err)
 		}
 		takes(t, host, "1")
-		if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "production", "production"); err != nil {
+		if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "production",
+			"production"); err != nil {
 			t.Fatal(err)
 		}
 		takes(t, host, "1")
@@ -481,7 +515,8 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 		var unaccepted *publish.Unaccepted
-		if _, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, stolen[0].ID); !errors.As(err, &unaccepted) || unaccepted.Of != "myapp/production" {
+		if _, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, stolen[0].ID); !errors.As(err,
+			&unaccepted) || unaccepted.Of != "myapp/production" {
 			t.Fatalf("revoking what the proof of production rests on: %v, want it refused", err)
 		}
 		takes(t, host, "1")

@@ -61,7 +61,8 @@ func TestEndlessData(t *testing.T) {
 	all := repo.Snapshot()
 	root := repo.Forger("root")
 	root.Root(func(*tuf.RootType) {})
-	for _, key := range []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp~head.json"), trust.RoleKey("root", 2)} {
+	for _, key := range []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"),
+		newest(all, "myapp~head.json"), trust.RoleKey("root", 2)} {
 		t.Run(key, func(t *testing.T) {
 			host := repo.Host()
 			slow := &endless{Store: repo.Store, key: key}
@@ -107,7 +108,8 @@ func TestSlowRetrieval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := openOn(t, repo, store.Stack(storetest.NewFaulty(repo.Store, fault), store.Settings{
-				Timeout: store.TimeoutPolicy{Answer: 50 * time.Millisecond, Idle: 50 * time.Millisecond}, Retry: store.RetryPolicy{Attempts: 1},
+				Timeout: store.TimeoutPolicy{Answer: 50 * time.Millisecond, Idle: 50 * time.Millisecond},
+				Retry:   store.RetryPolicy{Attempts: 1},
 			}))
 			// The agent gives the whole question a time; a drip moves and is ended by that.
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -150,7 +152,8 @@ func (m *mirror) Get(_ context.Context, key string, from int64) (io.ReadCloser, 
 		data = bytes.Clone(data)
 		data[m.rand.IntN(len(data))] ^= 1 << m.rand.IntN(8)
 	}
-	return io.NopCloser(bytes.NewReader(data[min(from, int64(len(data))):])), store.Info{Key: key, Size: int64(len(data))}, nil
+	return io.NopCloser(bytes.NewReader(data[min(from, int64(len(data))):])), store.Info{Key: key, Size: int64(len(data))},
+		nil
 }
 
 func TestMaliciousMirror(t *testing.T) {
@@ -245,7 +248,8 @@ func TestReplayAcrossProjectsAndChannels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := client.Resolve(t.Context(), artifact.Ref{Project: "base", Channel: "production"}); err != nil || r.Version != "1" {
+		if r, err := client.Resolve(t.Context(), artifact.Ref{Project: "base", Channel: "production"}); err != nil ||
+			r.Version != "1" {
 			t.Errorf("base is %v, %v, after the key of myapp signed another", r, err)
 		}
 		_, err = client.Resolve(t.Context(), artifact.Ref{Project: "myapp", Channel: "production"})
@@ -305,7 +309,8 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 func TestEveryDamageIsRefused(t *testing.T) {
 	repo, _ := published(t)
 	all := repo.Snapshot()
-	needed := []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"), newest(all, "myapp~head.json")}
+	needed := []string{trust.TimestampKey, newest(all, "snapshot.json"), newest(all, "targets.json"),
+		newest(all, "myapp~head.json")}
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, key := range needed {
 		good := all[key]

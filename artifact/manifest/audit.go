@@ -309,8 +309,8 @@ func Private() []string { return []string{"pillar", "salt/config/pillar"} }
 // PrivateMode is the mode of private directories.
 const PrivateMode = 0o700
 
-// modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe calls
-// writable, may have its owner's write bit.
+// modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe
+// calls writable, may have its owner's write bit.
 func (a *audit) modeFits(e Entry, name string, mode uint32) bool {
 	if a.anyMode {
 		return mode&0o7000 == 0 && (mode&0o111 != 0) == (e.Kind == Executable)

@@ -68,7 +68,8 @@ func TestEndOfATreeLeavesServicesWithoutSystemd(t *testing.T) {
 	}
 }
 
-// enclosed starts a script as a tree of a kind. What it prints goes to a file, which nothing holds the end of a wait for.
+// enclosed starts a script as a tree of a kind. What it prints goes to a file, which nothing holds the end of a wait
+// for.
 func enclosed(t *testing.T, kind, script string) (*Tree, *printed) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -58,7 +58,8 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 		},
 		"root change at once": func(p *publish.Publisher) error {
 			p.AtOnce = true
-			_, err := roots.Apply(t.Context(), p, roots.Change{Remove: map[string][]string{"timestamp": {id}}, Threshold: map[string]int{"timestamp": 1}})
+			_, err := roots.Apply(t.Context(), p, roots.Change{Remove: map[string][]string{"timestamp": {id}},
+				Threshold: map[string]int{"timestamp": 1}})
 			return err
 		},
 		"rotate root": func(p *publish.Publisher) error {
@@ -82,7 +83,8 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 			return err
 		},
 		"publish": func(p *publish.Publisher) error {
-			_, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: "2", File: file, Channel: "testing"})
+			_, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: "2", File: file,
+				Channel: "testing"})
 			return err
 		},
 		"promote": func(p *publish.Publisher) error {
@@ -198,7 +200,8 @@ func TestEveryChangeCutAtEveryWrite(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = roots.Apply(t.Context(), r.Publisher, roots.Change{Add: map[string][]*tuf.Key{"targets": keys}, Threshold: map[string]int{"targets": 2}})
+			_, err = roots.Apply(t.Context(), r.Publisher, roots.Change{Add: map[string][]*tuf.Key{"targets": keys},
+				Threshold: map[string]int{"targets": 2}})
 			return err
 		},
 	} {

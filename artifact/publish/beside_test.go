@@ -35,7 +35,8 @@ func (s *interrupted) Get(ctx context.Context, key string, from int64) (io.ReadC
 	return s.Store.Get(ctx, key, from)
 }
 
-func (s *interrupted) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *interrupted) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	s.step()
 	return s.Store.Put(ctx, key, r, size, cond)
 }
@@ -120,7 +121,8 @@ func besideEachOther(t *testing.T, at int, one, beside command) bool {
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	next := repo.Keys
 	next.Dir = filepath.Join(repo.Keys.Dir, "next")
-	first := &publish.Publisher{Store: repo.Publisher.Store, Keys: repo.Keys, Seen: repo.Publisher.Seen, Waiting: []publish.Keyring{next}}
+	first := &publish.Publisher{Store: repo.Publisher.Store, Keys: repo.Keys, Seen: repo.Publisher.Seen,
+		Waiting: []publish.Keyring{next}}
 	second := *first
 	ended := make(chan struct{})
 	s := &interrupted{Store: first.Store, at: at, meanwhile: func() {

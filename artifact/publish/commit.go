@@ -125,7 +125,8 @@ func (n *Next) keys(may []func(string) trust.Delegation) (map[string][]keyring.K
 }
 
 // StageTimestamp signs the next version of a timestamp.
-func (p *Publisher) StageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], keys []keyring.Key, cond store.Condition) (Object, error) {
+func (p *Publisher) StageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], keys []keyring.Key,
+	cond store.Condition) (Object, error) {
 	if timestamp.Signed.Version == math.MaxInt64 {
 		return Object{}, NewExhausted(tuf.RoleTimestamp)
 	}
@@ -141,7 +142,8 @@ func (p *Publisher) StageTimestamp(timestamp *tuf.Metadata[tuf.TimestampType], k
 
 // StageRole signs the next version of a role under the first free version number. An interrupted publisher may have
 // used up others.
-func StageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role *tuf.Metadata[T], version *int64, keys []keyring.Key) (Object, *tuf.MetaFiles, error) {
+func StageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role *tuf.Metadata[T], version *int64,
+	keys []keyring.Key) (Object, *tuf.MetaFiles, error) {
 	if *version == math.MaxInt64 {
 		return Object{}, nil, NewExhausted(name)
 	}
@@ -154,7 +156,8 @@ func StageRole[T tuf.Roles](ctx context.Context, p *Publisher, name string, role
 	if err != nil {
 		return Object{}, nil, fmt.Errorf("signing %s: %w", name, err)
 	}
-	return Object{Key: trust.RoleKey(name, free), Data: data, cond: store.Condition{IfAbsent: true}}, MetaFile(free, data), nil
+	return Object{Key: trust.RoleKey(name, free), Data: data, cond: store.Condition{IfAbsent: true}}, MetaFile(free, data),
+		nil
 }
 
 // StageReady prepares a role that others have signed for writing. Its version is signed, so it can have only one name.

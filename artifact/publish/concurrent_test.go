@@ -29,7 +29,8 @@ func everybody(t *testing.T, p *publish.Publisher) {
 	const projects, versions = 3, 3
 	for i := range projects {
 		for _, version := range []string{"old", "0"} {
-			if _, err := releases.Publish(ctx, p, releases.Request{Project: fmt.Sprintf("app%d", i), Version: version, File: artifacttest.App(t, version), Channel: "first"}); err != nil {
+			if _, err := releases.Publish(ctx, p, releases.Request{Project: fmt.Sprintf("app%d", i), Version: version,
+				File: artifacttest.App(t, version), Channel: "first"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -48,7 +49,8 @@ func everybody(t *testing.T, p *publish.Publisher) {
 		for v := range versions {
 			file, version := artifacttest.App(t, fmt.Sprint(i, v)), fmt.Sprintf("1.%d", v)
 			attempt("publishing "+project+" "+version, func(p *publish.Publisher) error {
-				_, err := releases.Publish(ctx, p, releases.Request{Project: project, Version: version, File: file, Channel: fmt.Sprintf("c%d", v)})
+				_, err := releases.Publish(ctx, p, releases.Request{Project: project, Version: version, File: file,
+					Channel: fmt.Sprintf("c%d", v)})
 				return err
 			})
 		}
@@ -75,7 +77,8 @@ func everybody(t *testing.T, p *publish.Publisher) {
 			}
 		}
 		if len(missing) > 0 || len(l.Releases) != versions+2 || l.Yanked["old"].Reason != "too old" {
-			t.Errorf("%s lacks channels %s, has %d of %d releases, withdrawn %v", l.Project, strings.Join(missing, " "), len(l.Releases), versions+2, l.Yanked)
+			t.Errorf("%s lacks channels %s, has %d of %d releases, withdrawn %v", l.Project, strings.Join(missing, " "),
+				len(l.Releases), versions+2, l.Yanked)
 		}
 	}
 	if len(list) != projects {

@@ -62,10 +62,12 @@ func ParseDraft(data []byte) (*Draft, error) {
 		return nil, diag.WithHint(errors.New("it is not a draft"), "give a file that `corpus export`, or --draft, wrote")
 	}
 	if d.Form > projectForm {
-		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, projectForm), "take the version of corpus that wrote it")
+		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, projectForm),
+			"take the version of corpus that wrote it")
 	}
 	if err := errors.Join(artifact.CheckJSON(data), d.check()); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err), "ask for it again: it was damaged, or is no draft")
+		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err),
+			"ask for it again: it was damaged, or is no draft")
 	}
 	return &d, nil
 }
@@ -97,7 +99,8 @@ func (d *Draft) Write(file string) error {
 func (d *Draft) Sign(keys []keyring.Key) error {
 	for _, k := range keys {
 		if !slices.ContainsFunc(d.Needs, func(may trust.Delegation) bool { return slices.Contains(may.Keys, k.ID) }) {
-			return diag.WithHint(fmt.Errorf("key %s (%s) is none that may sign %s", trust.ShortKey(k.ID), k.From, d.Role), "`corpus sign --show FILE` lists who may")
+			return diag.WithHint(fmt.Errorf("key %s (%s) is none that may sign %s", trust.ShortKey(k.ID), k.From, d.Role),
+				"`corpus sign --show FILE` lists who may")
 		}
 	}
 	var err error
@@ -210,7 +213,8 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 		return nil, err
 	}
 	for _, project := range slices.Sorted(maps.Keys(ended)) {
-		says = append(says, fmt.Sprintf("what %s said up to version %d of its metadata counts no longer", project, ended[project]))
+		says = append(says, fmt.Sprintf("what %s said up to version %d of its metadata counts no longer", project,
+			ended[project]))
 	}
 	required, err := trust.Requirements(role)
 	if err != nil {

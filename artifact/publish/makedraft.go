@@ -11,7 +11,8 @@ import (
 // MakeDraft makes a draft of the one role that changes, signed with the keys at hand.
 func (n *Next) MakeDraft(ctx context.Context) error {
 	if len(n.Roles) != 1 {
-		return NewMistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one", len(n.Roles))
+		return NewMistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one",
+			len(n.Roles))
 	}
 	p := n.Publisher
 	for name, role := range n.Roles {

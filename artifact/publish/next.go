@@ -72,7 +72,8 @@ func (n *Next) Release(ctx context.Context, ref artifact.Ref, version string) (a
 			return r, nil
 		}
 	}
-	return artifact.Release{}, NewMistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", ref.Project, version)
+	return artifact.Release{}, NewMistake("`corpus ls` shows the versions there are",
+		"the project has no such version: %s %s", ref.Project, version)
 }
 
 // NoProject returns the error for a project that the store does not have.

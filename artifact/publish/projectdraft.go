@@ -35,7 +35,8 @@ func (n *Next) draftProject(ctx context.Context, name string, role *trust.Role) 
 	if err != nil {
 		return nil, fmt.Errorf("signing %s: %w", name, err)
 	}
-	d := &Draft{Form: projectForm, Role: name, From: from, Needs: []trust.Delegation{may}, Metadata: head, Pages: map[string]json.RawMessage{}}
+	d := &Draft{Form: projectForm, Role: name, From: from, Needs: []trust.Delegation{may}, Metadata: head,
+		Pages: map[string]json.RawMessage{}}
 	if forms.Whole != nil {
 		d.Whole = whole
 	}
@@ -77,7 +78,8 @@ func (d *Draft) All() (*trust.Role, error) {
 
 // agree checks that a whole list says only what the project says. It may lack versions.
 func agree(all, whole *trust.Role) error {
-	if whole.Signed.Version != all.Signed.Version || !whole.Signed.Expires.Equal(all.Signed.Expires) || whole.Signed.Delegations != nil || all.Signed.Delegations != nil {
+	if whole.Signed.Version != all.Signed.Version || !whole.Signed.Expires.Equal(all.Signed.Expires) ||
+		whole.Signed.Delegations != nil || all.Signed.Delegations != nil {
 		return errDiffer
 	}
 	for target, file := range whole.Signed.Targets {

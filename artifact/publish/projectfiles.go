@@ -59,7 +59,8 @@ func fits[T tuf.Roles](role *tuf.Metadata[T], signatures int) error {
 
 // stageProject signs the next version of a project: the pages that the store does not have, the head, and the whole
 // list.
-func (n *Next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]Object, map[string]*tuf.MetaFiles, error) {
+func (n *Next) stageProject(ctx context.Context, name string, keys []keyring.Key) ([]Object, map[string]*tuf.MetaFiles,
+	error) {
 	forms, err := n.Split(ctx, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing %s: %w", name, err)
@@ -84,7 +85,8 @@ func describeForms(name string, version int64, head, whole []byte) ([]Object, ma
 		role string
 		data []byte
 	}{{trust.HeadRole(name), head}, {name, whole}} {
-		objects = append(objects, Object{Key: trust.RoleKey(f.role, version), Data: f.data, cond: store.Condition{IfAbsent: true}})
+		objects = append(objects, Object{Key: trust.RoleKey(f.role, version), Data: f.data,
+			cond: store.Condition{IfAbsent: true}})
 		described[trust.MetaName(f.role)] = MetaFile(version, f.data)
 	}
 	return objects, described
@@ -127,7 +129,8 @@ func pageObjects(project string, pages map[artifact.Digest][]byte, lying []artif
 }
 
 // stageReadyFiles prepares the files of a role that others have signed for writing.
-func (p *Publisher) stageReadyFiles(ctx context.Context, name string, r ReadyFiles) ([]Object, map[string]*tuf.MetaFiles, error) {
+func (p *Publisher) stageReadyFiles(ctx context.Context, name string, r ReadyFiles) ([]Object,
+	map[string]*tuf.MetaFiles, error) {
 	objects, described := pageObjects(name, r.Pages, nil), map[string]*tuf.MetaFiles{}
 	for _, f := range []struct {
 		role string

@@ -65,7 +65,8 @@ func TestSignaturesAreGoodForAsLongAsDocumented(t *testing.T) {
 		days  int
 	}{
 		"timestamp": {set.Timestamp.Signed.Expires, 14}, "snapshot": {set.Snapshot.Signed.Expires, 90},
-		"targets": {set.Targets["targets"].Signed.Expires, 90}, "myapp": {role.Signed.Expires, 90}, "root": {set.Root.Signed.Expires, 365},
+		"targets": {set.Targets["targets"].Signed.Expires, 90}, "myapp": {role.Signed.Expires, 90},
+		"root": {set.Root.Signed.Expires, 365},
 	} {
 		want := time.Now().Add(time.Duration(c.days) * 24 * time.Hour)
 		if off := want.Sub(c.until).Abs(); off > time.Hour {
@@ -111,7 +112,8 @@ func TestKeysAreWhatTheyWereAfterANewRun(t *testing.T) {
 		if data, err := os.ReadFile(ring.Dir + "/" + name); err != nil || string(data) != want {
 			t.Errorf("%s changed (%v)", name, err)
 		}
-		if info, err := os.Stat(ring.Dir + "/" + name); err != nil || strings.HasSuffix(name, ".key") && info.Mode().Perm() != 0o600 {
+		if info, err := os.Stat(ring.Dir + "/" + name); err != nil ||
+			strings.HasSuffix(name, ".key") && info.Mode().Perm() != 0o600 {
 			t.Errorf("%s is readable by others: %v", name, fmt.Sprint(info.Mode(), err))
 		}
 	}

@@ -153,7 +153,8 @@ func (p *Publisher) Open(ctx context.Context) (*trust.Client, error) {
 
 // NextAfter begins the next version of what a client has verified.
 func (p *Publisher) NextAfter(client *trust.Client, etag string) *Next {
-	return &Next{Publisher: p, Client: client, ETag: etag, NewName: p.New, Roles: map[string]*trust.Role{}, Ready: map[string]ReadyFiles{}}
+	return &Next{Publisher: p, Client: client, ETag: etag, NewName: p.New, Roles: map[string]*trust.Role{},
+		Ready: map[string]ReadyFiles{}}
 }
 
 // checkClock refuses to sign with a clock that is behind the last signature: hosts would refuse what is signed, or
@@ -184,9 +185,12 @@ func (p *Publisher) checkStoreClock(store time.Time) error {
 	if off < 0 {
 		side = "behind"
 	}
-	refused := &trust.Refused{Check: trust.CheckClock, Of: "to sign", Err: fmt.Errorf("this machine's clock (%s) is %v %s the store's (%s)",
-		p.Time().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
-	return diag.WithHint(refused, "set this machine's clock (timedatectl set-ntp true, or chronyc makestep), and run the command again; nothing was signed")
+	refused := &trust.Refused{Check: trust.CheckClock, Of: "to sign",
+		Err: fmt.Errorf("this machine's clock (%s) is %v %s the store's (%s)",
+			p.Time().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
+	return diag.WithHint(refused,
+		"set this machine's clock (timedatectl set-ntp true, or chronyc makestep), and run the command again; nothing "+
+			"was signed")
 }
 
 // TimestampETag returns the ETag of the store's timestamp.json, and checks the publisher's clock against the store's.
@@ -209,5 +213,6 @@ func (p *Publisher) lostTimestamp(ctx context.Context, err error) error {
 	if trust.SetUp(ctx, p.Store) {
 		return trust.LostTimestamp(err)
 	}
-	return diag.WithHint(fmt.Errorf("the store is empty: %w", err), "see that the store's URL is right; set an empty store up with `corpus store init`")
+	return diag.WithHint(fmt.Errorf("the store is empty: %w", err),
+		"see that the store's URL is right; set an empty store up with `corpus store init`")
 }

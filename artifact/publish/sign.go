@@ -101,19 +101,23 @@ type Short struct {
 
 func (s *Short) Error() string {
 	if s.Have == 0 && len(s.Others) > 0 {
-		return fmt.Sprintf("%s may not be signed with key %s (%s): %s names other keys", s.Role, trust.ShortKey(s.Others[0].ID), s.Others[0].From, s.May.By)
+		return fmt.Sprintf("%s may not be signed with key %s (%s): %s names other keys", s.Role,
+			trust.ShortKey(s.Others[0].ID), s.Others[0].From, s.May.By)
 	}
 	have := "are"
 	if s.Have == 1 {
 		have = "is"
 	}
-	return fmt.Sprintf("%s requires %d of %d keys to sign it, and %d of them %s at hand", s.Role, s.May.Threshold, len(s.May.Keys), s.Have, have)
+	return fmt.Sprintf("%s requires %d of %d keys to sign it, and %d of them %s at hand", s.Role, s.May.Threshold,
+		len(s.May.Keys), s.Have, have)
 }
 
 // Hint says how people who hold the keys sign together.
 func (s *Short) Hint() string {
 	if s.Have > 0 || s.May.Threshold > 1 {
-		return fmt.Sprintf("write a draft: `corpus export %s -o FILE` for what is there, or the command that changes it with --draft FILE where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported())
+		return fmt.Sprintf(
+			"write a draft: `corpus export %s -o FILE` for what is there, or the command that changes it with --draft FILE "+
+				"where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported())
 	}
 	return s.Advice
 }
@@ -197,7 +201,8 @@ func FindKey(role, id string, may trust.Delegation) (string, error) {
 	if len(found) == 0 {
 		return "", NewMistake("`corpus root show` lists them", "no key of %s has an ID that begins with %q", role, id)
 	}
-	return "", NewMistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found), role, id)
+	return "", NewMistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found),
+		role, id)
 }
 
 // SameRoles reports whether two roots have the same keys and thresholds for every role.

@@ -94,7 +94,8 @@ func TestClockFarFromTheStores(t *testing.T) {
 		} {
 			err := do()
 			var refused *trust.Refused
-			if !errors.As(err, &refused) || refused.Check != trust.CheckClock || !strings.Contains(err.Error(), says+" the store's") || !strings.Contains(diag.HintOf(err), "timedatectl") {
+			if !errors.As(err, &refused) || refused.Check != trust.CheckClock ||
+				!strings.Contains(err.Error(), says+" the store's") || !strings.Contains(diag.HintOf(err), "timedatectl") {
 				t.Errorf("%s, %v off: %v (hint %s)", name, off, err, diag.HintOf(err))
 			}
 		}

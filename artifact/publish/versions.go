@@ -23,7 +23,8 @@ func (e *Exhausted) Error() string {
 
 // Hint says where the way back is described.
 func (e *Exhausted) Hint() string {
-	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
+	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; " +
+		"then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
 }
 
 // NewExhausted returns the error for a role, or for a project's head.

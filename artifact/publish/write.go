@@ -134,7 +134,9 @@ func (p *Publisher) keepPages(ctx context.Context, objects []Object) error {
 	if err != nil {
 		return err
 	}
-	return p.writePages(ctx, slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return !slices.Contains(missing, o.Key) }))
+	return p.writePages(ctx, slices.DeleteFunc(slices.Clone(objects), func(o Object) bool {
+		return !slices.Contains(missing, o.Key)
+	}))
 }
 
 // Unanswered returns err if the store could not be read, and nil if err is about the store's content.
@@ -149,7 +151,8 @@ func Unanswered(err error) error {
 func lostAnswer(o Object, err error) error {
 	lost := errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.Canceled)
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // the store is full: nothing was written
-	if o.Key != trust.TimestampKey || !lost || full || errors.Is(err, store.ErrCredentials) || errors.Is(err, store.ErrNoStore) {
+	if o.Key != trust.TimestampKey || !lost || full || errors.Is(err, store.ErrCredentials) ||
+		errors.Is(err, store.ErrNoStore) {
 		return err
 	}
 	return diag.WithHint(fmt.Errorf("the answer to the last step was lost, so the change may have been made: %w", err),

@@ -69,7 +69,8 @@ func changeableIn(file, text string, writable []string) (all []string) {
 // templateLine names an engine, and sourceWord is a path of the host or a tree, with an expression in it or without.
 var (
 	templateLine = regexp.MustCompile(`\btemplate['"]?\s*:\s*['"]?jinja`)
-	sourceWord   = regexp.MustCompile(`\bsources?['"]?\s*:.*?((?:salt://|file://|/|\{\{[^}]*\}\})(?:\{\{[^}]*\}\}|[^\s'",\]}])+)`)
+	sourceWord   = regexp.MustCompile(
+		`\bsources?['"]?\s*:.*?((?:salt://|file://|/|\{\{[^}]*\}\})(?:\{\{[^}]*\}\}|[^\s'",\]}])+)`)
 )
 
 func belowAny(source string, writable []string) bool {

@@ -62,8 +62,8 @@ func TestWhatARecipeNamesIsInTheTree(t *testing.T) {
 	}
 }
 
-// TestAllMistakesOfARecipeComeAtOnce has unknown keys, wrong kinds, settings of another builder, code that is writable, and
-// files that the tree lacks.
+// TestAllMistakesOfARecipeComeAtOnce has unknown keys, wrong kinds, settings of another builder, code that is writable,
+// and files that the tree lacks.
 func TestAllMistakesOfARecipeComeAtOnce(t *testing.T) {
 	text := `nmae: shop
 version: 1.0
@@ -82,8 +82,10 @@ health: [{script: bin/check, tcp: x}]
 		t.Fatalf("the error is %v", err)
 	}
 	for _, want := range []string{
-		`corpus.yaml:1:1: unknown key "nmae"`, "corpus.yaml:4:9: build.main is for", "corpus.yaml:4:38: it names absent.txt", "corpus.yaml:5:17: writable: .salt is",
-		"corpus.yaml:6:22: pre_release is a list", "corpus.yaml:7:9: it names the unit shp.service", "corpus.yaml:8:22: it names absent.j2", "corpus.yaml:9:30: ",
+		`corpus.yaml:1:1: unknown key "nmae"`, "corpus.yaml:4:9: build.main is for", "corpus.yaml:4:38: it names absent.txt",
+		"corpus.yaml:5:17: writable: .salt is",
+		"corpus.yaml:6:22: pre_release is a list", "corpus.yaml:7:9: it names the unit shp.service",
+		"corpus.yaml:8:22: it names absent.j2", "corpus.yaml:9:30: ",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not among\n%v", want, err)

@@ -192,8 +192,8 @@ const procedureDir = ".salt"
 // writable.
 func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
 
-// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error, and so is a path that the tree
-// lacks. Its error has all mistakes.
+// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error, and so is a path that the
+// tree lacks. Its error has all mistakes.
 func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 
 func load(tree fs.FS, lenient bool) (Recipe, error) {

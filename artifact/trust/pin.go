@@ -206,8 +206,8 @@ func (c *Client) isForeign(data []byte) bool {
 		func(id string) bool { return slices.Contains(trusted, id) })
 }
 
-// PutBack writes what this client has read and verified into its directory again where the root was removed from there since,
-// and reports whether it was.
+// PutBack writes what this client has read and verified into its directory again where the root was removed from there
+// since, and reports whether it was.
 func (c *Client) PutBack() (lost bool, err error) {
 	if c.seen.memory || c.seen.pending || c.seen.held[rootFile] == nil {
 		return false, nil

@@ -24,7 +24,8 @@ func FuzzParseProof(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"signed":{"_type":"targets","attestation":{"project":"myapp","hosts":null}},"signatures":[{"keyid":"","sig":""}]}`))
+	f.Add([]byte(
+		`{"signed":{"_type":"targets","attestation":{"project":"myapp","hosts":null}},"signatures":[{"keyid":"","sig":""}]}`))
 	f.Add([]byte(`{"signed":{"_type":"targets","attestation":[]},"signatures":null}`))
 	claim := trust.Claim{Ref: artifact.Ref{Project: "myapp", Channel: "production"},
 		Pointer:     trust.Pointer{Version: "1", Digest: digest},

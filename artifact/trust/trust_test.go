@@ -260,7 +260,8 @@ func TestTargetsOutsideAProjectsPathDoNotCount(t *testing.T) {
 
 func FuzzRefusalsNeverPanic(f *testing.F) {
 	f.Add([]byte(`{"signed":{"_type":"timestamp"},"signatures":[]}`))
-	f.Add([]byte(`{"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}},"signatures":[{"keyid":"a","sig":"00"}]}`))
+	f.Add([]byte(
+		`{"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}},"signatures":[{"keyid":"a","sig":"00"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := trust.Pin(t.TempDir(), data); err == nil && !json.Valid(data) {
 			t.Error("something that is not JSON was pinned")

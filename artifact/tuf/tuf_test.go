@@ -472,7 +472,8 @@ func TestUnknownIntegersAreSignedExactly(t *testing.T) {
 var rounded = regexp.MustCompile(`[0-9]{16}`)
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"signatures":[],"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}}}`))
+	f.Add([]byte(
+		`{"signatures":[],"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if artifact.CheckJSON(data) != nil || bytes.Contains(data, []byte("null")) || rounded.Match(data) {
 			return

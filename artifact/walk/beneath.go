@@ -17,7 +17,8 @@ func (r *Root) Beneath(path string) (*Root, error) {
 	if err != nil {
 		return nil, pathError("open", path, err)
 	}
-	below := &Root{dir: os.NewFile(uintptr(fd), path), kernel: r.kernel, noLinks: true, safe: r.safe, top: r.top, base: r.base, patience: r.patience, self: r.self, trusted: r.trusted, members: r.members}
+	below := &Root{dir: os.NewFile(uintptr(fd), path), kernel: r.kernel, noLinks: true, safe: r.safe, top: r.top,
+		base: r.base, patience: r.patience, self: r.self, trusted: r.trusted, members: r.members}
 	if below.name, err = os.Readlink(Handle(fd)); err != nil {
 		return nil, errors.Join(err, below.Close())
 	}

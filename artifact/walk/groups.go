@@ -28,7 +28,9 @@ func (r *Root) groupOf(fd int, gid uint32, st *unix.Stat_t) []controller {
 		}
 		return []controller{{kind: 'g', id: gid}}
 	}
-	others := slices.DeleteFunc(slices.Clone(members), func(uid uint32) bool { return uid == st.Uid || !r.unprivileged(uid) })
+	others := slices.DeleteFunc(slices.Clone(members), func(uid uint32) bool {
+		return uid == st.Uid || !r.unprivileged(uid)
+	})
 	if len(others) == 0 && (st.Uid != 0 && slices.Contains(members, st.Uid) || r.isStaffs(fd, gid, st)) {
 		return nil
 	}

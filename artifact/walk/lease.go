@@ -36,8 +36,8 @@ func (e *Leased) Hint() string {
 	return fmt.Sprintf("look at the process (ps -fp %[1]d) and stop it (kill %[1]d), and run again", e.PID)
 }
 
-// patience is how long all that is opened through a root and its copies may wait for leases: a user can take one on each
-// of many files.
+// patience is how long all that is opened through a root and its copies may wait for leases: a user can take one on
+// each of many files.
 type patience struct{ spent atomic.Int64 }
 
 // longestLease bounds the time that a root waits for leases, whatever the kernel's own limit is.
@@ -82,7 +82,8 @@ func holder(fd int) (pid int, leased bool) {
 	}
 	for line := range strings.Lines(string(locks)) {
 		// 1: LEASE  ACTIVE    WRITE 4242 08:01:1234 0 EOF
-		if f := strings.Fields(line); len(f) > 5 && f[1] == "LEASE" && strings.HasSuffix(f[5], ":"+strconv.FormatUint(st.Ino, 10)) {
+		if f := strings.Fields(line); len(f) > 5 && f[1] == "LEASE" &&
+			strings.HasSuffix(f[5], ":"+strconv.FormatUint(st.Ino, 10)) {
 			pid, _ = strconv.Atoi(f[4])
 		}
 	}

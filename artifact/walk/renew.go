@@ -11,14 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode makes it a file that
-// only root can write to, and an unprivileged user could until now: such a user may have
-// the file open and write to it ever after, or have given it other names. The copy has what the user had written by then.
+// Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode makes it a file
+// that only root can write to, and an unprivileged user could until now: such a user may have
+// the file open and write to it ever after, or have given it other names. The copy has what the user had written by
+// then.
 //
 // file is the file, open as a place, whose name is in the open directory dir, and st describes it; uid and gid are -1
 // for what stays. The caller makes the change on what is returned and hands its error to done, which puts the copy in
 // its place. Where no copy is needed, that is the file itself.
-func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid int, mode uint32) (fd int, done func(error) error, err error) {
+func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid int, mode uint32) (fd int,
+	done func(error) error, err error) {
 	lost, err := r.loses(file, st, uid, gid, mode)
 	if err != nil || !lost {
 		return file, func(err error) error { return err }, err

@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestWhatUsersHaveOpenStaysTheirs: ann has a file open for writing, and another name of it, when root takes the file over.
+// TestWhatUsersHaveOpenStaysTheirs: ann has a file open for writing, and another name of it, when root takes the file
+// over.
 func TestWhatUsersHaveOpenStaysTheirs(t *testing.T) {
 	for name, c := range map[string]struct {
 		uid, gid int
@@ -30,7 +31,8 @@ func TestWhatUsersHaveOpenStaysTheirs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := homes(t)
 			file := root + "/srv/f"
-			do(t, errors.Join(os.Mkdir(root+"/srv", 0o755), os.WriteFile(file, []byte("good\n"), 0o644), os.Chown(file, c.uid, c.gid), os.Chmod(file, os.FileMode(c.mode)),
+			do(t, errors.Join(os.Mkdir(root+"/srv", 0o755), os.WriteFile(file, []byte("good\n"), 0o644),
+				os.Chown(file, c.uid, c.gid), os.Chmod(file, os.FileMode(c.mode)),
 				os.Link(file, root+"/srv/also")))
 			_ = unix.Setxattr(file, "user.note", []byte("kept"), 0)
 			held, err := os.OpenFile(file, os.O_RDWR, 0)

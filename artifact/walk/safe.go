@@ -180,7 +180,8 @@ func (c controller) controls(st *unix.Stat_t) bool {
 	case 'u':
 		return st.Uid == c.id
 	case 'g':
-		return st.Gid == c.id && st.Mode&0o020 != 0 || len(c.members) > 0 && !slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
+		return st.Gid == c.id && st.Mode&0o020 != 0 || len(c.members) > 0 &&
+			!slices.ContainsFunc(c.members, func(uid uint32) bool { return uid != st.Uid })
 	}
 	return st.Mode&0o002 != 0 && st.Mode&unix.S_ISVTX == 0
 }

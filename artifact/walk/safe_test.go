@@ -205,7 +205,8 @@ func TestRefusalsNameAccounts(t *testing.T) {
 // in, unless it is the owner's own, or staff below /usr/local, and nobody else is in it.
 func TestGroupsThatMayWriteControl(t *testing.T) {
 	root := homes(t)
-	do(t, errors.Join(os.MkdirAll(root+"/usr/local/lib", 0o755), os.Symlink("/vault/secret", root+"/usr/local/lib/link"), os.Mkdir(root+"/usr/localized", 0o755), os.Symlink("/vault/secret", root+"/usr/localized/link")))
+	do(t, errors.Join(os.MkdirAll(root+"/usr/local/lib", 0o755), os.Symlink("/vault/secret", root+"/usr/local/lib/link"),
+		os.Mkdir(root+"/usr/localized", 0o755), os.Symlink("/vault/secret", root+"/usr/localized/link")))
 	for _, p := range []string{"/usr/local", "/usr/local/lib", "/usr/localized"} {
 		do(t, errors.Join(os.Lchown(root+p, 0, 50), os.Chmod(root+p, 0o775|os.ModeSetgid)))
 	}
@@ -214,12 +215,17 @@ func TestGroupsThatMayWriteControl(t *testing.T) {
 		known   bool
 		refused map[string]string
 	}{
-		"none":       {nil, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/usr/local/lib/link": "", "/usr/localized/link": "group 50"}},
-		"root":       {[]uint32{0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/usr/local/lib/link": ""}},
-		"the owner":  {[]uint32{ann, 0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": ""}},
-		"another":    {[]uint32{bob}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/home/ann/open/self": "group 64001", "/usr/local/lib/link": "group 50"}},
-		"not known":  {nil, false, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500", "/home/ann/open/self": "", "/usr/local/lib/link": "group 50"}},
-		"everywhere": {[]uint32{ann}, true, map[string]string{"/share/link": "any user", "/home/ann/open/shadow": "user 64001", "/home/ann/open/self": ""}},
+		"none": {nil, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500",
+			"/usr/local/lib/link": "", "/usr/localized/link": "group 50"}},
+		"root": {[]uint32{0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500",
+			"/usr/local/lib/link": ""}},
+		"the owner": {[]uint32{ann, 0}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": ""}},
+		"another": {[]uint32{bob}, true, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500",
+			"/home/ann/open/self": "group 64001", "/usr/local/lib/link": "group 50"}},
+		"not known": {nil, false, map[string]string{"/team/link": "group 500", "/home/ann/shared/self": "group 500",
+			"/home/ann/open/self": "", "/usr/local/lib/link": "group 50"}},
+		"everywhere": {[]uint32{ann}, true, map[string]string{"/share/link": "any user",
+			"/home/ann/open/shadow": "user 64001", "/home/ann/open/self": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, o walk.Options) {

@@ -34,8 +34,8 @@ func (r *Root) Source(p string, trust Trust) error {
 	return refuseSource(p, by, trusted, trust.To)
 }
 
-// SourceLink is Source for a link itself, whose text is used: its owner and the way to it count, and what it leads to does
-// not.
+// SourceLink is Source for a link itself, whose text is used: its owner and the way to it count, and what it leads to
+// does not.
 func (r *Root) SourceLink(p string, trust Trust) error {
 	by, trusted, err := r.against(p, trust, false, (*walker).collectLink)
 	if err != nil {
@@ -46,7 +46,8 @@ func (r *Root) SourceLink(p string, trust Trust) error {
 
 // against returns the parties that control a path, and the trusted ones; the latter always, or only if there are the
 // former.
-func (r *Root) against(p string, trust Trust, always bool, collect func(*walker) error) (by, trusted []controller, err error) {
+func (r *Root) against(p string, trust Trust, always bool, collect func(*walker) error) (by, trusted []controller,
+	err error) {
 	var way []fileID
 	by, err = r.look(p, func(w *walker) (err error) {
 		if err = collect(w); err == nil {

@@ -155,8 +155,8 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// fail prints an error: each of those that it joins, problems in files with their places, and under each its hint. A hint
-// that several have follows the last of them.
+// fail prints an error: each of those that it joins, problems in files with their places, and under each its hint. A
+// hint that several have follows the last of them.
 func (s IO) fail(err error, code int, asJSON bool) {
 	if asJSON {
 		_ = s.JSON(failureOf(err, code))

@@ -23,7 +23,9 @@ func Deadline(stderr io.Writer) {
 		<-asked
 		signal.Stop(asked) // a second signal ends the process at once
 		time.Sleep(endWithin)
-		_, _ = io.WriteString(stderr, "error: interrupted; what was under way did not end in time and was abandoned\nhint: the next command removes temporary files that are left\n")
+		_, _ = io.WriteString(stderr,
+			"error: interrupted; what was under way did not end in time and was abandoned\n"+
+				"hint: the next command removes temporary files that are left\n")
 		os.Exit(exit.Interrupted)
 	}()
 }

@@ -49,8 +49,8 @@ func habit(flag string) string {
 	return ""
 }
 
-// saltArgument refuses test=True and the like, which salt-call takes, for commands that have a flag of that name: they are no
-// names of services.
+// saltArgument refuses test=True and the like, which salt-call takes, for commands that have a flag of that name: they
+// are no names of services.
 func saltArgument(c *cobra.Command, args []string) error {
 	for _, arg := range args {
 		name, _, ok := strings.Cut(arg, "=")
@@ -89,7 +89,8 @@ func argumentsOf(use string) (required, all []string, more bool) {
 func wrongArguments(c *cobra.Command, args []string, err error) error {
 	required, all, more := argumentsOf(c.Use)
 	_, line, _ := strings.Cut(c.Use, " ")
-	hint := fmt.Sprintf("write `%s`; `%s --help` has examples", strings.TrimSpace(c.CommandPath()+" "+line), c.CommandPath())
+	hint := fmt.Sprintf("write `%s`; `%s --help` has examples", strings.TrimSpace(c.CommandPath()+" "+line),
+		c.CommandPath())
 	switch {
 	case len(args) < len(required):
 		missing, verb := strings.Join(required[len(args):], ", "), "is"
@@ -100,7 +101,8 @@ func wrongArguments(c *cobra.Command, args []string, err error) error {
 	case len(all) == 0 && !more:
 		err = fmt.Errorf("%s takes no arguments, and %q was given", c.CommandPath(), args[0])
 	case len(args) > len(all) && !more:
-		err = fmt.Errorf("%s takes %s, and %q is one argument too many", c.CommandPath(), strings.Join(all, " "), args[len(all)])
+		err = fmt.Errorf("%s takes %s, and %q is one argument too many", c.CommandPath(), strings.Join(all, " "),
+			args[len(all)])
 	default:
 		return usage(c, fmt.Errorf("%s: %w", c.Use, err))
 	}
@@ -115,7 +117,9 @@ func wrongFlags(c *cobra.Command, err error) error {
 	flags := "--" + strings.Join(strings.Fields(group), " or --")
 	switch {
 	case strings.HasPrefix(text, "required flag(s) "):
-		flags = "--" + strings.ReplaceAll(strings.Trim(strings.TrimSuffix(strings.TrimPrefix(text, "required flag(s) "), " not set"), `"`), `", "`, ", --")
+		flags = "--" +
+			strings.ReplaceAll(strings.Trim(strings.TrimSuffix(strings.TrimPrefix(text, "required flag(s) "), " not set"), `"`),
+				`", "`, ", --")
 		err = fmt.Errorf("%s: %s is missing", c.CommandPath(), flags)
 	case strings.HasPrefix(text, "at least one of the flags in the group "):
 		err = fmt.Errorf("%s: %s is missing", c.CommandPath(), flags)
@@ -148,7 +152,8 @@ func noCommand(group *cobra.Command, name string) error {
 	if hint == "" {
 		hint = fmt.Sprintf("`%s --help` lists the commands", group.CommandPath())
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("unknown command %q for %q", name, group.CommandPath()), "%s", hint))
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("unknown command %q for %q", name, group.CommandPath()),
+		"%s", hint))
 }
 
 // helpCommand is cobra's, but for a command that does not exist.

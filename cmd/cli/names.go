@@ -51,7 +51,8 @@ func CheckHost(name string) error {
 	if len(name) <= longestHost && plain(account, "._-+$@") && plain(host, "._-") && !strings.Contains(host, "..") {
 		return nil
 	}
-	return diag.WithHint(errors.New("HOST is not the name of a host for ssh"), "write root@host; ports, keys and IPv6 addresses belong into ~/.ssh/config")
+	return diag.WithHint(errors.New("HOST is not the name of a host for ssh"),
+		"write root@host; ports, keys and IPv6 addresses belong into ~/.ssh/config")
 }
 
 // plain reports whether a text starts with a letter, a digit or an underscore, and holds nothing else but punctuation.

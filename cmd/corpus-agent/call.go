@@ -77,8 +77,10 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 func treeFlags(c *cobra.Command, t *inspect.Trees) {
 	flags := c.Flags()
 	flags.StringVarP(&t.Minion, "config-dir", "c", "", "directory with a Salt minion file, such as /etc/salt")
-	flags.StringArrayVar(&t.States, "states", nil, "directory of SLS files instead; may be given several times, the first that has a file wins")
-	flags.StringArrayVar(&t.Pillar, "pillar", nil, "directory of pillar files instead, or a YAML file whose content goes over the pillar")
+	flags.StringArrayVar(&t.States, "states", nil,
+		"directory of SLS files instead; may be given several times, the first that has a file wins")
+	flags.StringArrayVar(&t.Pillar, "pillar", nil,
+		"directory of pillar files instead, or a YAML file whose content goes over the pillar")
 	flags.StringVar(&t.Grains, "grains", "", "YAML or JSON file of grains that win over this host's")
 }
 
@@ -103,7 +105,8 @@ const (
 	saltUnknown = 255 // sys.exit(-1)
 )
 
-// asSaltCall gives an error the exit code of salt-call, but for a run that the lock refused and one that was interrupted.
+// asSaltCall gives an error the exit code of salt-call, but for a run that the lock refused and one that was
+// interrupted.
 func asSaltCall(err error) error {
 	switch code := exit.Code(err); code {
 	case exit.OK, saltFailed, exit.Locked, exit.Interrupted, saltUsage, saltUnknown:
@@ -125,8 +128,8 @@ type returned struct {
 
 func (r *returned) Unwrap() error { return r.error }
 
-// code gives a failure the exit code that was asked for. A call that did not run for the lock, or was interrupted, keeps
-// the code that says so.
+// code gives a failure the exit code that was asked for. A call that did not run for the lock, or was interrupted,
+// keeps the code that says so.
 func (c *calling) code(answer session.Answer, err error) error {
 	if code := exit.Code(err); code == exit.Locked || code == exit.Interrupted {
 		return err
@@ -142,7 +145,8 @@ func (c *calling) arguments(command *cobra.Command, args []string) error {
 	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions {
 		return nil
 	}
-	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.CommandPath()+": FUNCTION is missing"), "such as test.ping, state.apply or sys.list_functions; `%s --help` has examples", command.CommandPath()))
+	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.CommandPath()+": FUNCTION is missing"),
+		"such as test.ping, state.apply or sys.list_functions; `%s --help` has examples", command.CommandPath()))
 }
 
 // function is the function that is called, with its words.
@@ -268,7 +272,8 @@ func tellsProblems(answer any) bool {
 // options settle how the answer is shown: the command line wins over the minion file, and states
 // have a form of their own.
 func (c *calling) options(said minion.Output, name string) (outputter.Options, error) {
-	o := outputter.Options{Format: said.Format, Mode: said.Mode, Brief: !said.Verbose, Color: c.salt.isColored(said.Color, c.IO, c.Out)}
+	o := outputter.Options{Format: said.Format, Mode: said.Mode, Brief: !said.Verbose,
+		Color: c.salt.isColored(said.Color, c.IO, c.Out)}
 	if c.salt.metadata {
 		o.Format = "nested"
 	}

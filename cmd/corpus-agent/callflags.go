@@ -40,7 +40,8 @@ type saltFlags struct {
 	indent      int
 }
 
-// idleFlags are the options of salt-call that scripts give and that have no meaning on a host without a master, with the reason.
+// idleFlags are the options of salt-call that scripts give and that have no meaning on a host without a master, with
+// the reason.
 func idleFlags() map[string]string {
 	return map[string]string{
 		"refresh-grains-cache": "grains are not cached",
@@ -76,15 +77,20 @@ func idleFlags() map[string]string {
 func (s *saltFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SetNormalizeFunc(saltSpelling)
-	flags.StringVarP(&s.logLevel, "log-level", "l", "warning", "least level of what is logged to standard error: "+strings.Join(logLevels(), ", "))
+	flags.StringVarP(&s.logLevel, "log-level", "l", "warning", "least level of what is logged to standard error: "+
+		strings.Join(logLevels(), ", "))
 	flags.StringVar(&s.id, "id", "", "ID of the host for this call, and its grain")
 	flags.BoolVarP(&s.doc, "doc", "d", false, "show the documentation of FUNCTION, or of all functions of a module")
 	flags.BoolVarP(&s.grains, "print-grains", "g", false, "show this host's grains")
-	flags.BoolVar(&s.versions, "versions-report", false, "show the versions of the program and of the Salt whose language it reads")
-	flags.BoolVar(&s.skipGrains, "skip-grains", false, "find out no grains; SLS and pillar files that use them do not compile")
-	flags.BoolVar(&s.passthrough, "retcode-passthrough", false, "end with the code of the function: a command's own, 2 for failed states")
+	flags.BoolVar(&s.versions, "versions-report", false,
+		"show the versions of the program and of the Salt whose language it reads")
+	flags.BoolVar(&s.skipGrains, "skip-grains", false,
+		"find out no grains; SLS and pillar files that use them do not compile")
+	flags.BoolVar(&s.passthrough, "retcode-passthrough", false,
+		"end with the code of the function: a command's own, 2 for failed states")
 	flags.BoolVar(&s.metadata, "metadata", false, "show the function's name and return code with the answer")
-	flags.BoolVar(&s.progress, "progress", false, "show each state on standard error as it ends; on a terminal without being asked")
+	flags.BoolVar(&s.progress, "progress", false,
+		"show each state on standard error as it ends; on a terminal without being asked")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours")
 	flags.BoolVar(&s.color, "force-color", false, "colours though no terminal reads them")
 	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values stay the text that was typed")
@@ -99,7 +105,8 @@ func (s *saltFlags) add(c *cobra.Command) {
 // idle declares an option that is accepted only.
 func idle(flags *pflag.FlagSet, name, why string) {
 	switch name {
-	case "refresh-grains-cache", "hard-crash", "no-return-event", "skip-mine", "state-output-pct", "state-output-terse", "state-events":
+	case "refresh-grains-cache", "hard-crash", "no-return-event", "skip-mine", "state-output-pct", "state-output-terse",
+		"state-events":
 		flags.Bool(name, false, why)
 	case "timeout":
 		flags.StringP(name, "t", "", why)
@@ -143,7 +150,8 @@ func (s *saltFlags) logged(level string) bool {
 // check refuses what cannot be meant.
 func (s *saltFlags) check() error {
 	if s.file != "" && s.appendFile != "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file and --out-file-append exclude each other"), "give one of them"))
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file and --out-file-append exclude each other"),
+			"give one of them"))
 	}
 	return exit.WithCode(exit.Usage, oneOf("--log-level", s.logLevel, logLevels()))
 }
@@ -217,7 +225,8 @@ func steady(name string) error {
 	}
 	defer root.Close()
 	if err := root.ByName(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diag.WithHint(fmt.Errorf("root does not write to %s: %w", name, err), "name a file in a directory that is root's")
+		return diag.WithHint(fmt.Errorf("root does not write to %s: %w", name, err),
+			"name a file in a directory that is root's")
 	}
 	return nil
 }

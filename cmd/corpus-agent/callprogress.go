@@ -16,8 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// progress shows the states of a call as they end, on standard error: a line for each, and on a terminal a line that names
-// the state that runs, which the next one replaces. The answer that follows on standard output is complete without it.
+// progress shows the states of a call as they end, on standard error: a line for each, and on a terminal a line that
+// names the state that runs, which the next one replaces. The answer that follows on standard output is complete
+// without it.
 type progress struct {
 	mu       sync.Mutex
 	terminal io.Writer // for the line that is replaced; nil where no terminal reads it
@@ -28,9 +29,11 @@ type progress struct {
 	done     int
 }
 
-// progressOn is the progress of a call on standard error. On a terminal states that needed no change have no line of their own.
+// progressOn is the progress of a call on standard error. On a terminal states that needed no change have no line of
+// their own.
 func progressOn(streams cli.IO) *progress {
-	p := &progress{lines: &report.Lines{Out: streams.Err, Color: streams.Color(streams.Err), States: true, Mode: report.Terse}}
+	p := &progress{lines: &report.Lines{Out: streams.Err, Color: streams.Color(streams.Err), States: true,
+		Mode: report.Terse}}
 	if f := cli.File(streams.Err); f != nil && cli.Terminal(streams.Err) {
 		p.terminal, p.lines.States = f, false
 		p.width, _, _ = term.GetSize(int(f.Fd())) // a terminal of unknown width gets short lines

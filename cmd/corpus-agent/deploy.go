@@ -66,11 +66,13 @@ for longer than the timer's interval, 130 interrupted.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&editable, "editable", "", "working tree to link as the service's release, in a dev environment; it is unsigned")
+	flags.StringVar(&editable, "editable", "",
+		"working tree to link as the service's release, in a dev environment; it is unsigned")
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
 	flags.BoolVar(&now, "now", false, "do what the timer would do next, without waiting for its turn")
 	steps.add(flags)
-	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "copy of the keys/root.json that corpus store init wrote, or sha256:HEX of it; needed once")
+	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
+		"copy of the keys/root.json that corpus store init wrote, or sha256:HEX of it; needed once")
 	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
 	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
 	return c
@@ -83,10 +85,14 @@ func (p *program) now(c *cobra.Command) error {
 		other = other || c.Flags().Changed(name)
 	}
 	if other {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("deploy --now does what the timer would do, and nothing else can be said with it"), "leave out --now, or the rest"))
+		return exit.WithCode(exit.Usage,
+			diag.WithHint(errors.New("deploy --now does what the timer would do, and nothing else can be said with it"),
+				"leave out --now, or the rest"))
 	}
 	return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
-		r, inUnit, err := a.DeployNow(c.Context(), func(format string, args ...any) { fmt.Fprintf(p.Err, format+"\n", args...) })
+		r, inUnit, err := a.DeployNow(c.Context(), func(format string, args ...any) {
+			fmt.Fprintf(p.Err, format+"\n", args...)
+		})
 		if !inUnit || err != nil {
 			return r, err
 		}
@@ -105,7 +111,8 @@ func (p *program) now(c *cobra.Command) error {
 func (p *program) identify(args []string, id *grains.Identity) error {
 	switch len(args) {
 	case 1:
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("corpus-agent deploy: INSTANCE is missing"), "write `corpus-agent deploy SERVICE INSTANCE`"))
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("corpus-agent deploy: INSTANCE is missing"),
+			"write `corpus-agent deploy SERVICE INSTANCE`"))
 	case 2:
 		id.Service, id.Instance = args[0], args[1]
 	}
@@ -139,7 +146,9 @@ func (p *program) convergeCommand() *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			patient()
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.Converge(c.Context(), test) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+				return a.Converge(c.Context(), test)
+			})
 		},
 	}
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
@@ -189,7 +198,8 @@ Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6
 			})
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "version, or directory, of the service's release to go back to; with --converge also a run")
+	c.Flags().StringVar(&to, "to", "",
+		"version, or directory, of the service's release to go back to; with --converge also a run")
 	c.Flags().BoolVar(&converge, "converge", false, "take back what converging changed as well")
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
 	return c
@@ -223,7 +233,8 @@ the host failed it is due at once.`,
 			for _, b := range released {
 				names, pairs = append(names, b.What()), append(pairs, b.Pair)
 			}
-			return p.answer(map[string]any{"released": pairs, "entries": released}, "may be tried again: "+strings.Join(names, "; "))
+			return p.answer(map[string]any{"released": pairs, "entries": released},
+				"may be tried again: "+strings.Join(names, "; "))
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all that is quarantined")
@@ -240,7 +251,9 @@ while a run is under way, too: a deploy that has moved links is finished, any ot
 		Example: `  corpus-agent hold --reason "load test until Friday"`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return p.edit("held: new releases wait for `corpus-agent unhold`", func(a *agent.Agent) error { return a.Hold(reason) })
+			return p.edit("held: new releases wait for `corpus-agent unhold`", func(a *agent.Agent) error {
+				return a.Hold(reason)
+			})
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the status")

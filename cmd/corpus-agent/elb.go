@@ -29,7 +29,8 @@ type balancing struct {
 	region, instance string
 }
 
-func (p *program) balanceCommand(name, short, where string, do func(*elb.Client, context.Context, elb.Balancers, time.Duration) error) *cobra.Command {
+func (p *program) balanceCommand(name, short, where string, do func(*elb.Client, context.Context, elb.Balancers,
+	time.Duration) error) *cobra.Command {
 	var b balancing
 	c := &cobra.Command{
 		Use:   name,
@@ -51,7 +52,8 @@ myapp-testing-useast1. Region and instance are asked of EC2, and credentials are
 				return err
 			}
 			all := append(append([]string{}, b.Names...), b.TargetGroups...)
-			return p.answer(map[string]any{"instance": b.instance, "balancers": all}, b.instance+" is "+where+" "+strings.Join(all, ", "))
+			return p.answer(map[string]any{"instance": b.instance, "balancers": all},
+				b.instance+" is "+where+" "+strings.Join(all, ", "))
 		},
 	}
 	flags := c.Flags()

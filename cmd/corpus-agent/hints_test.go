@@ -9,10 +9,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli/hints"
 )
 
-// TestHintsNameCommandsThatExist looks up every command of corpus-agent that hints and documentation name, and its flags.
+// TestHintsNameCommandsThatExist looks up every command of corpus-agent that hints and documentation name, and its
+// flags.
 func TestHintsNameCommandsThatExist(t *testing.T) {
 	program := func() *cobra.Command { return newRoot(cli.Process()) }
-	if count := hints.Check(t, program, "..", "../../agent", "../../artifact", "../../grains", "../../packaging", "../../state"); count < 30 {
+	if count := hints.Check(t, program, "..", "../../agent", "../../artifact", "../../grains", "../../packaging",
+		"../../state"); count < 30 {
 		t.Errorf("only %d commands were found in the texts", count)
 	}
 	if count := hints.Check(t, program, "../../docs", "../../README.md", "../../CONTRIBUTING.md"); count < 100 {

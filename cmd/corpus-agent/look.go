@@ -80,7 +80,8 @@ func (p *program) historyCommand() *cobra.Command {
 				if about := r.About(); about != nil {
 					what = about.String()
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Command, r.Outcome, what, r.States, diag.Elapsed(r.Duration()), r.Fault)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Command, r.Outcome, what, r.States,
+					diag.Elapsed(r.Duration()), r.Fault)
 			}
 			return w.Flush()
 		},
@@ -88,19 +89,22 @@ func (p *program) historyCommand() *cobra.Command {
 }
 
 func (p *program) grainsCommand() *cobra.Command {
-	return p.dataCommand("grains", "Show what is known about this host", func(ctx context.Context, a *agent.Agent) (*value.Map, error) {
-		return a.ShowGrains(ctx)
-	})
+	return p.dataCommand("grains", "Show what is known about this host",
+		func(ctx context.Context, a *agent.Agent) (*value.Map, error) {
+			return a.ShowGrains(ctx)
+		})
 }
 
 func (p *program) pillarCommand() *cobra.Command {
-	return p.dataCommand("pillar", "Show this host's pillar", func(ctx context.Context, a *agent.Agent) (*value.Map, error) {
+	return p.dataCommand("pillar", "Show this host's pillar", func(ctx context.Context, a *agent.Agent) (*value.Map,
+		error) {
 		return a.ShowPillar(ctx)
 	})
 }
 
 // dataCommand shows a mapping, or one value of it.
-func (p *program) dataCommand(name, short string, get func(context.Context, *agent.Agent) (*value.Map, error)) *cobra.Command {
+func (p *program) dataCommand(name, short string, get func(context.Context, *agent.Agent) (*value.Map,
+	error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " [KEY]",
 		Short:   short,
@@ -121,7 +125,8 @@ func (p *program) dataCommand(name, short string, get func(context.Context, *age
 			}
 			v, ok := value.Lookup(all, args[0], ":")
 			if !ok {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %q in the %s", args[0], name), "%s", diag.DidYouMean(args[0], all.Names())))
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %q in the %s", args[0], name), "%s",
+					diag.DidYouMean(args[0], all.Names())))
 			}
 			return p.printValue(v)
 		},

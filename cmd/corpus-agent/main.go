@@ -21,8 +21,8 @@ func main() {
 	os.Exit(Main(context.Background(), os.Args[1:], cli.Process()))
 }
 
-// collectLate puts off the first garbage collection until the heap has 12 MiB, where Go starts at 4. A run with nothing to do
-// ends before that, so it never collects, which saves a fifth of its processor time and needs no more memory than
+// collectLate puts off the first garbage collection until the heap has 12 MiB, where Go starts at 4. A run with nothing
+// to do ends before that, so it never collects, which saves a fifth of its processor time and needs no more memory than
 // collecting does. From the first collection on, the heap grows as in any Go program. GOGC in the environment wins.
 func collectLate() {
 	if os.Getenv("GOGC") != "" {

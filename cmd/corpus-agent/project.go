@@ -25,7 +25,8 @@ func (p *program) projectCommand() *cobra.Command {
 		Long: `A project is what is deployed below /srv/projects/NAME: the host's service, or another one that is
 pushed to this host or edited on it.`,
 	}
-	c.AddCommand(p.projectInitCommand(), p.projectDeployCommand(), p.getConfigurationCommand(), p.setConfigurationCommand(),
+	c.AddCommand(p.projectInitCommand(), p.projectDeployCommand(), p.getConfigurationCommand(),
+		p.setConfigurationCommand(),
 		p.switchModeCommand(), p.projectRollbackCommand(), p.receiveCommand())
 	for _, step := range []struct{ name, short string }{
 		{procedure.Archive, "Archive a project's tree as it is"},
@@ -129,7 +130,8 @@ func (p *program) projectDeployCommand() *cobra.Command {
 		},
 	}
 	steps.add(c.Flags())
-	c.Flags().StringVar(&editable, "editable", "", "working tree to link as the release, in a dev environment; it is unsigned")
+	c.Flags().StringVar(&editable, "editable", "",
+		"working tree to link as the release, in a dev environment; it is unsigned")
 	return c
 }
 
@@ -160,7 +162,9 @@ func (p *program) projectRollbackCommand() *cobra.Command {
 		Example: `  corpus-agent project rollback shop`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return a.RollbackProject(c.Context(), args[0], to) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+				return a.RollbackProject(c.Context(), args[0], to)
+			})
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "version, or directory, of the release to go back to")
@@ -189,7 +193,8 @@ func (p *program) getConfigurationCommand() *cobra.Command {
 			}
 			v, ok := value.Lookup(cfg, args[1], ":")
 			if !ok {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has no %s", args[0], args[1]), "%s", diag.DidYouMean(args[1], cfg.Names())))
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has no %s", args[0], args[1]), "%s",
+					diag.DidYouMean(args[1], cfg.Names())))
 			}
 			return p.printValue(v)
 		},
@@ -218,7 +223,9 @@ KEY=@FILE from a file: the text as it is, without the line feed at its end. No v
 				key, _, _ := strings.Cut(arg, "=")
 				keys = append(keys, key)
 			}
-			return p.edit("set "+strings.Join(keys, ", ")+" for "+args[0], func(a *agent.Agent) error { return a.SetConfiguration(c.Context(), args[0], settings) })
+			return p.edit("set "+strings.Join(keys, ", ")+" for "+args[0], func(a *agent.Agent) error {
+				return a.SetConfiguration(c.Context(), args[0], settings)
+			})
 		},
 	}
 }
@@ -252,7 +259,9 @@ func (p *program) receiveCommand() *cobra.Command {
 			if args[1] != "project" && args[1] != "pillar" {
 				return exit.WithCode(exit.Usage, errors.New("a repository is project or pillar"))
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) { return p.receive(c.Context(), a, args) })
+			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+				return p.receive(c.Context(), a, args)
+			})
 		},
 	}
 }

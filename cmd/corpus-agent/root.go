@@ -60,14 +60,18 @@ all a timer needs.`,
 		Version: cli.Version,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.root, "root", streams.Getenv("CORPUS_ROOT"), `directory that stands for "/" (CORPUS_ROOT); nothing outside of it is changed`)
+	flags.StringVar(&p.root, "root", streams.Getenv("CORPUS_ROOT"),
+		`directory that stands for "/" (CORPUS_ROOT); nothing outside of it is changed`)
 	flags.BoolVar(&p.chroot, "chroot", false, "the root is a whole system: run commands inside of it")
-	flags.StringVar(&p.config, "config", streams.Getenv("CORPUS_CONFIG"), "configuration file (CORPUS_CONFIG); /etc/corpus/agent.yaml by default")
+	flags.StringVar(&p.config, "config", streams.Getenv("CORPUS_CONFIG"),
+		"configuration file (CORPUS_CONFIG); /etc/corpus/agent.yaml by default")
 	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); remembered from the first deploy on")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
-	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.releasesCommand(), p.historyCommand(),
-		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(), p.grainsCommand(), p.pillarCommand(), p.callCommand(),
+	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.releasesCommand(),
+		p.historyCommand(),
+		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(),
+		p.grainsCommand(), p.pillarCommand(), p.callCommand(),
 		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), cli.VersionCommand(p.IO))
 	return root
 }
@@ -83,8 +87,8 @@ func (p *program) layout() layout.Layout {
 	return layout.At(p.root)
 }
 
-// settings reads the configuration, unless an unprivileged user controls a part of it; flags are those that were given on the command line, by the
-// name of their setting.
+// settings reads the configuration, unless an unprivileged user controls a part of it; flags are those that were given
+// on the command line, by the name of their setting.
 func (p *program) settings(flags map[string]string) (config.Config, error) {
 	sources, err := p.sources(flags)
 	if err != nil {
@@ -109,7 +113,8 @@ func (p *program) sources(flags map[string]string) (config.Sources, error) {
 	if site.CheckSole(l, lastValid) != nil {
 		lastValid = "" // a user may have written it; a run takes the directory back
 	}
-	return config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv, Flags: flags}, nil
+	return config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv,
+		Flags: flags}, nil
 }
 
 // agent makes the agent that a command works with, and warns where its settings are not those of the file.
@@ -217,7 +222,8 @@ func (p *program) sink(settings config.Config) report.Sink {
 	if p.json {
 		return &document{p: p}
 	}
-	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, States: settings.StateVerbose, Mode: report.Mode(settings.StateOutput), Always: cli.Terminal(p.Out)}
+	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, States: settings.StateVerbose,
+		Mode: report.Mode(settings.StateOutput), Always: cli.Terminal(p.Out)}
 	if cli.Terminal(p.Out) {
 		lines.Bars = report.NewBars(cli.File(p.Out))
 	}

@@ -49,7 +49,8 @@ func (l statusLines) deployed(s inspect.Status) {
 		l.say("deployed", "nothing; this host has no root of trust")
 	}
 	if s.RootLost() {
-		l.say("root of trust", "lost: runs converge what is on the disk and end with exit code 4 until corpus-agent deploy --trust-root FILE")
+		l.say("root of trust",
+			"lost: runs converge what is on the disk and end with exit code 4 until corpus-agent deploy --trust-root FILE")
 	}
 	for _, c := range s.Channels {
 		l.say("channel", "%s", c)
@@ -89,7 +90,9 @@ func (l statusLines) underWay(s inspect.Status) {
 	if s.Unreported != nil {
 		l.say("unreported", "%s", s.Unreported)
 		if s.Unwritable == "" {
-			l.say("disk", "what the run could not write is in that journal; where this command can write it, look at the limits of the unit: systemctl cat corpus-agent.service")
+			l.say("disk",
+				"what the run could not write is in that journal; where this command can write it, look at the limits of the "+
+					"unit: systemctl cat corpus-agent.service")
 		}
 	}
 	switch {
@@ -106,13 +109,15 @@ func (l statusLines) keptAway(s inspect.Status) {
 		l.say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
 	}
 	for _, r := range s.Withdrawn {
-		l.say("withdrawn", "%s", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
+		l.say("withdrawn", "%s",
+			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
 	}
 	for _, b := range s.Quarantined {
 		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
 	}
 	if f := s.Postponed; f != nil {
-		l.say("retried", "%s, %s: the host failed it %d times, last in run %s: %s", f.Pair, f.When(time.Now()), f.Failures, f.Run, f.Reason)
+		l.say("retried", "%s, %s: the host failed it %d times, last in run %s: %s", f.Pair, f.When(time.Now()), f.Failures,
+			f.Run, f.Reason)
 	}
 }
 
@@ -145,7 +150,8 @@ func (l statusLines) found(s inspect.Status) {
 		if len(named) > 3 {
 			named = append(slices.Clone(named[:3]), fmt.Sprintf("%d more", len(named)-3))
 		}
-		l.say("no drift", "%s: at every run; unless, onlyif or creates lets a state act only where it has to", strings.Join(named, ", "))
+		l.say("no drift", "%s: at every run; unless, onlyif or creates lets a state act only where it has to",
+			strings.Join(named, ", "))
 	}
 }
 

@@ -18,8 +18,11 @@ type stepFlags struct {
 }
 
 func (s *stepFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.only, "only", "", "run these steps alone, with commas between them: "+strings.Join(procedure.Steps(), ", "))
-	flags.StringArrayVar(&s.set, "set", nil, "key=value of the project's configuration, for this run; key=- and key=@FILE take a secret from the standard input or a file; may be given again")
+	flags.StringVar(&s.only, "only", "", "run these steps alone, with commas between them: "+
+		strings.Join(procedure.Steps(), ", "))
+	flags.StringArrayVar(&s.set, "set", nil,
+		"key=value of the project's configuration, for this run; key=- and key=@FILE take a secret from the standard "+
+			"input or a file; may be given again")
 }
 
 func (s *stepFlags) parse(given *agent.Given, stdin io.Reader) error {

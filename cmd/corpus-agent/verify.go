@@ -65,7 +65,8 @@ func (p *program) printAudit(a inspect.Audit) {
 		fmt.Fprintf(p.Out, "  %s\n", a.Note)
 	}
 	for _, name := range a.Changeable {
-		fmt.Fprintf(p.Out, "  %s: the project's user may change it, so that runs refuse to render it\n", trust.Printable(name))
+		fmt.Fprintf(p.Out, "  %s: the project's user may change it, so that runs refuse to render it\n",
+			trust.Printable(name))
 	}
 	for _, c := range a.Changes {
 		fmt.Fprintf(p.Out, "  %s %s%s\n", trust.Printable(c.Name), c.What, whoAndWhen(c))

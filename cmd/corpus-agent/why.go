@@ -72,7 +72,8 @@ func printWhy(out io.Writer, w inspect.Why) error {
 		for _, k := range s.Keys {
 			keys = append(keys, k[:min(len(k), 12)])
 		}
-		fmt.Fprintf(&b, "  %s is signed by key %s, good until %s\n", s.Project, strings.Join(keys, ", "), s.Expires.Local().Format("2006-01-02 15:04 MST"))
+		fmt.Fprintf(&b, "  %s is signed by key %s, good until %s\n", s.Project, strings.Join(keys, ", "),
+			s.Expires.Local().Format("2006-01-02 15:04 MST"))
 	}
 	for _, d := range w.Drift {
 		fmt.Fprintf(&b, "  %s\n", indented("  ", d))
@@ -86,7 +87,8 @@ func printWhy(out io.Writer, w inspect.Why) error {
 	if w.Running != nil {
 		fmt.Fprintf(&b, "under way:\n  %s, process %d, since %s\n", w.Running.Command, w.Running.PID, when(w.Running.Since))
 		if len(w.Waiting) > 0 {
-			fmt.Fprintf(&b, "  waiting in the queue of systemd: %s; systemctl list-jobs --after\n", strings.Join(w.Waiting, ", "))
+			fmt.Fprintf(&b, "  waiting in the queue of systemd: %s; systemctl list-jobs --after\n",
+				strings.Join(w.Waiting, ", "))
 		}
 	}
 	if w.Failed != "" {

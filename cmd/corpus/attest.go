@@ -52,7 +52,8 @@ channels carry. corpus promote PROJECT TO TO takes them in.`,
 		},
 	}
 	c.Flags().StringArrayVar(&count.except, "except", nil, "host whose failure does not count; may be repeated")
-	c.Flags().BoolVar(&count.otherRoot, "allow-other-root", false, "count runs below another root (corpus-agent --root) as well")
+	c.Flags().BoolVar(&count.otherRoot, "allow-other-root", false,
+		"count runs below another root (corpus-agent --root) as well")
 	c.Flags().BoolVar(&renew, "renew", false, "sign anew what channels carry")
 	return c
 }
@@ -74,7 +75,8 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 	}
 	now := time.Now()
 	words, err := fleet.Ask(ctx, publisher.Store, fleet.Question{
-		Channel: ref, Digest: about.Release.Digest, Since: now.Add(-about.Demand.FreshFor()), Until: now.Add(trust.ClockTolerance),
+		Channel: ref, Digest: about.Release.Digest, Since: now.Add(-about.Demand.FreshFor()),
+		Until: now.Add(trust.ClockTolerance),
 	})
 	if err != nil {
 		return err
@@ -97,9 +99,11 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 	for _, w := range words {
 		switch {
 		case w.OtherRoot && !count.otherRoot:
-			p.explain("%s does not count: run %s worked below another root, where no unit and no probe is asked", trust.Printable(w.Host), trust.Printable(w.Run))
+			p.explain("%s does not count: run %s worked below another root, where no unit and no probe is asked",
+				trust.Printable(w.Host), trust.Printable(w.Run))
 		case w.Healthy:
-			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second), OtherRoot: w.OtherRoot})
+			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second),
+				OtherRoot: w.OtherRoot})
 		case slices.Contains(count.except, w.Host):
 			p.explain("%s does not count: %s", w.Host, w.Why)
 		default:
@@ -107,13 +111,15 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 		}
 	}
 	if len(against) > 0 {
-		return nil, exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s failed on %s", release, strings.Join(against, ", ")),
-			"mend it and publish another version, or, where the host is to blame, run this again with --except HOST"))
+		return nil, exit.WithCode(exit.Refused,
+			diag.WithHint(fmt.Errorf("%s failed on %s", release, strings.Join(against, ", ")),
+				"mend it and publish another version, or, where the host is to blame, run this again with --except HOST"))
 	}
 	return hosts, nil
 }
 
-// onlyElsewhere gives the error of too few hosts the hint that runs below another root did not count, where that is why.
+// onlyElsewhere gives the error of too few hosts the hint that runs below another root did not count, where that is
+// why.
 func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error {
 	var unproven *proofs.Unproven
 	var elsewhere []string
@@ -125,14 +131,19 @@ func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error
 	if len(elsewhere) == 0 || !errors.As(err, &unproven) {
 		return err
 	}
-	return diag.WithHint(err, "%s ran it only below another root (--root), where no unit and no probe is asked: deploy it on the host itself, or count such runs with --allow-other-root",
+	return diag.WithHint(err,
+		"%s ran it only below another root (--root), where no unit and no probe is asked: deploy it on the host itself, "+
+			"or count such runs with --allow-other-root",
 		strings.Join(elsewhere, ", "))
 }
 
 func attestedText(a proofs.Attested) string {
-	text := fmt.Sprintf("attested: %s %s was healthy on %s of %s/%s, signed with %s, until %s", a.Project, a.Version, hostCount(a.Hosts), a.Project, a.Channel, shortKeys(a.Keys), a.Expires.Format("2006-01-02"))
+	text := fmt.Sprintf("attested: %s %s was healthy on %s of %s/%s, signed with %s, until %s", a.Project, a.Version,
+		hostCount(a.Hosts), a.Project, a.Channel, shortKeys(a.Keys), a.Expires.Format("2006-01-02"))
 	if a.Missing > 0 {
-		text += fmt.Sprintf("\n%d more signatures are needed: let owners of other attestation keys run `corpus attest %s %s %s`", a.Missing, a.Project, a.Channel, a.Version)
+		text += fmt.Sprintf(
+			"\n%d more signatures are needed: let owners of other attestation keys run `corpus attest %s %s %s`", a.Missing,
+			a.Project, a.Channel, a.Version)
 		return text
 	}
 	for _, ref := range a.For {
@@ -159,7 +170,9 @@ func (p *program) renewProofs(ctx context.Context, ref artifact.Ref) error {
 	}
 	var lines []string
 	for _, a := range renewed {
-		lines = append(lines, fmt.Sprintf("signed anew: %s %s was healthy on %s of %s, until %s", a.Project, a.Version, hostCount(a.Hosts), ref, a.Expires.Format("2006-01-02")))
+		lines = append(lines, fmt.Sprintf("signed anew: %s %s was healthy on %s of %s, until %s", a.Project, a.Version,
+			hostCount(a.Hosts), ref, a.Expires.Format("2006-01-02")))
 	}
-	return p.answer(renewed, "%s\ncorpus promote %s TO TO takes it in, for each channel TO that carries it", strings.Join(lines, "\n"), ref.Project)
+	return p.answer(renewed, "%s\ncorpus promote %s TO TO takes it in, for each channel TO that carries it",
+		strings.Join(lines, "\n"), ref.Project)
 }

@@ -35,8 +35,9 @@ the host enters its load balancers after a good first run, and not before.`,
 				return noStore()
 			}
 			if b.Agent == "" || sum == "" {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("a new host needs the agent: --agent or --agent-digest is missing"),
-					"give --agent URL and --agent-digest FILE, the package that the URL has"))
+				return exit.WithCode(exit.Usage,
+					diag.WithHint(errors.New("a new host needs the agent: --agent or --agent-digest is missing"),
+						"give --agent URL and --agent-digest FILE, the package that the URL has"))
 			}
 			var err error
 			b.Store = p.store
@@ -66,7 +67,8 @@ the host enters its load balancers after a good first run, and not before.`,
 func (p *program) rootDigest() (string, error) {
 	root := p.trustRoot
 	if root == "" && p.keys == "" {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"), "give --trust-root keys/root.json, or --keys DIR"))
+		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"),
+			"give --trust-root keys/root.json, or --keys DIR"))
 	}
 	if root == "" {
 		root = filepath.Join(p.keys, roots.RootName)
@@ -83,7 +85,8 @@ func digestOf(text string) (string, error) {
 	}
 	data, err := os.ReadFile(text)
 	if err != nil {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file that a digest is made of: %w", err), "give a file, or sha256:HEX"))
+		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file that a digest is made of: %w", err),
+			"give a file, or sha256:HEX"))
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), nil

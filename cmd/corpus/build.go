@@ -37,7 +37,8 @@ type buildHow struct {
 // build packs a plain tree as it is, and sends everything else through the pipeline.
 func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if len(how.outputs) == 0 && !how.check {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no file to write was given"), "name one, such as -o %s.tar.zst", filepath.Base(tree)))
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no file to write was given"),
+			"name one, such as -o %s.tar.zst", filepath.Base(tree)))
 	}
 	at, err := p.epoch()
 	if err != nil {
@@ -56,10 +57,13 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err := errors.Join(p.noteUnreached(tree), p.noteChangeable(tree, r.Writable)); err != nil {
 		return err
 	}
-	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
-		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut, Allow: packaging.AllowedBy(r)})
+	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
+		len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
+		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut,
+			Allow: packaging.AllowedBy(r)})
 	}
-	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at, Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults}
+	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at,
+		Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults}
 	request.Waiting = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
 		request.Log, request.Waiting = p.Err, nil // the log says it too
@@ -71,7 +75,8 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return buildError(err)
 	}
-	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "), result.Content)
+	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "),
+		result.Content)
 }
 
 // renderDefaults renders a template as packages and images hold it.
@@ -86,7 +91,9 @@ func (p *program) noteUnreached(tree string) error {
 		return err
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(p.Err, "note: no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it\n", strings.Join(names, ", "))
+		fmt.Fprintf(p.Err,
+			"note: no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it\n",
+			strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -99,7 +106,9 @@ func (p *program) noteChangeable(tree string, writable []string) error {
 		if !strings.Contains(source, " ") {
 			what = "the SLS file "
 		}
-		fmt.Fprintf(p.Err, "note: "+what+"%s lies where the project's user may change it: hosts refuse to render it; put it into the state tree\n", source)
+		fmt.Fprintf(p.Err,
+			"note: "+what+
+				"%s lies where the project's user may change it: hosts refuse to render it; put it into the state tree\n", source)
 	}
 	return err
 }
@@ -112,7 +121,8 @@ func isTree(tree string) error {
 	if err == nil {
 		err = fmt.Errorf("%s is not a directory", tree)
 	}
-	return diag.WithHint(fmt.Errorf("there is no tree to build: %w", err), "give the directory whose content is built, or a URL")
+	return diag.WithHint(fmt.Errorf("there is no tree to build: %w", err),
+		"give the directory whose content is built, or a URL")
 }
 
 // haveDirectories finds outputs that could not be written, before anything is built.
@@ -148,7 +158,8 @@ func (p *program) epoch() (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
-		return time.Time{}, exit.WithCode(exit.Usage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, and a number of seconds was expected", epoch))
+		return time.Time{},
+			exit.WithCode(exit.Usage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, and a number of seconds was expected", epoch))
 	}
 	return time.Unix(seconds, 0), nil
 }
@@ -174,7 +185,8 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 		return buildError(err)
 	}
 	if len(names) > 0 {
-		return diag.WithHint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")), "find out what writes a time, a path or a random order into them")
+		return diag.WithHint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")),
+			"find out what writes a time, a path or a random order into them")
 	}
 	return p.answer(map[string]any{"differences": []string{}}, "two builds of the same tree are the same")
 }
@@ -182,7 +194,8 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 // pack packs a tree as it is.
 func (p *program) pack(ctx context.Context, tree, out string, options packaging.Options) error {
 	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", out), "name it .tar.zst, .deb, .rpm or .oci.tar"))
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", out),
+			"name it .tar.zst, .deb, .rpm or .oci.tar"))
 	}
 	var summary packaging.Summary
 	err := durable.Write(out, 0o644, func(w io.Writer) (err error) {
@@ -203,5 +216,6 @@ func (p *program) pack(ctx context.Context, tree, out string, options packaging.
 		packaging.Summary
 		File string `json:"file"`
 		Size int64  `json:"size"`
-	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes), diag.Size(info.Size()))
+	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes),
+		diag.Size(info.Size()))
 }

@@ -44,18 +44,26 @@ func workstationCanaries() []string {
 // obeyedHere is what a terminal would obey.
 const obeyedHere = "\x1b]52;c;aGk=\x07\x1b[2J\u009b31m\u202e\u2066\x7f\b\r"
 
-// workstationLines are command lines of all commands. @ stands for the workstation's directory, % for a text that a terminal
-// would obey.
+// workstationLines are command lines of all commands. @ stands for the workstation's directory, % for a text that a
+// terminal would obey.
 func workstationLines() []string {
 	return []string{
-		"keys new --keys @other", "keys new %", "keys ls", "keys ls --keys @none", "keys use myapp awskms:%", "keys use targets awskms:arn:aws:kms:x", "keys rotate targets", "keys rotate %",
-		"store init", "build @tree -o @x.tar.zst", "build @% -o @x.tar.zst", "build https://deploy:" + canaryLogin + "@127.0.0.1:1/x.git?sig=" + canarySigned + " -o @x.tar.zst",
-		"publish myapp 1.0 @one.tar.zst --channel testing", "publish myapp % @one.tar.zst", "promote myapp testing production", "promote myapp % production",
-		"point myapp testing 1.0", "point myapp testing %", "attest myapp testing", "attest myapp testing 1.0", "attest myapp % --renew", "yank myapp 1.0 --reason %", "yank myapp 1.0 --undo",
-		"ls", "ls --why", "ls %", "verify", "verify -v", "gc", "gc --dry-run", "project add shop --key @keys/root.json", "project add % --key %", "project revoke myapp --key %", "project remove %", "project remove shop",
-		"project require myapp production --from testing", "project require myapp % --none", "root show", "root change --renew", "root change --add-key root=%",
-		"refresh", "refresh --rebuild", "export root -o @draft", "export % -o @draft", "sign @draft", "sign @draft --show", "sign @%", "import @draft", "import @%",
-		"bootstrap", "push host.invalid %", "push % myapp", "store upgrade", "store upgrade --force", "version", "version %", "nosuch", "ls --%",
+		"keys new --keys @other", "keys new %", "keys ls", "keys ls --keys @none", "keys use myapp awskms:%",
+		"keys use targets awskms:arn:aws:kms:x", "keys rotate targets", "keys rotate %",
+		"store init", "build @tree -o @x.tar.zst", "build @% -o @x.tar.zst",
+		"build https://deploy:" + canaryLogin + "@127.0.0.1:1/x.git?sig=" + canarySigned + " -o @x.tar.zst",
+		"publish myapp 1.0 @one.tar.zst --channel testing", "publish myapp % @one.tar.zst",
+		"promote myapp testing production", "promote myapp % production",
+		"point myapp testing 1.0", "point myapp testing %", "attest myapp testing", "attest myapp testing 1.0",
+		"attest myapp % --renew", "yank myapp 1.0 --reason %", "yank myapp 1.0 --undo",
+		"ls", "ls --why", "ls %", "verify", "verify -v", "gc", "gc --dry-run", "project add shop --key @keys/root.json",
+		"project add % --key %", "project revoke myapp --key %", "project remove %", "project remove shop",
+		"project require myapp production --from testing", "project require myapp % --none", "root show",
+		"root change --renew", "root change --add-key root=%",
+		"refresh", "refresh --rebuild", "export root -o @draft", "export % -o @draft", "sign @draft", "sign @draft --show",
+		"sign @%", "import @draft", "import @%",
+		"bootstrap", "push host.invalid %", "push % myapp", "store upgrade", "store upgrade --force", "version", "version %",
+		"nosuch", "ls --%",
 	}
 }
 
@@ -66,7 +74,8 @@ func TestEveryCommandIsSwept(t *testing.T) {
 		for _, sub := range c.Commands() {
 			look(sub, strings.TrimSpace(path+" "+sub.Name()))
 		}
-		if c.Runnable() && !slices.ContainsFunc(workstationLines(), func(line string) bool { return strings.HasPrefix(line+" ", path+" ") }) {
+		if c.Runnable() && !slices.ContainsFunc(workstationLines(),
+			func(line string) bool { return strings.HasPrefix(line+" ", path+" ") }) {
 			t.Errorf("no line of workstationLines is of corpus %s", path)
 		}
 	}
@@ -78,7 +87,8 @@ func quoting(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		account, password, _ := r.BasicAuth()
-		quoted := fmt.Sprintf("%s %s %v login %s:%s %s", r.Method, r.URL, r.Header, account, password, "https://x/?X-Amz-Signature="+canarySigned+"&X-Amz-Security-Token="+url.QueryEscape(canaryToken))
+		quoted := fmt.Sprintf("%s %s %v login %s:%s %s", r.Method, r.URL, r.Header, account, password,
+			"https://x/?X-Amz-Signature="+canarySigned+"&X-Amz-Security-Token="+url.QueryEscape(canaryToken))
 		known := r.Header.Get("Authorization") + password + r.URL.Query().Get("sig")
 		if strings.HasPrefix(r.URL.Path, "/bucket") { // of S3, which knows the account's secret
 			known, quoted = canarySecret, canarySecret+" "+quoted
@@ -90,46 +100,55 @@ func quoting(kind string) http.HandlerFunc {
 		case "plain":
 			http.Error(w, quoted+obeyedHere, http.StatusForbidden)
 		case "redirect":
-			w.Header().Set("Location", "http://deploy:"+canaryLogin+"@127.0.0.1:1/?X-Amz-Signature="+canarySigned+"&X-Amz-Security-Token="+url.QueryEscape(canaryToken))
+			w.Header().Set("Location", "http://deploy:"+canaryLogin+"@127.0.0.1:1/?X-Amz-Signature="+canarySigned+
+				"&X-Amz-Security-Token="+url.QueryEscape(canaryToken))
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		case "malformed":
 			_, _ = io.WriteString(w, "<ListBucketResult><"+quoted+obeyedHere)
 		case "listing":
 			w.Header().Set("Content-Type", "application/xml")
-			fmt.Fprintf(w, "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>p/%s</Key><Size>x%s</Size></Contents></ListBucketResult>", html.EscapeString(quoted), html.EscapeString(quoted))
+			fmt.Fprintf(w,
+				"<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>p/%s</Key><Size>x%s</Size></Contents></ListBucketResult>", html.EscapeString(quoted), html.EscapeString(quoted))
 		default:
 			w.Header().Set("Content-Type", "application/xml")
 			w.WriteHeader(map[string]int{"403": 403, "400": 400, "500": 500}[status])
-			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>&#27;]52; %s</Message><CanonicalRequest>%s</CanonicalRequest></Error>", code, html.EscapeString(quoted), html.EscapeString(quoted))
+			fmt.Fprintf(w,
+				"<Error><Code>%s</Code><Message>&#27;]52; %s</Message><CanonicalRequest>%s</CanonicalRequest></Error>", code,
+				html.EscapeString(quoted), html.EscapeString(quoted))
 		}
 	}
 }
 
-// TestServersDoNotMakeCommandsShowSecrets lets servers quote credentials and signed URLs, and control a terminal, in all they
-// answer, and looks at what each command writes.
+// TestServersDoNotMakeCommandsShowSecrets lets servers quote credentials and signed URLs, and control a terminal, in
+// all they answer, and looks at what each command writes.
 func TestServersDoNotMakeCommandsShowSecrets(t *testing.T) {
-	for _, kind := range []string{"AccessDenied 403", "SignatureDoesNotMatch 403", "InvalidToken 400", "NoSuchKey 400", "\x1b[2J" + canaryToken + " 403", "InternalError 500", "plain", "redirect", "malformed", "listing"} {
+	for _, kind := range []string{"AccessDenied 403", "SignatureDoesNotMatch 403", "InvalidToken 400", "NoSuchKey 400",
+		"\x1b[2J" + canaryToken + " 403", "InternalError 500", "plain", "redirect", "malformed", "listing"} {
 		server := httptest.NewServer(quoting(kind))
 		t.Cleanup(server.Close)
 		host := strings.TrimPrefix(server.URL, "http://")
 		for _, store := range []string{
 			"s3://bucket/p?endpoint=" + server.URL, "minio://" + host + "/bucket/p?tls=0", server.URL + "/p",
-			"http://deploy:" + canaryLogin + "@" + host + "/p", server.URL + "/p?sig=" + canarySigned, "s3://bucket/p?endpoint=http://deploy:" + canaryLogin + "@" + host,
+			"http://deploy:" + canaryLogin + "@" + host + "/p", server.URL + "/p?sig=" + canarySigned,
+			"s3://bucket/p?endpoint=http://deploy:" + canaryLogin + "@" + host,
 		} {
 			s := newSwept(t)
 			s.env["CORPUS_STORE"] = store
-			for _, line := range []string{"ls", "verify", "store init", "publish myapp 1.1 @one.tar.zst --channel testing", "attest myapp testing", "gc", "refresh", "ls --json", "gc --json", "root show", "bootstrap"} {
+			for _, line := range []string{"ls", "verify", "store init", "publish myapp 1.1 @one.tar.zst --channel testing",
+				"attest myapp testing", "gc", "refresh", "ls --json", "gc --json", "root show", "bootstrap"} {
 				s.sweep(kind+" from "+store, line)
 			}
 		}
 	}
 }
 
-// TestCommandsShowNoSecretsAndControlNoTerminal gives each command a store, keys and reports of hosts that hold what a terminal
-// would obey, and an environment with secrets, and looks at what it writes.
+// TestCommandsShowNoSecretsAndControlNoTerminal gives each command a store, keys and reports of hosts that hold what a
+// terminal would obey, and an environment with secrets, and looks at what it writes.
 func TestCommandsShowNoSecretsAndControlNoTerminal(t *testing.T) {
 	s := newSwept(t)
-	for round, env := range []map[string]string{{}, {"CORPUS_KEY_TARGETS": canaryKey + obeyedHere, "CORPUS_KEY_MYAPP": "{\"keyval\": \"" + canaryKey + "\"}", "CORPUS_KEY_ROOT": "age-encryption.org/v1\n" + canaryKey}} {
+	for round, env := range []map[string]string{{}, {"CORPUS_KEY_TARGETS": canaryKey + obeyedHere,
+		"CORPUS_KEY_MYAPP": "{\"keyval\": \"" + canaryKey + "\"}",
+		"CORPUS_KEY_ROOT":  "age-encryption.org/v1\n" + canaryKey}} {
 		maps.Copy(s.env, env)
 		for _, line := range workstationLines() {
 			s.sweep(fmt.Sprint("round ", round), line)
@@ -142,8 +161,10 @@ func TestCommandsShowNoSecretsAndControlNoTerminal(t *testing.T) {
 func newSwept(t *testing.T) *shell {
 	t.Helper()
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": canarySecret, "AWS_SESSION_TOKEN": canaryToken, "AWS_REGION": "eu-west-1", "AWS_EC2_METADATA_DISABLED": "true",
-		"MINIO_ACCESS_KEY": "", "MINIO_SECRET_KEY": "", "MINIO_ROOT_USER": "", "MINIO_ROOT_PASSWORD": "", "AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none",
+		"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": canarySecret, "AWS_SESSION_TOKEN": canaryToken,
+		"AWS_REGION": "eu-west-1", "AWS_EC2_METADATA_DISABLED": "true",
+		"MINIO_ACCESS_KEY": "", "MINIO_SECRET_KEY": "", "MINIO_ROOT_USER": "", "MINIO_ROOT_PASSWORD": "",
+		"AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none",
 	} {
 		t.Setenv(name, value)
 	}
@@ -156,8 +177,11 @@ func newSwept(t *testing.T) *shell {
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
 	report, err := json.Marshal(map[string]any{
-		"id": "20260101T000000Z-" + obeyedHere, "host": "web" + obeyedHere, "service": "myapp", "instance": "testing", "outcome": "rolled back" + obeyedHere, "exit_code": 7,
-		"error": "x" + obeyedHere, "agent": obeyedHere, "channels": []map[string]string{{"Project": "myapp", "Channel": "testing" + obeyedHere}}, "unserved": []string{obeyedHere},
+		"id": "20260101T000000Z-" + obeyedHere, "host": "web" + obeyedHere, "service": "myapp", "instance": "testing",
+		"outcome": "rolled back" + obeyedHere, "exit_code": 7,
+		"error": "x" + obeyedHere, "agent": obeyedHere,
+		"channels": []map[string]string{{"Project": "myapp", "Channel": "testing" + obeyedHere}},
+		"unserved": []string{obeyedHere},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -197,5 +221,6 @@ func (s *shell) sweep(where, line string) {
 }
 
 func controlling(r rune) bool {
-	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
+		r == unicode.ReplacementChar
 }

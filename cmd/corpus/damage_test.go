@@ -25,7 +25,8 @@ func TestDamageIsRepairedByPublishingAgain(t *testing.T) {
 				if err := harm(files[0]); err != nil {
 					t.Fatal(err)
 				}
-				if code := s.run("verify"); code != 4 && code != 5 || !strings.Contains(s.err, "corpus publish PROJECT VERSION FILE") {
+				if code := s.run("verify"); code != 4 && code != 5 || !strings.Contains(s.err,
+					"corpus publish PROJECT VERSION FILE") {
 					t.Fatalf("%s %s: exit code %d\n%s", name, suffix, code, s.err)
 				}
 				s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "myapp/testing is 1.0")

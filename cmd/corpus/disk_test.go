@@ -12,7 +12,8 @@ import (
 
 // An error of a full or read-only disk, of the store or of the keys, says what to do about it.
 func TestDiskErrorsHaveACure(t *testing.T) {
-	for errno, want := range map[syscall.Errno]string{syscall.ENOSPC: "make room", syscall.EDQUOT: "make room", syscall.EROFS: "for writing"} {
+	for errno, want := range map[syscall.Errno]string{syscall.ENOSPC: "make room", syscall.EDQUOT: "make room",
+		syscall.EROFS: "for writing"} {
 		err := code(fmt.Errorf("keeping what was seen: %w", &fs.PathError{Op: "open", Path: "keys/seen/.lock", Err: errno}))
 		if !strings.Contains(diag.HintOf(err), want) || !strings.Contains(err.Error(), "keys/seen/.lock") {
 			t.Errorf("%v has the hint %q, want %q in it", err, diag.HintOf(err), want)
@@ -30,6 +31,7 @@ func TestKeysThatSawAnotherStoreSetUpTheirOwn(t *testing.T) {
 	s.expect(2, "publish myapp 2.0 @one.tar.zst --channel testing --keys @mine", "keys to sign it")
 	s.remove("mine/root.json")
 	s.expect(0, "store init --keys @mine --store file://@own", "set up")
-	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing --keys @mine --store file://@own", "myapp/testing is 1.0")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing --keys @mine --store file://@own",
+		"myapp/testing is 1.0")
 	s.expect(2, "store init", "set up a store before")
 }

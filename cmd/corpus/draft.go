@@ -17,12 +17,14 @@ import (
 
 // draftFlag lets a command write what it would sign to a file.
 func (p *program) draftFlag(c *cobra.Command) {
-	c.Flags().StringVar(&p.draft, "draft", "", "change nothing in the store but write what is to be signed to this file, for several people to sign")
+	c.Flags().StringVar(&p.draft, "draft", "",
+		"change nothing in the store but write what is to be signed to this file, for several people to sign")
 }
 
 // atOnceFlag lets a command that takes keys away do so before other keys have signed.
 func (p *program) atOnceFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&p.atOnce, "at-once", false, "do it although hosts refuse what other keys have to sign first; they stay on what they run until then")
+	c.Flags().BoolVar(&p.atOnce, "at-once", false,
+		"do it although hosts refuse what other keys have to sign first; they stay on what they run until then")
 }
 
 // answerDraft tells about the draft that was written.
@@ -40,7 +42,8 @@ func (p *program) tellDraft(file string, d *publish.Draft) error {
 		}{s, file})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s %d, until %s, content %s\n", file, s.Role, s.Version, s.Expires.Format("2006-01-02"), s.Content)
+	fmt.Fprintf(&b, "%s: %s %d, until %s, content %s\n", file, s.Role, s.Version, s.Expires.Format("2006-01-02"),
+		s.Content)
 	for _, line := range s.Says {
 		b.WriteString("  " + trust.Printable(line) + "\n")
 	}
@@ -196,7 +199,9 @@ func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 		return p.answer(result, "%s", rootText(*result.Root))
 	}
 	if len(result.WithoutChunks) > 0 {
-		fmt.Fprintf(p.Err, "warning: chunks of %s %s were removed before it was signed, so hosts fetch all of it\nhint: publish the same files again, and let `corpus gc` wait longer (--drafts, --grace)\n",
+		fmt.Fprintf(p.Err,
+			"warning: chunks of %s %s were removed before it was signed, so hosts fetch all of it\n"+
+				"hint: publish the same files again, and let `corpus gc` wait longer (--drafts, --grace)\n",
 			result.Role, strings.Join(result.WithoutChunks, ", "))
 	}
 	return p.answer(result, "%s %d is in force", result.Role, result.Version)

@@ -20,10 +20,12 @@ func TestListShowsTheFirstExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &publish.Publisher{Store: opened, Keys: publish.Keyring{Dir: s.path("keys")}, Seen: s.path("keys/seen"), Expiry: publish.Expiry{Timestamp: 72 * time.Hour}}
+	p := &publish.Publisher{Store: opened, Keys: publish.Keyring{Dir: s.path("keys")}, Seen: s.path("keys/seen"),
+		Expiry: publish.Expiry{Timestamp: 72 * time.Hour}}
 	if _, err := refresh.Roles(t.Context(), p, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(0, "ls", "warning: the signature of timestamp expires on "+time.Now().UTC().AddDate(0, 0, 3).Format("2006-01-02"))
+	s.expect(0, "ls", "warning: the signature of timestamp expires on "+
+		time.Now().UTC().AddDate(0, 0, 3).Format("2006-01-02"))
 	s.expect(0, "ls --json", "corpus refresh")
 }

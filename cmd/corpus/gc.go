@@ -65,9 +65,13 @@ run such a version go on running it, and cannot fetch it again.`,
 				did = "would remove"
 			}
 			o, pages := all.Objects, all.Pages
-			o = collect.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending, Kept: o.Kept + pages.Kept}
-			return p.answer(collected{all, pruned}, "%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be signed, %d are too young to tell",
-				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending, all.Young+o.Young+all.Uploads.Young)
+			o = collect.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending,
+				Kept: o.Kept + pages.Kept}
+			return p.answer(collected{all, pruned},
+				"%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be "+
+					"signed, %d are too young to tell",
+				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending,
+				all.Young+o.Young+all.Uploads.Young)
 		},
 	}
 	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which everything is left alone")
@@ -80,7 +84,8 @@ run such a version go on running it, and cannot fetch it again.`,
 // prune takes old versions out of the signed metadata and tells which.
 func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int, dry bool) ([]collect.Pruned, error) {
 	if keep < 0 || keep == 0 && c.Flags().Changed("keep") {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("--keep is a number of versions, from 1"), "leave it out to keep them all"))
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("--keep is a number of versions, from 1"),
+			"leave it out to keep them all"))
 	}
 	if keep == 0 {
 		return nil, nil

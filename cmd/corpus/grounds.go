@@ -12,22 +12,26 @@ import (
 // proof, down to what hosts reported.
 func printGrounds(w io.Writer, l trust.Listing, channel string) {
 	pointer, g := l.Channels[channel], l.Grounds[channel]
-	fmt.Fprintf(w, "    %s\n    promoted: move %d of the channel, %s (%s)\n", pointer.Digest, g.Promoted.Serial, signedWith(g.Promoted.Keys), g.Promoted.By)
+	fmt.Fprintf(w, "    %s\n    promoted: move %d of the channel, %s (%s)\n", pointer.Digest, g.Promoted.Serial,
+		signedWith(g.Promoted.Keys), g.Promoted.By)
 	if g.Requires != nil {
 		fmt.Fprintf(w, "    requires %s (%s)\n", g.Requires, g.By)
 	} else {
 		fmt.Fprintln(w, "    requires no proof")
 	}
 	if s := g.Proof; s != nil {
-		fmt.Fprintf(w, "    proof: %s was on %s/%s, healthy on %s, of %s, until %s, %s\n", trust.Printable(s.Version), trust.Printable(s.Project),
-			trust.Printable(s.Channel), hostCount(s.Hosts), s.At.Format(time.RFC3339), s.Expires.Format("2006-01-02"), signedWith(s.Keys))
+		fmt.Fprintf(w, "    proof: %s was on %s/%s, healthy on %s, of %s, until %s, %s\n", trust.Printable(s.Version),
+			trust.Printable(s.Project),
+			trust.Printable(s.Channel), hostCount(s.Hosts), s.At.Format(time.RFC3339), s.Expires.Format("2006-01-02"),
+			signedWith(s.Keys))
 		fmt.Fprintf(w, "      %s\n", trust.Printable(string(s.Digest)))
 		for _, h := range s.Hosts {
 			where := ""
 			if h.OtherRoot {
 				where = ", below another root"
 			}
-			fmt.Fprintf(w, "      healthy: %s at %s, run %s%s\n", trust.Printable(h.Host), h.At.Format(time.RFC3339), trust.Printable(h.Run), where)
+			fmt.Fprintf(w, "      healthy: %s at %s, run %s%s\n", trust.Printable(h.Host), h.At.Format(time.RFC3339),
+				trust.Printable(h.Run), where)
 		}
 	}
 	if g.Refused != "" {

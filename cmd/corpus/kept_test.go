@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDamagedMemoryOfAPublisherIsLocal replaces what publishers keep beside the keys: the error names it and its cure, and not
-// the store; with the cure the command goes on.
+// TestDamagedMemoryOfAPublisherIsLocal replaces what publishers keep beside the keys: the error names it and its cure,
+// and not the store; with the cure the command goes on.
 func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 	s := newStore(t)
 	for _, c := range []struct {
@@ -33,7 +33,8 @@ func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.expect(1, command, path)
-			if said := s.all.String(); strings.Contains(said, "do not trust") || !strings.Contains(said, "mv "+path+" "+path+".damaged") {
+			if said := s.all.String(); strings.Contains(said, "do not trust") ||
+				!strings.Contains(said, "mv "+path+" "+path+".damaged") {
 				t.Errorf("%s with %s says:\n%s", command, c.path, said)
 			}
 			if err := os.RemoveAll(path); err != nil {

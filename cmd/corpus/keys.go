@@ -43,7 +43,8 @@ type sealing struct {
 
 func (s *sealing) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&s.passphrase, "encrypt", false, "encrypt new keys with a passphrase")
-	c.Flags().StringArrayVar(&s.recipients, "encrypt-to", nil, "encrypt new keys to this age recipient (age1...); may be repeated")
+	c.Flags().StringArrayVar(&s.recipients, "encrypt-to", nil,
+		"encrypt new keys to this age recipient (age1...); may be repeated")
 	c.MarkFlagsMutuallyExclusive("encrypt", "encrypt-to")
 }
 
@@ -147,7 +148,8 @@ credentials and region as other AWS programs have them.`,
 			if err != nil {
 				return err
 			}
-			return p.answer(map[string]string{"role": args[0], "id": key.ID, "file": key.From}, "%s is signed with key %s (%s)", args[0], trust.ShortKey(key.ID), key.From)
+			return p.answer(map[string]string{"role": args[0], "id": key.ID, "file": key.From}, "%s is signed with key %s (%s)",
+				args[0], trust.ShortKey(key.ID), key.From)
 		},
 	}
 }
@@ -191,7 +193,8 @@ func (p *program) rotate(ctx context.Context, role string, seal sealing) error {
 	if err != nil {
 		return code(err)
 	}
-	return p.answer(result, "%s is signed with %s; the old key is kept in %s", role, shortKeys(result.New), filepath.Join(ring.Dir, "old"))
+	return p.answer(result, "%s is signed with %s; the old key is kept in %s", role, shortKeys(result.New),
+		filepath.Join(ring.Dir, "old"))
 }
 
 func shortKeys(ids []string) string {

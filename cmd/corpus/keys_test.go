@@ -116,7 +116,8 @@ func TestPrivateKeysAreNeverPrinted(t *testing.T) {
 	s.artifact("one", "1")
 	var secrets []string
 	for _, line := range []string{
-		"publish myapp 1.0 @one.tar.zst --channel testing -v", "keys ls --json", "root show -v", "keys rotate timestamp -v --json",
+		"publish myapp 1.0 @one.tar.zst --channel testing -v", "keys ls --json", "root show -v",
+		"keys rotate timestamp -v --json",
 		"export targets -o @t.draft -v", "sign @t.draft -v --json", "import @t.draft", "refresh -v --json",
 	} {
 		if code := s.run(line); code != 0 {
@@ -128,7 +129,8 @@ func TestPrivateKeysAreNeverPrinted(t *testing.T) {
 	}
 	// Damaged ones must not be quoted either.
 	key := s.read("keys/myapp.key")
-	for _, damaged := range []string{key[:len(key)-40], strings.Replace(key, "PRIVATE", "PUBLIC", 2), strings.ReplaceAll(key, "-----", ""), base64.StdEncoding.EncodeToString([]byte(key))[:40]} {
+	for _, damaged := range []string{key[:len(key)-40], strings.Replace(key, "PRIVATE", "PUBLIC", 2),
+		strings.ReplaceAll(key, "-----", ""), base64.StdEncoding.EncodeToString([]byte(key))[:40]} {
 		s.write("keys/myapp.key", damaged)
 		if code := s.run("promote myapp testing production -v"); code == 0 {
 			t.Errorf("promoting with a damaged key was done: %.30q", damaged)
@@ -237,8 +239,10 @@ func TestWrongKeysOrStoreWriteNothing(t *testing.T) {
 	root := b.read("keys/root.json")
 	b.env["CORPUS_STORE"] = a.env["CORPUS_STORE"]
 	for _, line := range []string{
-		"root change --renew", "root change --threshold root=1 --renew --at-once", "keys rotate root", "keys rotate timestamp", "keys rotate targets", "keys rotate myapp",
-		"refresh", "refresh --rebuild", "publish myapp 2.0 @one.tar.zst", "promote myapp testing production", "project add other --key @keys/myapp.pub",
+		"root change --renew", "root change --threshold root=1 --renew --at-once", "keys rotate root",
+		"keys rotate timestamp", "keys rotate targets", "keys rotate myapp",
+		"refresh", "refresh --rebuild", "publish myapp 2.0 @one.tar.zst", "promote myapp testing production",
+		"project add other --key @keys/myapp.pub",
 		"yank myapp 1.0", "gc", "export root -o @x.draft",
 	} {
 		b.expect(4, line, "belong to")

@@ -73,13 +73,14 @@ func TestEmptyDirectoryIsNoStoreToRebuild(t *testing.T) {
 	}
 }
 
-// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: beside what it was to write there is no half
-// of it, at the latest after the next build.
+// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: beside what it was to write there is no
+// half of it, at the latest after the next build.
 func TestKilledBuildLeavesNothing(t *testing.T) {
 	if dir := os.Getenv("CORPUS_TEST_BUILD"); dir != "" {
 		t.Chdir(dir)
 		var out bytes.Buffer
-		t.Fatalf("it lived: %d %s", Main(context.Background(), []string{"build", "tree", "-o", "out.tar.zst"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Getenv: os.Getenv}), out.String())
+		t.Fatalf("it lived: %d %s", Main(context.Background(), []string{"build", "tree", "-o", "out.tar.zst"},
+			cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Getenv: os.Getenv}), out.String())
 	}
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o755); err != nil {

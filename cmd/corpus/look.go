@@ -53,9 +53,10 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	return client, done, nil
 }
 
-// fresh is a client of a store that knows nothing but its root, and what a directory remembers, where one is given. It keeps
-// what it sees in dir until done.
-func fresh(ctx context.Context, s store.Store, root []byte, memory string) (client *trust.Client, dir string, done func(), err error) {
+// fresh is a client of a store that knows nothing but its root, and what a directory remembers, where one is given. It
+// keeps what it sees in dir until done.
+func fresh(ctx context.Context, s store.Store, root []byte, memory string) (client *trust.Client, dir string,
+	done func(), err error) {
 	dir, done, err = durable.Scratch()
 	if err != nil {
 		return nil, "", nil, err
@@ -77,8 +78,8 @@ func fresh(ctx context.Context, s store.Store, root []byte, memory string) (clie
 	return client, dir, done, nil
 }
 
-// checkMemory refuses what publishers with these keys have seen where it is damaged: a look without it would not notice a
-// store that went back in time.
+// checkMemory refuses what publishers with these keys have seen where it is damaged: a look without it would not notice
+// a store that went back in time.
 func (p *program) checkMemory() error {
 	if p.keys == "" {
 		return nil
@@ -86,8 +87,8 @@ func (p *program) checkMemory() error {
 	return trust.CheckKept(filepath.Join(p.keys, seenName))
 }
 
-// memoryOf is the directory that has what was seen of the store with this root: by publishers with these keys, or else by
-// this person's earlier looks, in their cache. "" says that there is none.
+// memoryOf is the directory that has what was seen of the store with this root: by publishers with these keys, or else
+// by this person's earlier looks, in their cache. "" says that there is none.
 func (p *program) memoryOf(root []byte) string {
 	if p.keys != "" {
 		beside := filepath.Join(p.keys, seenName)
@@ -246,13 +247,15 @@ func (p *program) verify(ctx context.Context) error {
 	if lost := unread(list); lost != nil {
 		var err error
 		if !p.json { // there it is the error alone that is answered
-			err = p.answer(sum, "verified %d artifacts, %s, of the projects that can be read", sum.Artifacts, diag.Size(sum.Bytes))
+			err = p.answer(sum, "verified %d artifacts, %s, of the projects that can be read", sum.Artifacts,
+				diag.Size(sum.Bytes))
 		}
 		return errors.Join(append([]error{err, lost}, sum.damaged...)...)
 	}
 	if len(sum.damaged) > 0 {
 		return diag.WithHint(errors.Join(sum.damaged...),
-			"publish the same file again, `corpus publish PROJECT VERSION FILE`: it replaces what is lost or damaged; first find out who or what changed it")
+			"publish the same file again, `corpus publish PROJECT VERSION FILE`: it replaces what is lost or damaged; first "+
+				"find out who or what changed it")
 	}
 	return p.answer(sum, "verified %d artifacts, %s", sum.Artifacts, diag.Size(sum.Bytes))
 }

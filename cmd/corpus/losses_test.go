@@ -77,7 +77,8 @@ func loseOne(t *testing.T, file, how, who string) {
 	if file == "2.root.json" && how == "damaged" && who != "who published" {
 		// Nobody can tell what the root said but who has seen it: the hint names that directory.
 		s.expect(4, "refresh", "the --keys directory that published last")
-		if err := errors.Join(os.RemoveAll(s.path("keys/seen")), os.Rename(s.path("seen-elsewhere"), s.path("keys/seen"))); err != nil {
+		if err := errors.Join(os.RemoveAll(s.path("keys/seen")), os.Rename(s.path("seen-elsewhere"),
+			s.path("keys/seen"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +147,8 @@ func (s *shell) obey(depth int) {
 	}
 	for _, line := range lines {
 		line = strings.TrimPrefix(line, "corpus ")
-		if line == "export" || line == "sign" || line == "import" || strings.Contains(line, "PROJECT") || strings.Contains(line, "FILE") {
+		if line == "export" || line == "sign" || line == "import" || strings.Contains(line, "PROJECT") ||
+			strings.Contains(line, "FILE") {
 			continue
 		}
 		code := s.run(line)

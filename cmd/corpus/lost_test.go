@@ -99,8 +99,8 @@ func TestInterruptedInitIsCompleted(t *testing.T) {
 	s.expect(0, "verify", "verified 0 artifacts")
 }
 
-// What a publisher remembers stands in for nothing that the store has lost: ls and verify refuse what a new host would, and
-// refresh makes a snapshot again and names what else is gone, while it goes on signing for all others.
+// What a publisher remembers stands in for nothing that the store has lost: ls and verify refuse what a new host would,
+// and refresh makes a snapshot again and names what else is gone, while it goes on signing for all others.
 func TestRememberedMetadataHidesNoLoss(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
@@ -115,7 +115,8 @@ func TestRememberedMetadataHidesNoLoss(t *testing.T) {
 	s.remove("store/metadata/1.myapp~head.json")
 	before := s.timestampVersion()
 	s.expect(3, "refresh", "myapp~head")
-	if after := s.timestampVersion(); !strings.Contains(s.out, "NOT RENEWED: the store has lost its file") || after <= before {
+	if after := s.timestampVersion(); !strings.Contains(s.out, "NOT RENEWED: the store has lost its file") ||
+		after <= before {
 		t.Errorf("refresh signed timestamp %d after %d, and said:\n%s", after, before, s.out)
 	}
 	s.expect(0, "refresh --rebuild", "myapp~head")

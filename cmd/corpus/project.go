@@ -45,7 +45,8 @@ NAME may be attestation: its keys sign no project, but that releases were health
 	}
 	c.Flags().StringArrayVar(&files, "key", nil, "public key file of the project; may be repeated")
 	c.Flags().IntVar(&threshold, "threshold", 0, "how many of the project's keys have to sign; 0 leaves it as it is")
-	c.Flags().BoolVar(&isNew, "new", false, "begin a project that was removed without the versions that it had, which other keys have signed")
+	c.Flags().BoolVar(&isNew, "new", false,
+		"begin a project that was removed without the versions that it had, which other keys have signed")
 	c.MarkFlagsOneRequired("key", "threshold")
 	p.draftFlag(c)
 	p.atOnceFlag(c)
@@ -145,7 +146,8 @@ func (p *program) revoke(ctx context.Context, name string, keys []string) error 
 			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", name, name, name, name, name)
 	}
 	if len(result.Refused) > 0 {
-		text += fmt.Sprintf("\nhosts refuse what these name until it is attested and promoted anew: %s", strings.Join(result.Refused, ", "))
+		text += fmt.Sprintf("\nhosts refuse what these name until it is attested and promoted anew: %s",
+			strings.Join(result.Refused, ", "))
 	}
 	return p.answer(result, "%s", text)
 }

@@ -41,7 +41,8 @@ host is made ready for the project first.`,
 					return err
 				}
 			}
-			if err := git.Push(c.Context(), tree, host+":/srv/projects/"+project+"/git/project.git", branch, force, p.Err); err != nil {
+			if err := git.Push(c.Context(), tree, host+":/srv/projects/"+project+"/git/project.git", branch, force,
+				p.Err); err != nil {
 				return err
 			}
 			return p.answer(map[string]string{"host": host, "project": project}, "pushed %s to %s", project, host)

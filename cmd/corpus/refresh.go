@@ -49,7 +49,8 @@ be reached; 2 the keys of snapshot and timestamp are not at hand.`,
 		},
 	}
 	c.Flags().IntVar(&days, "within", 30, "days before its end at which something is signed anew")
-	c.Flags().BoolVar(&rebuild, "rebuild", false, "make snapshot and timestamp again, out of what snapshots have named before")
+	c.Flags().BoolVar(&rebuild, "rebuild", false,
+		"make snapshot and timestamp again, out of what snapshots have named before")
 	return c
 }
 
@@ -110,15 +111,18 @@ func (p *program) rebuild(ctx context.Context) error {
 		text += "\nput back what the store had lost: " + strings.Join(result.Restored, ", ")
 	}
 	if len(result.Unnamed) > 0 {
-		text += "\ntaken although no snapshot is left that names them, so compare `corpus ls` with what it should be: " + strings.Join(result.Unnamed, ", ")
+		text += "\ntaken although no snapshot is left that names them, so compare `corpus ls` with what it should be: " +
+			strings.Join(result.Unnamed, ", ")
 	}
 	for _, m := range result.Missing {
 		project, _ := trust.IsHead(m.Role)
 		text += fmt.Sprintf("\nMISSING: %s %d: %s; hosts of %s keep what they run until its owner runs\n"+
-			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", m.Role, m.Version, m.Why, project, project, project, project, project)
+			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", m.Role, m.Version, m.Why, project,
+			project, project, project, project)
 	}
 	for _, page := range result.Pages {
-		text += fmt.Sprintf("\nMISSING: %s: restore it from a backup or a mirror of the store; hosts follow the channels without it", page)
+		text += fmt.Sprintf(
+			"\nMISSING: %s: restore it from a backup or a mirror of the store; hosts follow the channels without it", page)
 	}
 	if err := p.answer(result, "%s", text); err != nil || len(result.Missing)+len(result.Pages) == 0 {
 		return err

@@ -58,7 +58,8 @@ that tag, or the beginning of the commit, and the provenance names repository an
 	}
 	c.Flags().StringArrayVarP(&how.outputs, "output", "o", nil, "file to write; may be given several times")
 	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
-	c.Flags().StringVar(&how.onTop, "image-base", "", "directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")
+	c.Flags().StringVar(&how.onTop, "image-base", "",
+		"directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&how.check, "check", false, "build twice and name the files that differ")
 	return c
@@ -66,7 +67,8 @@ that tag, or the beginning of the commit, and the provenance names repository an
 
 // limitFlag adds the flag for the size of a source that is a URL.
 func limitFlag(c *cobra.Command, fetch *source.Options) {
-	c.Flags().Int64Var(&fetch.Limit, "max-source", 5<<30, "most bytes that are fetched of a URL; of a tree, of all its files")
+	c.Flags().Int64Var(&fetch.Limit, "max-source", 5<<30,
+		"most bytes that are fetched of a URL; of a tree, of all its files")
 }
 
 // fetched makes a path of what was named on the command line: a path as it is, and what lies behind a
@@ -80,7 +82,8 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 		return "", nil, err
 	}
 	name := "source"
-	if u, err := url.Parse(strings.TrimPrefix(named, "git::")); err == nil && path.Base(u.Path) != "/" && path.Base(u.Path) != "." {
+	if u, err := url.Parse(strings.TrimPrefix(named, "git::")); err == nil && path.Base(u.Path) != "/" &&
+		path.Base(u.Path) != "." {
 		name = strings.TrimSuffix(path.Base(u.Path), ".git")
 	}
 	file = filepath.Join(dir, name)
@@ -136,10 +139,14 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	}
 	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
 	c.Flags().BoolVar(&request.Plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
-	c.Flags().BoolVar(&request.New, "new", false, "publish although the project or the channel is new and named nearly as another one, or the artifact's corpus.yaml names another project or version")
-	c.Flags().BoolVar(&request.Force, "force", false, "publish although an artifact of this version with other bytes was left in the store, unsigned")
+	c.Flags().BoolVar(&request.New, "new", false,
+		"publish although the project or the channel is new and named nearly as another one, or the artifact's "+
+			"corpus.yaml names another project or version")
+	c.Flags().BoolVar(&request.Force, "force", false,
+		"publish although an artifact of this version with other bytes was left in the store, unsigned")
 	limitFlag(c, &fetch)
-	c.Flags().BoolVar(&unscanned, "no-secret-scan", false, "publish without looking for secrets in the files of the artifact")
+	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
+		"publish without looking for secrets in the files of the artifact")
 	p.draftFlag(c)
 	return c
 }
@@ -150,7 +157,8 @@ func (p *program) publish(ctx context.Context, request releases.Request) error {
 		return err
 	}
 	if _, err := os.Stat(request.File); err != nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err), "make it: corpus build TREE -o FILE"))
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err),
+			"make it: corpus build TREE -o FILE"))
 	}
 	release, err := releases.Publish(ctx, publisher, request)
 	if err != nil {
@@ -249,7 +257,8 @@ func (p *program) yank(ctx context.Context, project, version, reason string, und
 	}
 	text := fmt.Sprintf("withdrew %s", result.Release)
 	for _, channel := range result.Channels {
-		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they have until it points elsewhere", project, channel)
+		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they have until it points elsewhere", project,
+			channel)
 	}
 	return p.answer(result, "%s", text)
 }

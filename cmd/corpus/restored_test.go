@@ -69,8 +69,8 @@ func TestVersionOfRestoredMetadataIsNotPublishedAgain(t *testing.T) {
 	s.expect(0, "publish myapp 1.2 @three.tar.zst --channel testing", "testing is 1.2")
 }
 
-// restored is a store with versions 1.0 and 1.1 of a project that was restored from a backup of 1.0; HOST is a host that
-// has seen 1.1. With forgotten its publisher has seen nothing.
+// restored is a store with versions 1.0 and 1.1 of a project that was restored from a backup of 1.0; HOST is a host
+// that has seen 1.1. With forgotten its publisher has seen nothing.
 func restored(t *testing.T, forgotten bool) *shell {
 	s := newStore(t)
 	t.Chdir(s.dir)

@@ -41,13 +41,17 @@ func (p *program) warnExposed(file string, mode fs.FileMode) {
 		p.exposed = map[string]bool{}
 	}
 	p.exposed[file] = true
-	fmt.Fprintf(p.Err, "warning: other users of this machine may read the private key %s (mode %04o)\nhint: run `chmod 600 %s`; if one of them may have read it, replace it with `corpus keys rotate`\n", file, mode, file)
+	fmt.Fprintf(p.Err,
+		"warning: other users of this machine may read the private key %s (mode %04o)\n"+
+			"hint: run `chmod 600 %s`; if one of them may have read it, replace it with `corpus keys rotate`\n", file, mode,
+		file)
 }
 
 // directory is ring for what has to have a directory.
 func (p *program) directory(ctx context.Context) (keyring.Ring, error) {
 	if p.keys == "" {
-		return keyring.Ring{}, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no keys were given"), "give --keys DIR, or set CORPUS_KEYS"))
+		return keyring.Ring{},
+			exit.WithCode(exit.Usage, diag.WithHint(errors.New("no keys were given"), "give --keys DIR, or set CORPUS_KEYS"))
 	}
 	return p.ring(ctx)
 }
@@ -62,7 +66,8 @@ func (p *program) sealed(ctx context.Context, seal sealing) (keyring.Ring, error
 	for _, text := range seal.recipients {
 		recipients, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
-			return ring, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is no age recipient", text), "`age-keygen -y FILE` shows one; it begins with age1"))
+			return ring, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is no age recipient", text),
+				"`age-keygen -y FILE` shows one; it begins with age1"))
 		}
 		p.locks.Recipients = append(p.locks.Recipients, recipients...)
 	}
@@ -103,7 +108,9 @@ func (p *program) passphrase(about string, anew bool) (string, error) {
 	}
 	in, ok := p.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("a passphrase is needed, and there is no terminal to ask at"), "set CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE"))
+		return "", exit.WithCode(exit.Usage,
+			diag.WithHint(errors.New("a passphrase is needed, and there is no terminal to ask at"),
+				"set CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE"))
 	}
 	word, err := p.prompt(in, "Passphrase for "+about+": ")
 	if err != nil || !anew {

@@ -83,13 +83,17 @@ promoting points another channel at the same bytes.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.store, "store", p.Getenv("CORPUS_STORE"), "URL of the store (CORPUS_STORE)")
 	flags.StringVar(&p.keys, "keys", p.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
-	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"), "root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
+	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
+		"root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
 	flags.DurationVar(&p.retry, "retry", time.Minute, "how long a store that does not answer is asked again")
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
-	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(), p.pointCommand(), p.attestCommand(),
-		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(), p.refreshCommand(),
-		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(), cli.VersionCommand(p.IO))
+	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
+		p.pointCommand(), p.attestCommand(),
+		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
+		p.refreshCommand(),
+		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
+		cli.VersionCommand(p.IO))
 	return root
 }
 
@@ -113,7 +117,8 @@ func (p *program) openStore() (store.Store, error) {
 	if p.store == "" {
 		return nil, noStore()
 	}
-	s, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}}, awskms.Account)
+	s, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}},
+		awskms.Account)
 	return s, exit.WithCode(exit.Usage, err)
 }
 
@@ -213,12 +218,14 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 		given = filepath.Join(p.keys, roots.RootName)
 	}
 	if given == "" {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust is given, and there are no keys beside which it lies"),
-			"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", roots.RootName))
+		return nil, exit.WithCode(exit.Usage,
+			diag.WithHint(errors.New("no root of trust is given, and there are no keys beside which it lies"),
+				"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", roots.RootName))
 	}
 	root, err := trust.ReadRoot(given)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR", roots.RootName)
+		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR",
+			roots.RootName)
 	}
 	return root, exit.WithCode(exit.Usage, err)
 }

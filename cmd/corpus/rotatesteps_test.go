@@ -17,37 +17,42 @@ func TestRotationsThatSeveralSign(t *testing.T) {
 	}{
 		{"root", []string{"root"}, nil}, {"root", []string{"root"}, []string{"root"}},
 		{"targets", []string{"targets"}, nil}, {"targets", []string{"targets"}, []string{"targets"}},
-		{"targets", []string{"root"}, []string{"root"}}, {"targets", []string{"root", "targets"}, []string{"root", "targets"}},
-		{"snapshot", []string{"snapshot"}, nil}, {"snapshot", []string{"root"}, []string{"root"}}, {"snapshot", []string{"root", "snapshot"}, []string{"root"}},
-		{"timestamp", []string{"timestamp"}, nil}, {"timestamp", []string{"root"}, []string{"root"}}, {"timestamp", []string{"root", "timestamp"}, []string{"root"}},
+		{"targets", []string{"root"}, []string{"root"}}, {"targets", []string{"root", "targets"},
+			[]string{"root", "targets"}},
+		{"snapshot", []string{"snapshot"}, nil}, {"snapshot", []string{"root"}, []string{"root"}},
+		{"snapshot", []string{"root", "snapshot"}, []string{"root"}},
+		{"timestamp", []string{"timestamp"}, nil}, {"timestamp", []string{"root"}, []string{"root"}},
+		{"timestamp", []string{"root", "timestamp"}, []string{"root"}},
 		{"myapp", []string{"myapp"}, nil}, {"myapp", []string{"myapp"}, []string{"myapp"}},
-		{"myapp", []string{"targets"}, []string{"targets"}}, {"myapp", []string{"targets", "myapp"}, []string{"targets", "myapp"}},
+		{"myapp", []string{"targets"}, []string{"targets"}}, {"myapp", []string{"targets", "myapp"},
+			[]string{"targets", "myapp"}},
 	} {
-		t.Run(test.role+" where two sign "+strings.Join(test.two, " and ")+", bob has "+strings.Join(test.ofBob, " and "), func(t *testing.T) {
-			s := newTwoSign(t, test.two, test.ofBob)
-			old := s.host()
-			s.follows("before", old, "myapp/testing")
-			before := s.ids("keys/" + test.role)
-			for range 4 {
-				if s.run("keys rotate "+test.role) == 0 {
-					break
+		t.Run(test.role+" where two sign "+strings.Join(test.two, " and ")+", bob has "+strings.Join(test.ofBob, " and "),
+			func(t *testing.T) {
+				s := newTwoSign(t, test.two, test.ofBob)
+				old := s.host()
+				s.follows("before", old, "myapp/testing")
+				before := s.ids("keys/" + test.role)
+				for range 4 {
+					if s.run("keys rotate "+test.role) == 0 {
+						break
+					}
+					s.followSteps(old)
 				}
-				s.followSteps(old)
-			}
-			s.expect(0, "root show", test.role)
-			if strings.Contains(s.out, before) {
-				t.Fatalf("the old key may still sign:\n%s%s", s.out, s.all.String())
-			}
-			if !strings.Contains(s.out, s.ids("keys/"+test.role)) {
-				t.Errorf("the key in the directory may not sign:\n%s%s", s.out, s.all.String())
-			}
-			if left, err := os.ReadDir(s.path("keys/next")); err != nil || len(left) > 0 {
-				t.Errorf("keys/next has %v (%v)", left, err)
-			}
-			s.follows("afterwards", old, "myapp/testing")
-			s.expect(0, "verify", "verified")
-			s.expect(0, "refresh", "renewed")
-		})
+				s.expect(0, "root show", test.role)
+				if strings.Contains(s.out, before) {
+					t.Fatalf("the old key may still sign:\n%s%s", s.out, s.all.String())
+				}
+				if !strings.Contains(s.out, s.ids("keys/"+test.role)) {
+					t.Errorf("the key in the directory may not sign:\n%s%s", s.out, s.all.String())
+				}
+				if left, err := os.ReadDir(s.path("keys/next")); err != nil || len(left) > 0 {
+					t.Errorf("keys/next has %v (%v)", left, err)
+				}
+				s.follows("afterwards", old, "myapp/testing")
+				s.expect(0, "verify", "verified")
+				s.expect(0, "refresh", "renewed")
+			})
 	}
 }
 

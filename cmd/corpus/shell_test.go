@@ -29,7 +29,8 @@ func newShell(t *testing.T) *shell {
 	if err := os.Mkdir(filepath.Join(dir, "store"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &shell{t: t, dir: dir, env: map[string]string{"CORPUS_STORE": "file://" + dir + "/store", "CORPUS_KEYS": dir + "/keys"}}
+	return &shell{t: t, dir: dir, env: map[string]string{"CORPUS_STORE": "file://" + dir + "/store",
+		"CORPUS_KEYS": dir + "/keys"}}
 }
 
 // newStore is a workstation beside a store that it has set up, with keys of its own.
@@ -61,7 +62,8 @@ func (s *shell) runWords(words []string) int {
 		args = append(args, word)
 	}
 	var out, errs bytes.Buffer
-	code := Main(context.Background(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(k string) string { return s.env[k] }})
+	code := Main(context.Background(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs,
+		Getenv: func(k string) string { return s.env[k] }})
 	s.out, s.err = out.String(), errs.String()
 	s.all.WriteString(s.out + s.err)
 	return code

@@ -47,7 +47,8 @@ func TestProjectThatTwoHaveToSign(t *testing.T) {
 	}
 	s.artifact("one", "1")
 	s.expect(2, "publish myapp 1.0 @one.tar.zst --channel testing --keys @ann", "myapp requires 2 of 2 keys")
-	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing --keys @ann --draft @myapp.draft", "myapp/testing is 1.0")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing --keys @ann --draft @myapp.draft",
+		"myapp/testing is 1.0")
 	s.expect(4, "import @myapp.draft --keys @ann", "signature check failed")
 	s.expect(0, "sign @myapp.draft --keys @bob", "corpus import")
 	s.expect(0, "import @myapp.draft --keys @ann", "myapp 1 is in force")

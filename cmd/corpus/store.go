@@ -50,7 +50,9 @@ root to be signed by their owners, and ` + "`corpus import`" + ` sets the store 
 // answerInit tells that a store was set up.
 func (p *program) answerInit(result roots.InitResult) error {
 	if !result.Conditional {
-		fmt.Fprintln(p.Err, "warning: this store ignores conditional writes, so two publishers at the same time can undo each other's work; publish from one place only")
+		fmt.Fprintln(p.Err,
+			"warning: this store ignores conditional writes, so two publishers at the same time can undo each other's work; "+
+				"publish from one place only")
 	}
 	return p.answer(result, "set up %s\nroot of trust: %s\n               %s", p.store, result.RootFile, result.Digest)
 }

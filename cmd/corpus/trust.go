@@ -114,8 +114,10 @@ anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" +
 		},
 	}
 	c.Flags().StringArrayVar(&add, "add-key", nil, "ROLE=PUB: let this public key sign the role; may be repeated")
-	c.Flags().StringArrayVar(&remove, "remove-key", nil, "ROLE=ID or ROLE=PUB: take this key away from the role; may be repeated")
-	c.Flags().StringArrayVar(&thresholds, "threshold", nil, "ROLE=N: so many of the role's keys have to sign; may be repeated")
+	c.Flags().StringArrayVar(&remove, "remove-key", nil,
+		"ROLE=ID or ROLE=PUB: take this key away from the role; may be repeated")
+	c.Flags().StringArrayVar(&thresholds, "threshold", nil,
+		"ROLE=N: so many of the role's keys have to sign; may be repeated")
 	c.Flags().BoolVar(&renew, "renew", false, "sign the root anew although nothing else changes")
 	p.draftFlag(c)
 	p.atOnceFlag(c)
@@ -139,7 +141,8 @@ func rootChange(add, remove, thresholds []string) (roots.Change, error) {
 		each(thresholds, func(role, number string) error {
 			n, err := strconv.Atoi(number)
 			if err != nil {
-				return diag.WithHint(fmt.Errorf("--threshold %s=%s: a number was expected", role, number), "write ROLE=N, such as root=2")
+				return diag.WithHint(fmt.Errorf("--threshold %s=%s: a number was expected", role, number),
+					"write ROLE=N, such as root=2")
 			}
 			c.Threshold[role] = n
 			return nil
@@ -153,7 +156,8 @@ func each(flags []string, take func(role, value string) error) error {
 	for _, f := range flags {
 		role, value, ok := strings.Cut(f, "=")
 		if !ok || !slices.Contains(tuf.TopRoles(), role) {
-			return diag.WithHint(fmt.Errorf("%q does not say which role of the root is meant", f), "write ROLE=VALUE, with root, targets, snapshot or timestamp")
+			return diag.WithHint(fmt.Errorf("%q does not say which role of the root is meant", f),
+				"write ROLE=VALUE, with root, targets, snapshot or timestamp")
 		}
 		if err := take(role, value); err != nil {
 			return err
@@ -181,7 +185,8 @@ func rootText(r roots.Result) string {
 	text := fmt.Sprintf("root %d is in place, until %s", r.Version, r.Expires.Format("2006-01-02"))
 	if len(r.Unsigned) > 0 {
 		text += fmt.Sprintf("\nhosts refuse the store until these are signed with their new keys: %s\n"+
-			"  targets: corpus export, sign, import; snapshot and timestamp: corpus refresh --rebuild", strings.Join(r.Unsigned, ", "))
+			"  targets: corpus export, sign, import; snapshot and timestamp: corpus refresh --rebuild",
+			strings.Join(r.Unsigned, ", "))
 	}
 	return text
 }

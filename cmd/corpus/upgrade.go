@@ -47,7 +47,8 @@ unpacked. An earlier corpus sees these versions alone too, and must not publish 
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return p.upgrade(c.Context(), force) },
 	}
-	c.Flags().BoolVar(&force, "force", false, "upgrade although hosts have agents that do not read the new form, or reports cannot be read")
+	c.Flags().BoolVar(&force, "force", false,
+		"upgrade although hosts have agents that do not read the new form, or reports cannot be read")
 	p.draftFlag(c)
 	return c
 }
@@ -68,7 +69,8 @@ func (p *program) upgrade(ctx context.Context, force bool) error {
 	if p.drafted != nil {
 		return p.answerDraft()
 	}
-	return p.answer(map[string]any{"upgraded": true}, "the lists of all versions in one file end with the next publish of each project")
+	return p.answer(map[string]any{"upgraded": true},
+		"the lists of all versions in one file end with the next publish of each project")
 }
 
 // readyToUpgrade refuses the upgrade of a store where the newest report of a host comes from an agent that does not say
@@ -83,8 +85,10 @@ func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.
 	switch {
 	case len(old) > 0:
 		return exit.WithCode(exit.Refused, diag.WithHint(
-			fmt.Errorf("the agents of %d of %d hosts do not say that they read the new form: %s; nothing was written", len(old), len(agents), namedHosts(old)),
-			"install this version of corpus-agent there, wait for its next run, and run this again; --force upgrades the store although these hosts then see no version that no channel names"))
+			fmt.Errorf("the agents of %d of %d hosts do not say that they read the new form: %s; nothing was written", len(old),
+				len(agents), namedHosts(old)),
+			"install this version of corpus-agent there, wait for its next run, and run this again; --force upgrades the "+
+				"store although these hosts then see no version that no channel names"))
 	case len(agents) == 0:
 		fmt.Fprintln(p.Err, "warning: no host has uploaded a report, so nothing is known of their agents")
 	default:

@@ -38,7 +38,8 @@ func TestLooksNoticeAStoreThatWentBack(t *testing.T) {
 			s.env["CORPUS_KEYS"] = s.path("keys")
 			s.expect(0, "refresh --rebuild", "")
 			for name := range env {
-				s.env[name] = map[string]string{"CORPUS_KEYS": "", "CORPUS_TRUST_ROOT": s.path("keys/root.json"), "XDG_CACHE_HOME": s.path("cache")}[name]
+				s.env[name] = map[string]string{"CORPUS_KEYS": "", "CORPUS_TRUST_ROOT": s.path("keys/root.json"),
+					"XDG_CACHE_HOME": s.path("cache")}[name]
 			}
 			s.expect(0, "ls", "1.1")
 		})

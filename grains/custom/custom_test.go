@@ -66,7 +66,8 @@ func TestProgramsAndFilesAreMergedByName(t *testing.T) {
 func TestProgramsSeeACleanEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
 	dir := t.TempDir()
-	script(t, dir, "env", `env | grep -v -e '^_=' -e '^PWD=' -e '^SHLVL=' -e '^OLDPWD=' -e '^CORPUS_PROCESS_TREE=' | sort | sed 's/=\(.*\)/: "\1"/'; echo "dir: $(pwd)"`)
+	script(t, dir, "env",
+		`env | grep -v -e '^_=' -e '^PWD=' -e '^SHLVL=' -e '^OLDPWD=' -e '^CORPUS_PROCESS_TREE=' | sort | sed 's/=\(.*\)/: "\1"/'; echo "dir: $(pwd)"`)
 	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Root: "/srv/tree",
 		Identity: grains.Identity{Service: "myapp", Instance: "testing", Region: "useast1", Node: "1"}})
 	want := "{'CORPUS_INSTANCE': 'testing', 'CORPUS_NODE': '1', 'CORPUS_REGION': 'useast1', 'CORPUS_ROOT': '/srv/tree', " +
@@ -122,9 +123,12 @@ func TestFilesThatAreNotRunAreNamed(t *testing.T) {
 		mode             os.FileMode
 		words, hint      string
 	}{
-		{"a Salt module", "role.py", "def role():\n    return {'role': 'web'}\n", 0o644, "role.py is a grain module for Salt", "#!/usr/bin/env python3"},
-		{"an executable Salt module", "role.py", "def role():\n    return {}\n", 0o755, "role.py is a grain module for Salt", "json.dumps"},
-		{"a forgotten bit", "role", "#!/bin/sh\necho 'role: web'\n", 0o644, "is not executable, so it was not run", "chmod +x"},
+		{"a Salt module", "role.py", "def role():\n    return {'role': 'web'}\n", 0o644, "role.py is a grain module for Salt",
+			"#!/usr/bin/env python3"},
+		{"an executable Salt module", "role.py", "def role():\n    return {}\n", 0o755, "role.py is a grain module for Salt",
+			"json.dumps"},
+		{"a forgotten bit", "role", "#!/bin/sh\necho 'role: web'\n", 0o644, "is not executable, so it was not run",
+			"chmod +x"},
 		{"no interpreter", "role", "echo 'role: web'\n", 0o755, "exec format error", "#!/bin/sh"},
 		{"a broken file", "role.yaml", "role: [web\n", 0o644, "role.yaml:2:1: expected ',' or ']'", ""},
 	} {
@@ -239,7 +243,8 @@ func TestNothingOutlivesTheTimeLimit(t *testing.T) {
 		{"hangs", `echo $$ >PID; exec sleep 60`, "took longer than 300ms"},
 		{"is deaf", `trap '' TERM; echo $$ >PID; while :; do sleep 60; done`, "took longer than 300ms"},
 		{"forks and hangs", `sleep 60 & echo $! >PID; wait`, "took longer than 300ms"},
-		{"forks deaf and hangs", `(trap '' TERM; while :; do sleep 60; done) & echo $! >PID; sleep 60`, "took longer than 300ms"},
+		{"forks deaf and hangs", `(trap '' TERM; while :; do sleep 60; done) & echo $! >PID; sleep 60`,
+			"took longer than 300ms"},
 		{"forks and leaves", `echo 'left: true'; sleep 60 & echo $! >PID`, "kept its output open"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -383,7 +388,8 @@ func TestAliasesCannotExplode(t *testing.T) {
 }
 
 func FuzzReadFile(f *testing.F) {
-	for _, seed := range []string{"a: 1", `{"a": [1, 2.5, null, "\ud83d"]}`, "a: &x [*x]", "<<: {a: 1}", "? {}\n: 1", "- a", "{", "a: !!binary x", "\x00", "a: -.inf\nb: +0x_"} {
+	for _, seed := range []string{"a: 1", `{"a": [1, 2.5, null, "\ud83d"]}`, "a: &x [*x]", "<<: {a: 1}", "? {}\n: 1",
+		"- a", "{", "a: !!binary x", "\x00", "a: -.inf\nb: +0x_"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -66,7 +66,8 @@ func (m *metadata) token(w http.ResponseWriter, r *http.Request) {
 func (m *metadata) answer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/latest/dynamic/instance-identity/document":
-		fmt.Fprintf(w, `{"instanceId": %q, "region": "us-east-1", "availabilityZone": "us-east-1a", "version": "2017-09-30"}`, instance)
+		fmt.Fprintf(w, `{"instanceId": %q, "region": "us-east-1", "availabilityZone": "us-east-1a", "version": "2017-09-30"}`,
+			instance)
 	case "/latest/meta-data/tags/instance/aws:autoscaling:groupName":
 		if m.tag == "" {
 			http.NotFound(w, r)
@@ -76,7 +77,8 @@ func (m *metadata) answer(w http.ResponseWriter, r *http.Request) {
 	case "/latest/meta-data/iam/security-credentials/":
 		fmt.Fprint(w, "myapp-testing")
 	case "/latest/meta-data/iam/security-credentials/myapp-testing":
-		fmt.Fprint(w, `{"Code": "Success", "AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "secret", "Token": "session", "Expiration": "2099-01-01T00:00:00Z"}`)
+		fmt.Fprint(w,
+			`{"Code": "Success", "AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "secret", "Token": "session", "Expiration": "2099-01-01T00:00:00Z"}`)
 	default:
 		http.NotFound(w, r)
 	}
@@ -98,7 +100,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.asked = append(a.asked, r.Form.Get("Action")+" "+r.Form.Get("Filter.1.Value.1")+" "+r.Form.Get("Filter.2.Value.1"))
 	w.Header().Set("Content-Type", "text/xml")
 	switch signed := r.Header.Get("Authorization"); {
-	case !strings.HasPrefix(signed, "AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/") || !strings.Contains(signed, "/us-east-1/ec2/aws4_request") || r.Header.Get("X-Amz-Security-Token") != "session":
+	case !strings.HasPrefix(signed, "AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/") ||
+		!strings.Contains(signed, "/us-east-1/ec2/aws4_request") || r.Header.Get("X-Amz-Security-Token") != "session":
 		fault(w, http.StatusForbidden, "AuthFailure", "not signed with the role's credentials")
 	case a.busy > 0:
 		a.busy--
@@ -106,21 +109,26 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.denied:
 		fault(w, http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation.")
 	case a.group == "":
-		fmt.Fprint(w, `<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet/></DescribeTagsResponse>`)
+		fmt.Fprint(w,
+			`<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet/></DescribeTagsResponse>`)
 	default:
-		fmt.Fprintf(w, `<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet><item><resourceId>%s</resourceId><resourceType>instance</resourceType><key>aws:autoscaling:groupName</key><value>%s</value></item></tagSet></DescribeTagsResponse>`, instance, a.group)
+		fmt.Fprintf(w,
+			`<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet><item><resourceId>%s</resourceId><resourceType>instance</resourceType><key>aws:autoscaling:groupName</key><value>%s</value></item></tagSet></DescribeTagsResponse>`, instance, a.group)
 	}
 }
 
 func fault(w http.ResponseWriter, status int, code, message string) {
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>r</RequestID></Response>`, code, message)
+	fmt.Fprintf(w,
+		`<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>r</RequestID></Response>`,
+		code, message)
 }
 
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	// Nothing of the machine that runs the tests may count.
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_EC2_METADATA_DISABLED", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2"} {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+		"AWS_EC2_METADATA_DISABLED", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
@@ -149,7 +157,8 @@ func TestIdentityFromMetadataAlone(t *testing.T) {
 			if err != nil || origin != grains.FromCloud {
 				t.Fatalf("%v, %v", origin, err)
 			}
-			want := grains.Identity{Service: "myapp", Instance: "testing", Region: "useast1", Node: "0abc1234def567890", Domain: "ec2.internal"}
+			want := grains.Identity{Service: "myapp", Instance: "testing", Region: "useast1", Node: "0abc1234def567890",
+				Domain: "ec2.internal"}
 			if id != want {
 				t.Errorf("identity is %+v, want %+v", id, want)
 			}
@@ -161,7 +170,8 @@ func TestIdentityFromMetadataAlone(t *testing.T) {
 func TestVersionOneIsNotUsedUnasked(t *testing.T) {
 	m := &metadata{noV2: true, tag: "myapp-testing-useast1"}
 	_, _, err := ec2.New(ec2.Options{Endpoint: serve(t, m)}).Place(t.Context())
-	if !errors.Is(err, ec2.ErrNoMetadata) || !strings.Contains(err.Error(), "has no version 2") || !strings.Contains(diag.HintOf(err), "allow version 1") {
+	if !errors.Is(err, ec2.ErrNoMetadata) || !strings.Contains(err.Error(), "has no version 2") ||
+		!strings.Contains(diag.HintOf(err), "allow version 1") {
 		t.Errorf("the error is %v, hint %q", err, diag.HintOf(err))
 	}
 	if slices.ContainsFunc(m.seen, func(s string) bool { return strings.HasPrefix(s, "GET") }) {
@@ -179,7 +189,8 @@ func TestGroupFromTheAPI(t *testing.T) {
 		{"answers", api{group: "myapp-testing-useast1"}, "myapp-testing-useast1", "", ""},
 		{"is busy first", api{group: "myapp-testing-useast1", busy: 1}, "myapp-testing-useast1", "", ""},
 		{"has no tag", api{}, "", "instance " + instance + " is in no auto scaling group", ""},
-		{"is not allowed", api{denied: true}, "", "ec2:DescribeTags fails: UnauthorizedOperation: You are not authorized", "allow instance tags in metadata"},
+		{"is not allowed", api{denied: true}, "", "ec2:DescribeTags fails: UnauthorizedOperation: You are not authorized",
+			"allow instance tags in metadata"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.api
@@ -200,7 +211,8 @@ func TestGroupFromTheAPI(t *testing.T) {
 }
 
 func TestAPIThatHangsIsGivenUp(t *testing.T) {
-	host := ec2.New(ec2.Options{Endpoint: serve(t, &metadata{}), API: "http://" + silent(t), APITimeout: 200 * time.Millisecond})
+	host := ec2.New(ec2.Options{Endpoint: serve(t, &metadata{}), API: "http://" + silent(t),
+		APITimeout: 200 * time.Millisecond})
 	start := time.Now()
 	_, err := host.Group(t.Context())
 	if took := time.Since(start); err == nil || took > 2*time.Second {
@@ -279,7 +291,8 @@ func TestMetadataIsAskedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"PUT /latest/api/token", "GET /latest/dynamic/instance-identity/document"}; !slices.Equal(m.seen, want) {
+	if want := []string{"PUT /latest/api/token", "GET /latest/dynamic/instance-identity/document"}; !slices.Equal(m.seen,
+		want) {
 		t.Errorf("asked %q, want %q", m.seen, want)
 	}
 }

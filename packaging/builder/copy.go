@@ -33,7 +33,9 @@ func CopyTree(ctx context.Context, from, to string, skip func(name string) bool)
 			return nil
 		}
 		if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
-			problems.Add(diag.Pos{File: name}, "it is no file, directory or link, and nothing else can be released").WithHint("remove it from the tree, or let the build not make it")
+			problems.Add(diag.Pos{File: name},
+				"it is no file, directory or link, and nothing else can be released").WithHint(
+				"remove it from the tree, or let the build not make it")
 			return nil
 		}
 		return copyOne(ctx, file, filepath.Join(to, name), d)
@@ -46,7 +48,8 @@ func copyInto(ctx context.Context, from, to, name string) error {
 	if found, err := walk.Named(filepath.Join(from, name)); err != nil {
 		return err
 	} else if !found {
-		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name), "correct the name in corpus.yaml, or have the build make it")
+		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name),
+			"correct the name in corpus.yaml, or have the build make it")
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
 		return err

@@ -43,7 +43,8 @@ func (j Job) python(ctx context.Context) error {
 		return err
 	}
 	compile := []string{j.Run.Inside(filepath.Join(target, "bin", "python3")), "-m", "compileall", "-q", "-f",
-		"--invalidation-mode", "unchecked-hash", "-s", layout.Built, "-p", layout.Prefix, j.Run.Inside(filepath.Join(target, "lib"))}
+		"--invalidation-mode", "unchecked-hash", "-s", layout.Built, "-p", layout.Prefix,
+		j.Run.Inside(filepath.Join(target, "lib"))}
 	if err := j.run(ctx, j.Source, compile...); err != nil {
 		return err
 	}
@@ -56,8 +57,10 @@ func (j Job) python(ctx context.Context) error {
 // pip is the command line that installs into the virtualenv.
 func (j Job) pip(tools, target string) []string {
 	b := j.Recipe.Build
-	args := []string{j.Run.Inside(filepath.Join(tools, "bin", "python")), "-m", "pip", "--python", j.Run.Inside(filepath.Join(target, "bin", "python")),
-		"install", "--no-compile", "--no-warn-script-location", "--disable-pip-version-check", "--no-input", "--root-user-action=ignore"}
+	args := []string{j.Run.Inside(filepath.Join(tools, "bin", "python")), "-m", "pip", "--python",
+		j.Run.Inside(filepath.Join(target, "bin", "python")),
+		"install", "--no-compile", "--no-warn-script-location", "--disable-pip-version-check", "--no-input",
+		"--root-user-action=ignore"}
 	if b.Wheels != "" {
 		args = append(args, "--no-index", "--find-links", b.Wheels)
 	}

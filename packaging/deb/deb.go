@@ -1,8 +1,8 @@
 // Package deb makes .deb and .rpm packages of a release.
 //
 // Both hold the release below the recipe's prefix, its systemd units where the system looks for
-// them, its rendered configuration, and the release's content digest, so that a package can be held against the artifact that was
-// built with it. Owners are root's and times are fixed: the same release gives the same package.
+// them, its rendered configuration, and the release's content digest, so that a package can be held against the
+// artifact that was built with it. Owners are root's and times are fixed: the same release gives the same package.
 package deb
 
 import (
@@ -54,8 +54,10 @@ func Write(w io.Writer, r Request) error {
 		description = r.Name + " as a release"
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
-		Name: r.Name, Arch: r.arch(), Platform: "linux", Version: r.version(), VersionSchema: "none", Section: "default", Priority: "optional",
-		Maintainer: orDefault(about.Maintainer, "Unknown <unknown@localhost>"), License: about.License, Homepage: about.Homepage,
+		Name: r.Name, Arch: r.arch(), Platform: "linux", Version: r.version(), VersionSchema: "none", Section: "default",
+		Priority:   "optional",
+		Maintainer: orDefault(about.Maintainer, "Unknown <unknown@localhost>"), License: about.License,
+		Homepage:    about.Homepage,
 		Description: description + "\nContent digest: " + r.Content, MTime: r.time(),
 		Overridables: nfpm.Overridables{
 			Depends: about.Depends, Contents: contents, Umask: 0o022,
@@ -147,7 +149,8 @@ func (r Request) contents() (files.Contents, error) {
 func (r Request) elsewhere(f installed.File, source string) (*files.Content, error) {
 	c := &files.Content{
 		Source: source, Destination: f.Target, Type: files.TypeConfigNoReplace,
-		FileInfo: &files.ContentFileInfo{Owner: orDefault(f.User, "root"), Group: orDefault(f.Group, "root"), Mode: f.Mode, MTime: r.time()},
+		FileInfo: &files.ContentFileInfo{Owner: orDefault(f.User, "root"), Group: orDefault(f.Group, "root"), Mode: f.Mode,
+			MTime: r.time()},
 	}
 	if f.Unit {
 		c.Type = files.TypeFile

@@ -77,7 +77,8 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 	t.Helper()
 	tree := t.TempDir()
 	for name, text := range map[string]string{
-		"app": "#!/bin/sh\n", "etc/app.conf": "a\n", "myapp.service": "[Service]\n", "scripts/post.sh": "echo installed\n", "scripts/pre.sh": "echo removed\n",
+		"app": "#!/bin/sh\n", "etc/app.conf": "a\n", "myapp.service": "[Service]\n", "scripts/post.sh": "echo installed\n",
+		"scripts/pre.sh": "echo removed\n",
 	} {
 		file, mode := filepath.Join(tree, name), os.FileMode(0o600)
 		if strings.HasPrefix(text, "#!") {
@@ -94,15 +95,18 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 		t.Fatal(err)
 	}
 	r := deb.Request{
-		Format: "rpm", Tree: tree, Name: "myapp", Version: "1.2.3", Prefix: "/opt/myapp", Arch: "amd64", Content: "sha256:abc",
+		Format: "rpm", Tree: tree, Name: "myapp", Version: "1.2.3", Prefix: "/opt/myapp", Arch: "amd64",
+		Content: "sha256:abc",
 		Files: []installed.File{
 			{Target: "/usr/lib/systemd/system/myapp.service", Data: []byte("[Service]\n"), Mode: 0o644, Unit: true},
 			{Target: "/etc/myapp.conf", Data: []byte("a=1\n"), Mode: 0o640, User: "myapp"},
 		},
 		Scratch: t.TempDir(),
 		Recipe: recipe.Recipe{Package: recipe.Package{
-			Description: "An app\nin two lines", License: "Apache-2.0", Homepage: "https://example.org", Depends: []string{"bash"},
-			PreInstall: "scripts/pre.sh", PostInstall: "scripts/post.sh", PreRemove: "scripts/pre.sh", PostRemove: "scripts/post.sh",
+			Description: "An app\nin two lines", License: "Apache-2.0", Homepage: "https://example.org",
+			Depends:    []string{"bash"},
+			PreInstall: "scripts/pre.sh", PostInstall: "scripts/post.sh", PreRemove: "scripts/pre.sh",
+			PostRemove: "scripts/post.sh",
 		}},
 	}
 	change(&r)
@@ -152,8 +156,9 @@ func debField(t *testing.T, data []byte, field string) string {
 func TestRPMSaysWhatTheRecipeSays(t *testing.T) {
 	h := parse(t, rpm(t, func(*deb.Request) {}))
 	for tag, want := range map[int]string{
-		tagName: "myapp", tagVersion: "1.2.3", tagRelease: "1", tagSummary: "An app", tagLicense: "Apache-2.0", tagURL: "https://example.org",
-		tagOS: "linux", tagArch: "x86_64", tagBuildHost: "localhost", tagCompressor: "zstd",
+		tagName: "myapp", tagVersion: "1.2.3", tagRelease: "1", tagSummary: "An app", tagLicense: "Apache-2.0",
+		tagURL: "https://example.org",
+		tagOS:  "linux", tagArch: "x86_64", tagBuildHost: "localhost", tagCompressor: "zstd",
 	} {
 		if got := strings.Join(h.texts[tag], "|"); got != want {
 			t.Errorf("tag %d is %q, want %q", tag, got, want)
@@ -169,7 +174,8 @@ func TestRPMSaysWhatTheRecipeSays(t *testing.T) {
 			}
 		}
 	}
-	if d := strings.Join(h.texts[tagDescription], ""); !strings.Contains(d, "in two lines") || !strings.Contains(d, "Content digest: sha256:abc") {
+	if d := strings.Join(h.texts[tagDescription], ""); !strings.Contains(d, "in two lines") ||
+		!strings.Contains(d, "Content digest: sha256:abc") {
 		t.Errorf("the description is %q", d)
 	}
 	if !slices.Contains(h.texts[tagRequires], "bash") {
@@ -185,13 +191,17 @@ func TestRPMListsTheReleaseAsRootOwnsIt(t *testing.T) {
 	got := map[string]int64{}
 	for i, name := range h.texts[tagNames] {
 		got[path.Join(h.texts[tagDirs][h.numbers[tagDirIndexes][i]], name)] = h.numbers[tagModes][i]
-		if owner := map[bool]string{true: "myapp", false: "root"}[name == "myapp.conf"]; h.texts[tagOwners][i] != owner || h.texts[tagGroups][i] != "root" || h.numbers[tagTimes][i] != 0 {
-			t.Errorf("%s belongs to %s:%s and is of %d", name, h.texts[tagOwners][i], h.texts[tagGroups][i], h.numbers[tagTimes][i])
+		if owner := map[bool]string{true: "myapp", false: "root"}[name == "myapp.conf"]; h.texts[tagOwners][i] != owner ||
+			h.texts[tagGroups][i] != "root" || h.numbers[tagTimes][i] != 0 {
+			t.Errorf("%s belongs to %s:%s and is of %d", name, h.texts[tagOwners][i], h.texts[tagGroups][i],
+				h.numbers[tagTimes][i])
 		}
 	}
 	const file, dir, link = 0o100000, 0o040000, 0o120000
 	for name, mode := range map[string]int64{
-		"/opt/myapp": dir | 0o755, "/opt/myapp/app": file | 0o755, "/opt/myapp/etc/app.conf": file | 0o644, "/opt/myapp/current": link, // rpm does not look at the rest
+		// rpm does not look at the rest
+		"/opt/myapp": dir | 0o755, "/opt/myapp/app": file | 0o755, "/opt/myapp/etc/app.conf": file | 0o644,
+		"/opt/myapp/current":                    link,
 		"/usr/lib/systemd/system/myapp.service": file | 0o644, "/etc/myapp.conf": file | 0o640,
 	} {
 		if got[name] != mode {

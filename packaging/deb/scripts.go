@@ -14,11 +14,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The scripts that make systemd know the units of a package. The first argument is a word in a deb and a count in an rpm.
-// Whether a unit starts at boot is for the presets of the distribution: Debian's enable what is installed, Fedora's and
-// Red Hat's do not. An upgrade leaves that as the administrator has it, and restarts what runs.
-// dpkg gives the script after an installation the version before, also of a package that was removed in between: only the
-// script before it learns that. So it leaves a mark.
+// The scripts that make systemd know the units of a package. The first argument is a word in a deb and a count in an
+// rpm. Whether a unit starts at boot is for the presets of the distribution: Debian's enable what is installed,
+// Fedora's and Red Hat's do not. An upgrade leaves that as the administrator has it, and restarts what runs.
+// dpkg gives the script after an installation the version before, also of a package that was removed in between: only
+// the script before it learns that. So it leaves a mark.
 const (
 	beforeInstall = `
 [ "$1" != install ] || : > %[2]s || true
@@ -80,7 +80,8 @@ func (s scripts) write(about recipe.Package) (nfpm.Scripts, error) {
 	post, err2 := s.joined(about.PostInstall, "", afterInstall, "post-install")
 	pre, err3 := s.joined(about.PreRemove, beforeRemoval, "", "pre-remove")
 	gone, err4 := s.joined(about.PostRemove, "", afterRemoval, "post-remove")
-	return nfpm.Scripts{PreInstall: first, PostInstall: post, PreRemove: pre, PostRemove: gone}, errors.Join(err1, err2, err3, err4)
+	return nfpm.Scripts{PreInstall: first, PostInstall: post, PreRemove: pre, PostRemove: gone},
+		errors.Join(err1, err2, err3, err4)
 }
 
 // joined puts what units need before or after a script of the tree. The script runs in a subshell, so that its exit
@@ -101,7 +102,8 @@ func (s scripts) joined(script, before, after, name string) (string, error) {
 			shebang += "\n"
 		}
 		if !isShell(shebang) {
-			return "", diag.WithHint(fmt.Errorf("the script %s is for %s, and a package with units needs a shell script", script, strings.TrimSpace(shebang)),
+			return "", diag.WithHint(fmt.Errorf("the script %s is for %s, and a package with units needs a shell script", script,
+				strings.TrimSpace(shebang)),
 				"have a shell script of the tree start the other one")
 		}
 		text = "(\n" + text + "\n)\nresult=$?\n[ $result = 0 ] || exit $result\n"

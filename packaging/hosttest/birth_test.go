@@ -20,7 +20,8 @@ import (
 // TestFirstBootFromUserData boots a host from what `corpus bootstrap` prints, once for the package and
 // once for the static binary, and lets its timer bring the next version.
 func TestFirstBootFromUserData(t *testing.T) {
-	for kind, file := range map[string]string{"package": deb(t), "binary": filepath.Join(repository, "bin", "corpus-agent")} {
+	for kind, file := range map[string]string{"package": deb(t),
+		"binary": filepath.Join(repository, "bin", "corpus-agent")} {
 		t.Run(kind, func(t *testing.T) {
 			n, s := lab.NewNetwork(t), newStore(t)
 			s.publish("web", "1", "testing", web(t, "1", checks))
@@ -45,7 +46,8 @@ func TestFirstBootFromUserData(t *testing.T) {
 			h := lab.Boot(t, lab.Options{Hostname: "golden-image", Network: n, Address: "172.31.0.11"})
 			h.Sh("apt-get install -y cloud-init")
 			s.reach(h, server)
-			h.Write("/etc/cloud/cloud.cfg.d/90-lab.cfg", "datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
+			h.Write("/etc/cloud/cloud.cfg.d/90-lab.cfg",
+				"datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
 			h.Write("/var/lib/cloud/seed/nocloud/meta-data", "instance-id: lab-1\nlocal-hostname: web-testing-local1-1\n")
 			h.Write("/var/lib/cloud/seed/nocloud/user-data", userData)
 			h.Write("/etc/corpus/agent.yaml", "keep:\n  releases: 4\n") // as write_files does, before any script runs
@@ -61,7 +63,8 @@ func TestFirstBootFromUserData(t *testing.T) {
 			if got := h.Read("/etc/corpus/agent.yaml"); got != "keep:\n  releases: 4\n" {
 				t.Errorf("the configuration that cloud-init wrote is now %q", got)
 			}
-			if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-agent.service corpus-agent.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-agent") {
+			if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-agent.service corpus-agent.timer"); r.Code != 0 ||
+				strings.Contains(r.Err, "corpus-agent") {
 				t.Errorf("systemd-analyze verify: %s", r.Err)
 			}
 			fast(h)
@@ -83,7 +86,8 @@ func TestUserDataRefusesAnotherAgent(t *testing.T) {
 	h.Program("/root/user-data", userData)
 	r := h.Run("/root/user-data")
 	if r.Code == 0 || h.Exists("/root/it-ran") || h.Exists("/usr/bin/corpus-agent") {
-		t.Errorf("exit code %d; it ran: %t, it was installed: %t\n%s%s", r.Code, h.Exists("/root/it-ran"), h.Exists("/usr/bin/corpus-agent"), r.Out, r.Err)
+		t.Errorf("exit code %d; it ran: %t, it was installed: %t\n%s%s", r.Code, h.Exists("/root/it-ran"),
+			h.Exists("/usr/bin/corpus-agent"), r.Out, r.Err)
 	}
 }
 
@@ -121,9 +125,12 @@ corpus-agent:
 	h.Sh("systemctl start corpus-agent.timer; systemctl start corpus-agent.service")
 	r := history(t, h)[0]
 	if r.Outcome != "converged" || !h.Exists("/etc/after-the-update") {
-		t.Fatalf("the run that updated its own agent is %s: %s\n%s", r.Outcome, r.Error, h.Sh("systemctl status --no-pager corpus-agent.service corpus-agent.timer || true; journalctl --no-pager -u corpus-agent.service | tail -40; corpus-agent status; corpus-agent history"))
+		t.Fatalf("the run that updated its own agent is %s: %s\n%s", r.Outcome, r.Error,
+			h.Sh("systemctl status --no-pager corpus-agent.service corpus-agent.timer || true; journalctl --no-pager -u "+
+				"corpus-agent.service | tail -40; corpus-agent status; corpus-agent history"))
 	}
-	if got := h.Sh("dpkg -s corpus-agent | grep ^Version; cat /etc/slow/after; systemctl show -p Result --value corpus-agent.service"); got != "Version: 99.0\n2\nsuccess" {
+	if got := h.Sh(
+		"dpkg -s corpus-agent | grep ^Version; cat /etc/slow/after; systemctl show -p Result --value corpus-agent.service"); got != "Version: 99.0\n2\nsuccess" {
 		t.Errorf("the host has %q", got)
 	}
 	if got := timer(h); got != "enabled active" {
@@ -150,18 +157,22 @@ func TestPushOverSSH(t *testing.T) {
 	h.Write("/root/.ssh/authorized_keys", string(public))
 	h.Sh("chmod 700 /root/.ssh; chmod 600 /root/.ssh/authorized_keys; systemctl start ssh")
 	ssh := filepath.Join(home, "ssh")
-	script := fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s ssh -F /dev/null -i %s -o UserKnownHostsFile=%s/known -o StrictHostKeyChecking=accept-new \"$@\"\n", n.Name(), key, home)
+	script := fmt.Sprintf(
+		"#!/bin/sh\nexec ip netns exec %s ssh -F /dev/null -i %s -o UserKnownHostsFile=%s/known -o "+
+			"StrictHostKeyChecking=accept-new \"$@\"\n", n.Name(), key, home)
 	if err := os.WriteFile(ssh, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d := &developer{t: t, tree: filepath.Join(home, "shop"), env: append(os.Environ(), "HOME="+home, "GIT_SSH="+ssh, "GIT_SSH_VARIANT=ssh", "GIT_CONFIG_NOSYSTEM=1",
+	d := &developer{t: t, tree: filepath.Join(home, "shop"), env: append(os.Environ(), "HOME="+home, "GIT_SSH="+ssh,
+		"GIT_SSH_VARIANT=ssh", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")}
 	if err := os.Mkdir(d.tree, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	d.ok("git", "init", "-q", "-b", "main")
 	d.commit("out:\n  file.managed:\n    - name: /srv/out\n    - contents: one\n")
-	if out := d.ok("corpus", "push", "root@172.31.0.11", "shop", "--init", "--env", "dev"); !strings.Contains(out, "pushed shop to root@172.31.0.11") {
+	if out := d.ok("corpus", "push", "root@172.31.0.11", "shop", "--init", "--env", "dev"); !strings.Contains(out,
+		"pushed shop to root@172.31.0.11") {
 		t.Errorf("the first push says\n%s", out)
 	}
 	if got := h.Sh("cat /srv/out"); got != "one" {
@@ -173,7 +184,8 @@ func TestPushOverSSH(t *testing.T) {
 	if err == nil || !strings.Contains(out, "rolled back") {
 		t.Errorf("a push that breaks: %v\n%s", err, out)
 	}
-	if got, status := h.Sh("cat /srv/out"), h.Sh("corpus-agent status"); got != "one" || !strings.Contains(status, "(unsigned) since") {
+	if got, status := h.Sh("cat /srv/out"), h.Sh("corpus-agent status"); got != "one" ||
+		!strings.Contains(status, "(unsigned) since") {
 		t.Errorf("after it the host has %q, and its status is\n%s", got, status)
 	}
 }
@@ -190,13 +202,16 @@ func TestHostComesToLifeWithTheFirstPromotion(t *testing.T) {
 	}
 	h := lab.Boot(t, lab.Options{Hostname: "host1", Network: n, Address: "172.31.0.11"})
 	install(t, h)
-	r := h.Run("corpus-agent", "deploy", "web", "production", "--store", storeURL, "--trust-root", fmt.Sprintf("sha256:%x", sha256.Sum256(root)))
+	r := h.Run("corpus-agent", "deploy", "web", "production", "--store", storeURL, "--trust-root",
+		fmt.Sprintf("sha256:%x", sha256.Sum256(root)))
 	if r.Code != 5 {
 		t.Fatalf("without a store: exit code %d: %s%s", r.Code, r.Out, r.Err)
 	}
 	fast(h)
 	s.reach(h, server)
-	lab.Eventually(t, time.Minute, "the timer reaches the store", func() bool { return h.Exists("/var/lib/corpus/trust/root.json") })
+	lab.Eventually(t, time.Minute, "the timer reaches the store", func() bool {
+		return h.Exists("/var/lib/corpus/trust/root.json")
+	})
 	if h.Exists("/var/lib/corpus/trust/given") {
 		t.Error("what was given outlives the root that is pinned")
 	}
@@ -216,7 +231,9 @@ func TestTheEnvironmentNamesTheRootOfTrust(t *testing.T) {
 	s.reach(h, server)
 	h.Write("/etc/corpus/environment", "CORPUS_STORE="+storeURL+"\n")
 	h.Sh("systemctl start corpus-agent.service")
-	if got := strings.Fields(h.Sh("systemctl show -p ActiveState -p ExecMainStartTimestampMonotonic --value corpus-agent.service")); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"0", "inactive"}) {
+	if got := strings.Fields(
+		h.Sh("systemctl show -p ActiveState -p ExecMainStartTimestampMonotonic --value corpus-agent.service")); !slices.Equal(
+		slices.Sorted(slices.Values(got)), []string{"0", "inactive"}) {
 		t.Errorf("without a root of trust the service is %s", got)
 	}
 	h.Write("/etc/corpus/environment", "CORPUS_STORE="+storeURL+"\nCORPUS_TRUST_ROOT=/root/root.json\n")

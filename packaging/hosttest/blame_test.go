@@ -12,7 +12,8 @@ import (
 
 // applying is a release whose only states are these.
 func applying(t *testing.T, sls string) string {
-	return tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - it\n", "salt/config/states/it.sls": sls})
+	return tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - it\n",
+		"salt/config/states/it.sls": sls})
 }
 
 const nothing = "/etc/it:\n  file.managed:\n    - contents: it\n"
@@ -45,7 +46,8 @@ func unitRun(t *testing.T, h *lab.Host) (report, time.Duration) {
 // starts counts how often systemd has started the agent's unit.
 func starts(h *lab.Host) int {
 	const starting = "7d4958e842da4a758f6c1cdc7b36dcc5" // the id of systemd's message
-	return strings.Count(h.Sh("journalctl --sync; journalctl -o cat UNIT=corpus-agent.service MESSAGE_ID="+starting+" | cat"), "Starting")
+	return strings.Count(h.Sh("journalctl --sync; journalctl -o cat UNIT=corpus-agent.service MESSAGE_ID="+starting+
+		" | cat"), "Starting")
 }
 
 // TestStatesThatEndTheirOwnRun has states stop and restart the agent's unit, and hang.
@@ -92,10 +94,12 @@ corpus-agent:
 	})
 	started := time.Now()
 	h.Sh("systemctl stop corpus-agent.service")
-	if took, r := time.Since(started), history(t, h)[0]; took > 40*time.Second || r.Outcome != "interrupted" || len(statusOf(t, h).Quarantined) != 1 {
+	if took, r := time.Since(started), history(t, h)[0]; took > 40*time.Second || r.Outcome != "interrupted" ||
+		len(statusOf(t, h).Quarantined) != 1 {
 		t.Errorf("SIGTERM with a hanging state: %s after %s: %s", r.Outcome, took, r.Error)
 	}
-	if r, took := unitRun(t, h); r.Outcome != "rolled back" || took > 60*time.Second || !strings.Contains(r.Error, "cmd.run of hang") || len(statusOf(t, h).Quarantined) != 2 {
+	if r, took := unitRun(t, h); r.Outcome != "rolled back" || took > 60*time.Second ||
+		!strings.Contains(r.Error, "cmd.run of hang") || len(statusOf(t, h).Quarantined) != 2 {
 		t.Errorf("a hanging state and converge.timeout: %s after %s: %s", r.Outcome, took, r.Error)
 	}
 }
@@ -134,11 +138,13 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 	s, h := blamed(t)
 	dir := t.TempDir()
 	run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", tree(t, map[string]string{
-		"DEBIAN/control":  "Package: corpus-slow\nVersion: 1\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: a package\n",
+		"DEBIAN/control": "Package: corpus-slow\nVersion: 1\nArchitecture: all\nMaintainer: A <a@example.com>\n" +
+			"Description: a package\n",
 		"DEBIAN/postinst": "#!/bin/sh\ntouch /etc/postinst-runs\nsleep 8\ntouch /etc/postinst-done\n",
 	}), dir)
 	h.CopyTree(dir, "/opt/slow")
-	s.publish("blame", "2", "testing", applying(t, "corpus-slow:\n  pkg.installed:\n    - sources:\n      - corpus-slow: /opt/slow/corpus-slow_1_all.deb\n"))
+	s.publish("blame", "2", "testing",
+		applying(t, "corpus-slow:\n  pkg.installed:\n    - sources:\n      - corpus-slow: /opt/slow/corpus-slow_1_all.deb\n"))
 	h.Sh("systemctl start --no-block corpus-agent.service")
 	lab.Eventually(t, time.Minute, "the package is being installed", func() bool { return h.Exists("/etc/postinst-runs") })
 	h.Stop()
@@ -170,7 +176,8 @@ func TestAStateThatRebootsTheHost(t *testing.T) {
 			t.Fatalf("the run is %q: %s", r.Outcome, r.Error)
 		}
 	}
-	if r, _ := unitRun(t, h); r.Outcome != "converged" || len(statusOf(t, h).Quarantined) != 1 || statusOf(t, h).Deployed.Service.Version != "1" {
+	if r, _ := unitRun(t, h); r.Outcome != "converged" || len(statusOf(t, h).Quarantined) != 1 ||
+		statusOf(t, h).Deployed.Service.Version != "1" {
 		t.Errorf("after three reboots the run is %q: %v", r.Outcome, r.Notes)
 	}
 }

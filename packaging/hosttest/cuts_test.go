@@ -72,7 +72,8 @@ func TestPowerCutsAtRandomMoments(t *testing.T) {
 		time.Sleep(after)
 		h.Cut()
 		h.Start()
-		what := fmt.Sprintf("cut %d, %s into a deploy of about %s", i+1, after.Round(time.Millisecond), whole.Round(time.Millisecond))
+		what := fmt.Sprintf("cut %d, %s into a deploy of about %s", i+1, after.Round(time.Millisecond),
+			whole.Round(time.Millisecond))
 		stages[found(h, version)]++
 		survived(t, h, what, version)
 		if (i+1)%10 == 0 {
@@ -82,7 +83,8 @@ func TestPowerCutsAtRandomMoments(t *testing.T) {
 			t.Fatalf("what the host has after %s:\n%s", what, h.Sh("ls -laR /srv/projects/paged /var/lib/corpus | head -200"))
 		}
 	}
-	t.Logf("%d cuts, each within a deploy of about %s; the host was found %v", times, whole.Round(time.Millisecond), stages)
+	t.Logf("%d cuts, each within a deploy of about %s; the host was found %v", times, whole.Round(time.Millisecond),
+		stages)
 }
 
 // found says how far a deploy of a version had come when the power went.
@@ -96,7 +98,8 @@ func found(h *lab.Host, version string) string {
 		return "released"
 	case running != "":
 		return "converging"
-	case h.Run("sh", "-c", "ls -d /srv/projects/paged/releases/"+version+"-* /srv/projects/paged/releases/.staged-"+version+"-*").Out != "":
+	case h.Run("sh", "-c", "ls -d /srv/projects/paged/releases/"+version+"-* /srv/projects/paged/releases/.staged-"+
+		version+"-*").Out != "":
 		return "fetched"
 	}
 	return "before"
@@ -109,7 +112,8 @@ func survived(t *testing.T, h *lab.Host, what, version string) {
 	if r := h.Run("corpus-agent", "verify"); r.Code != 0 {
 		t.Errorf("%s: what is current is not what was signed: exit code %d: %s%s", what, r.Code, r.Out, r.Err)
 	}
-	if r := h.Run("sh", "-ec", `v=$(cat /srv/service/current/version); case $(readlink /srv/service/current) in releases/$v-*);; *) exit 1;; esac`); r.Code != 0 {
+	if r := h.Run("sh", "-ec",
+		`v=$(cat /srv/service/current/version); case $(readlink /srv/service/current) in releases/$v-*);; *) exit 1;; esac`); r.Code != 0 {
 		t.Errorf("%s: current does not lead to a whole release: %s", what, h.Sh("ls -l /srv/service/"))
 	}
 	if r := h.Run("corpus-agent", "deploy"); r.Code != 0 {
@@ -118,11 +122,14 @@ func survived(t *testing.T, h *lab.Host, what, version string) {
 	if r := h.Run("corpus-agent", "verify"); r.Code != 0 {
 		t.Errorf("%s: after the next run: exit code %d: %s%s", what, r.Code, r.Out, r.Err)
 	}
-	got := h.Run("sh", "-c", `cat /srv/service/current/version /srv/service/next/version /etc/paged/conf; head -1 /etc/paged/big; cat /etc/paged/www/a /etc/paged/www/b/c; readlink /etc/paged/link`).Out
-	if want := version + version + version + "\n" + version + "\na " + version + "\nc " + version + "\nversion-" + version + "\n"; got != want {
+	got := h.Run("sh", "-c",
+		`cat /srv/service/current/version /srv/service/next/version /etc/paged/conf; head -1 /etc/paged/big; cat /etc/paged/www/a /etc/paged/www/b/c; readlink /etc/paged/link`).Out
+	if want := version + version + version + "\n" + version + "\na " + version + "\nc " + version + "\nversion-" +
+		version + "\n"; got != want {
 		t.Errorf("%s: after the next run the host has\n%s", what, got)
 	}
-	if left := h.Run("sh", "-c", `find / -xdev -name '.corpus-tmp*'; find /srv /etc/paged /var/lib/corpus -type f -size 0 ! -name lock; ls -A /var/lib/corpus/incoming; ls -A /srv/projects/paged/releases | grep '^[.]'`).Out; left != "" {
+	if left := h.Run("sh", "-c",
+		`find / -xdev -name '.corpus-tmp*'; find /srv /etc/paged /var/lib/corpus -type f -size 0 ! -name lock; ls -A /var/lib/corpus/incoming; ls -A /srv/projects/paged/releases | grep '^[.]'`).Out; left != "" {
 		t.Errorf("%s: there is left: %s", what, left)
 	}
 }

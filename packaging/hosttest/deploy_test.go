@@ -73,7 +73,8 @@ func TestTimerDrives(t *testing.T) {
 	if got := page(h); !strings.Contains(got, "myapp 1.0") {
 		t.Fatalf("nginx serves %q", got)
 	}
-	if got := h.Sh("id -un ada; crontab -l | grep backup-data; cat /etc/motd; sudo -n -l -U ada"); !strings.Contains(got, "myapp-testing-local1-1") || !strings.Contains(got, "NOPASSWD") {
+	if got := h.Sh("id -un ada; crontab -l | grep backup-data; cat /etc/motd; sudo -n -l -U ada"); !strings.Contains(got,
+		"myapp-testing-local1-1") || !strings.Contains(got, "NOPASSWD") {
 		t.Errorf("base left\n%s", got)
 	}
 	again := agent(t, h, "deploy").converged(t)
@@ -84,7 +85,9 @@ func TestTimerDrives(t *testing.T) {
 	fast(h)
 	h.Sh(`systemd-run -q --unit=visitor sh -c 'while :; do curl -fsS -m 5 http://localhost:8080/ >> /root/pages 2>> /root/refused; sleep 0.05; done'`)
 	s.demo("1.1")
-	lab.Eventually(t, 60*time.Second, "the timer brings 1.1", func() bool { return strings.Contains(page(h), "myapp 1.1") })
+	lab.Eventually(t, 60*time.Second, "the timer brings 1.1", func() bool {
+		return strings.Contains(page(h), "myapp 1.1")
+	})
 
 	s.demo("1.2") // which is broken
 	lab.Eventually(t, 60*time.Second, "1.2 is quarantined", func() bool { return len(statusOf(t, h).Quarantined) == 1 })
@@ -104,7 +107,8 @@ func TestTimerDrives(t *testing.T) {
 		t.Errorf("the report of the bad version reads %+v", bad)
 	}
 	lab.Eventually(t, 30*time.Second, "the next tick is content", func() bool {
-		return h.Sh("systemctl show -p Result --value corpus-agent.service") == "success" && history(t, h)[0].Outcome == "converged"
+		return h.Sh("systemctl show -p Result --value corpus-agent.service") == "success" &&
+			history(t, h)[0].Outcome == "converged"
 	})
 	if len(statusOf(t, h).Quarantined) != 1 {
 		t.Error("the bad version was tried again")
@@ -115,7 +119,8 @@ func TestTimerDrives(t *testing.T) {
 			t.Errorf("visitors were turned away:\n%s", refused)
 		}
 	}
-	if pages := h.Read("/root/pages"); !strings.Contains(pages, "myapp 1.0") || !strings.Contains(pages, "myapp 1.1") || strings.Contains(pages, "myapp 1.2") {
+	if pages := h.Read("/root/pages"); !strings.Contains(pages, "myapp 1.0") || !strings.Contains(pages, "myapp 1.1") ||
+		strings.Contains(pages, "myapp 1.2") {
 		t.Error("visitors should have seen 1.0, then 1.1, and never 1.2")
 	}
 
@@ -176,7 +181,9 @@ func TestPowerCut(t *testing.T) {
 	h.Sh("sync")
 
 	s.publish("slow", "2", "testing", slow(t, "2"))
-	lab.Eventually(t, 30*time.Second, "the timer starts on version 2", func() bool { return h.Run("test", "-e", "/run/slow/2").Code == 0 })
+	lab.Eventually(t, 30*time.Second, "the timer starts on version 2", func() bool {
+		return h.Run("test", "-e", "/run/slow/2").Code == 0
+	})
 	h.Cut()
 	h.Start()
 	if at := h.Run("readlink", "-e", "/srv/service/current"); at.Code != 0 {
@@ -186,7 +193,9 @@ func TestPowerCut(t *testing.T) {
 		d := statusOf(t, h).Deployed
 		return d != nil && d.Service.Version == "2"
 	})
-	if got := h.Sh("cat /etc/slow/before /etc/slow/after; readlink -e /srv/service/current /srv/service/next"); strings.Count(got, "/releases/2-") != 2 || strings.Count(got, "2\n") < 2 {
+	if got := h.Sh(
+		"cat /etc/slow/before /etc/slow/after; readlink -e /srv/service/current /srv/service/next"); strings.Count(got,
+		"/releases/2-") != 2 || strings.Count(got, "2\n") < 2 {
 		t.Errorf("the host has\n%s", got)
 	}
 	if broken := h.Sh("find /srv /var/lib/corpus /etc/slow -type f -size 0 | grep -v -e lock || true"); broken != "" {
@@ -207,7 +216,8 @@ func TestStoreOutOfReach(t *testing.T) {
 	h.Sh("rm /etc/slow/before")
 	r := agent(t, h, "deploy")
 	if r.Exit != 5 || r.Hint == "" || !h.Exists("/etc/slow/before") {
-		t.Errorf("without a network: exit code %d, %s, hint %q; converged: %t", r.Exit, r.Error, r.Hint, h.Exists("/etc/slow/before"))
+		t.Errorf("without a network: exit code %d, %s, hint %q; converged: %t", r.Exit, r.Error, r.Hint,
+			h.Exists("/etc/slow/before"))
 	}
 }
 
@@ -220,7 +230,8 @@ func TestMinio(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Hostname: "slow-testing-local1-1", Network: n, Address: "172.31.0.11"})
 	h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
 	install(t, h)
-	h.Write("/etc/corpus/environment", "MINIO_ACCESS_KEY="+os.Getenv("MINIO_ACCESS_KEY")+"\nMINIO_SECRET_KEY="+os.Getenv("MINIO_SECRET_KEY")+"\n")
+	h.Write("/etc/corpus/environment", "MINIO_ACCESS_KEY="+os.Getenv("MINIO_ACCESS_KEY")+"\nMINIO_SECRET_KEY="+
+		os.Getenv("MINIO_SECRET_KEY")+"\n")
 	h.Must("-p", "EnvironmentFile=/etc/corpus/environment", "corpus-agent", "deploy",
 		"--store", "minio://"+lab.Gateway+":9000/"+minioserver.Bucket+"/fleet?tls=0", "--trust-root", "/root/root.json")
 
@@ -229,7 +240,8 @@ func TestMinio(t *testing.T) {
 	if got := h.Sh("cat /etc/slow/after"); got != "2" {
 		t.Errorf("the host has version %q", got)
 	}
-	if everything := h.Sh("journalctl -u corpus-agent.service --no-pager; cat /var/lib/corpus/ledger.json /var/lib/corpus/reports/*"); strings.Contains(everything, os.Getenv("MINIO_SECRET_KEY")) {
+	if everything := h.Sh(
+		"journalctl -u corpus-agent.service --no-pager; cat /var/lib/corpus/ledger.json /var/lib/corpus/reports/*"); strings.Contains(everything, os.Getenv("MINIO_SECRET_KEY")) {
 		t.Error("the secret key was written down")
 	}
 }

@@ -32,7 +32,8 @@ func TestPackagesOfTheExampleRun(t *testing.T) {
 		if err := os.WriteFile(source+"/VERSION", []byte(version+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		newStore(t).corpus("build", source, "--version", version, "-o", file(version, ".deb"), "-o", file(version, ".rpm"), "-o", file(version, ".oci.tar"))
+		newStore(t).corpus("build", source, "--version", version, "-o", file(version, ".deb"), "-o", file(version, ".rpm"),
+			"-o", file(version, ".oci.tar"))
 	}
 	h := lab.Boot(t, lab.Options{Hostname: "plain", Base: rpmHost()})
 	for _, version := range []string{"1.0", "1.1"} {
@@ -40,8 +41,10 @@ func TestPackagesOfTheExampleRun(t *testing.T) {
 		h.Copy(file(version, ".rpm"), "/root/"+version+".rpm")
 	}
 	for _, with := range []struct{ name, install, upgrade, remove, again string }{
-		{"deb", "apt-get install -y /root/1.0.deb", "apt-get install -y /root/1.1.deb", "apt-get remove -y hello", "apt-get purge -y hello"},
-		{"rpm", "rpm -i --nodeps /root/1.0.rpm", "rpm -U --nodeps /root/1.1.rpm", "rpm -e hello", "rm -f /etc/hello/hello.env*"},
+		{"deb", "apt-get install -y /root/1.0.deb", "apt-get install -y /root/1.1.deb", "apt-get remove -y hello",
+			"apt-get purge -y hello"},
+		{"rpm", "rpm -i --nodeps /root/1.0.rpm", "rpm -U --nodeps /root/1.1.rpm", "rpm -e hello",
+			"rm -f /etc/hello/hello.env*"},
 	} {
 		t.Run(with.name, func(t *testing.T) { packaged(t, h, with.install, with.upgrade, with.remove, with.again) })
 	}
@@ -52,7 +55,9 @@ func TestPackagesOfTheExampleRun(t *testing.T) {
 func packaged(t *testing.T, h *lab.Host, install, upgrade, remove, purge string) {
 	h.Sh(install)
 	answersHello(t, h, "1.0")
-	if got := h.Sh("systemctl is-enabled hello.service; readlink /proc/$(systemctl show -p MainPID --value hello.service)/exe; cat /etc/hello/hello.env"); got != "enabled\n/opt/hello/bin/hello\nHELLO_ADDRESS=127.0.0.1:8000" {
+	if got := h.Sh(
+		"systemctl is-enabled hello.service; readlink /proc/$(systemctl show -p MainPID --value hello.service)/exe; cat " +
+			"/etc/hello/hello.env"); got != "enabled\n/opt/hello/bin/hello\nHELLO_ADDRESS=127.0.0.1:8000" {
 		t.Errorf("the service is %s", got)
 	}
 	h.Sh("sed -i s/8000/8001/ /etc/hello/hello.env")
@@ -61,16 +66,20 @@ func packaged(t *testing.T, h *lab.Host, install, upgrade, remove, purge string)
 		return strings.TrimSpace(h.Run("curl", "-fsS", "-m", "5", "http://127.0.0.1:8001/").Out) == "hello 1.1"
 	})
 	h.Sh("systemctl disable --now hello.service")
-	h.Sh(strings.Replace(upgrade, "1.1", "1.0", 1) + map[bool]string{true: " --allow-downgrades", false: " --oldpackage"}[strings.HasPrefix(upgrade, "apt")])
-	if got := strings.TrimSpace(h.Run("sh", "-c", "systemctl is-enabled hello.service; systemctl is-active hello.service").Out); got != "disabled\ninactive" {
+	h.Sh(strings.Replace(upgrade, "1.1", "1.0", 1) + map[bool]string{true: " --allow-downgrades",
+		false: " --oldpackage"}[strings.HasPrefix(upgrade, "apt")])
+	if got := strings.TrimSpace(h.Run("sh", "-c",
+		"systemctl is-enabled hello.service; systemctl is-active hello.service").Out); got != "disabled\ninactive" {
 		t.Errorf("another version makes a disabled service %s", got)
 	}
 	h.Sh("systemctl enable --now hello.service")
 	h.Sh(remove)
-	if r := h.Run("sh", "-c", "curl -fsS -m 5 http://127.0.0.1:8001/"); r.Code == 0 || h.Exists("/etc/systemd/system/multi-user.target.wants/hello.service") || h.Exists("/opt/hello") {
+	if r := h.Run("sh", "-c", "curl -fsS -m 5 http://127.0.0.1:8001/"); r.Code == 0 ||
+		h.Exists("/etc/systemd/system/multi-user.target.wants/hello.service") || h.Exists("/opt/hello") {
 		t.Errorf("after the removal it answers with %d %s", r.Code, r.Out)
 	}
-	h.Sh("rm -f /etc/hello/hello.env.rpmsave; " + install + map[bool]string{true: " -o Dpkg::Options::=--force-confnew", false: ""}[strings.HasPrefix(install, "apt")])
+	h.Sh("rm -f /etc/hello/hello.env.rpmsave; " + install + map[bool]string{true: " -o Dpkg::Options::=--force-confnew",
+		false: ""}[strings.HasPrefix(install, "apt")])
 	lab.Eventually(t, time.Minute, "what comes back is running", func() bool {
 		return h.Run("sh", "-c", "curl -fsS -m 5 http://127.0.0.1:8000/ || curl -fsS -m 5 http://127.0.0.1:8001/").Code == 0
 	})

@@ -66,7 +66,8 @@ func TestFourHosts(t *testing.T) {
 	s.publish("web", "3", "testing", web(t, "3", checks))
 	for i, h := range hosts {
 		ended("rolling upgrade", 0, []lab.Result{h.Run("corpus-agent", "deploy", "--now")})
-		want("in the middle of a rolling upgrade", strings.TrimSpace(strings.Repeat("3 ", i+1)+strings.Repeat("2 ", len(hosts)-i-1)))
+		want("in the middle of a rolling upgrade", strings.TrimSpace(strings.Repeat("3 ", i+1)+
+			strings.Repeat("2 ", len(hosts)-i-1)))
 	}
 	s.publish("web", "4", "testing", web(t, "4", "#!/bin/sh\nexit 1\n"), tree(t, map[string]string{
 		"corpus.yaml": "health:\n  deadline: 3s\n  interval: 200ms\n  probes: [{script: bin/check}]\n"}))
@@ -101,14 +102,17 @@ func TestNetworkThatFails(t *testing.T) {
 		{"30 % of packets lost", func() { n.Lose(h, 30) }, func() { n.Lose(h, 0) }, true},
 		{"1 Mbit/s", func() { n.Slow(h, "1mbit") }, func() { n.Slow(h, "") }, true},
 		{"the store is down", func() {
-			server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) })
+			server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "", http.StatusServiceUnavailable)
+			})
 		}, up, false},
 		{"the store's answers break off", func() { server.Config.Handler = http.HandlerFunc(breakOff) }, up, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, pid := page(h), h.Sh("systemctl show -p MainPID,ActiveEnterTimestampMonotonic web.service")
 			version := string(rune('2' + i))
-			s.publish("web", version, "testing", web(t, version, checks), tree(t, map[string]string{"noise": noise(uint32(i+1), 300<<10)}))
+			s.publish("web", version, "testing", web(t, version, checks),
+				tree(t, map[string]string{"noise": noise(uint32(i+1), 300<<10)}))
 			c.fail()
 			began := time.Now()
 			h.Sh("systemctl start corpus-agent.service || true")
@@ -125,10 +129,13 @@ func TestNetworkThatFails(t *testing.T) {
 			case r.Exit != 5 || r.Error == "" || r.Hint == "":
 				t.Errorf("exit code %d, %q, hint %q; want the store out of reach", r.Exit, r.Error, r.Hint)
 			}
-			if after := h.Sh("systemctl show -p MainPID,ActiveEnterTimestampMonotonic web.service"); page(h) != before || after != pid {
+			if after := h.Sh("systemctl show -p MainPID,ActiveEnterTimestampMonotonic web.service"); page(h) != before ||
+				after != pid {
 				t.Errorf("the service was touched: page %q, then %q; %s, then %s", before, page(h), pid, after)
 			}
-			lab.Eventually(t, 30*time.Second, "the network is back", func() bool { return h.Run("curl", "-fsS", "-m", "5", storeURL+"/metadata/timestamp.json").Code == 0 })
+			lab.Eventually(t, 30*time.Second, "the network is back", func() bool {
+				return h.Run("curl", "-fsS", "-m", "5", storeURL+"/metadata/timestamp.json").Code == 0
+			})
 			if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 0 || page(h) != "web "+version {
 				t.Errorf("when all is well again: exit code %d, page %q: %s%s", r.Code, page(h), r.Out, r.Err)
 			}
@@ -168,7 +175,9 @@ func TestStoreDownForManyTicks(t *testing.T) {
 	s.reach(h, server)
 	s.start(h)
 	pid := h.Sh("systemctl show -p MainPID web.service")
-	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) })
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "", http.StatusServiceUnavailable)
+	})
 	before := len(history(t, h))
 	fast(h)
 	lab.Eventually(t, 5*time.Minute, "five ticks", func() bool { return len(history(t, h)) >= before+5 })

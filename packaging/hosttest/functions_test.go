@@ -52,7 +52,8 @@ func compile(t *testing.T, file, text string) family {
 	for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(text, -1) {
 		names = append(names, found[1])
 	}
-	f := family{name: filepath.Base(filepath.Dir(file)), dir: filepath.Dir(file), tests: "^(" + strings.Join(names, "|") + ")$"}
+	f := family{name: filepath.Base(filepath.Dir(file)), dir: filepath.Dir(file),
+		tests: "^(" + strings.Join(names, "|") + ")$"}
 	f.program = filepath.Join(t.TempDir(), f.name)
 	cmd := exec.Command("go", "test", "-c", "-tags", "hosts", "-o", f.program, ".")
 	cmd.Dir, cmd.Env = f.dir, append(os.Environ(), "CGO_ENABLED=0")

@@ -32,7 +32,8 @@ func (m *metadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("X-Aws-Ec2-Metadata-Token") != token:
 		http.Error(w, "", http.StatusUnauthorized)
 	case r.URL.Path == "/latest/dynamic/instance-identity/document":
-		fmt.Fprint(w, `{"instanceId": "i-0abc1234def567890", "region": "us-east-1", "availabilityZone": "us-east-1a", "version": "2017-09-30"}`)
+		fmt.Fprint(w,
+			`{"instanceId": "i-0abc1234def567890", "region": "us-east-1", "availabilityZone": "us-east-1a", "version": "2017-09-30"}`)
 	case r.URL.Path == "/latest/meta-data/tags/instance/aws:autoscaling:groupName":
 		fmt.Fprint(w, "named-testing-useast1")
 	default:
@@ -100,7 +101,8 @@ func TestNobody(t *testing.T) {
 	h.Copy(s.keys+"/root.json", "/root/root.json")
 	install(t, h)
 	r := h.Run("corpus-agent", "deploy", "--store", "file:///opt/store", "--trust-root", "/root/root.json")
-	if r.Code != 2 || !strings.Contains(r.Out+r.Err, "{service}-{instance}-{region}-{node}") || !strings.Contains(r.Out+r.Err, "hint:") {
+	if r.Code != 2 || !strings.Contains(r.Out+r.Err, "{service}-{instance}-{region}-{node}") ||
+		!strings.Contains(r.Out+r.Err, "hint:") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Err)
 	}
 	if h.Exists("/srv/service") {
@@ -117,7 +119,8 @@ func TestFirstBoot(t *testing.T) {
 	h.Sh("apt-get install -y cloud-init")
 	s.reach(h, server)
 	h.Copy(deb(t), "/opt/corpus-agent.deb")
-	h.Write("/etc/cloud/cloud.cfg.d/90-lab.cfg", "datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
+	h.Write("/etc/cloud/cloud.cfg.d/90-lab.cfg",
+		"datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
 	h.Write("/var/lib/cloud/seed/nocloud/meta-data", "instance-id: lab-1\nlocal-hostname: slow-testing-local1-1\n")
 	h.Write("/var/lib/cloud/seed/nocloud/user-data", `#cloud-config
 runcmd:

@@ -19,7 +19,8 @@ func exitOfUnit(h *lab.Host) string {
 // TestTimerRunsWithoutARootOfTrust takes the root of trust, and then all that the host remembers.
 func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
 	_, h := blamed(t)
-	for _, lose := range []string{"mv /var/lib/corpus/trust/root.json /root/saved.json", "rm -rf /var/lib/corpus", "rm -rf /var/lib/corpus /srv/projects/.ledger.json"} {
+	for _, lose := range []string{"mv /var/lib/corpus/trust/root.json /root/saved.json", "rm -rf /var/lib/corpus",
+		"rm -rf /var/lib/corpus /srv/projects/.ledger.json"} {
 		h.Sh(lose + "; echo drift > /etc/it")
 		if got := exitOfUnit(h); got != "4" {
 			t.Errorf("after %q the unit ended with %s", lose, got)
@@ -59,7 +60,8 @@ late:
 // TestStatusShowsAUnitThatCannotWrite has a drop-in keep the unit, and not a shell, from writing.
 func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
 	_, h := blamed(t)
-	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf", "[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
+	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf",
+		"[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
 	h.Sh("systemctl daemon-reload")
 	if got := exitOfUnit(h); got == "0" {
 		t.Fatal("the unit can write")

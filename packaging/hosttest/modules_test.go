@@ -20,16 +20,19 @@ func caseRepository(t *testing.T, h *lab.Host) {
 	t.Helper()
 	dir := t.TempDir()
 	add := func(name, version, control string, files map[string]string) {
-		files["DEBIAN/control"] = fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: a package\n%s", name, version, control)
+		files["DEBIAN/control"] = fmt.Sprintf(
+			"Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: a package\n%s", name,
+			version, control)
 		run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", tree(t, files), dir)
 	}
 	add("corpus-one", "1.0", "", map[string]string{"usr/share/corpus-one/version": "1.0"})
 	add("corpus-one", "2.0", "", map[string]string{"usr/share/corpus-one/version": "2.0"})
 	add("corpus-two", "1.0", "Depends: corpus-one\n", map[string]string{"usr/share/corpus-two/version": "1.0"})
 	add("corpus-daemon", "1.0", "", map[string]string{
-		"usr/lib/systemd/system/corpus-daemon.service": "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
-		"etc/corpus-daemon.conf":                       "depth = 3\n",
-		"DEBIAN/conffiles":                             "/etc/corpus-daemon.conf\n",
+		"usr/lib/systemd/system/corpus-daemon.service": "[Service]\nExecStart=/bin/sleep infinity\n[Install]\n" +
+			"WantedBy=multi-user.target\n",
+		"etc/corpus-daemon.conf": "depth = 3\n",
+		"DEBIAN/conffiles":       "/etc/corpus-daemon.conf\n",
 	})
 	h.CopyTree(dir, "/opt/cases")
 	h.Write("/etc/apt/sources.list.d/cases.list", "deb [trusted=yes] file:/opt/cases ./\n")

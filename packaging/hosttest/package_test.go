@@ -38,7 +38,8 @@ func TestPackageLife(t *testing.T) {
 				t.Errorf("after the installation the timer is %s", got)
 			}
 			h.Sh("systemctl start corpus-agent.service")
-			if ran := h.Sh("systemctl show -p ConditionResult -p ExecMainStartTimestampMonotonic --value corpus-agent.service | tr '\\n' ' '"); strings.Contains(ran, "yes") {
+			if ran := h.Sh(
+				"systemctl show -p ConditionResult -p ExecMainStartTimestampMonotonic --value corpus-agent.service | tr '\\n' ' '"); strings.Contains(ran, "yes") {
 				t.Errorf("the service ran on a host that is not bootstrapped: %s", ran)
 			}
 			if failed := h.Sh("systemctl list-units --failed --plain --no-legend"); failed != "" {
@@ -47,11 +48,13 @@ func TestPackageLife(t *testing.T) {
 			for _, command := range []string{"corpus-agent version", "corpus-agent config check"} {
 				h.Sh(command)
 			}
-			if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-agent.service corpus-agent.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-agent") {
+			if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-agent.service corpus-agent.timer"); r.Code != 0 ||
+				strings.Contains(r.Err, "corpus-agent") {
 				t.Errorf("systemd-analyze verify: %s", r.Err)
 			}
 
-			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust /srv/projects/mine; touch /var/lib/corpus/ledger.json")
+			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust /srv/projects/mine; touch " +
+				"/var/lib/corpus/ledger.json")
 			h.Copy(later(t), "/root/later.deb")
 			h.Sh("dpkg -i /root/later.deb </dev/null")
 			if !strings.Contains(h.Read("/etc/corpus/agent.yaml"), "service: mine") {
@@ -86,13 +89,15 @@ func TestPackageLife(t *testing.T) {
 			if got := timer(h); got != "enabled active" {
 				t.Errorf("after it came back the timer is %s", got)
 			}
-			if said := h.Sh("apt-get purge -y corpus-agent"); !strings.Contains(said, "/etc/corpus/environment stays") || !strings.Contains(said, "/srv/projects stays") {
+			if said := h.Sh("apt-get purge -y corpus-agent"); !strings.Contains(said, "/etc/corpus/environment stays") ||
+				!strings.Contains(said, "/srv/projects stays") {
 				t.Errorf("a purge says\n%s", said)
 			}
 			if !h.Exists("/etc/corpus/environment") {
 				t.Error("a purge took credentials that the package did not bring")
 			}
-			for _, path := range []string{"/etc/corpus/agent.yaml", "/var/lib/corpus", "/usr/bin/corpus-agent", "/etc/systemd/system/timers.target.wants/corpus-agent.timer"} {
+			for _, path := range []string{"/etc/corpus/agent.yaml", "/var/lib/corpus", "/usr/bin/corpus-agent",
+				"/etc/systemd/system/timers.target.wants/corpus-agent.timer"} {
 				if h.Exists(path) {
 					t.Errorf("a purge leaves %s", path)
 				}
@@ -141,7 +146,8 @@ func TestMaskedServiceIsNotRun(t *testing.T) {
 	s.start(h)
 	s.publish("slow", "2", "testing", slow(t, "2"))
 	h.Sh("systemctl mask corpus-agent.service")
-	if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 2 || !strings.Contains(r.Err, "corpus-agent.service is masked") || !strings.Contains(r.Err, "hint:") {
+	if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 2 ||
+		!strings.Contains(r.Err, "corpus-agent.service is masked") || !strings.Contains(r.Err, "hint:") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Err)
 	}
 	if got := h.Sh("cat /etc/slow/after"); got != "1" {
@@ -155,7 +161,9 @@ func TestMaskedServiceIsNotRun(t *testing.T) {
 
 // TestPresetDecides installs on a host whose presets turn everything off.
 func TestPresetDecides(t *testing.T) {
-	h := lab.Boot(t, lab.Options{Before: func(h *lab.Host) { h.Write("/etc/systemd/system-preset/00-lab.preset", "disable *\n") }})
+	h := lab.Boot(t, lab.Options{Before: func(h *lab.Host) {
+		h.Write("/etc/systemd/system-preset/00-lab.preset", "disable *\n")
+	}})
 	install(t, h)
 	if got := timer(h); got != "disabled inactive" {
 		t.Errorf("the timer is %s", got)

@@ -30,7 +30,9 @@ func agentPackage(t *testing.T, version, program string) string {
 // bringing is a base whose states install a package of the agent.
 func bringing(t *testing.T, pkg string) string {
 	t.Helper()
-	dir := tree(t, map[string]string{"states/agent.sls": "corpus-agent:\n  pkg.installed:\n    - sources:\n      - corpus-agent: salt://agent.deb\n"})
+	dir := tree(t,
+		map[string]string{"states/agent.sls": "corpus-agent:\n  pkg.installed:\n    - sources:\n" +
+			"      - corpus-agent: salt://agent.deb\n"})
 	run(t, "cp", pkg, filepath.Join(dir, "states", "agent.deb"))
 	return dir
 }
@@ -50,7 +52,8 @@ func TestBrokenAgentsAreRolledBack(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string { return tree(t, map[string]string{"states/agent.sls": states}) }
 	s.publish("base", "1", "production", base("/etc/motd:\n  file.managed:\n    - contents: base 1\n"))
-	s.publish("web", "1", "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
+	s.publish("web", "1", "testing",
+		tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
 	server := s.serve(n)
 	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-1", Network: n, Address: "172.31.0.11"})
 	s.reach(h, server)
@@ -65,12 +68,18 @@ func TestBrokenAgentsAreRolledBack(t *testing.T) {
 		{"it exits", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexit 1\n")), "corpus-agent version: exit status 1"},
 		{"it crashes", bringing(t, agentPackage(t, "99.1", "#!/bin/sh\nkill -SEGV $$\n")), "signal: segmentation fault"},
 		{"its file is damaged", bringing(t, agentPackage(t, "99.2", "\x7fELF")), "exec format error"},
-		{"its unit starts something else", base("/etc/systemd/system/corpus-agent.service.d/x.conf:\n  file.managed:\n    - makedirs: True\n    - contents: |\n        [Service]\n        ExecStart=\n        ExecStart=/bin/true\n"), "does not start corpus-agent any more"},
+		{"its unit starts something else",
+			base("/etc/systemd/system/corpus-agent.service.d/x.conf:\n  file.managed:\n    - makedirs: True\n" +
+				"    - contents: |\n        [Service]\n        ExecStart=\n        ExecStart=/bin/true\n"),
+			"does not start corpus-agent any more"},
 		{"its timer is masked", base("corpus-agent.timer:\n  service.masked: []\n"), "corpus-agent.timer"},
-		{"its timer is disabled", base("corpus-agent.timer:\n  service.disabled: []\n"), "corpus-agent.timer was enabled and is disabled"},
+		{"its timer is disabled", base("corpus-agent.timer:\n  service.disabled: []\n"),
+			"corpus-agent.timer was enabled and is disabled"},
 		{"its timer is stopped", base("corpus-agent.timer:\n  service.dead: []\n"), "corpus-agent.timer ran and is inactive"},
-		{"its configuration is nonsense", base("/etc/corpus/agent.yaml:\n  file.managed:\n    - contents: 'nonsense: 1'\n"), "nonsense"},
-		{"its package is removed", base("corpus-agent:\n  pkg.removed: []\n"), "systemd does not load corpus-agent.service any more"},
+		{"its configuration is nonsense", base("/etc/corpus/agent.yaml:\n  file.managed:\n    - contents: 'nonsense: 1'\n"),
+			"nonsense"},
+		{"its package is removed", base("corpus-agent:\n  pkg.removed: []\n"),
+			"systemd does not load corpus-agent.service any more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.publish("base", fmt.Sprintf("2.%d", i), "production", c.tree)
@@ -105,7 +114,8 @@ func TestBrokenAgentsAreRolledBack(t *testing.T) {
 func TestFirstDeployBringsABrokenAgent(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("base", "1", "production", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))
-	s.publish("web", "1", "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
+	s.publish("web", "1", "testing",
+		tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
 	server := s.serve(n)
 	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-1", Network: n, Address: "172.31.0.11"})
 	s.reach(h, server)

@@ -59,9 +59,12 @@ plain:
     - watch:
       - file: /etc/systemd/system/plain.service
 `,
-		"corpus.yaml":                     "health:\n  deadline: 30s\n  interval: 200ms\n  probes:\n  - http: http://127.0.0.1:8000/\n",
-		"hooks/pre-release.d/10-say":      "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION after $CORPUS_PREVIOUS_VERSION\" >> /root/hooks\n",
-		"hooks/post-release.d/10-say":     "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION after $CORPUS_PREVIOUS_VERSION\" >> /root/hooks\n",
+		"corpus.yaml": "health:\n  deadline: 30s\n  interval: 200ms\n  probes:\n" +
+			"  - http: http://127.0.0.1:8000/\n",
+		"hooks/pre-release.d/10-say": "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION after " +
+			"$CORPUS_PREVIOUS_VERSION\" >> /root/hooks\n",
+		"hooks/post-release.d/10-say": "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION after " +
+			"$CORPUS_PREVIOUS_VERSION\" >> /root/hooks\n",
 		"hooks/post-release.d/20-restart": "#!/bin/sh\n[ ! -e /root/restart ] || systemctl restart plain.service\n",
 	})
 	program(t, filepath.Join(dir, "bin/answer"), version)
@@ -103,10 +106,12 @@ func serves(t *testing.T, h *lab.Host, version string) {
 	if err := json.Unmarshal([]byte(h.Must("corpus-agent", "status", "--json")), &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Units) != 1 || s.Units[0].Unit != "plain.service" || !strings.HasPrefix(s.Units[0].Release, version+"-") || !s.Units[0].Deployed {
+	if len(s.Units) != 1 || s.Units[0].Unit != "plain.service" || !strings.HasPrefix(s.Units[0].Release, version+"-") ||
+		!s.Units[0].Deployed {
 		t.Errorf("the status says of units %+v, drift %q", s.Units, s.Drift)
 	}
-	if from := h.Sh("readlink /proc/[0-9]*/exe | grep -c /srv/projects/ || true; readlink /proc/[0-9]*/exe | grep /archives/ || true"); from != "1" {
+	if from := h.Sh(
+		"readlink /proc/[0-9]*/exe | grep -c /srv/projects/ || true; readlink /proc/[0-9]*/exe | grep /archives/ || true"); from != "1" {
 		t.Errorf("processes of releases: %s", from)
 	}
 }
@@ -141,19 +146,23 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	r := deploy("2.0", "")
 	r.converged(t)
 	serves(t, h, "2.0")
-	if len(r.Units) != 1 || r.Units[0].Action != "restarted" || r.Units[0].Release != "plain 2.0" || r.Health[0].Test != "its program" {
+	if len(r.Units) != 1 || r.Units[0].Action != "restarted" || r.Units[0].Release != "plain 2.0" ||
+		r.Health[0].Test != "its program" {
 		t.Errorf("the report has units %+v, health %+v", r.Units, r.Health)
 	}
 
-	for version, unit := range map[string]string{"3.0-exits": "", "3.1-exits": "Restart=always\n        RestartSec=100ms", "3.2-exits": "Restart=always\n        RestartSec=5s"} {
+	for version, unit := range map[string]string{"3.0-exits": "", "3.1-exits": "Restart=always\n        RestartSec=100ms",
+		"3.2-exits": "Restart=always\n        RestartSec=5s"} {
 		h.Sh("rm -f /root/hooks")
 		r := deploy(version, unit)
 		if r.Exit != 7 || !strings.Contains(r.Error, "plain.service") {
 			t.Errorf("%s: exit code %d, %s", version, r.Exit, r.Error)
 		}
 		serves(t, h, "2.0")
-		want := "pre-release " + version + " after 2.0\n" + "pre-release 2.0 after " + version + "\npost-release 2.0 after " + version
-		if got := strings.ReplaceAll(h.Read("/root/hooks"), "post-release "+version+" after 2.0\n", ""); strings.TrimSpace(got) != want {
+		want := "pre-release " + version + " after 2.0\n" + "pre-release 2.0 after " + version + "\npost-release 2.0 after " +
+			version
+		if got := strings.ReplaceAll(h.Read("/root/hooks"), "post-release "+version+" after 2.0\n",
+			""); strings.TrimSpace(got) != want {
 			t.Errorf("hooks ran so:\n%s\nwant\n%s", got, want)
 		}
 	}
@@ -217,12 +226,14 @@ func TestExampleAnswersItsVersion(t *testing.T) {
 	r := deploy("1.1", nil)
 	r.converged(t)
 	answers("1.1")
-	if pid := h.Sh("systemctl show -p MainPID --value hello.service"); len(r.Health) != 2 || !strings.HasPrefix(r.Health[1].Answered, "process "+pid+" (/srv/projects/hello/releases/1.1-") {
+	if pid := h.Sh("systemctl show -p MainPID --value hello.service"); len(r.Health) != 2 ||
+		!strings.HasPrefix(r.Health[1].Answered, "process "+pid+" (/srv/projects/hello/releases/1.1-") {
 		t.Errorf("process %s is the service, and health is %+v", pid, r.Health)
 	}
 	agent(t, h, "rollback").converged(t)
 	answers("1.0")
-	if r := deploy("1.2", map[string]string{"main.go": "package main\n\nfunc main() {}\n"}); r.Exit != 7 || !strings.Contains(r.Error, "hello.service") {
+	if r := deploy("1.2", map[string]string{"main.go": "package main\n\nfunc main() {}\n"}); r.Exit != 7 ||
+		!strings.Contains(r.Error, "hello.service") {
 		t.Errorf("a program that exits at once: exit code %d, %s", r.Exit, r.Error)
 	}
 	answers("1.0")
@@ -235,13 +246,17 @@ func TestExampleAnswersItsVersion(t *testing.T) {
 	alone := strings.Replace(string(recipe), "units: [hello.service]", "units: []\nfiles: [hello.service]", 1)
 	alone = strings.Replace(alone, "health:\n", "health:\n  deadline: 15s\n", 1)
 	r = deploy("1.3", map[string]string{"corpus.yaml": alone})
-	if r.Exit != 7 || !strings.Contains(r.Error, "runs from hello 1.0-") || !strings.Contains(r.Hint, "systemctl stop hello.service") {
+	if r.Exit != 7 || !strings.Contains(r.Error, "runs from hello 1.0-") ||
+		!strings.Contains(r.Hint, "systemctl stop hello.service") {
 		t.Errorf("the old process answers: exit code %d, %s, hint %s", r.Exit, r.Error, r.Hint)
 	}
 	answers("1.0")
 
-	r = deploy("1.4", map[string]string{"corpus.yaml": strings.Replace(string(recipe), "[hello.service]", "[hello.service, absent.service]", 1)})
-	if r.Exit != 7 || !strings.Contains(r.Error, "absent.service, which corpus.yaml of hello 1.4 names under units, is not on this host") {
+	r = deploy("1.4",
+		map[string]string{"corpus.yaml": strings.Replace(string(recipe), "[hello.service]", "[hello.service, absent.service]",
+			1)})
+	if r.Exit != 7 ||
+		!strings.Contains(r.Error, "absent.service, which corpus.yaml of hello 1.4 names under units, is not on this host") {
 		t.Errorf("a unit that is not there: exit code %d, %s", r.Exit, r.Error)
 	}
 	answers("1.0")

@@ -18,7 +18,8 @@ func joint(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "joint")
 	run(t, "dpkg-deb", "-R", deb(t), dir)
 	run(t, "dpkg-deb", "-x", built(t, "corpus"), dir)
-	run(t, "rm", "-r", dir+"/usr/share/doc/corpus", dir+"/usr/lib/systemd/system/corpus-refresh@.service", dir+"/usr/lib/systemd/system/corpus-refresh@.timer", dir+"/usr/share/lintian/overrides/corpus")
+	run(t, "rm", "-r", dir+"/usr/share/doc/corpus", dir+"/usr/lib/systemd/system/corpus-refresh@.service",
+		dir+"/usr/lib/systemd/system/corpus-refresh@.timer", dir+"/usr/share/lintian/overrides/corpus")
 	run(t, "sh", "-c", "cd "+dir+" && find usr -type f -exec md5sum {} + > DEBIAN/md5sums")
 	run(t, "sed", "-i", "s/^Version: .*/Version: 0.0.0/", dir+"/DEBIAN/control")
 	file := dir + ".deb"
@@ -29,17 +30,21 @@ func joint(t *testing.T) string {
 // TestUpgradeFromTheJointPackage upgrades hosts that have one package with both programs, in the ways in which
 // administrators do that.
 func TestUpgradeFromTheJointPackage(t *testing.T) {
-	both := []string{"/usr/bin/corpus", "/usr/share/man/man1/corpus-publish.1.gz", "/usr/share/bash-completion/completions/corpus"}
+	both := []string{"/usr/bin/corpus", "/usr/share/man/man1/corpus-publish.1.gz",
+		"/usr/share/bash-completion/completions/corpus"}
 	cases := map[string]struct {
 		commands  []string
 		refused   string // the command that has to fail, before the others
 		hasCorpus bool
 	}{
-		"the agent alone":           {commands: []string{"dpkg -i /root/corpus-agent.deb"}},
-		"both with apt":             {commands: []string{"apt-get install -y /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
-		"both with dpkg":            {commands: []string{"dpkg -i /root/corpus-agent.deb /root/corpus.deb"}, hasCorpus: true},
-		"the other first":           {commands: []string{"dpkg -B -i /root/corpus.deb /root/corpus-agent.deb"}, hasCorpus: true},
-		"the agent, then the other": {commands: []string{"dpkg -i /root/corpus-agent.deb", "dpkg -i /root/corpus.deb"}, hasCorpus: true},
+		"the agent alone": {commands: []string{"dpkg -i /root/corpus-agent.deb"}},
+		"both with apt": {commands: []string{"apt-get install -y /root/corpus.deb /root/corpus-agent.deb"},
+			hasCorpus: true},
+		"both with dpkg": {commands: []string{"dpkg -i /root/corpus-agent.deb /root/corpus.deb"}, hasCorpus: true},
+		"the other first": {commands: []string{"dpkg -B -i /root/corpus.deb /root/corpus-agent.deb"},
+			hasCorpus: true},
+		"the agent, then the other": {commands: []string{"dpkg -i /root/corpus-agent.deb", "dpkg -i /root/corpus.deb"},
+			hasCorpus: true},
 		"the other beside the joint one": {refused: "dpkg -i /root/corpus.deb",
 			commands: []string{"dpkg -i /root/corpus-agent.deb", "dpkg -i /root/corpus.deb"}, hasCorpus: true},
 	}
@@ -50,7 +55,8 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 			h.Copy(deb(t), "/root/corpus-agent.deb")
 			h.Copy(built(t, "corpus"), "/root/corpus.deb")
 			h.Sh("apt-get install -y /root/joint.deb; corpus --version")
-			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust; touch /var/lib/corpus/ledger.json")
+			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust; touch " +
+				"/var/lib/corpus/ledger.json")
 			if c.refused != "" {
 				if r := h.Run("sh", "-c", c.refused+" </dev/null"); r.Code == 0 {
 					t.Errorf("%s goes through beside the joint package:\n%s", c.refused, r.Out)
@@ -93,7 +99,9 @@ func TestRefreshTimer(t *testing.T) {
 	h.Sh("apt-get install -y /root/corpus.deb; useradd -m alice; mkdir /srv/store; chown alice /srv/store")
 	as := "runuser -u alice -- env HOME=/home/alice CORPUS_STORE=file:///srv/store CORPUS_KEYS=/home/alice/keys corpus "
 	h.Sh(as + "keys new; " + as + "store init")
-	if r := h.Run("sh", "-c", "systemd-analyze verify --man=no corpus-refresh@alice.service corpus-refresh@alice.timer"); r.Code != 0 || strings.Contains(r.Err, "corpus-refresh") {
+	if r := h.Run("sh", "-c",
+		"systemd-analyze verify --man=no corpus-refresh@alice.service corpus-refresh@alice.timer"); r.Code != 0 ||
+		strings.Contains(r.Err, "corpus-refresh") {
 		t.Errorf("systemd-analyze verify: %s", r.Err)
 	}
 	if r := h.Run("systemctl", "start", "corpus-refresh@alice.service"); r.Code == 0 {
@@ -101,18 +109,27 @@ func TestRefreshTimer(t *testing.T) {
 	}
 	before := h.Read("/srv/store/metadata/timestamp.json")
 	h.Sh("cp -r /home/alice/keys /root/keys")
-	h.Sh("cd /root && " + recipe(t, "systemctl enable --now corpus-refresh@alice.timer", "s3://bucket/prefix", "file:///srv/store"))
+	h.Sh("cd /root && " + recipe(t, "systemctl enable --now corpus-refresh@alice.timer", "s3://bucket/prefix",
+		"file:///srv/store"))
 	if h.Read("/srv/store/metadata/timestamp.json") == before {
 		t.Error("the recipe of docs/trust.md does not refresh the store at once")
 	}
 	before = h.Read("/srv/store/metadata/timestamp.json")
-	h.Sh("mkdir -p /etc/systemd/system/corpus-refresh@.timer.d; printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nRandomizedDelaySec=0\\nAccuracySec=100ms\\n' > /etc/systemd/system/corpus-refresh@.timer.d/fast.conf; systemctl daemon-reload; systemctl restart corpus-refresh@alice.timer")
-	lab.Eventually(t, time.Minute, "the timer signs the timestamp anew", func() bool { return h.Read("/srv/store/metadata/timestamp.json") != before })
-	if got := h.Sh("systemctl show -p User --value corpus-refresh@alice.service; stat -c %U /srv/store/metadata/timestamp.json; systemctl is-enabled corpus-refresh@alice.timer"); got != "alice\nalice\nenabled" {
+	h.Sh("mkdir -p /etc/systemd/system/corpus-refresh@.timer.d; printf " +
+		"'[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nRandomizedDelaySec=0\\nAccuracySec=100ms\\n' > " +
+		"/etc/systemd/system/corpus-refresh@.timer.d/fast.conf; systemctl daemon-reload; systemctl restart " +
+		"corpus-refresh@alice.timer")
+	lab.Eventually(t, time.Minute, "the timer signs the timestamp anew", func() bool {
+		return h.Read("/srv/store/metadata/timestamp.json") != before
+	})
+	if got := h.Sh(
+		"systemctl show -p User --value corpus-refresh@alice.service; stat -c %U /srv/store/metadata/timestamp.json; " +
+			"systemctl is-enabled corpus-refresh@alice.timer"); got != "alice\nalice\nenabled" {
 		t.Errorf("the service is %s", got)
 	}
 	h.Sh("apt-get purge -y corpus")
-	if h.Exists("/etc/systemd/system/timers.target.wants/corpus-refresh@alice.timer") || !h.Exists("/etc/corpus/refresh/alice.env") || !h.Exists("/home/alice/keys") {
+	if h.Exists("/etc/systemd/system/timers.target.wants/corpus-refresh@alice.timer") ||
+		!h.Exists("/etc/corpus/refresh/alice.env") || !h.Exists("/home/alice/keys") {
 		t.Error("a purge leaves the timer, or takes keys or settings of their owner")
 	}
 	if active := strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-refresh@alice.timer").Out); active == "active" {

@@ -19,8 +19,8 @@ import (
 // owner, content and extended attributes, the accounts, what units are and start, and the packages.
 //
 // Left out are the exceptions that docs/undo.md names: what tools keep for themselves (backups of account
-// files and crontabs and what a cut leaves of new ones, lastlog, the note that a package's script enabled a unit, databases of apt and dpkg, whose packages
-// are told by version), logs, caches, and what deploys lay out.
+// files and crontabs and what a cut leaves of new ones, lastlog, the note that a package's script enabled a unit,
+// databases of apt and dpkg, whose packages are told by version), logs, caches, and what deploys lay out.
 const picture = `#!/usr/bin/python3
 import hashlib, os, re, stat, subprocess
 skip = {"/proc", "/sys", "/dev", "/run", "/tmp", "/srv", "/opt", "/root", "/var/log", "/var/cache", "/var/tmp", "/var/lib/corpus",
@@ -213,7 +213,9 @@ func undoHost(t *testing.T, crash bool) (*lab.Host, *store) {
 	t.Helper()
 	s := newStore(t)
 	publish := func(version, sls string) {
-		s.publish("undo", version, "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": sls}))
+		s.publish("undo", version, "testing",
+			tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - app\n",
+				"salt/config/states/app.sls": sls}))
 	}
 	publish("1", undoGood)
 	h := lab.Boot(t, lab.Options{Hostname: "undo-testing-local1-1", Crash: crash})
@@ -241,7 +243,8 @@ func TestRollbackTakesBackWhatStatesChanged(t *testing.T) {
 		t.Fatalf("exit code %d: %s (hint: %s)\n%s", r.Exit, r.Error, r.Hint, r.failures())
 	}
 	if r.States.Failed != 1 || r.States.Changed < 20 {
-		t.Errorf("%d states failed and %d changed something, want the one that always fails and all others:\n%s", r.States.Failed, r.States.Changed, r.failures())
+		t.Errorf("%d states failed and %d changed something, want the one that always fails and all others:\n%s",
+			r.States.Failed, r.States.Changed, r.failures())
 	}
 	same(t, "after the rollback", before, pictureOf(h))
 	if now := h.Sh("cat /proc/sys/net/ipv4/ip_default_ttl"); now != ttl {

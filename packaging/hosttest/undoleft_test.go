@@ -16,7 +16,9 @@ func twoReleases(t *testing.T, good, bad string, prepare func(h *lab.Host)) *lab
 	s := newStore(t)
 	h := lab.Boot(t, lab.Options{Hostname: "undo-testing-local1-1"})
 	publish := func(version, sls string) {
-		s.publish("undo", version, "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": sls}))
+		s.publish("undo", version, "testing",
+			tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - app\n",
+				"salt/config/states/app.sls": sls}))
 		h.Sh("rm -rf /opt/store")
 		h.CopyTree(s.dir, "/opt/store")
 	}
@@ -163,11 +165,14 @@ it fails:
 // has it restarted: the packages go again, and with them the units that the way back would have restarted.
 func TestPackageOfAWatchedServiceGoesBack(t *testing.T) {
 	const good = "/etc/app.conf:\n  file.managed:\n    - contents: good\n"
-	for service, config := range map[string]string{"nginx": "/etc/nginx/conf.d/app.conf", "ssh": "/etc/ssh/sshd_config.d/app.conf"} {
+	for service, config := range map[string]string{"nginx": "/etc/nginx/conf.d/app.conf",
+		"ssh": "/etc/ssh/sshd_config.d/app.conf"} {
 		t.Run(service, func(t *testing.T) {
 			name := map[string]string{"nginx": "nginx", "ssh": "openssh-server"}[service]
-			bad := name + ":\n  pkg.installed: []\n" + config + ":\n  file.managed:\n    - contents: '# app'\n    - require:\n      - pkg: " + name + "\n" +
-				service + ":\n  service.running:\n    - enable: true\n    - watch:\n      - file: " + config + "\nit fails:\n  test.fail_without_changes: []\n"
+			bad := name + ":\n  pkg.installed: []\n" + config +
+				":\n  file.managed:\n    - contents: '# app'\n    - require:\n      - pkg: " + name + "\n" +
+				service + ":\n  service.running:\n    - enable: true\n    - watch:\n      - file: " + config +
+				"\nit fails:\n  test.fail_without_changes: []\n"
 			h := twoReleases(t, good, bad, func(*lab.Host) {})
 			packages := func() string { return h.Sh("dpkg-query -W -f '${Package} ${Status}\\n' | grep ' installed$' | sort") }
 			before := packages()

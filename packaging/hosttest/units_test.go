@@ -54,15 +54,18 @@ health:
 
 // slowly is the service with a state that takes its time before the others.
 func slowly(t *testing.T, version string) []string {
-	return []string{slow(t, version), web(t, version, checks), tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - slow\n    - web\n"})}
+	return []string{slow(t, version), web(t, version, checks), tree(t,
+		map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - slow\n    - web\n"})}
 }
 
-const checks = "#!/bin/sh\n[ $CORPUS_STAGE = health ] && [ $1 = $CORPUS_VERSION ] && grep -q \"web $1\" /etc/web/index.html\n"
+const checks = "#!/bin/sh\n[ $CORPUS_STAGE = health ] && [ $1 = $CORPUS_VERSION ] && grep -q \"web $1\" " +
+	"/etc/web/index.html\n"
 
 // bootWeb boots a host on which version 1 of the service runs, and whose timer is stopped.
 func bootWeb(t *testing.T, n *lab.Network, s *store, address string) *lab.Host {
 	t.Helper()
-	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-" + address[strings.LastIndexByte(address, '.')+1:], Network: n, Address: address})
+	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-" + address[strings.LastIndexByte(address, '.')+1:],
+		Network: n, Address: address})
 	install(t, h)
 	h.Sh("systemctl stop corpus-agent.timer")
 	return h
@@ -103,8 +106,9 @@ func TestRunsUnderSystemd(t *testing.T) {
 	t.Run("journal", func(t *testing.T) {
 		entry := journaled(t, h, "CORPUS_EVENT=success")
 		for name, want := range map[string]string{
-			"CORPUS_COMMAND": "deploy", "CORPUS_OUTCOME": "converged", "CORPUS_EXIT_CODE": "0", "CORPUS_SERVICE": "web", "CORPUS_INSTANCE": "testing",
-			"CORPUS_TO": "web 1", "PRIORITY": "5", "CORPUS_FAILED": "0",
+			"CORPUS_COMMAND": "deploy", "CORPUS_OUTCOME": "converged", "CORPUS_EXIT_CODE": "0", "CORPUS_SERVICE": "web",
+			"CORPUS_INSTANCE": "testing",
+			"CORPUS_TO":       "web 1", "PRIORITY": "5", "CORPUS_FAILED": "0",
 		} {
 			if entry[name] != want {
 				t.Errorf("%s is %q, want %q", name, entry[name], want)
@@ -138,8 +142,11 @@ func TestRunsUnderSystemd(t *testing.T) {
 
 	t.Run("hardening", func(t *testing.T) {
 		t.Logf("systemd-analyze security: %s", h.Sh("systemd-analyze security --no-pager corpus-agent.service | tail -1"))
-		shown := h.Sh("systemctl show -p LimitCORE -p OOMPolicy -p RestrictRealtime -p CapabilityBoundingSet -p NotifyAccess -p TimeoutStartUSec corpus-agent.service")
-		for _, want := range []string{"LimitCORE=0", "OOMPolicy=continue", "RestrictRealtime=yes", "NotifyAccess=main", "TimeoutStartUSec=5min"} {
+		shown := h.Sh(
+			"systemctl show -p LimitCORE -p OOMPolicy -p RestrictRealtime -p CapabilityBoundingSet -p NotifyAccess -p " +
+				"TimeoutStartUSec corpus-agent.service")
+		for _, want := range []string{"LimitCORE=0", "OOMPolicy=continue", "RestrictRealtime=yes", "NotifyAccess=main",
+			"TimeoutStartUSec=5min"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("systemd does not know %s:\n%s", want, shown)
 			}
@@ -173,7 +180,9 @@ func deployNow(t *testing.T, s *store, h *lab.Host) {
 
 	s.publish("web", "3", "testing", web(t, "3", checks))
 	h.Sh("systemd-run -q --unit=busy flock /var/lib/corpus/lock sleep 3")
-	lab.Eventually(t, 10*time.Second, "somebody holds the lock", func() bool { return h.Run("flock", "-n", "/var/lib/corpus/lock", "true").Code != 0 })
+	lab.Eventually(t, 10*time.Second, "somebody holds the lock", func() bool {
+		return h.Run("flock", "-n", "/var/lib/corpus/lock", "true").Code != 0
+	})
 	r = h.Run("corpus-agent", "deploy", "--now")
 	if r.Code != 0 || !strings.Contains(r.Err, "waiting") || page(h) != "web 3" {
 		t.Errorf("after another run: exit code %d, page %q: %s%s", r.Code, page(h), r.Out, r.Err)
@@ -186,7 +195,9 @@ func deployNow(t *testing.T, s *store, h *lab.Host) {
 	})
 	h.Sh("systemctl kill -s KILL person.service") // as when a connection breaks
 	lab.Eventually(t, 60*time.Second, "the run goes on", func() bool { return page(h) == "web 4" })
-	lab.Eventually(t, 60*time.Second, "the run ends well", func() bool { return history(t, h)[0].Outcome == "converged" && page(h) == "web 4" })
+	lab.Eventually(t, 60*time.Second, "the run ends well", func() bool {
+		return history(t, h)[0].Outcome == "converged" && page(h) == "web 4"
+	})
 }
 
 // unhealthy deploys versions that a unit's probe and a script's find wanting.
@@ -198,21 +209,26 @@ func unhealthy(t *testing.T, s *store, h *lab.Host) {
 		want  string
 	}{
 		"5": {check: "#!/bin/sh\necho the cache is cold; exit 1\n", want: "the cache is cold"},
-		"6": {check: checks, more: map[string]string{"corpus.yaml": "health:\n  deadline: 3s\n  interval: 200ms\n  probes: [{unit: not-there.service}]\n"}, want: "there is no such unit"},
+		"6": {check: checks,
+			more: map[string]string{"corpus.yaml": "health:\n  deadline: 3s\n  interval: 200ms\n" +
+				"  probes: [{unit: not-there.service}]\n"}, want: "there is no such unit"},
 	} {
 		trees := []string{web(t, version, broken.check)}
 		if broken.more == nil {
-			broken.more = map[string]string{"corpus.yaml": "health:\n  deadline: 3s\n  interval: 200ms\n  probes: [{script: bin/check}]\n"}
+			broken.more = map[string]string{"corpus.yaml": "health:\n  deadline: 3s\n  interval: 200ms\n" +
+				"  probes: [{script: bin/check}]\n"}
 		}
 		s.publish("web", version, "testing", append(trees, tree(t, broken.more))...)
 		r := h.Run("corpus-agent", "deploy", "--now")
 		if r.Code != 7 || !strings.Contains(r.Out+r.Err, broken.want) {
-			t.Errorf("version %s: exit code %d, want it rolled back because %s: %s%s", version, r.Code, broken.want, r.Out, r.Err)
+			t.Errorf("version %s: exit code %d, want it rolled back because %s: %s%s", version, r.Code, broken.want, r.Out,
+				r.Err)
 		}
 		if got := page(h); got != good {
 			t.Errorf("version %s: after it the page is %q, want %q", version, got, good)
 		}
-		if entry := journaled(t, h, "CORPUS_EVENT=rollback"); entry["CORPUS_EXIT_CODE"] != "7" || entry["PRIORITY"] != "3" || !strings.Contains(entry["MESSAGE"].(string), broken.want) {
+		if entry := journaled(t, h, "CORPUS_EVENT=rollback"); entry["CORPUS_EXIT_CODE"] != "7" || entry["PRIORITY"] != "3" ||
+			!strings.Contains(entry["MESSAGE"].(string), broken.want) {
 			t.Errorf("version %s: the journal has %v", version, entry)
 		}
 	}
@@ -223,7 +239,8 @@ func takesLong(t *testing.T, s *store, h *lab.Host) {
 	h.Write("/etc/systemd/system/corpus-agent.service.d/short.conf", "[Service]\nTimeoutStartSec=2s\n")
 	h.Sh("systemctl daemon-reload")
 	defer h.Sh("rm -r /etc/systemd/system/corpus-agent.service.d; systemctl daemon-reload")
-	if r := h.Run("systemd-run", "-q", "--wait", "-p", "Type=oneshot", "-p", "TimeoutStartSec=2s", "sleep", "10"); r.Code == 0 {
+	if r := h.Run("systemd-run", "-q", "--wait", "-p", "Type=oneshot", "-p", "TimeoutStartSec=2s", "sleep",
+		"10"); r.Code == 0 {
 		t.Error("this systemd does not end a oneshot that takes too long")
 	}
 	s.publish("web", "7", "testing", slowly(t, "7")...)

@@ -1,9 +1,9 @@
 // Package installed says what a package or an image puts on a host besides the release itself: the release's units and
 // its rendered configuration, with the paths that hold there.
 //
-// A release that an agent deploys is reached through links, such as /srv/projects/NAME/current. A package has no links, and
-// its files lie below the prefix. So what names the links is rewritten to name the prefix, and what names something else
-// of a deployed project is refused: nothing of it would be on the host.
+// A release that an agent deploys is reached through links, such as /srv/projects/NAME/current. A package has no links,
+// and its files lie below the prefix. So what names the links is rewritten to name the prefix, and what names something
+// else of a deployed project is refused: nothing of it would be on the host.
 package installed
 
 import (
@@ -63,13 +63,14 @@ func (p Place) below(root, text string) (string, error) {
 		default:
 			path := root + strings.TrimSuffix(rest, after)
 			return "", diag.WithHint(fmt.Errorf("%s is only on a host that an agent deploys to", path),
-				"name a path below %s/current, which becomes %s; data belongs into a directory that both have, such as StateDirectory=%s gives (/var/lib/%s)", root, p.Prefix, p.Name, p.Name)
+				"name a path below %s/current, which becomes %s; data belongs into a directory that both have, such as "+
+					"StateDirectory=%s gives (/var/lib/%s)", root, p.Prefix, p.Name, p.Name)
 		}
 	}
 }
 
-// startsInside reports whether what precedes a path makes it the end of another one. A dash does not: systemd has paths such
-// as -/etc/file.
+// startsInside reports whether what precedes a path makes it the end of another one. A dash does not: systemd has paths
+// such as -/etc/file.
 func startsInside(before string) bool {
 	return before != "" && before[len(before)-1] != '-' && inName(before[len(before)-1])
 }

@@ -33,12 +33,14 @@ func TestPathsFollowTheFiles(t *testing.T) {
 		"X=/srv/projects/hello/":           "/srv/projects/hello/ ",
 	} {
 		_, err := p.Text(text)
-		if err == nil || !strings.HasPrefix(err.Error(), named) || !strings.Contains(diag.HintOf(err), "StateDirectory=hello") {
+		if err == nil || !strings.HasPrefix(err.Error(), named) ||
+			!strings.Contains(diag.HintOf(err), "StateDirectory=hello") {
 			t.Errorf("%s: %v, hint %s", text, err, diag.HintOf(err))
 		}
 	}
 	below := installed.Place{Name: "hello", Prefix: "/srv/projects/hello/packaged"}
-	if got, err := below.Text("/srv/projects/hello/current/x /srv/projects/hello/packaged/y"); err != nil || got != "/srv/projects/hello/packaged/x /srv/projects/hello/packaged/y" {
+	if got, err := below.Text("/srv/projects/hello/current/x /srv/projects/hello/packaged/y"); err != nil ||
+		got != "/srv/projects/hello/packaged/x /srv/projects/hello/packaged/y" {
 		t.Errorf("a prefix below the project: %q, %v", got, err)
 	}
 }

@@ -45,4 +45,5 @@ func (p printable) Read(b []byte) (int, error) {
 
 // keyInBinary is a private key's mark and the first line of the key. Programs have the mark among their other
 // constants, with no line between.
-var keyInBinary = regexp.MustCompile(`PRIVATE KEY(?: BLOCK)?-----(?:\r?\n|\\r?\\?n|\\n)(?:[A-Za-z-]+: [^\n]*\r?\n)*\s*[A-Za-z0-9+/]{40,}`)
+var keyInBinary = regexp.MustCompile(
+	`PRIVATE KEY(?: BLOCK)?-----(?:\r?\n|\\r?\\?n|\\n)(?:[A-Za-z-]+: [^\n]*\r?\n)*\s*[A-Za-z0-9+/]{40,}`)

@@ -95,7 +95,8 @@ var (
 	publicMark  = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----`)
 	privateMark = regexp.MustCompile(`(?i)PRIVATE KEY`)
 	// startsPrivate is a file that begins with a private key, even where its end is missing.
-	startsPrivate = regexp.MustCompile(`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
+	startsPrivate = regexp.MustCompile(
+		`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
 )
 
 // all are the matches of the rules and of what they lack.

@@ -15,10 +15,13 @@ const nameRule = "name"
 func secretNames() []string {
 	return []string{
 		".env", ".env.*", "*.env", ".envrc",
-		"*.key", "*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.keytab", "*.kdb", "*.kdbx", "*.ppk", "*.agekey", "*.ovpn",
+		"*.key", "*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.keytab", "*.kdb", "*.kdbx", "*.ppk", "*.agekey",
+		"*.ovpn",
 		"id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss", "secring.*",
-		"credentials", "credentials.json", "credentials.tfrc.json", ".git-credentials", ".netrc", "_netrc", ".authinfo", ".pgpass", ".my.cnf", ".mylogin.cnf",
-		".npmrc", ".pypirc", ".htpasswd", ".s3cfg", ".boto", ".vault-token", ".vault_pass", ".vault_pass.txt", ".dockercfg", ".dockerconfigjson",
+		"credentials", "credentials.json", "credentials.tfrc.json", ".git-credentials", ".netrc", "_netrc", ".authinfo",
+		".pgpass", ".my.cnf", ".mylogin.cnf",
+		".npmrc", ".pypirc", ".htpasswd", ".s3cfg", ".boto", ".vault-token", ".vault_pass", ".vault_pass.txt", ".dockercfg",
+		".dockerconfigjson",
 		"*.tfstate", "*.tfstate.*",
 		".docker/config.json", ".kube/config", "etc/shadow", "etc/gshadow",
 	}
@@ -28,7 +31,8 @@ func secretNames() []string {
 var example = regexp.MustCompile(`(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?|j2|jinja2?)(?:[._-]|$)`)
 
 // copied are endings that copies of files have.
-var copied = regexp.MustCompile(`(?:\.(?:bak|backup|old|orig|save|copy|swp|dpkg-(?:old|new|dist)|rpm(?:save|new)|[0-9]+)|~)+$`)
+var copied = regexp.MustCompile(
+	`(?:\.(?:bak|backup|old|orig|save|copy|swp|dpkg-(?:old|new|dist)|rpm(?:save|new)|[0-9]+)|~)+$`)
 
 // secretName reports whether a file has the name of a secret, or of a copy of one, in any letter case.
 func secretName(name string) bool {

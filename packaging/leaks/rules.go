@@ -53,7 +53,8 @@ func index(set config.Config) *contents {
 	c := &contents{of: map[string][]int{}}
 	for _, list := range set.Allowlists {
 		// Its paths are left out: they name directories of dependencies, which a release holds like any other.
-		c.global = append(c.global, &config.Allowlist{Regexes: list.Regexes, StopWords: list.StopWords, RegexTarget: list.RegexTarget})
+		c.global = append(c.global, &config.Allowlist{Regexes: list.Regexes, StopWords: list.StopWords,
+			RegexTarget: list.RegexTarget})
 	}
 	for _, id := range set.OrderedRules {
 		rule := set.Rules[id]
@@ -189,7 +190,8 @@ func allowed(lists []*config.Allowlist, secret, whole, line string) bool {
 		expression := list.RegexAllowed(target)
 		word, _ := list.ContainsStopWord(secret)
 		if list.MatchCondition == config.AllowlistMatchAnd {
-			if len(list.Paths)+len(list.Commits) == 0 && (expression || len(list.Regexes) == 0) && (word || len(list.StopWords) == 0) {
+			if len(list.Paths)+len(list.Commits) == 0 && (expression || len(list.Regexes) == 0) &&
+				(word || len(list.StopWords) == 0) {
 				return true
 			}
 			continue

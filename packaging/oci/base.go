@@ -56,7 +56,8 @@ func (r Request) base(ctx context.Context, scratch string) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the base of the image, %s: %w", r.Base, err)
 	}
 	if file.Architecture != "" && file.Architecture != r.Arch {
-		return nil, diag.WithHint(fmt.Errorf("the base of the image, %s, is for %s, and the release is for %s", r.Base, file.Architecture, r.Arch), "give a base for %s", r.Arch)
+		return nil, diag.WithHint(fmt.Errorf("the base of the image, %s, is for %s, and the release is for %s", r.Base,
+			file.Architecture, r.Arch), "give a base for %s", r.Arch)
 	}
 	return image, nil
 }
@@ -194,7 +195,9 @@ func special(mode fs.FileMode) (bits int64) {
 
 // unpackLayout unpacks an archive that holds an image layout; false for one that does not.
 func unpackLayout(ctx context.Context, file, dir string) (bool, error) {
-	holds, err := eachEntry(ctx, file, func(h *tar.Header, _ io.Reader) (bool, error) { return path.Clean(h.Name) == layoutFile, nil })
+	holds, err := eachEntry(ctx, file, func(h *tar.Header, _ io.Reader) (bool, error) {
+		return path.Clean(h.Name) == layoutFile, nil
+	})
 	if err != nil || !holds {
 		return false, err
 	}

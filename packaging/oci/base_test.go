@@ -36,7 +36,8 @@ func release(t *testing.T) string {
 func system(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, mode := range map[string]os.FileMode{"bin/sh": 0o755, "bin/su": os.ModeSetuid | 0o755, "etc/shadow": 0o640, "tmp/": os.ModeSticky | 0o777} {
+	for name, mode := range map[string]os.FileMode{"bin/sh": 0o755, "bin/su": os.ModeSetuid | 0o755, "etc/shadow": 0o640,
+		"tmp/": os.ModeSticky | 0o777} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -65,7 +66,8 @@ func write(t *testing.T, tree, base string) string {
 	var sums [2][32]byte
 	for i := range sums {
 		var b bytes.Buffer
-		request := oci.Request{Tree: tree, Prefix: "/opt/myapp", Name: "myapp", Version: "1", Arch: runtime.GOARCH, Content: "sha256:c", Command: []string{"/opt/myapp/app"}, Base: base}
+		request := oci.Request{Tree: tree, Prefix: "/opt/myapp", Name: "myapp", Version: "1", Arch: runtime.GOARCH,
+			Content: "sha256:c", Command: []string{"/opt/myapp/app"}, Base: base}
 		if err := oci.Write(t.Context(), &b, request, t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +121,8 @@ func unpackInto(t *testing.T, file, dir string) {
 		}
 		content, err := io.ReadAll(r)
 		target := filepath.Join(dir, h.Name)
-		if err := errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, content, 0o644)); err != nil {
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755),
+			os.WriteFile(target, content, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +202,8 @@ func TestAnImageIsPutOnABase(t *testing.T) {
 				t.Errorf("the release is not in it: %v", there)
 			}
 			base, named := config.Config.Labels["org.opencontainers.image.base.digest"]
-			if named != (c.base != "") || strings.Join(config.Config.Cmd, " ") != "/opt/myapp/app" || config.Architecture != runtime.GOARCH {
+			if named != (c.base != "") || strings.Join(config.Config.Cmd, " ") != "/opt/myapp/app" ||
+				config.Architecture != runtime.GOARCH {
 				t.Errorf("it says of itself %+v, base %q", config.Config, base)
 			}
 			if c.base == "" {
@@ -225,15 +229,19 @@ func TestABaseThatDoesNotFitIsAnError(t *testing.T) {
 	tree := release(t)
 	foreign := filepath.Join(t.TempDir(), "foreign.oci.tar")
 	var b bytes.Buffer
-	if err := oci.Write(t.Context(), &b, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "s390x"}, t.TempDir()); err != nil {
+	if err := oci.Write(t.Context(), &b, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "s390x"},
+		t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	nonsense := filepath.Join(t.TempDir(), "nonsense.tar")
-	if err := errors.Join(os.WriteFile(foreign, b.Bytes(), 0o644), os.WriteFile(nonsense, []byte(strings.Repeat("no archive ", 100)), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(foreign, b.Bytes(), 0o644),
+		os.WriteFile(nonsense, []byte(strings.Repeat("no archive ", 100)), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	for base, want := range map[string]string{foreign: "s390x", nonsense: "tar", filepath.Join(t.TempDir(), "absent"): "no such file"} {
-		err := oci.Write(t.Context(), io.Discard, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "amd64", Base: base}, t.TempDir())
+	for base, want := range map[string]string{foreign: "s390x", nonsense: "tar",
+		filepath.Join(t.TempDir(), "absent"): "no such file"} {
+		err := oci.Write(t.Context(), io.Discard, oci.Request{Tree: tree, Prefix: "/opt/x", Arch: "amd64", Base: base},
+			t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("on top of %s: %v, want %q", base, err, want)
 		}
@@ -249,7 +257,8 @@ func TestBaseSeesTheContext(t *testing.T) {
 	cancel()
 	archive := filepath.Join(t.TempDir(), "base.tar")
 	var image bytes.Buffer
-	if err := oci.Write(t.Context(), &image, oci.Request{Tree: release(t), Prefix: "/opt/x", Arch: runtime.GOARCH}, t.TempDir()); err != nil {
+	if err := oci.Write(t.Context(), &image, oci.Request{Tree: release(t), Prefix: "/opt/x", Arch: runtime.GOARCH},
+		t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(archive, image.Bytes(), 0o644); err != nil {
@@ -257,7 +266,8 @@ func TestBaseSeesTheContext(t *testing.T) {
 	}
 	for _, base := range []string{archive, system(t)} {
 		scratch := t.TempDir()
-		err := oci.Write(ctx, io.Discard, oci.Request{Tree: release(t), Prefix: "/opt/x", Arch: runtime.GOARCH, Base: base}, scratch)
+		err := oci.Write(ctx, io.Discard, oci.Request{Tree: release(t), Prefix: "/opt/x", Arch: runtime.GOARCH, Base: base},
+			scratch)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", base, err)
 		}

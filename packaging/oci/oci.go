@@ -83,7 +83,8 @@ func (r Request) image(ctx context.Context, scratch string) (v1.Image, error) {
 	}
 	image := base
 	history := v1.History{Created: v1.Time{Time: r.time()}, CreatedBy: "corpus build"}
-	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: history}); err != nil {
+	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer,
+		History: history}); err != nil {
 		return nil, err
 	}
 	file, err := image.ConfigFile()
@@ -104,7 +105,8 @@ func (r Request) configure(c *v1.Config, base v1.Image) error {
 	if len(r.Command) > 0 {
 		c.Cmd, c.Entrypoint = r.Command, nil
 	}
-	labels := map[string]string{ContentLabel: r.Content, "org.opencontainers.image.title": r.Name, "org.opencontainers.image.version": r.Version}
+	labels := map[string]string{ContentLabel: r.Content, "org.opencontainers.image.title": r.Name,
+		"org.opencontainers.image.version": r.Version}
 	if r.Base != "" {
 		digest, err := base.Digest()
 		if err != nil {
@@ -124,19 +126,21 @@ func (r Request) configure(c *v1.Config, base v1.Image) error {
 func (r Request) layer(dir, prefix string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return piped(func(archive *tar.Writer) error {
-			return errors.Join(parents(archive, prefix, r.time()), pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()), r.packFiles(archive))
+			return errors.Join(parents(archive, prefix, r.time()), pack(archive, dir, strings.TrimPrefix(prefix, "/"), r.time()),
+				r.packFiles(archive))
 		}), nil
 	}, tarball.WithMediaType(types.OCILayer))
 }
 
-// packFiles writes the configuration. The directories that lead to it are the base's, or made when the image is unpacked.
-// An image has no unit to start, and names of users mean nothing outside of its base: files are root's.
+// packFiles writes the configuration. The directories that lead to it are the base's, or made when the image is
+// unpacked. An image has no unit to start, and names of users mean nothing outside of its base: files are root's.
 func (r Request) packFiles(archive *tar.Writer) error {
 	for _, f := range r.Files {
 		if f.Unit {
 			continue
 		}
-		h := &tar.Header{Name: strings.TrimPrefix(f.Target, "/"), Typeflag: tar.TypeReg, Mode: int64(f.Mode), Size: int64(len(f.Data)), ModTime: r.time()}
+		h := &tar.Header{Name: strings.TrimPrefix(f.Target, "/"), Typeflag: tar.TypeReg, Mode: int64(f.Mode),
+			Size: int64(len(f.Data)), ModTime: r.time()}
 		if err := archive.WriteHeader(h); err != nil {
 			return err
 		}
@@ -155,7 +159,8 @@ func parents(archive *tar.Writer, prefix string, at time.Time) error {
 			continue
 		}
 		done = path.Join(done, part)
-		if err := archive.WriteHeader(&tar.Header{Name: done + "/", Typeflag: tar.TypeDir, Mode: 0o755, ModTime: at}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Name: done + "/", Typeflag: tar.TypeDir, Mode: 0o755,
+			ModTime: at}); err != nil {
 			return err
 		}
 	}

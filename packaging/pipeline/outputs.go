@@ -124,7 +124,8 @@ func fill(w io.Writer, from string) error {
 // statements are the files that go beside the first output, by name.
 func (b *build) statements(ctx context.Context, digests map[string]string) (map[string][]byte, error) {
 	about := statement.About{
-		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder, Base: b.recipe.Build.Base,
+		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder,
+		Base:   b.recipe.Build.Base,
 		Source: b.source(ctx), Tool: b.Tool, Outputs: digests,
 	}
 	list, err := statement.SPDX(ctx, about, os.DirFS(b.stage))
@@ -145,7 +146,8 @@ func (b *build) source(ctx context.Context) statement.Source {
 	if b.Commit.ID != "" {
 		return statement.Source{URI: "git+" + b.Commit.URL + "@" + b.Commit.ID, Commit: b.Commit.ID}
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty").Output()
+	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--always", "--abbrev=40", "--exclude=*",
+		"--dirty").Output()
 	if err != nil {
 		return statement.Source{}
 	}

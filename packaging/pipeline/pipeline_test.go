@@ -85,7 +85,8 @@ func twice(t *testing.T, files map[string]string) pipeline.Result {
 	if err := os.CopyFS(tree, os.DirFS(sow(t, files))); err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"TMPDIR": deep, "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "USER": "somebody"} {
+	for name, value := range map[string]string{"TMPDIR": deep, "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8",
+		"LANG": "tr_TR.UTF-8", "USER": "somebody"} {
 		t.Setenv(name, value)
 	}
 	before := syscall.Umask(0o077)
@@ -191,10 +192,13 @@ func decode(t *testing.T, data []byte, v any) {
 
 func TestTreeBecomesAllFormsWithOneContent(t *testing.T) {
 	r := twice(t, map[string]string{
-		"corpus.yaml": "builder: tree\nfiles: [app, corpus.yaml, myapp.service, share]\nleave_out: ['*.tmp']\nunits: [myapp.service]\npackage: {description: An app, depends: [libc6]}\n",
-		"app":         "#!/bin/sh\necho hello\n", "myapp.service": "[Service]\nExecStart=/opt/myapp/app\n", "share/a/b": "b", "share/c.tmp": "", "notes": "no part of it",
+		"corpus.yaml": "builder: tree\nfiles: [app, corpus.yaml, myapp.service, share]\nleave_out: ['*.tmp']\n" +
+			"units: [myapp.service]\npackage: {description: An app, depends: [libc6]}\n",
+		"app": "#!/bin/sh\necho hello\n", "myapp.service": "[Service]\nExecStart=/opt/myapp/app\n", "share/a/b": "b",
+		"share/c.tmp": "", "notes": "no part of it",
 	})
-	want := []string{".corpus", ".corpus/release.json", "app", "corpus.yaml", "myapp.service", "share", "share/a", "share/a/b"}
+	want := []string{".corpus", ".corpus/release.json", "app", "corpus.yaml", "myapp.service", "share", "share/a",
+		"share/a/b"}
 	files := unpacked(t, r.Outputs[0])
 	if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, want) {
 		t.Errorf("the artifact holds %q, want %q", names, want)
@@ -205,10 +209,12 @@ func TestTreeBecomesAllFormsWithOneContent(t *testing.T) {
 		t.Errorf("the release says it is %+v", release)
 	}
 	inside, labels := layer(t, r.Outputs[3])
-	if inside["opt/myapp/app"] != files["app"] || inside["opt/myapp/"+needs.File] != files[needs.File] || labels["io.corpus-agent.content"] != r.Content {
+	if inside["opt/myapp/app"] != files["app"] || inside["opt/myapp/"+needs.File] != files[needs.File] ||
+		labels["io.corpus-agent.content"] != r.Content {
 		t.Errorf("the image holds %q with labels %q", slices.Sorted(maps.Keys(inside)), labels)
 	}
-	if rpm := read(t, r.Outputs[2]); !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) || !bytes.Contains(rpm, []byte(r.Content)) || !bytes.Contains(rpm, []byte("noarch")) {
+	if rpm := read(t, r.Outputs[2]); !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) ||
+		!bytes.Contains(rpm, []byte(r.Content)) || !bytes.Contains(rpm, []byte("noarch")) {
 		t.Error("the rpm is none, or does not name the content")
 	}
 	for _, name := range append([]string{r.Outputs[1]}, r.Statements...) {
@@ -229,7 +235,8 @@ func debian(t *testing.T, r pipeline.Result) {
 		return
 	}
 	out, err := exec.Command("dpkg-deb", "--info", r.Outputs[1]).CombinedOutput()
-	for _, want := range []string{"Package: myapp", "Version: 1.0", "Architecture: all", "Depends: libc6", "Corpus-Content-Digest: " + r.Content} {
+	for _, want := range []string{"Package: myapp", "Version: 1.0", "Architecture: all", "Depends: libc6",
+		"Corpus-Content-Digest: " + r.Content} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("dpkg-deb does not see %q (%v):\n%s", want, err, out)
 		}
@@ -261,25 +268,32 @@ func TestACommandsOutputIsReleased(t *testing.T) {
 }
 
 func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
-	for name, builder := range map[string]string{"tree": "tree", "command": "command\nbuild: {command: [mkdir, out], output: out}"} {
+	for name, builder := range map[string]string{"tree": "tree",
+		"command": "command\nbuild: {command: [mkdir, out], output: out}"} {
 		r := make1(t, sow(t, map[string]string{
-			"corpus.yaml": "builder: " + builder + "\nhooks: {pre_release: [bin/z.sh, a], post_release: [bin/z.sh]}\n", "bin/z.sh": "echo z\n", "a": "echo a\n",
+			"corpus.yaml": "builder: " + builder + "\nhooks: {pre_release: [bin/z.sh, a], post_release: [bin/z.sh]}\n",
+			"bin/z.sh":    "echo z\n", "a": "echo a\n",
 		}))
 		files := unpacked(t, r.Outputs[0])
-		for file, want := range map[string]string{"pre-release.d/01-z.sh": "echo z\n", "pre-release.d/02-a": "echo a\n", "post-release.d/01-z.sh": "echo z\n"} {
+		for file, want := range map[string]string{"pre-release.d/01-z.sh": "echo z\n", "pre-release.d/02-a": "echo a\n",
+			"post-release.d/01-z.sh": "echo z\n"} {
 			if files["hooks/"+file] != want {
 				t.Errorf("%s: hooks/%s is %q, want %q", name, file, files["hooks/"+file], want)
 			}
 		}
 	}
-	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}), Outputs: outputs(t), Version: "1"})
+	_, err := pipeline.Make(t.Context(),
+		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}),
+			Outputs: outputs(t), Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: it names gone, which is not in the tree") {
 		t.Errorf("a hook that is not there: %v", err)
 	}
 }
 
 func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
-	tree := sow(t, map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'echo so far >&2; touch made; exit 7']}\n"})
+	tree := sow(t,
+		map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'echo so far >&2; touch made; exit " +
+			"7']}\n"})
 	files := outputs(t)
 	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: tree, Outputs: files, Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), files[0]+".log") {
@@ -300,7 +314,9 @@ func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
 func TestNoOutputIsLeftWhereOneCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "a.tar.zst"), filepath.Join(dir, "nowhere", "a.deb")}
-	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files, Version: "1"})
+	_, err := pipeline.Make(t.Context(),
+		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files,
+			Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("writing to a directory that is not there: %v", err)
 	}
@@ -315,23 +331,36 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		out   string
 		want  []string
 	}{
-		"unknown keys":    {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb", []string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
-		"missing files":   {map[string]string{"corpus.yaml": "units: [units/a.service]\npackage: {post_install: b.sh}\n"}, "a.deb", []string{"corpus.yaml:1:9: it names units/a.service, which is not in the tree", "corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
-		"missing parts":   {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst", []string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
-		"a misspelt unit": {map[string]string{"corpus.yaml": "units: [myap.service, nginx.service]\n", "myapp.service": "[Service]\n"}, "a.deb", []string{"corpus.yaml:1:9: it names the unit myap.service, which is not in the tree"}},
-		"a directory":     {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb", []string{"corpus.yaml:2:9: it names d, which is no file"}},
-		"no files":        {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"}, "a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
-		"no builder":      {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst", []string{"corpus.yaml:1:8: build is given, and no builder"}},
-		"another form":    {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
-		"a secret":        {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb", []string{"id_rsa: its name is that of a secret"}},
-		"no command":      {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
-		"no part":         {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\nfiles: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
-		"no output":       {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"}, "a.deb", []string{"the command left no directory out"}},
+		"unknown keys": {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb",
+			[]string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
+		"missing files": {map[string]string{"corpus.yaml": "units: [units/a.service]\npackage: {post_install: b.sh}\n"},
+			"a.deb", []string{"corpus.yaml:1:9: it names units/a.service, which is not in the tree",
+				"corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
+		"missing parts": {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst",
+			[]string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
+		"a misspelt unit": {map[string]string{"corpus.yaml": "units: [myap.service, nginx.service]\n",
+			"myapp.service": "[Service]\n"}, "a.deb",
+			[]string{"corpus.yaml:1:9: it names the unit myap.service, which is not in the tree"}},
+		"a directory": {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb",
+			[]string{"corpus.yaml:2:9: it names d, which is no file"}},
+		"no files": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"},
+			"a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
+		"no builder": {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst",
+			[]string{"corpus.yaml:1:8: build is given, and no builder"}},
+		"another form": {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
+		"a secret": {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb",
+			[]string{"id_rsa: its name is that of a secret"}},
+		"no command": {map[string]string{"corpus.yaml": "builder: command\n"}, "a.deb", []string{"build.command is missing"}},
+		"no part": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\n" +
+			"files: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
+		"no output": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"},
+			"a.deb", []string{"the command left no directory out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c.files["x"] = ""
-			_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, c.files), Outputs: []string{filepath.Join(dir, c.out)}, Version: "1"})
+			_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, c.files),
+				Outputs: []string{filepath.Join(dir, c.out)}, Version: "1"})
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("the build says %v, want %q", err, want)
@@ -345,7 +374,9 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 }
 
 func TestCheckNamesWhatDiffers(t *testing.T) {
-	tree := sow(t, map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'date +%N >when; echo same >what; mkdir d; mktemp d/XXXXXX']}\n"})
+	tree := sow(t,
+		map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'date +%N >when; echo same >what; " +
+			"mkdir d; mktemp d/XXXXXX']}\n"})
 	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(t.TempDir(), "a.tar.zst")}, Version: "1"}
 	names, err := pipeline.Different(t.Context(), request)
 	if err != nil || !slices.Contains(names, "when") || slices.Contains(names, "what") || len(names) < 4 {
@@ -361,7 +392,8 @@ func TestCheckNamesWhatDiffers(t *testing.T) {
 
 func TestWhatABuildLeavesInTheTreeIsNoSource(t *testing.T) {
 	tree := sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"})
-	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(tree, "a.tar.zst"), filepath.Join(tree, "a.deb")}, Version: "1"}
+	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(tree, "a.tar.zst"),
+		filepath.Join(tree, "a.deb")}, Version: "1"}
 	var contents []string
 	for range 2 {
 		r, err := pipeline.Make(t.Context(), request)
@@ -401,8 +433,9 @@ func TestANodeServiceIsBuilt(t *testing.T) {
 		"corpus.yaml":       "builder: node\nbuild: {script: build}\n",
 		"package.json":      `{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"},"scripts":{"build":"node server.js >built"}}`,
 		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"}},"dep":{"version":"2.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}`,
-		"dep/package.json":  `{"name":"dep","version":"2.0.0","main":"index.js"}`, "dep/index.js": "module.exports = 'hello'\n",
-		"server.js": "console.log(require('dep'))\n",
+		"dep/package.json":  `{"name":"dep","version":"2.0.0","main":"index.js"}`,
+		"dep/index.js":      "module.exports = 'hello'\n",
+		"server.js":         "console.log(require('dep'))\n",
 	})
 	files := unpacked(t, r.Outputs[0])
 	if files["server.js"] == "" || files["built"] != "hello\n" {
@@ -423,7 +456,9 @@ func wheel(t *testing.T) string {
 		{"greet-2.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: greet\nVersion: 2.1\n"},
 		{"greet-2.1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
 		{"greet-2.1.dist-info/entry_points.txt", "[console_scripts]\ngreet = greet:main\n"},
-		{"greet-2.1.dist-info/RECORD", "greet/__init__.py,,\ngreet-2.1.dist-info/METADATA,,\ngreet-2.1.dist-info/WHEEL,,\ngreet-2.1.dist-info/entry_points.txt,,\ngreet-2.1.dist-info/RECORD,,\n"},
+		{"greet-2.1.dist-info/RECORD",
+			"greet/__init__.py,,\ngreet-2.1.dist-info/METADATA,,\ngreet-2.1.dist-info/WHEEL,,\n" +
+				"greet-2.1.dist-info/entry_points.txt,,\ngreet-2.1.dist-info/RECORD,,\n"},
 	} {
 		part, err := w.Create(f[0])
 		if err != nil {
@@ -458,7 +493,8 @@ func TestAPythonServiceIsBuiltAndRunsElsewhere(t *testing.T) {
 	if out, err := exec.Command("tar", "-C", dir, "-x", "--zstd", "-f", r.Outputs[0]).CombinedOutput(); err != nil {
 		t.Skipf("tar does not unpack zstd here: %v %s", err, out)
 	}
-	if out, err := exec.Command(filepath.Join(dir, "venv/bin/greet")).CombinedOutput(); err != nil || string(out) != "hello from greet\n" {
+	if out, err := exec.Command(filepath.Join(dir, "venv/bin/greet")).CombinedOutput(); err != nil ||
+		string(out) != "hello from greet\n" {
 		t.Errorf("unpacked elsewhere it says %q, %v", out, err)
 	}
 	read(t, filepath.Join(dir, "conf/app.ini"))

@@ -38,7 +38,8 @@ func (b *build) prepare(ctx context.Context) error {
 	if b.recipe.Prefix == "" {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
-	misnamed := diag.WithHint(b.checkName(), "write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
+	misnamed := diag.WithHint(b.checkName(),
+		"write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
 	b.result.Version, err = b.version(ctx)
 	return errors.Join(b.checkBase(), misnamed, err, b.installed(ctx))
 }
@@ -71,7 +72,8 @@ func (b *build) installed(ctx context.Context) error {
 		b.recipe.Package.Command[i] = word
 	}
 	var err error
-	b.files, err = installed.Files(ctx, installed.Request{Place: place, Tree: os.DirFS(b.Source), Recipe: b.recipe, Render: b.Render})
+	b.files, err = installed.Files(ctx, installed.Request{Place: place, Tree: os.DirFS(b.Source), Recipe: b.recipe,
+		Render: b.Render})
 	return errors.Join(append(errs, err)...)
 }
 
@@ -116,7 +118,8 @@ func (b *build) described(ctx context.Context) (string, error) {
 	case b.Commit.ID != "":
 		return b.Commit.ID[:min(len(b.Commit.ID), idDigits)], nil
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always", "--abbrev="+strconv.Itoa(idDigits), "--dirty").Output()
+	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always",
+		"--abbrev="+strconv.Itoa(idDigits), "--dirty").Output()
 	if err != nil && b.unnamed {
 		return "0", nil
 	}
@@ -152,7 +155,8 @@ func format(output string) string {
 func (b *build) checkOutputs() error {
 	for _, output := range b.Outputs {
 		if format(output) == "" {
-			return diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", output), "end it in one of %s", strings.Join(formats(), ", "))
+			return diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", output), "end it in one of %s",
+				strings.Join(formats(), ", "))
 		}
 	}
 	return nil

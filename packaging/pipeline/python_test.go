@@ -55,7 +55,8 @@ func greets(t *testing.T, r pipeline.Result) {
 	if out, err := exec.Command("tar", "-C", dir, "-x", "--zstd", "-f", r.Outputs[0]).CombinedOutput(); err != nil {
 		t.Skipf("tar does not unpack zstd here: %v %s", err, out)
 	}
-	if out, err := exec.Command(filepath.Join(dir, "venv/bin/greet")).CombinedOutput(); err != nil || string(out) != "hello from source\n" {
+	if out, err := exec.Command(filepath.Join(dir, "venv/bin/greet")).CombinedOutput(); err != nil ||
+		string(out) != "hello from source\n" {
 		t.Errorf("it says %q, %v", out, err)
 	}
 }
@@ -74,7 +75,9 @@ func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
 	repository := sow(t, greetSource(""))
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", repository, "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd := exec.Command("git",
+			append([]string{"-C", repository, "-c", "user.name=t", "-c", "user.email=t@example.org", "-c",
+				"commit.gpgsign=false"}, args...)...)
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -86,7 +89,8 @@ func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
 	git("add", ".")
 	git("commit", "-q", "-m", "one")
 	commit := git("rev-parse", "HEAD")
-	if err := os.WriteFile(filepath.Join(repository, "greet.py"), []byte("raise SystemExit('a later commit')\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(repository, "greet.py"), []byte("raise SystemExit('a later commit')\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	git("commit", "-q", "-a", "-m", "two")

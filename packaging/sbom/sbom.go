@@ -1,7 +1,7 @@
 // Package sbom lists what a program of a release is made of, as a CycloneDX document.
 //
-// The linker writes the modules of a program, with their versions and checksums, into the program itself. So the document is
-// made of the program that is shipped, and says what is in it whatever go.mod says by then.
+// The linker writes the modules of a program, with their versions and checksums, into the program itself. So the
+// document is made of the program that is shipped, and says what is in it whatever go.mod says by then.
 package sbom
 
 import (
@@ -53,7 +53,8 @@ func Of(program, version string) (Document, error) {
 	if version == "" {
 		version = info.Main.Version
 	}
-	d := Document{Format: "CycloneDX", Spec: "1.5", Version: 1, Metadata: Metadata{component("application", info.Path, version)}}
+	d := Document{Format: "CycloneDX", Spec: "1.5", Version: 1,
+		Metadata: Metadata{component("application", info.Path, version)}}
 	d.Components = append(d.Components, component("library", "std", strings.TrimPrefix(info.GoVersion, "go")))
 	for _, m := range info.Deps {
 		d.Components = append(d.Components, library(m))

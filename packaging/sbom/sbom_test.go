@@ -28,7 +28,8 @@ func TestDocumentNamesTheModulesOfTheProgram(t *testing.T) {
 			t.Errorf("%s has no checksum", c.Name)
 		}
 	}
-	linked := strings.Fields(run(t, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "../../cmd/corpus-agent"))
+	linked := strings.Fields(run(t, "go", "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "../../cmd/corpus-agent"))
 	if len(linked) < 20 {
 		t.Fatalf("go list finds %d modules", len(linked))
 	}
@@ -54,7 +55,8 @@ func TestSignature(t *testing.T) {
 		t.Skip("this machine has no ssh-keygen")
 	}
 	dir := t.TempDir()
-	key, sums, signers := filepath.Join(dir, "key"), filepath.Join(dir, "SHA256SUMS"), filepath.Join(dir, "allowed_signers")
+	key, sums, signers := filepath.Join(dir, "key"), filepath.Join(dir, "SHA256SUMS"),
+		filepath.Join(dir, "allowed_signers")
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key)
 	public, err := os.ReadFile(key + ".pub")
 	if err != nil {
@@ -80,7 +82,8 @@ func TestSignature(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		cmd := exec.Command("ssh-keygen", "-Y", "verify", "-f", signers, "-I", "release@corpus-agent", "-n", "corpus-agent-release", "-s", sums+".sig")
+		cmd := exec.Command("ssh-keygen", "-Y", "verify", "-f", signers, "-I", "release@corpus-agent", "-n",
+			"corpus-agent-release", "-s", sums+".sig")
 		cmd.Stdin = in
 		return cmd.Run()
 	}

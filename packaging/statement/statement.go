@@ -113,7 +113,8 @@ func module(release fs.FS, name string) (c Component, err error) {
 	if json.Unmarshal(data, &p) != nil || p.Version == "" {
 		return c, nil
 	}
-	return Component{Name: p.Name, Version: p.Version, PURL: "pkg:npm/" + strings.ReplaceAll(p.Name, "@", "%40") + "@" + p.Version}, nil
+	return Component{Name: p.Name, Version: p.Version, PURL: "pkg:npm/" + strings.ReplaceAll(p.Name, "@", "%40") + "@" +
+		p.Version}, nil
 }
 
 // isProgram reports whether a file could be one; libraries can often be executed, and are none.
@@ -167,23 +168,30 @@ func SPDX(ctx context.Context, about About, release fs.FS) ([]byte, error) {
 	}
 	id := "SPDXRef-" + about.Name
 	packages := []map[string]any{{
-		"SPDXID": id, "name": about.Name, "versionInfo": about.Version, "downloadLocation": "NOASSERTION", "filesAnalyzed": false,
-		"checksums": []map[string]string{{"algorithm": "SHA256", "checksumValue": strings.TrimPrefix(about.Content, "sha256:")}},
+		"SPDXID": id, "name": about.Name, "versionInfo": about.Version, "downloadLocation": "NOASSERTION",
+		"filesAnalyzed": false,
+		"checksums": []map[string]string{{"algorithm": "SHA256",
+			"checksumValue": strings.TrimPrefix(about.Content, "sha256:")}},
 	}}
-	relations := []map[string]string{{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": id}}
+	relations := []map[string]string{{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
+		"relatedSpdxElement": id}}
 	for _, c := range components {
 		ref := "SPDXRef-" + short(c.PURL)
 		packages = append(packages, map[string]any{
 			"SPDXID": ref, "name": c.Name, "versionInfo": c.Version, "downloadLocation": "NOASSERTION", "filesAnalyzed": false,
-			"externalRefs": []map[string]string{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": c.PURL}},
+			"externalRefs": []map[string]string{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+				"referenceLocator": c.PURL}},
 		})
-		relations = append(relations, map[string]string{"spdxElementId": id, "relationshipType": "CONTAINS", "relatedSpdxElement": ref})
+		relations = append(relations, map[string]string{"spdxElementId": id, "relationshipType": "CONTAINS",
+			"relatedSpdxElement": ref})
 	}
 	return document(map[string]any{
-		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": about.Name + "-" + about.Version,
-		"documentNamespace": "https://corpus-agent.invalid/spdx/" + about.Name + "/" + strings.TrimPrefix(about.Content, "sha256:"),
-		"creationInfo":      map[string]any{"created": "1970-01-01T00:00:00Z", "creators": []string{"Tool: corpus-" + about.Tool}},
-		"packages":          packages, "relationships": relations,
+		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+		"name": about.Name + "-" + about.Version,
+		"documentNamespace": "https://corpus-agent.invalid/spdx/" + about.Name + "/" +
+			strings.TrimPrefix(about.Content, "sha256:"),
+		"creationInfo": map[string]any{"created": "1970-01-01T00:00:00Z", "creators": []string{"Tool: corpus-" + about.Tool}},
+		"packages":     packages, "relationships": relations,
 	})
 }
 
@@ -211,7 +219,8 @@ func Provenance(about About) ([]byte, error) {
 				"internalParameters":   map[string]any{"content": about.Content},
 				"resolvedDependencies": sources,
 			},
-			"runDetails": map[string]any{"builder": map[string]any{"id": "corpus", "version": map[string]string{"corpus": about.Tool}}},
+			"runDetails": map[string]any{"builder": map[string]any{"id": "corpus",
+				"version": map[string]string{"corpus": about.Tool}}},
 		},
 	})
 }

@@ -30,7 +30,8 @@ func (words) Functions() []string { return []string{"file.managed", "service.run
 // compiled compiles high data that is written as YAML.
 func compiled(t *testing.T, text string) (*compile.Program, error) {
 	t.Helper()
-	doc, err := (&render.Renderer{Default: "yaml"}).Render(t.Context(), render.Source{Name: "t.sls", File: "t.sls", Text: text}, nil)
+	doc, err := (&render.Renderer{Default: "yaml"}).Render(t.Context(),
+		render.Source{Name: "t.sls", File: "t.sls", Text: text}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,8 @@ e: {test: [nop, {require: [[a]]}], __sls__: t, __env__: base}`)
 	}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		if !slices.ContainsFunc(problems, func(d *diag.Diagnostic) bool {
-			return strings.Contains(d.Message, `"`+id+`"`) || strings.Contains(d.Message, " "+id+" ") || strings.Contains(d.Message, id+":")
+			return strings.Contains(d.Message, `"`+id+`"`) || strings.Contains(d.Message, " "+id+" ") ||
+				strings.Contains(d.Message, id+":")
 		}) {
 			t.Errorf("nothing is said of %s:\n%v", id, err)
 		}

@@ -118,7 +118,8 @@ func (e expander) rename(chunk *value.Map, name any) {
 	chunk.Set("name", key)
 	list, _ := own.(*value.List)
 	if list == nil {
-		e.problems.Add(e.high.at(e.id, e.state), "the arguments of name %q are a %s, and a list was expected", key, value.TypeName(own)).
+		e.problems.Add(e.high.at(e.id, e.state), "the arguments of name %q are a %s, and a list was expected", key,
+			value.TypeName(own)).
 			WithHint("write each of them as `- argument: value` below the name")
 		return
 	}

@@ -26,7 +26,8 @@ func extend(high *High, strict bool, problems *diag.List, origins map[*value.Map
 	if extensions == nil {
 		return
 	}
-	x := &extender{high: high, names: newNameIndex(high.Data), skipped: excludedFiles(high.Data), strict: strict, origins: origins, problems: problems}
+	x := &extender{high: high, names: newNameIndex(high.Data), skipped: excludedFiles(high.Data), strict: strict,
+		origins: origins, problems: problems}
 	for _, item := range extensions.Items {
 		chunk, _ := item.(*value.Map)
 		for name, body := range chunk.All() {

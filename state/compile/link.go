@@ -12,7 +12,8 @@ import (
 
 // kinds are the requisites a run looks at, in the order it does.
 func kinds() []string {
-	return []string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prerequired"}
+	return []string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all",
+		"onchanges", "onchanges_any", "prerequired"}
 }
 
 // link finds the steps that requisites name, and doubts what will fail when it runs.
@@ -118,7 +119,8 @@ func (x *index) glob(t Target) []*Step {
 	}
 	var found []*Step
 	for _, s := range x.steps {
-		if t.State == "sls" && Match(t.Name, s.SLS()) || t.State != "sls" && (Match(t.Name, s.Name()) || Match(t.Name, s.ID())) {
+		if t.State == "sls" && Match(t.Name, s.SLS()) || t.State != "sls" &&
+			(Match(t.Name, s.Name()) || Match(t.Name, s.ID())) {
 			found = append(found, s)
 		}
 	}
@@ -135,7 +137,8 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 		for _, r := range s.Requisites {
 			for i, t := range r.Targets {
 				if len(t.Steps) == 0 {
-					r.Targets[i].Lost = p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(), t).WithHint(x.suggest(t))
+					r.Targets[i].Lost = p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(),
+						t).WithHint(x.suggest(t))
 				}
 			}
 		}

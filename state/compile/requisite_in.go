@@ -11,7 +11,8 @@ import (
 // requisitesIn turns the _in requisites round: `a: require_in: b` becomes `b: require: a`. It
 // copies arguments for use and use_in, and notes on both ends of a prereq that it is there.
 func requisitesIn(high *High, problems *diag.List) {
-	t := &turner{high: high, names: newNameIndex(high.Data), extensions: value.NewMap(), origins: map[*value.Map]origin{}, problems: problems}
+	t := &turner{high: high, names: newNameIndex(high.Data), extensions: value.NewMap(), origins: map[*value.Map]origin{},
+		problems: problems}
 	for id, body := range high.Data.All() {
 		m, ok := body.(*value.Map)
 		if !ok {
@@ -174,7 +175,8 @@ func (t *turner) statesOf(sls string) []target {
 func (t *turner) plainState(from source, key, state, name string) string {
 	plain := withoutDot(state)
 	if plain != state {
-		t.problems.Add(t.high.at(from.id, from.state), "%s names %s: %s, and a requisite names a state without its function", key, state, name).
+		t.problems.Add(t.high.at(from.id, from.state), "%s names %s: %s, and a requisite names a state without its function",
+			key, state, name).
 			WithHint("write " + plain + ": " + name)
 	}
 	return plain

@@ -79,7 +79,8 @@ func (v *verifier) declaration(state string, run any) {
 			}
 		}
 	case nil:
-		v.add("%s of %s ends with a colon and has no arguments", state, v.idText).WithHint("leave the colon out, or write `" + state + ": []`")
+		v.add("%s of %s ends with a colon and has no arguments", state,
+			v.idText).WithHint("leave the colon out, or write `" + state + ": []`")
 	default:
 		v.add("%s of %s holds a %s, and a list of arguments was expected", state, v.idText, value.TypeName(run)).
 			WithHint("write each argument as `- name: value`")
@@ -101,7 +102,8 @@ func (v *verifier) functions(state string, run *value.List) {
 		word := strings.TrimSpace(name)
 		switch argument, _, colon := strings.Cut(word, ":"); {
 		case colon && argument != "":
-			v.add("%q in %s of %s is no function", name, state, v.idText).WithHint("if it is an argument, it lacks a space after the colon: write `- " + argument + ": ...`")
+			v.add("%q in %s of %s is no function", name, state,
+				v.idText).WithHint("if it is an argument, it lacks a space after the colon: write `- " + argument + ": ...`")
 			wrong = true
 		case strings.Contains(word, " "):
 			v.add("%q in %s of %s is no function", name, state, v.idText).WithHint("if it is an argument, it lacks a colon")
@@ -112,7 +114,8 @@ func (v *verifier) functions(state string, run *value.List) {
 	}
 	switch {
 	case len(found) == 0 && !wrong && state != "require" && state != "watch":
-		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state + ".FUNCTION: in its place; docs/states.md lists the functions of " + state)
+		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state +
+			".FUNCTION: in its place; docs/states.md lists the functions of " + state)
 	case len(found) > 1:
 		v.add("%s of %s names more than one function: %s", state, v.idText, strings.Join(found, ", ")).
 			WithHint("give each an ID of its own")
@@ -130,7 +133,8 @@ func (v *verifier) argument(m *value.Map) {
 	switch key {
 	case "names":
 		if !isList {
-			v.add("names of %s is a %s, and a list was expected", v.idText, value.TypeName(arg)).WithHint("write each name as `- name` below it")
+			v.add("names of %s is a %s, and a list was expected", v.idText,
+				value.TypeName(arg)).WithHint("write each name as `- name` below it")
 		}
 	case "require", "watch", "prereq", "onchanges":
 		if !isList {
@@ -155,11 +159,13 @@ func (v *verifier) requisite(key string, item any) {
 	}
 	state, name, ok := single(item)
 	if !ok {
-		v.add("%s of %s holds %s, and `state: id` was expected", key, v.idText, value.Repr(item)).WithHint("write `- state: id`, such as `- pkg: nginx`")
+		v.add("%s of %s holds %s, and `state: id` was expected", key, v.idText,
+			value.Repr(item)).WithHint("write `- state: id`, such as `- pkg: nginx`")
 		return
 	}
 	if plain := withoutDot(state); plain != state {
-		v.add("%s of %s names %s: %s, and a requisite names a state without its function", key, v.idText, state, value.Str(name)).
+		v.add("%s of %s names %s: %s, and a requisite names a state without its function", key, v.idText, state,
+			value.Str(name)).
 			WithHint("write " + plain + ": " + value.Str(name))
 	}
 	switch name.(type) {
@@ -188,7 +194,8 @@ func (v *verifier) mutual(item any) {
 		if name != v.idText {
 			way = append(way, v.state+": "+v.idText)
 		}
-		v.problems.Add(v.high.at(name, state), "requisites go round in a circle: %s", strings.Join(append(way, way[0]), " -> ")).
+		v.problems.Add(v.high.at(name, state), "requisites go round in a circle: %s",
+			strings.Join(append(way, way[0]), " -> ")).
 			WithHint("take one of these requisites out")
 	}
 }

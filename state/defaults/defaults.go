@@ -1,9 +1,9 @@
 // Package defaults renders the configuration templates of a release where there is no host: for packages and images,
 // whose files are the same wherever they are installed.
 //
-// A template sees the pillar of defaults that corpus.yaml gives, and the templates of the release that it includes. What only
-// a host knows (its grains, its files, its own pillar) is an error at its place in the template, and so is a pillar key
-// that has neither a value nor a default: no file gets an empty value that the author did not write.
+// A template sees the pillar of defaults that corpus.yaml gives, and the templates of the release that it includes.
+// What only a host knows (its grains, its files, its own pillar) is an error at its place in the template, and so is a
+// pillar key that has neither a value nor a default: no file gets an empty value that the author did not write.
 package defaults
 
 import (
@@ -26,7 +26,8 @@ type Template struct {
 }
 
 // hint is how an author makes a template one that packages can hold.
-const hint = "give it a default in the template, as in salt['pillar.get']('key', 'default'), or a value under package.pillar of corpus.yaml; " +
+const hint = "give it a default in the template, as in salt['pillar.get']('key', 'default'), or a value under " +
+	"package.pillar of corpus.yaml; " +
 	"`host_only: true` beside the template leaves its file out of packages and images"
 
 // Render renders a template. Its errors carry their place in the template and a hint.
@@ -35,7 +36,8 @@ func Render(ctx context.Context, t Template) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	env := jinja.New(jinja.Options{Loader: jinja.Tree{Read: t.read}, Globals: globals(), Filters: jinjasalt.Filters(), Tests: jinjasalt.Tests()})
+	env := jinja.New(jinja.Options{Loader: jinja.Tree{Read: t.read}, Globals: globals(), Filters: jinjasalt.Filters(),
+		Tests: jinjasalt.Tests()})
 	parsed, err := env.Parse(jinja.Source{Name: t.Source, File: t.Source, Text: string(text)})
 	if err != nil {
 		return "", err
@@ -74,7 +76,8 @@ func (t Template) vars() *value.Map {
 		given = map[string]any{}
 	}
 	data, _ := value.From(given).(*value.Map)
-	vars := value.NewMap("pillar", &pillar{object{"pillar"}, data}, "salt", &functions{object{"salt"}, data}, "saltenv", "base", "env", "base")
+	vars := value.NewMap("pillar", &pillar{object{"pillar"}, data}, "salt", &functions{object{"salt"}, data}, "saltenv",
+		"base", "env", "base")
 	for _, name := range []string{"grains", "opts"} {
 		vars.Set(name, &unknown{object{name}})
 	}

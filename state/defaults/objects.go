@@ -19,8 +19,8 @@ func (o object) PyTruth() bool  { return true }
 // unknown is a variable that only a host has.
 type unknown struct{ object }
 
-// GetAttr and GetItem refuse whatever a template asks, with a default or without: the default of a template is for hosts
-// that lack a grain, and here no grain is known.
+// GetAttr and GetItem refuse whatever a template asks, with a default or without: the default of a template is for
+// hosts that lack a grain, and here no grain is known.
 func (u *unknown) GetAttr(_ context.Context, name string) (any, bool, error) {
 	return nil, false, fmt.Errorf("%s.%s is known only on a host", u.name, name)
 }

@@ -131,7 +131,8 @@ func (l List) Err() error {
 	}
 	sorted := slices.Clone(l)
 	slices.SortStableFunc(sorted, func(a, b *Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 	return slices.CompactFunc(sorted, func(a, b *Diagnostic) bool { return a.Pos == b.Pos && a.Message == b.Message })
 }

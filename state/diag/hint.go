@@ -94,7 +94,8 @@ func takenApart(err error) (parts []error) {
 	if err == nil {
 		return nil
 	}
-	if several, is := err.(interface{ Unwrap() []error }); is && !isList(err) { //nolint:errorlint // it takes joined errors apart
+	if several, is := err.(interface{ Unwrap() []error }); is &&
+		!isList(err) { //nolint:errorlint // it takes joined errors apart
 		if below := several.Unwrap(); errors.Join(below...).Error() == err.Error() {
 			for _, one := range below {
 				parts = append(parts, takenApart(one)...)

@@ -19,13 +19,18 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 		parts []string
 		hints []string
 	}{
-		"none":                {nil, nil, nil},
-		"one":                 {disk, []string{"the disk is full"}, []string{"make room"}},
-		"the same hint twice": {errors.Join(disk, other), []string{"the disk is full", "another disk is full"}, []string{"make room"}},
-		"the same twice":      {errors.Join(disk, disk), []string{"the disk is full"}, []string{"make room"}},
-		"joined":              {errors.Join(disk, errors.Join(link, list)), []string{"the disk is full", "the link is gone", "a.sls:1: a mistake"}, []string{"make room", "run it again", "correct it"}},
-		"in one sentence":     {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"}, []string{"make room", "run it again"}},
-		"a hint for all":      {diag.WithHint(errors.Join(disk, link), "call for help"), []string{"the disk is full\nthe link is gone"}, []string{"call for help"}},
+		"none": {nil, nil, nil},
+		"one":  {disk, []string{"the disk is full"}, []string{"make room"}},
+		"the same hint twice": {errors.Join(disk, other), []string{"the disk is full", "another disk is full"},
+			[]string{"make room"}},
+		"the same twice": {errors.Join(disk, disk), []string{"the disk is full"}, []string{"make room"}},
+		"joined": {errors.Join(disk, errors.Join(link, list)),
+			[]string{"the disk is full", "the link is gone", "a.sls:1: a mistake"},
+			[]string{"make room", "run it again", "correct it"}},
+		"in one sentence": {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"},
+			[]string{"make room", "run it again"}},
+		"a hint for all": {diag.WithHint(errors.Join(disk, link), "call for help"),
+			[]string{"the disk is full\nthe link is gone"}, []string{"call for help"}},
 	} {
 		var parts []string
 		for _, part := range diag.Parts(c.err) {
@@ -39,7 +44,8 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 
 func TestJoinedErrorsAreAddedOneByOne(t *testing.T) {
 	var list diag.List
-	list.AddError(diag.Pos{File: "x"}, errors.Join(errors.New("one"), diag.At(diag.Pos{File: "y"}, "two"), diag.List{diag.At(diag.Pos{File: "z"}, "three")}))
+	list.AddError(diag.Pos{File: "x"}, errors.Join(errors.New("one"), diag.At(diag.Pos{File: "y"}, "two"),
+		diag.List{diag.At(diag.Pos{File: "z"}, "three")}))
 	if got := list.Error(); got != "x: one\ny: two\nz: three" {
 		t.Errorf("the list is %q", got)
 	}

@@ -11,8 +11,8 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that are
-// as near, one of the same length is meant: letters change places more often than they are lost.
+// Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that
+// are as near, one of the same length is meant: letters change places more often than they are lost.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, k := range known {
@@ -27,8 +27,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters. It is
-// stricter than DidYouMean, for words that are not wrong by themselves; "" means that there is none.
+// Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters.
+// It is stricter than DidYouMean, for words that are not wrong by themselves; "" means that there is none.
 func Misspelling(word string, known []string) string {
 	best, bestDistance := "", 2+len(word)/6
 	if bestDistance > 3 {

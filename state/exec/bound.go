@@ -43,7 +43,8 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 		case <-time.After(abandonAfter):
 		}
 		if !busy() {
-			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "it hangs and could not be ended", Started: time.Now()}
+			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "it hangs and could not be ended",
+				Started: time.Now()}
 			r.redact(abandoned)
 			return abandoned.endedBy(own)
 		}

@@ -27,7 +27,8 @@ after:
 `
 
 // runHanging runs the states of a tree until ctx and the grace are over. It gives the results as text.
-func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Duration) (comment string, took time.Duration) {
+func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Duration) (comment string,
+	took time.Duration) {
 	t.Helper()
 	states := t.TempDir()
 	if err := os.WriteFile(filepath.Join(states, "t.sls"), []byte(sls), 0o644); err != nil {
@@ -58,27 +59,30 @@ func TestTheTimeOfARunEndsAHangingStep(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	got, took := runHanging(t, ctx, hanging, time.Hour)
-	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "the time for the whole run was over") || strings.Contains(got, "after: ") || took > 20*time.Second {
+	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
+		"the time for the whole run was over") || strings.Contains(got, "after: ") || took > 20*time.Second {
 		t.Errorf("after %s: %s", took, got)
 	}
 }
 
-// TestAGuardThatIsEndedIsNamed has the time of a run be over, and a signal arrive, while a guard hangs: its answer is none,
-// and the state whose guard it is failed.
+// TestAGuardThatIsEndedIsNamed has the time of a run be over, and a signal arrive, while a guard hangs: its answer is
+// none, and the state whose guard it is failed.
 func TestAGuardThatIsEndedIsNamed(t *testing.T) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		guarded := strings.Replace(hanging, "sleep 600", "\"true\"\n    - "+guard+": sleep 600", 1)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		got, _ := runHanging(t, ctx, guarded, time.Hour)
 		cancel()
-		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "while its "+guard+" ran: the time for the whole run was over") || strings.Contains(got, "after: ") {
+		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
+			"while its "+guard+" ran: the time for the whole run was over") || strings.Contains(got, "after: ") {
 			t.Errorf("the time is over: %s", got)
 		}
 
 		ctx, cancel = context.WithCancel(context.Background())
 		time.AfterFunc(300*time.Millisecond, cancel)
 		got, _ = runHanging(t, ctx, guarded, time.Second)
-		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "while its "+guard+" ran: the run was asked to end") {
+		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
+			"while its "+guard+" ran: the run was asked to end") {
 			t.Errorf("asked to end: %s", got)
 		}
 	}
@@ -90,7 +94,8 @@ func TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	got, took := runHanging(t, ctx, hanging, time.Second)
-	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "asked to end") || strings.Contains(got, "after: ") || took > 20*time.Second {
+	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "asked to end") ||
+		strings.Contains(got, "after: ") || took > 20*time.Second {
 		t.Errorf("after %s: %s", took, got)
 	}
 

@@ -60,8 +60,8 @@ func (w *walk) doubtOf(s *compile.Step) string {
 	return "what it listens to may change nothing"
 }
 
-// doubtGuard takes back that a guard holds a step of a dry run back, or lets it run, where an earlier step of the run may
-// change what the guard asks.
+// doubtGuard takes back that a guard holds a step of a dry run back, or lets it run, where an earlier step of the run
+// may change what the guard asks.
 func (t try) doubtGuard(held bool, result *Result) {
 	if !t.foresees || result.Skipped != "" || result.Outcome == Failed {
 		return
@@ -77,7 +77,8 @@ func (t try) doubtGuard(held bool, result *Result) {
 	}
 	reason := result.Comment
 	result.Outcome, result.Unknown, result.SkipWatch = Pending, true, false
-	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may change what %s asks; as the host is now, %s", spoken(step), guard, reason)
+	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may change what %s asks; as the host is now, %s",
+		spoken(step), guard, reason)
 }
 
 // awaited is a step that this one requires and that would change something.

@@ -58,7 +58,8 @@ type Runner struct {
 }
 
 // Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step
-// under way is ended at once where the deadline of ctx has passed, and else is given the Grace. The results are in the order in which they came about.
+// under way is ended at once where the deadline of ctx has passed, and else is given the Grace. The results are in the
+// order in which they came about.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(Discreet); ok && r.Redactor != nil {
 		o.Redacting(r.Redactor)
@@ -66,7 +67,8 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(Foresighted); ok {
 		o.Coming(p.Steps)
 	}
-	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}, program: p.Steps}
+	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
+		program: p.Steps}
 	w.steps(ctx, p.Steps)
 	if ctx.Err() == nil {
 		w.listen(ctx, p.Steps)
@@ -77,7 +79,8 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 
 // RunID runs the steps of one ID, each with the steps it requires and no others.
 func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Results {
-	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{}, program: p.Steps}
+	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
+		program: p.Steps}
 	for _, s := range p.Steps {
 		if s.ID() == id {
 			w.steps(ctx, []*compile.Step{s})
@@ -96,7 +99,8 @@ type walk struct {
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
-	// coming are the steps that a dry run has found would change something, in the order of the run. It is only appended to.
+	// coming are the steps that a dry run has found would change something, in the order of the run. It is only appended
+	// to.
 	coming  []*compile.Step
 	program []*compile.Step
 	// planned are the accounts that a dry run would make and remove, as the steps would report them.
@@ -204,7 +208,8 @@ func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 func (w *walk) circleOf() string {
 	var names []string
 	for _, other := range w.program {
-		if name := other.SLS() + "." + other.ID(); w.active[other.Tag()] && w.running.Get(other.Tag()) == nil && !slices.Contains(names, name) {
+		if name := other.SLS() + "." + other.ID(); w.active[other.Tag()] && w.running.Get(other.Tag()) == nil &&
+			!slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -334,7 +339,8 @@ func (w *walk) put(r *Result) {
 // plan remembers what a step of a dry run would do to accounts.
 func (w *walk) plan(r *Result) {
 	if state := r.Step.State(); (state == "user" || state == "group") && !r.Unknown && r.Predicted.Len() > 0 {
-		w.planned = append(w.planned, value.NewMap("function", r.Step.Function(), "name", r.Step.Name(), "changes", r.Predicted))
+		w.planned = append(w.planned, value.NewMap("function", r.Step.Function(), "name", r.Step.Name(), "changes",
+			r.Predicted))
 	}
 }
 

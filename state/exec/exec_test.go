@@ -65,8 +65,9 @@ func outcome(t *testing.T, states string, dry, failhard bool) string {
 		t.Fatal(err)
 	}
 	s := session.New(session.Settings{
-		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden", "role", "web", "shell", "/bin/sh"), Failhard: failhard,
-		States: []roots.Env{{Name: "base", Dirs: []string{states}}},
+		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden", "role", "web", "shell", "/bin/sh"),
+		Failhard: failhard,
+		States:   []roots.Env{{Name: "base", Dirs: []string{states}}},
 	})
 	answer, err := s.Call(context.Background(), "state.apply", []any{"t"}, value.NewMap("test", dry), nil)
 	if err != nil {

@@ -34,8 +34,8 @@ func (t try) await(result *Result, err error) {
 	}
 }
 
-// earlier is the last of the earlier steps that count and would change a file which this step is about, or reads; nil where
-// none would.
+// earlier is the last of the earlier steps that count and would change a file which this step is about, or reads; nil
+// where none would.
 func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if t.step.State() != "file" {
 		return nil
@@ -45,7 +45,8 @@ func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 		about = append(about, path.Clean(source))
 	}
 	for _, s := range slices.Backward(t.coming) {
-		if counts(s) && slices.ContainsFunc(about, func(p string) bool { return concerns(s, p) || isTree(t.step) && changesIn(s, p) }) {
+		if counts(s) &&
+			slices.ContainsFunc(about, func(p string) bool { return concerns(s, p) || isTree(t.step) && changesIn(s, p) }) {
 			return s
 		}
 	}
@@ -80,11 +81,12 @@ func isTree(s *compile.Step) bool {
 // makesWhole reports whether a step makes all of a file, or takes it away.
 func makesWhole(s *compile.Step) bool {
 	return s.State() != "file" ||
-		slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode", "cached", "recurse"}, s.Fun())
+		slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode",
+			"cached", "recurse"}, s.Fun())
 }
 
-// overtaken takes back what a step of a dry run found of a file that an earlier step makes or edits, or of a package that an
-// earlier step installs and this one removes, or the other way round.
+// overtaken takes back what a step of a dry run found of a file that an earlier step makes or edits, or of a package
+// that an earlier step installs and this one removes, or the other way round.
 func (t try) overtaken(result *Result) {
 	step, what := t.earlier(makesWhole), "the file"
 	if step == nil {
@@ -103,14 +105,16 @@ func (t try) overtaken(result *Result) {
 	}
 	if step = t.earlier(func(*compile.Step) bool { return true }); step != nil {
 		result.Outcome, result.Unknown = Pending, true
-		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes the same; as the host is now, %s", spoken(step), result.Comment)
+		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes the same; as the host is now, %s",
+			spoken(step), result.Comment)
 	}
 }
 
-// unpacked takes back what a step of a dry run found of a file that is not there and that a package of an earlier step may
-// bring: the file to be made would be changed, and the one to be absent removed.
+// unpacked takes back what a step of a dry run found of a file that is not there and that a package of an earlier step
+// may bring: the file to be made would be changed, and the one to be absent removed.
 func (t try) unpacked(h *host.Host, result *Result) {
-	if t.step.State() != "file" || result.Unknown || result.Outcome == Failed || result.Skipped != "" || !ofPackages(t.step.Name()) {
+	if t.step.State() != "file" || result.Unknown || result.Outcome == Failed || result.Skipped != "" ||
+		!ofPackages(t.step.Name()) {
 		return
 	}
 	if _, err := h.Files.Lstat(t.step.Name()); !errors.Is(err, fs.ErrNotExist) {
@@ -121,15 +125,19 @@ func (t try) unpacked(h *host.Host, result *Result) {
 			continue
 		}
 		result.Outcome, result.Unknown = Pending, true
-		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may bring the file; as the host is now, %s", spoken(s), result.Comment)
+		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may bring the file; as the host is now, %s",
+			spoken(s), result.Comment)
 		return
 	}
 }
 
-// belongsTo reports whether the file of a step is likely one of the packages of another: it requires them, or bears their name.
+// belongsTo reports whether the file of a step is likely one of the packages of another: it requires them, or bears
+// their name.
 func (t try) belongsTo(s *compile.Step) bool {
 	if slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
-		return waits(q.Kind) && slices.ContainsFunc(q.Targets, func(target compile.Target) bool { return slices.Contains(target.Steps, s) })
+		return waits(q.Kind) && slices.ContainsFunc(q.Targets, func(target compile.Target) bool {
+			return slices.Contains(target.Steps, s)
+		})
 	}) {
 		return true
 	}
@@ -138,11 +146,13 @@ func (t try) belongsTo(s *compile.Step) bool {
 
 // ofPackages reports whether a file is where packages have theirs.
 func ofPackages(file string) bool {
-	return slices.ContainsFunc([]string{"/etc", "/usr", "/var", "/lib", "/opt", "/boot"}, func(dir string) bool { return below(path.Clean(file), dir) })
+	return slices.ContainsFunc([]string{"/etc", "/usr", "/var", "/lib", "/opt", "/boot"}, func(dir string) bool {
+		return below(path.Clean(file), dir)
+	})
 }
 
-// opposite is the last of the earlier steps that would install a package which this step removes, or remove one which it
-// installs; nil where none would.
+// opposite is the last of the earlier steps that would install a package which this step removes, or remove one which
+// it installs; nil where none would.
 func (t try) opposite() *compile.Step {
 	if t.step.State() != "pkg" {
 		return nil
@@ -216,7 +226,8 @@ func unknownUntil(lack *host.Lack, step *compile.Step) string {
 	if lack.Thing == host.AnyThing { // any step may help, so none is named
 		return fmt.Sprintf("unknown: as the host is now, %v, and earlier states may change that", lack.Unwrap())
 	}
-	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack.What(), spoken(step))
+	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack.What(),
+		spoken(step))
 }
 
 func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }
@@ -228,7 +239,8 @@ func (t try) provider(l *host.Lack) (step *compile.Step, sure bool) {
 		return slices.ContainsFunc(t.coming, func(s *compile.Step) bool { return makes(s, l.Thing, name) })
 	}
 	for _, s := range slices.Backward(t.coming) {
-		if slices.ContainsFunc(l.Names, func(name string) bool { return makes(s, l.Thing, name) }) && !slices.ContainsFunc(l.Names, func(name string) bool { return !makesOne(name) }) {
+		if slices.ContainsFunc(l.Names, func(name string) bool { return makes(s, l.Thing, name) }) &&
+			!slices.ContainsFunc(l.Names, func(name string) bool { return !makesOne(name) }) {
 			return s, true
 		}
 		if step == nil && mayMake(s, l.Thing) {
@@ -245,7 +257,8 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 	}
 	switch s.State() {
 	case "user":
-		return s.Name() == name && (thing == host.AUser || thing == host.AGroup && s.Chunk.Value("gid") == nil && s.Chunk.Value("usergroup") != false)
+		return s.Name() == name && (thing == host.AUser || thing == host.AGroup && s.Chunk.Value("gid") == nil &&
+			s.Chunk.Value("usergroup") != false)
 	case "group":
 		gid := s.Chunk.Value("gid")
 		return thing == host.AGroup && (s.Name() == name || gid != nil && value.Str(gid) == name)
@@ -253,8 +266,10 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 		switch thing {
 		case host.ADirectory:
 			dir := path.Clean(s.Name())
-			whole := s.Fun() == "directory" || s.Fun() == "recurse" || s.Fun() == "symlink" || s.Fun() == "copy" || s.Fun() == "rename"
-			return whole && dir == name || strings.HasPrefix(dir, strings.TrimSuffix(name, "/")+"/") && value.Truth(s.Chunk.Value("makedirs"))
+			whole := s.Fun() == "directory" || s.Fun() == "recurse" || s.Fun() == "symlink" || s.Fun() == "copy" ||
+				s.Fun() == "rename"
+			return whole && dir == name || strings.HasPrefix(dir, strings.TrimSuffix(name, "/")+"/") &&
+				value.Truth(s.Chunk.Value("makedirs"))
 		case host.AFile:
 			return makesWhole(s) && path.Clean(s.Name()) == path.Clean(name)
 		case host.ACommand:
@@ -269,10 +284,12 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 // isUnitFile reports whether a path is where the service manager finds a unit, or the script of a service.
 func isUnitFile(file, unit string) bool {
 	dir, base := path.Split(file)
-	return strings.HasPrefix(dir, "/etc/init.d/") && base == unit || strings.Contains(dir, "/systemd/") && (base == unit || base == unit+".service")
+	return strings.HasPrefix(dir, "/etc/init.d/") && base == unit ||
+		strings.Contains(dir, "/systemd/") && (base == unit || base == unit+".service")
 }
 
-// mayMake reports whether a step can leave a thing on the host that its arguments do not name, as packages and commands do.
+// mayMake reports whether a step can leave a thing on the host that its arguments do not name, as packages and commands
+// do.
 func mayMake(s *compile.Step, thing host.Thing) bool {
 	if takesAway(s) {
 		return false
@@ -283,13 +300,16 @@ func mayMake(s *compile.Step, thing host.Thing) bool {
 	case host.AUser, host.AGroup:
 		return slices.Contains(anything, kind)
 	case host.ACommand:
-		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "pecl", "virtualenv", "alternatives"), kind)
+		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "pecl", "virtualenv", "alternatives"),
+			kind)
 	case host.AFile:
-		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "virtualenv", "docker"), kind) || isTree(s) && s.Fun() != "directory"
+		return slices.Contains(append(anything, "archive", "git", "pip", "gem", "npm", "virtualenv", "docker"), kind) ||
+			isTree(s) && s.Fun() != "directory"
 	case host.AUnit:
 		return slices.Contains(append(anything, "archive", "file", "docker", "pip", "npm"), kind) && s.Name() != ""
 	case host.ADirectory:
-		return slices.Contains(append(anything, "archive", "git", "user", "mount", "pip", "gem", "npm", "virtualenv", "postgres", "docker", "service", "lxd"), kind) ||
+		return slices.Contains(append(anything, "archive", "git", "user", "mount", "pip", "gem", "npm", "virtualenv",
+			"postgres", "docker", "service", "lxd"), kind) ||
 			s.State() == "file" && slices.Contains([]string{"recurse", "copy", "symlink", "rename"}, s.Fun())
 	case host.APackage:
 		return slices.Contains([]string{"cmd", "module", "pkgrepo"}, kind) || bringsRepository(s)
@@ -301,15 +321,18 @@ func mayMake(s *compile.Step, thing host.Thing) bool {
 // package such as epel-release.
 func bringsRepository(s *compile.Step) bool {
 	if s.State() == "file" {
-		return slices.ContainsFunc([]string{"/etc/apt", "/etc/yum", "/etc/dnf", "/etc/zypp", "/etc/pacman", "/etc/apk"}, func(dir string) bool {
-			return strings.HasPrefix(s.Name(), dir)
-		})
+		return slices.ContainsFunc([]string{"/etc/apt", "/etc/yum", "/etc/dnf", "/etc/zypp", "/etc/pacman", "/etc/apk"},
+			func(dir string) bool {
+				return strings.HasPrefix(s.Name(), dir)
+			})
 	}
 	about := s.Name() + " " + value.Str(s.Chunk.Value("pkgs"))
-	return s.State() == "pkg" && (value.Truth(s.Chunk.Value("sources")) || strings.Contains(about, "release") || strings.Contains(about, "repo"))
+	return s.State() == "pkg" && (value.Truth(s.Chunk.Value("sources")) || strings.Contains(about, "release") ||
+		strings.Contains(about, "repo"))
 }
 
 // takesAway reports whether a function leaves less on the host than there was.
 func takesAway(s *compile.Step) bool {
-	return slices.Contains([]string{"absent", "removed", "purged", "dead", "disabled", "masked", "held", "unheld", "unmounted", "not_cached", "missing", "tidied"}, s.Fun())
+	return slices.Contains([]string{"absent", "removed", "purged", "dead", "disabled", "masked", "held", "unheld",
+		"unmounted", "not_cached", "missing", "tidied"}, s.Fun())
 }

@@ -39,15 +39,17 @@ func TestWhoMayBringAPackage(t *testing.T) {
 		more             []any
 		may              bool
 	}{
-		"a repository":              {state: "pkgrepo", fun: "managed", name: "deb http://x y main", may: true},
-		"a repository that goes":    {state: "pkgrepo", fun: "absent", name: "deb http://x y main"},
-		"a list of apt":             {state: "file", fun: "managed", name: "/etc/apt/sources.list.d/x.list", may: true},
-		"another file":              {state: "file", fun: "managed", name: "/etc/motd"},
-		"a command":                 {state: "cmd", fun: "run", name: "add-repo", may: true},
-		"a package":                 {state: "pkg", fun: "installed", name: "vim"},
-		"a package with a list":     {state: "pkg", fun: "installed", name: "epel-release", may: true},
-		"one of several packages":   {state: "pkg", fun: "installed", name: "x", more: []any{"pkgs", value.Strings("vim", "remi-release")}, may: true},
-		"packages from their files": {state: "pkg", fun: "installed", name: "x", more: []any{"sources", value.NewList("x")}, may: true},
+		"a repository":           {state: "pkgrepo", fun: "managed", name: "deb http://x y main", may: true},
+		"a repository that goes": {state: "pkgrepo", fun: "absent", name: "deb http://x y main"},
+		"a list of apt":          {state: "file", fun: "managed", name: "/etc/apt/sources.list.d/x.list", may: true},
+		"another file":           {state: "file", fun: "managed", name: "/etc/motd"},
+		"a command":              {state: "cmd", fun: "run", name: "add-repo", may: true},
+		"a package":              {state: "pkg", fun: "installed", name: "vim"},
+		"a package with a list":  {state: "pkg", fun: "installed", name: "epel-release", may: true},
+		"one of several packages": {state: "pkg", fun: "installed", name: "x",
+			more: []any{"pkgs", value.Strings("vim", "remi-release")}, may: true},
+		"packages from their files": {state: "pkg", fun: "installed", name: "x", more: []any{"sources", value.NewList("x")},
+			may: true},
 	} {
 		s := &compile.Step{Chunk: value.NewMap(append([]any{"state", c.state, "fun", c.fun, "name", c.name}, c.more...)...)}
 		if got := mayMake(s, host.APackage); got != c.may {
@@ -56,7 +58,8 @@ func TestWhoMayBringAPackage(t *testing.T) {
 	}
 }
 
-// TestPackagesThatComeAndGo has a dry run know that an earlier step installs what a later one removes, and the other way round.
+// TestPackagesThatComeAndGo has a dry run know that an earlier step installs what a later one removes, and the other
+// way round.
 func TestPackagesThatComeAndGo(t *testing.T) {
 	step := func(fun string, args ...any) *compile.Step {
 		return &compile.Step{Chunk: value.NewMap(append([]any{"state", "pkg", "fun", fun}, args...)...)}
@@ -65,13 +68,16 @@ func TestPackagesThatComeAndGo(t *testing.T) {
 		earlier, later *compile.Step
 		counts         bool
 	}{
-		"installed, then removed":     {step("installed", "name", "unzip"), step("removed", "name", "unzip"), true},
-		"removed, then installed":     {step("removed", "name", "unzip"), step("installed", "name", "unzip"), true},
-		"one of several":              {step("installed", "name", "x", "pkgs", value.Strings("vim", "unzip")), step("purged", "name", "unzip"), true},
-		"one with its version":        {step("installed", "name", "x", "pkgs", value.NewList(value.NewMap("unzip", "6.0"))), step("removed", "name", "unzip"), true},
-		"another one":                 {step("installed", "name", "vim"), step("removed", "name", "unzip"), false},
-		"installed twice":             {step("installed", "name", "unzip"), step("installed", "name", "unzip"), false},
-		"the name of a list of names": {step("installed", "name", "unzip", "pkgs", value.Strings("vim")), step("removed", "name", "unzip"), false},
+		"installed, then removed": {step("installed", "name", "unzip"), step("removed", "name", "unzip"), true},
+		"removed, then installed": {step("removed", "name", "unzip"), step("installed", "name", "unzip"), true},
+		"one of several": {step("installed", "name", "x", "pkgs", value.Strings("vim", "unzip")),
+			step("purged", "name", "unzip"), true},
+		"one with its version": {step("installed", "name", "x", "pkgs", value.NewList(value.NewMap("unzip", "6.0"))),
+			step("removed", "name", "unzip"), true},
+		"another one":     {step("installed", "name", "vim"), step("removed", "name", "unzip"), false},
+		"installed twice": {step("installed", "name", "unzip"), step("installed", "name", "unzip"), false},
+		"the name of a list of names": {step("installed", "name", "unzip", "pkgs", value.Strings("vim")),
+			step("removed", "name", "unzip"), false},
 	} {
 		result := &Result{Step: c.later, Outcome: Succeeded, Changes: value.NewMap()}
 		try{step: c.later, coming: []*compile.Step{c.earlier}}.overtaken(result)
@@ -81,8 +87,8 @@ func TestPackagesThatComeAndGo(t *testing.T) {
 	}
 }
 
-// TestGuardsThatNamePathsOfCommands knows which earlier commands may change what a guard asks, and which have nothing to do
-// with it.
+// TestGuardsThatNamePathsOfCommands knows which earlier commands may change what a guard asks, and which have nothing
+// to do with it.
 func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 	step := func(state, fun, name string, args ...any) *compile.Step {
 		return &compile.Step{Chunk: value.NewMap(append([]any{"state", state, "fun", fun, "name", name}, args...)...)}
@@ -93,21 +99,22 @@ func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 		earlier *compile.Step
 		counts  bool
 	}{
-		"the path":                {"test -e /opt/x/y", run("touch /opt/x/y"), true},
-		"the directory of it":     {"test -e /opt/x/y", run("mkdir -p /opt/x"), true},
-		"a path in it":            {"test -d /opt/x", run("umask 022; touch /opt/x/y"), true},
-		"an option":               {"test -e /opt/x/bin/app", run("make install --prefix=/opt/x"), true},
-		"a redirection":           {"test -e /opt/x", run("date >/opt/x"), true},
-		"in a list of commands":   {"test -e /opt/x", run("cd /srv && (true; touch '/opt/x')"), true},
-		"relative to cwd":         {"test -e /opt/x", run("touch x", "cwd", "/opt"), true},
-		"arguments of a script":   {"test -e /opt/x", step("cmd", "script", "salt://make.sh", "args", "--to /opt/x"), true},
-		"a function that runs it": {"test -e /opt/x", step("module", "run", "m", "cmd.run", value.NewList(value.NewMap("cmd", "touch /opt/x"))), true},
-		"another path":            {"test -e /opt/x", run("touch /opt/y"), false},
-		"a longer name":           {"test -e /opt/x", run("touch /opt/xy"), false},
-		"the program":             {"test -x /opt/x/bin/app", run("/opt/x/bin/app --check"), false},
-		"a setting of a command":  {"test -x /usr/bin/app", run("PATH=/usr/bin:/bin make"), false},
-		"a device":                {"test -e /opt/x >/dev/null", run("make >/dev/null 2>&1"), false},
-		"cwd alone":               {"test -e /opt/x", run("make all", "cwd", "/opt"), false},
+		"the path":              {"test -e /opt/x/y", run("touch /opt/x/y"), true},
+		"the directory of it":   {"test -e /opt/x/y", run("mkdir -p /opt/x"), true},
+		"a path in it":          {"test -d /opt/x", run("umask 022; touch /opt/x/y"), true},
+		"an option":             {"test -e /opt/x/bin/app", run("make install --prefix=/opt/x"), true},
+		"a redirection":         {"test -e /opt/x", run("date >/opt/x"), true},
+		"in a list of commands": {"test -e /opt/x", run("cd /srv && (true; touch '/opt/x')"), true},
+		"relative to cwd":       {"test -e /opt/x", run("touch x", "cwd", "/opt"), true},
+		"arguments of a script": {"test -e /opt/x", step("cmd", "script", "salt://make.sh", "args", "--to /opt/x"), true},
+		"a function that runs it": {"test -e /opt/x", step("module", "run", "m", "cmd.run",
+			value.NewList(value.NewMap("cmd", "touch /opt/x"))), true},
+		"another path":           {"test -e /opt/x", run("touch /opt/y"), false},
+		"a longer name":          {"test -e /opt/x", run("touch /opt/xy"), false},
+		"the program":            {"test -x /opt/x/bin/app", run("/opt/x/bin/app --check"), false},
+		"a setting of a command": {"test -x /usr/bin/app", run("PATH=/usr/bin:/bin make"), false},
+		"a device":               {"test -e /opt/x >/dev/null", run("make >/dev/null 2>&1"), false},
+		"cwd alone":              {"test -e /opt/x", run("make all", "cwd", "/opt"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := step("cmd", "run", "true", "unless", c.guard)

@@ -173,7 +173,8 @@ func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Ma
 
 // guardLine runs a guard the way the step itself would run a command.
 func guardLine(s *compile.Step, text, shell string) host.Line {
-	l := host.Line{Text: text, Mute: true, Shell: shell, RunAs: optional(s, "runas"), Dir: optional(s, "cwd"), Path: optional(s, "prepend_path")}
+	l := host.Line{Text: text, Mute: true, Shell: shell, RunAs: optional(s, "runas"), Dir: optional(s, "cwd"),
+		Path: optional(s, "prepend_path")}
 	if own := optional(s, "shell"); own != "" && s.State() == "cmd" {
 		l.Shell = own
 	}

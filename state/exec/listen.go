@@ -113,7 +113,8 @@ func (l *listeners) act(source ref, steps []*compile.Step) {
 	}
 }
 
-// react notes whether an action reacts to steps that act at every run alone. Another source may have called for it before.
+// react notes whether an action reacts to steps that act at every run alone. Another source may have called for it
+// before.
 func (l *listeners) react(action *compile.Step, again bool) {
 	for _, earlier := range l.actions {
 		if earlier.Tag() == action.Tag() {

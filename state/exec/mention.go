@@ -11,8 +11,8 @@ import (
 
 // This file finds out which paths a step and a guard name, so that a dry run knows what an earlier step may change.
 
-// mentions reports whether one of the words of a guard names what a step is about: a path of its, or a package, unit, user
-// or group.
+// mentions reports whether one of the words of a guard names what a step is about: a path of its, or a package, unit,
+// user or group.
 func mentions(words []string, s *compile.Step) bool {
 	switch s.State() {
 	case "pkg", "user", "group", "service":
@@ -70,8 +70,8 @@ func placesOf(s *compile.Step) (places []string) {
 	return places
 }
 
-// writtenBy are the paths that the commands of a step name, and that they may make or change. The programs that they run
-// are not among them, nor devices, nor where they look for programs.
+// writtenBy are the paths that the commands of a step name, and that they may make or change. The programs that they
+// run are not among them, nor devices, nor where they look for programs.
 func writtenBy(s *compile.Step) (places []string) {
 	dir := directoryOf(s)
 	for _, text := range commandsOf(s) {
@@ -91,7 +91,8 @@ func writtenBy(s *compile.Step) (places []string) {
 // ofKernel reports whether a path is a device, or lies in a file system of the kernel's.
 func ofKernel(p string) bool { return below(p, "/dev") || below(p, "/proc") || below(p, "/sys") }
 
-// argumentsOf are the words of a command after its program. A redirection counts, an assignment before the program does not.
+// argumentsOf are the words of a command after its program. A redirection counts, an assignment before the program does
+// not.
 func argumentsOf(command string) []string {
 	fields := strings.Fields(command)
 	for i, field := range fields {

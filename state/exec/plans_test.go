@@ -54,9 +54,9 @@ type passes struct{ results []exec.Result }
 func (*passes) StepStarted(*compile.Step)      {}
 func (p *passes) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
 
-// keepsPlan runs the SLS t of a tree dry, for real, and dry again. Each state has to do what the plan said or to have been
-// unknown, and afterwards nothing known is left to do. States whose function is named in the comment of the archive, after
-// "again:", act in each run.
+// keepsPlan runs the SLS t of a tree dry, for real, and dry again. Each state has to do what the plan said or to have
+// been unknown, and afterwards nothing known is left to do. States whose function is named in the comment of the
+// archive, after "again:", act in each run.
 func keepsPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
 	t.Helper()
 	for _, f := range archive.Files {
@@ -84,7 +84,8 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	}
 	var seen passes
 	s := session.New(session.Settings{
-		Host: h, ID: "plan", Grains: value.NewMap("id", "plan", "os_family", "Debian", "os", "Debian", "oscodename", "bookworm", "osarch", "amd64", "kernel", "Linux"),
+		Host: h, ID: "plan", Grains: value.NewMap("id", "plan", "os_family", "Debian", "os", "Debian", "oscodename",
+			"bookworm", "osarch", "amd64", "kernel", "Linux"),
 		States: []roots.Env{{Name: "base", Dirs: []string{planned}}},
 	})
 	if _, err := s.Call(context.Background(), "state.apply", []any{"t"}, value.NewMap("test", dry), &seen); err != nil {
@@ -92,7 +93,8 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	}
 	if os.Getenv("CORPUS_PLANS") != "" {
 		for _, r := range seen.results {
-			t.Logf("dry %t: %s %v unknown %t changes %s predicted %s: %s %s", dry, spoken(r), r.Outcome.Value(), r.Unknown, value.Repr(r.Changes), value.Repr(r.Predicted), r.Comment, r.Warnings)
+			t.Logf("dry %t: %s %v unknown %t changes %s predicted %s: %s %s", dry, spoken(r), r.Outcome.Value(), r.Unknown,
+				value.Repr(r.Changes), value.Repr(r.Predicted), r.Comment, r.Warnings)
 		}
 	}
 	return seen.results

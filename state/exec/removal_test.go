@@ -48,7 +48,8 @@ func TestTheRemovalOfATreeEndsWithTheRun(t *testing.T) {
 	}
 	run := func(ctx context.Context, o engine.Observer) *engine.Result {
 		s := session.New(session.Settings{
-			Host: h, ID: "plan", Grains: value.NewMap("id", "plan"), Grace: time.Millisecond, States: []roots.Env{{Name: "base", Dirs: []string{dir}}},
+			Host: h, ID: "plan", Grains: value.NewMap("id", "plan"), Grace: time.Millisecond,
+			States: []roots.Env{{Name: "base", Dirs: []string{dir}}},
 		})
 		program, err := s.Program(context.Background(), s.Named("t"))
 		if err != nil {
@@ -57,7 +58,8 @@ func TestTheRemovalOfATreeEndsWithTheRun(t *testing.T) {
 		return s.Run(ctx, program, o).All()[0]
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if r := run(ctx, ender(cancel)); r.Outcome != engine.Failed || !strings.Contains(r.Comment, "it was ended after") || !r.Ended() {
+	if r := run(ctx, ender(cancel)); r.Outcome != engine.Failed || !strings.Contains(r.Comment, "it was ended after") ||
+		!r.Ended() {
 		t.Errorf("%v: %s", r.Outcome.Value(), r.Comment)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "tree")); err != nil {

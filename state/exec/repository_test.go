@@ -27,7 +27,8 @@ func TestARepositoryThatAnEarlierStateMakes(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "there"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		sls := "make:\n  cmd.run:\n    - name: git init --bare REPO\nclone:\n  git.latest:\n    - name: REPO\n    - target: DIR/clone\n"
+		sls := "make:\n  cmd.run:\n    - name: git init --bare REPO\nclone:\n  git.latest:\n    - name: REPO\n" +
+			"    - target: DIR/clone\n"
 		sls = strings.NewReplacer("REPO", filepath.Join(dir, name), "DIR", dir).Replace(sls)
 		if err := os.WriteFile(filepath.Join(dir, "t.sls"), []byte(sls), 0o644); err != nil {
 			t.Fatal(err)
@@ -46,7 +47,9 @@ func TestARepositoryThatAnEarlierStateMakes(t *testing.T) {
 		}
 		results := s.Run(context.Background(), program, nil).All()
 		last := results[len(results)-1]
-		if last.Outcome != want || last.Unknown != (want == engine.Pending) || want == engine.Pending && !strings.Contains(last.Comment, "unknown, because directory "+dir+"/absent is not there now and cmd.run") {
+		if last.Outcome != want || last.Unknown != (want == engine.Pending) ||
+			want == engine.Pending && !strings.Contains(last.Comment,
+				"unknown, because directory "+dir+"/absent is not there now and cmd.run") {
 			t.Errorf("%s: %v, %s", name, last.Outcome.Value(), last.Comment)
 		}
 	}

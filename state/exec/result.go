@@ -126,7 +126,8 @@ func (r *Result) Map() *value.Map {
 		comment += "\nhint: " + r.Hint
 	}
 	m := value.NewMap(
-		"name", r.shownValue(r.Step.Chunk.Value("name")), "changes", r.Changes, "result", r.Outcome.Value(), "comment", comment,
+		"name", r.shownValue(r.Step.Chunk.Value("name")), "changes", r.Changes, "result", r.Outcome.Value(), "comment",
+		comment,
 		"__sls__", r.Step.Chunk.Value(compile.KeySLS), "__run_num__", r.RunNum,
 		"start_time", r.Started.Format("15:04:05.000000"), "duration", float64(r.Duration.Microseconds())/1000,
 		"__id__", r.shownValue(r.Step.Chunk.Value(compile.KeyID)))

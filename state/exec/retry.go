@@ -46,7 +46,8 @@ func (w *walk) retry(ctx context.Context, s *compile.Step, r *Result) *Result {
 	}
 	p := planOf(v)
 	if w.runner.Test {
-		r.Comment += fmt.Sprintf("  It would be tried up to %d times, every %s, until its result is %t.", p.attempts, p.interval, p.until)
+		r.Comment += fmt.Sprintf("  It would be tried up to %d times, every %s, until its result is %t.", p.attempts,
+			p.interval, p.until)
 		return r
 	}
 	for attempt := 1; attempt < p.attempts && r.Outcome.Value() != p.until; attempt++ {

@@ -47,7 +47,8 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 // tryOf is the next try of a step at this place of the run.
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
-		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test, coming: w.coming, planned: w.planned, steps: w.program,
+		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test,
+		coming: w.coming, planned: w.planned, steps: w.program,
 	}
 }
 
@@ -124,12 +125,13 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 		t.doubtGuard(false, result)
 	}
 	r.checkCommand(ctx, t.step, resource, result)
-	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) && t.always(resource)
+	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) &&
+		t.always(resource)
 	return result
 }
 
-// always reports whether a step acts at every run: the resource does, and neither a guard nor a requisite decides about it.
-// What reacts to such steps alone acts at every run as well.
+// always reports whether a step acts at every run: the resource does, and neither a guard nor a requisite decides about
+// it. What reacts to such steps alone acts at every run as well.
 func (t try) always(resource module.Resource) bool {
 	constant, ok := resource.(module.Constant)
 	if t.watching && !t.again || !t.watching && (!ok || !constant.ActsAlways()) {
@@ -195,10 +197,12 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 		return nil, false
 	}
 	if name, ok := s.Chunk.Value("name").(string); !ok || name == "" {
-		result.Comment = fmt.Sprintf("the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.Chunk.Value("name")))
+		result.Comment = fmt.Sprintf("the name of %s is %s, and a string was expected", s.ID(),
+			value.Repr(s.Chunk.Value("name")))
 		return nil, false
 	}
-	warnings, problems := r.decoder.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At, Reserved: t.reserved})
+	warnings, problems := r.decoder.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At,
+		Reserved: t.reserved})
 	for _, w := range warnings {
 		result.Warnings = append(result.Warnings, w.Error())
 	}
@@ -225,7 +229,8 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 
 // reserved gives a resource what it may know of the rest of the run: in __required__ the chunks of
 // the steps that have to come before it, in __changed__ which of the watched ones changed, and in __coming__, in a dry
-// run, those of itself and of later steps of its kind; in __planned__ what earlier steps of the dry run would do to accounts.
+// run, those of itself and of later steps of its kind; in __planned__ what earlier steps of the dry run would do to
+// accounts.
 func (t try) reserved(name string) any {
 	switch name {
 	case "__changed__":
@@ -319,7 +324,8 @@ func (r *Runner) hostOf(s *compile.Step) *host.Host {
 }
 
 // apply acts. What Check warned of is not told beside a failure: it is what has happened then.
-func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string, result *Result) {
+func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string,
+	result *Result) {
 	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step).Ending(ctx), diff)
 	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
 	if err != nil {

@@ -50,7 +50,8 @@ func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 	states := t.TempDir()
 	file := filepath.Join(states, "file")
 	sls := "t:\n  file.exists:\n    - name: " + file + "\n"
-	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.WriteFile(filepath.Join(states, "t.sls"), []byte(sls), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.WriteFile(filepath.Join(states, "t.sls"), []byte(sls),
+		0o644)); err != nil {
 		t.Fatal(err)
 	}
 	machine, err := machine.New(host.Options{})
@@ -58,7 +59,8 @@ func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := session.New(session.Settings{
-		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden"), States: []roots.Env{{Name: "base", Dirs: []string{states}}},
+		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden"),
+		States: []roots.Env{{Name: "base", Dirs: []string{states}}},
 	})
 	program, err := s.Program(context.Background(), s.Named("t"))
 	if err != nil {
@@ -70,7 +72,8 @@ func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 	last := exhausted(t)
 	r := swallowed(machine, program)
 	last()
-	if r.Outcome != stateexec.Failed || !errors.Is(r.Cause(), syscall.EMFILE) || !strings.Contains(r.Comment, "too many open files") {
+	if r.Outcome != stateexec.Failed || !errors.Is(r.Cause(), syscall.EMFILE) ||
+		!strings.Contains(r.Comment, "too many open files") {
 		t.Errorf("outcome %v, cause %v, comment %q", r.Outcome, r.Cause(), r.Comment)
 	}
 }

@@ -78,7 +78,8 @@ func (d ByState) arguments(a Arguments) *value.Map {
 }
 
 // perform checks and applies a state, and returns the changes.
-func perform(ctx context.Context, h *host.Host, modules module.Registry, function string, arguments *value.Map) (any, error) {
+func perform(ctx context.Context, h *host.Host, modules module.Registry, function string, arguments *value.Map) (any,
+	error) {
 	state, fun, _ := strings.Cut(function, ".")
 	resource, ok := modules.New(state, fun)
 	if !ok {

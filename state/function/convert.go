@@ -50,7 +50,8 @@ func (p Parameter) accepts(t reflect.Type) bool {
 		return p.Kind != Keywords
 	case reflect.TypeFor[*value.Map]():
 		return p.Kind != Rest
-	case reflect.TypeFor[any](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[int](), reflect.TypeFor[float64](),
+	case reflect.TypeFor[any](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[int](),
+		reflect.TypeFor[float64](),
 		reflect.TypeFor[*string](), reflect.TypeFor[*int](), reflect.TypeFor[*value.List]():
 		return p.Kind == Plain || p.Kind == Named
 	}

@@ -70,7 +70,8 @@ func (f Filter) overBase(chosen any) (any, error) {
 	}
 	over, ok := chosen.(*value.Map)
 	if !ok {
-		return nil, diag.WithHint(errors.New("the base is a mapping, and what was chosen is none"), "make every value of the lookup a mapping")
+		return nil, diag.WithHint(errors.New("the base is a mapping, and what was chosen is none"),
+			"make every value of the lookup a mapping")
 	}
 	under = value.Copy(under).(*value.Map)
 	value.Update(under, over, true, false)
@@ -101,7 +102,8 @@ func Update(dest, src any, recursive, mergeLists bool) (any, error) {
 	under, ok := dest.(*value.Map)
 	over, okOver := src.(*value.Map)
 	if !ok || !okOver {
-		return nil, TypeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src), value.TypeName(dest))
+		return nil, TypeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(src),
+			value.TypeName(dest))
 	}
 	value.Update(under, over, recursive, mergeLists)
 	return under, nil

@@ -53,8 +53,8 @@ func (t Table) Names() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return t[name].absent() != nil })
 }
 
-// Needing says of all functions of a table that they are there only where a program is. That is found out when one is asked
-// for, since an earlier state may have brought the program.
+// Needing says of all functions of a table that they are there only where a program is. That is found out when one is
+// asked for, since an earlier state may have brought the program.
 func (t Table) Needing(h *host.Host, program, pkg string) Table {
 	for _, f := range t {
 		f.needs = func() error {
@@ -64,7 +64,8 @@ func (t Table) Needing(h *host.Host, program, pkg string) Table {
 			if _, ok := h.Which(program); ok {
 				return nil
 			}
-			return diag.WithHint(fmt.Errorf("the program %s is not there", program), "on Debian it is in the package %s; templates can ask with `'MODULE.FUNCTION' in salt`", pkg)
+			return diag.WithHint(fmt.Errorf("the program %s is not there", program),
+				"on Debian it is in the package %s; templates can ask with `'MODULE.FUNCTION' in salt`", pkg)
 		}
 	}
 	return t

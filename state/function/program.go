@@ -17,7 +17,8 @@ func (f *Facts) Output(ctx context.Context, l host.Line) (host.Output, error) {
 	l.Quiet = true
 	l.Text = strings.Join(l.Argv, " ")
 	out, err := f.Host.Shell(ctx, l)
-	out.Stdout, out.Stderr = strings.TrimRight(toText(out.Stdout), " \t\r\n"), strings.TrimRight(toText(out.Stderr), " \t\r\n")
+	out.Stdout, out.Stderr = strings.TrimRight(toText(out.Stdout), " \t\r\n"),
+		strings.TrimRight(toText(out.Stderr), " \t\r\n")
 	return out, err
 }
 

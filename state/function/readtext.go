@@ -39,9 +39,9 @@ func ReadText(h *host.Host, p string) (string, error) {
 // Absent reports whether an error says that a file does not exist.
 func Absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// there takes the error of a call that looked for a path and says whether something is there, as Python's os.path.exists
-// does: a file where a directory would have to be, or a loop of links, means no. Any other error, of the disk or of what
-// may be read, says nothing about that, and is returned.
+// there takes the error of a call that looked for a path and says whether something is there, as Python's
+// os.path.exists does: a file where a directory would have to be, or a loop of links, means no. Any other error, of the
+// disk or of what may be read, says nothing about that, and is returned.
 func there(err error) (bool, error) {
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return false, nil

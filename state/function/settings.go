@@ -47,8 +47,10 @@ func FirstSetting(key string, sources []*value.Map) (any, bool) {
 func BuiltInSettings() *value.Map {
 	return value.NewMap(
 		"mongo.db", "salt", "mongo.password", "", "mongo.port", 27017, "mongo.user", "",
-		"redis.db", "0", "redis.host", "salt", "redis.port", 6379, "test.foo", "unconfigured", "ca.cert_base_path", "/etc/pki",
-		"solr.cores", value.NewList(), "solr.host", "localhost", "solr.port", "8983", "solr.baseurl", "/solr", "solr.type", "master",
+		"redis.db", "0", "redis.host", "salt", "redis.port", 6379, "test.foo", "unconfigured", "ca.cert_base_path",
+		"/etc/pki",
+		"solr.cores", value.NewList(), "solr.host", "localhost", "solr.port", "8983", "solr.baseurl", "/solr", "solr.type",
+		"master",
 		"solr.request_timeout", nil, "solr.init_script", "/etc/rc.d/solr",
 		"solr.dih.import_options", value.NewMap("clean", false, "optimize", true, "commit", true, "verbose", false),
 		"solr.backup_path", nil, "solr.num_backups", 1,

@@ -28,7 +28,8 @@ func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 		ok, err := f.treeFile(url)
 		return url, ok, err
 	case !hasScheme:
-		return "", false, diag.WithHint(fmt.Errorf("%q is neither an absolute path nor a URL", url), "write salt://%s for a file of the state tree", url)
+		return "", false, diag.WithHint(fmt.Errorf("%q is neither an absolute path nor a URL", url),
+			"write salt://%s for a file of the state tree", url)
 	case scheme == "file":
 		ok, err := f.treeFile(rest)
 		return rest, ok, err

@@ -23,7 +23,8 @@ var ErrNotHere = errors.New("on this host")
 func (t Table) Unknown(name string) error {
 	if f := t[name]; f != nil {
 		if why := f.absent(); why != nil {
-			return diag.WithHint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name, ErrNotHere, why), "%s", diag.HintOf(why))
+			return diag.WithHint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name, ErrNotHere, why),
+				"%s", diag.HintOf(why))
 		}
 	}
 	module, _, _ := strings.Cut(name, ".")
@@ -35,7 +36,8 @@ func (t Table) Unknown(name string) error {
 	reason, instead := reasonFor(module)
 	switch {
 	case Acts(name) && !t.acts():
-		return diag.WithHint(fmt.Errorf("%s: it changes the host, and templates only read", name), "write a state for it, or call it by a module.run state")
+		return diag.WithHint(fmt.Errorf("%s: it changes the host, and templates only read", name),
+			"write a state for it, or call it by a module.run state")
 	case reason != "":
 		return diag.WithHint(fmt.Errorf("%s: %s", name, reason), "%s", instead)
 	case hint == "" && t.hasModule(module):
@@ -46,8 +48,8 @@ func (t Table) Unknown(name string) error {
 	return diag.WithHint(err, "%s", hint)
 }
 
-// reordered is the function of the same module whose name has the words of a name in another order: file.file_exists for
-// file.exists_file; "" if there is none.
+// reordered is the function of the same module whose name has the words of a name in another order: file.file_exists
+// for file.exists_file; "" if there is none.
 func (t Table) reordered(name string) string {
 	wanted := sortedWords(name)
 	for _, known := range t.Names() {

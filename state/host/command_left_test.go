@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The limit of a command is that of its own process: one that it left in the background holds its output, and nothing else.
+// The limit of a command is that of its own process: one that it left in the background holds its output, and nothing
+// else.
 func TestACommandThatLeavesAProcessIsNotLate(t *testing.T) {
 	c := &commands{changed: func() {}}
 	out, err := c.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "echo done; sleep 10 &"}, Limit: time.Second})

@@ -20,7 +20,8 @@ func TestCommandsDoNotGetTheStoresCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, env := range map[string][]string{"its own": nil, "named by the state": {"AWS_SECRET_ACCESS_KEY=of-the-state"}} {
+	for name, env := range map[string][]string{"its own": nil,
+		"named by the state": {"AWS_SECRET_ACCESS_KEY=of-the-state"}} {
 		out, err := h.Shell(context.Background(), host.Line{Text: "env", Env: env, Quiet: true})
 		if err != nil {
 			t.Fatal(err)

@@ -132,7 +132,8 @@ func withRights(as *Credential, do func() error) error {
 
 // setGroups sets the further groups of the thread; package unix would set those of all threads.
 func setGroups(groups []uint32) error {
-	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
+	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
 	if errno != 0 {
 		return errno
 	}
@@ -148,13 +149,15 @@ func (h *Host) Enterable(dir, runAs string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return diag.WithHint(fmt.Errorf("the working directory %s is not there", dir), "create it in a state that this one requires")
+		return diag.WithHint(fmt.Errorf("the working directory %s is not there", dir),
+			"create it in a state that this one requires")
 	case errors.Is(err, ErrNotDir):
 		return diag.WithHint(fmt.Errorf("the working directory %s is no directory", dir), "correct cwd")
 	case errors.As(err, &refused):
 		return fmt.Errorf("the working directory is not entered: %w", err)
 	case runAs != "":
-		return diag.WithHint(fmt.Errorf("user %s cannot enter the working directory: %w", runAs, err), "look at the modes of the directories on the way: namei -l %s", dir)
+		return diag.WithHint(fmt.Errorf("user %s cannot enter the working directory: %w", runAs, err),
+			"look at the modes of the directories on the way: namei -l %s", dir)
 	}
 	return fmt.Errorf("the working directory cannot be entered: %w", err)
 }

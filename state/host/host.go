@@ -8,8 +8,8 @@
 //
 // It is a corridor with rooms. Files, commands and the recorder are here; accounts, packages and units are here as the
 // interfaces that states see, and each has its code in a package below. Package machine opens all of them. Package
-// program runs the programs that states work through. Network, links, processes, passwd, outage and terminal do not need
-// a host, and this package stands on them.
+// program runs the programs that states work through. Network, links, processes, passwd, outage and terminal do not
+// need a host, and this package stands on them.
 //
 // Reads are kept for the run and forgotten when a write, or a command that may write anything,
 // makes them old.
@@ -80,8 +80,8 @@ func (h *Host) Following() *Host {
 	return &other
 }
 
-// Ending is a host like h on which the removal of a tree ends with ctx, half done: a user makes trees that take minutes. A
-// host whose files are not those of a machine or a root is returned as it is.
+// Ending is a host like h on which the removal of a tree ends with ctx, half done: a user makes trees that take
+// minutes. A host whose files are not those of a machine or a root is returned as it is.
 func (h *Host) Ending(ctx context.Context) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || ctx.Done() == nil {

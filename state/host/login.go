@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// loginOf returns an environment as root's own login has it, if uid is root's: with root's HOME, USER, LOGNAME and SHELL, and
-// without the directories and the bus of a session. A run then does the same by hand, through sudo, which may keep the
-// caller's HOME, from cron and as a unit, where HOME may be absent. Other users' environments stay as they are. A missing
-// PATH is set for all.
+// loginOf returns an environment as root's own login has it, if uid is root's: with root's HOME, USER, LOGNAME and
+// SHELL, and without the directories and the bus of a session. A run then does the same by hand, through sudo, which
+// may keep the caller's HOME, from cron and as a unit, where HOME may be absent. Other users' environments stay as they
+// are. A missing PATH is set for all.
 func loginOf(env []string, uid int) []string {
 	if get(env, "PATH") == "" {
 		env = set(env, "PATH", strings.Join(SystemPath(), ":"))

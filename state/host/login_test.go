@@ -10,13 +10,15 @@ import (
 func TestRootsCommandsSeeRootsHome(t *testing.T) {
 	t.Parallel()
 	callers := map[string][]string{
-		"a unit":    nil,
-		"sudo":      {"HOME=/home/ann", "USER=ann", "LOGNAME=ann", "SHELL=/bin/zsh", "XDG_CONFIG_HOME=/home/ann/.config", "PATH=/usr/bin"},
+		"a unit": nil,
+		"sudo": {"HOME=/home/ann", "USER=ann", "LOGNAME=ann", "SHELL=/bin/zsh", "XDG_CONFIG_HOME=/home/ann/.config",
+			"PATH=/usr/bin"},
 		"a session": {"HOME=/root", "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus", "XDG_RUNTIME_DIR=/run/user/0"},
 	}
 	for caller, env := range callers {
 		got := loginOf(slices.Clone(env), 0)
-		if get(got, "HOME") != rootsHome() || get(got, "USER") != "root" || get(got, "LOGNAME") != "root" || get(got, "PATH") == "" {
+		if get(got, "HOME") != rootsHome() || get(got, "USER") != "root" || get(got, "LOGNAME") != "root" ||
+			get(got, "PATH") == "" {
 			t.Errorf("from %s: %v", caller, got)
 		}
 		if strings.Contains(strings.Join(got, "\n"), "XDG_") || get(got, "DBUS_SESSION_BUS_ADDRESS") != "" {

@@ -33,8 +33,10 @@ func Open(o Options, c Caches) (*Host, error) {
 		return nil, err
 	}
 	return &Host{
-		Files: files, Commands: commandsOf(o, files, c.Forget), Network: network.Of(files), Kernel: kernel{o.Asleep(), o.Recorder},
-		Env: NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder, trouble: files.trouble, forget: c.Forget,
+		Files: files, Commands: commandsOf(o, files, c.Forget), Network: network.Of(files),
+		Kernel: kernel{o.Asleep(), o.Recorder},
+		Env:    NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder,
+		trouble: files.trouble, forget: c.Forget,
 	}, nil
 }
 

@@ -59,7 +59,8 @@ func NewInventory(native string, packages []Package) *Inventory {
 }
 
 func InventoryOf(native string, arch ArchNames, packages []Package) *Inventory {
-	v := &Inventory{Native: native, arch: arch, byName: make(map[string][]Package, len(packages)), provided: map[string][]string{}}
+	v := &Inventory{Native: native, arch: arch, byName: make(map[string][]Package, len(packages)),
+		provided: map[string][]string{}}
 	for _, p := range packages {
 		name := v.NameOf(p)
 		v.byName[name] = append(v.byName[name], p)

@@ -53,7 +53,8 @@ func recordedHost(t *testing.T, o *order) (*host.Host, string) {
 	t.Helper()
 	root := t.TempDir()
 	hosttest.Tree(t, root)
-	for _, name := range []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd", "passwd", "crontab", "sysctl"} {
+	for _, name := range []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage",
+		"chpasswd", "passwd", "crontab", "sysctl"} {
 		hosttest.Put(t, filepath.Join(root, "usr/sbin", name), "", 0o755)
 	}
 	hosttest.Put(t, filepath.Join(root, "usr/bin/apt-get"), "", 0o755)
@@ -105,16 +106,28 @@ func writes() map[string]map[string]struct {
 			}},
 		},
 		"Accounts": {
-			"AddUser":     {"user bob", func(h *host.Host) error { return h.Accounts.AddUser(ctx, host.NewUser{Name: "bob"}) }},
-			"ChangeUser":  {"user alice", func(h *host.Host) error { return h.Accounts.ChangeUser(ctx, "alice", host.UserChange{UID: &id}) }},
-			"RemoveUser":  {"user alice", func(h *host.Host) error { return h.Accounts.RemoveUser(ctx, "alice", host.UserRemoval{}) }},
-			"SetShadow":   {"user alice", func(h *host.Host) error { return h.Accounts.SetShadow(ctx, "alice", host.ShadowChange{Min: &id}) }},
-			"AddGroup":    {"group crew", func(h *host.Host) error { return h.Accounts.AddGroup(ctx, host.NewGroup{Name: "crew"}) }},
-			"ChangeGroup": {"group adm", func(h *host.Host) error { return h.Accounts.ChangeGroup(ctx, "adm", host.GroupChange{GID: &id}) }},
+			"AddUser": {"user bob", func(h *host.Host) error { return h.Accounts.AddUser(ctx, host.NewUser{Name: "bob"}) }},
+			"ChangeUser": {"user alice", func(h *host.Host) error {
+				return h.Accounts.ChangeUser(ctx, "alice", host.UserChange{UID: &id})
+			}},
+			"RemoveUser": {"user alice", func(h *host.Host) error {
+				return h.Accounts.RemoveUser(ctx, "alice", host.UserRemoval{})
+			}},
+			"SetShadow": {"user alice", func(h *host.Host) error {
+				return h.Accounts.SetShadow(ctx, "alice", host.ShadowChange{Min: &id})
+			}},
+			"AddGroup": {"group crew", func(h *host.Host) error {
+				return h.Accounts.AddGroup(ctx, host.NewGroup{Name: "crew"})
+			}},
+			"ChangeGroup": {"group adm", func(h *host.Host) error {
+				return h.Accounts.ChangeGroup(ctx, "adm", host.GroupChange{GID: &id})
+			}},
 			"RemoveGroup": {"group adm", func(h *host.Host) error { return h.Accounts.RemoveGroup(ctx, "adm") }},
 		},
 		"Crontabs": {
-			"Write": {"file /var/spool/cron/crontabs/alice", func(h *host.Host) error { return h.Crontabs.Write(ctx, "alice", "") }},
+			"Write": {"file /var/spool/cron/crontabs/alice", func(h *host.Host) error {
+				return h.Crontabs.Write(ctx, "alice", "")
+			}},
 		},
 		"Packages": {
 			"Do": {"package foo", func(h *host.Host) error {
@@ -123,10 +136,14 @@ func writes() map[string]map[string]struct {
 			"Hold": {"package foo", func(h *host.Host) error { return h.Packages.Hold(ctx, []string{"foo"}, true) }},
 		},
 		"Units": {
-			"Act":     {"unit web.service", func(h *host.Host) error { return h.Units.Act(ctx, host.Restart, "web", true) }},
-			"SetBoot": {"unit at boot web.service", func(h *host.Host) error { return h.Units.SetBoot(ctx, host.Enable, "web", false) }},
+			"Act": {"unit web.service", func(h *host.Host) error { return h.Units.Act(ctx, host.Restart, "web", true) }},
+			"SetBoot": {"unit at boot web.service", func(h *host.Host) error {
+				return h.Units.SetBoot(ctx, host.Enable, "web", false)
+			}},
 		},
-		"Kernel": {"SetHostname": {"hostname of the running system", func(h *host.Host) error { return h.Kernel.SetHostname("other") }}},
+		"Kernel": {"SetHostname": {"hostname of the running system", func(h *host.Host) error {
+			return h.Kernel.SetHostname("other")
+		}}},
 	}
 }
 
@@ -134,13 +151,16 @@ func writes() map[string]map[string]struct {
 // are a copy of what others have.
 func reads() map[string][]string {
 	return map[string][]string{
-		"Files":    {"Stat", "Lstat", "Readlink", "Resolve", "ReadFile", "Open", "ReadDir", "Beneath", "Attributes", "CanChown", "Umask"},
+		"Files": {"Stat", "Lstat", "Readlink", "Resolve", "ReadFile", "Open", "ReadDir", "Beneath", "Attributes",
+			"CanChown", "Umask"},
 		"Commands": {"Allowed"},
-		"Accounts": {"Allowed", "User", "UserByID", "Group", "GroupByID", "GroupsOf", "AllUsers", "AllGroups", "Shadow", "PlanUser", "PlanGroup"},
+		"Accounts": {"Allowed", "User", "UserByID", "Group", "GroupByID", "GroupsOf", "AllUsers", "AllGroups", "Shadow",
+			"PlanUser", "PlanGroup"},
 		"Crontabs": {"Allowed", "Read"},
-		"Packages": {"Allowed", "Family", "Compare", "Describe", "Installed", "Offers", "Names", "Fresh", "Refresh", "Unreached", "Plan", "Cached"},
-		"Units":    {"Allowed", "AllowedAtBoot", "Unit", "Names", "Stays"},
-		"Kernel":   {"Allowed", "Hostname"},
+		"Packages": {"Allowed", "Family", "Compare", "Describe", "Installed", "Offers", "Names", "Fresh", "Refresh",
+			"Unreached", "Plan", "Cached"},
+		"Units":  {"Allowed", "AllowedAtBoot", "Unit", "Names", "Stays"},
+		"Kernel": {"Allowed", "Hostname"},
 	}
 }
 
@@ -148,8 +168,10 @@ func reads() map[string][]string {
 // added to the writes, which are tested to name what they change, or to the reads.
 func TestEveryMethodIsKnownToWriteOrNot(t *testing.T) {
 	doors := map[string]reflect.Type{
-		"Files": reflect.TypeFor[host.Files](), "Commands": reflect.TypeFor[host.Commands](), "Accounts": reflect.TypeFor[host.Accounts](),
-		"Crontabs": reflect.TypeFor[host.Crontabs](), "Packages": reflect.TypeFor[host.Packages](), "Units": reflect.TypeFor[host.Units](),
+		"Files": reflect.TypeFor[host.Files](), "Commands": reflect.TypeFor[host.Commands](),
+		"Accounts": reflect.TypeFor[host.Accounts](),
+		"Crontabs": reflect.TypeFor[host.Crontabs](), "Packages": reflect.TypeFor[host.Packages](),
+		"Units":  reflect.TypeFor[host.Units](),
 		"Kernel": reflect.TypeFor[host.Kernel](),
 	}
 	for name, door := range doors {

@@ -60,7 +60,8 @@ func (r *roomy) fits(bytes int64) (left int64, err error) {
 		free = st.Bfree
 	}
 	if left = int64(free)*st.Bsize - spared; left < bytes {
-		return 0, fmt.Errorf("its %d bytes are more than the filesystem has left, with %d MiB to spare: %w", max(bytes, r.given), spared>>20, unix.ENOSPC)
+		return 0, fmt.Errorf("its %d bytes are more than the filesystem has left, with %d MiB to spare: %w",
+			max(bytes, r.given), spared>>20, unix.ENOSPC)
 	}
 	return left, nil
 }

@@ -95,7 +95,8 @@ func TestWhatTellsNoSizeHasABound(t *testing.T) {
 	in, err := m.Files.Open("/dev/zero")
 	do(t, err)
 	defer in.Close()
-	if n, err := io.Copy(io.Discard, host.Seen(t.Context(), in)); err == nil || !strings.Contains(err.Error(), "larger than 256") {
+	if n, err := io.Copy(io.Discard, host.Seen(t.Context(), in)); err == nil ||
+		!strings.Contains(err.Error(), "larger than 256") {
 		t.Errorf("%d bytes of /dev/zero, %v", n, err)
 	}
 	status, err := m.Files.Open("/proc/self/status")
@@ -115,7 +116,8 @@ func TestSeenEndsWithTheContext(t *testing.T) {
 	do(t, err)
 	defer in.Close()
 	cancel()
-	if err := f.Write("/etc/copy", host.NewFile{Content: host.Seen(ctx, in), UID: -1, GID: -1}); !errors.Is(err, context.Canceled) {
+	if err := f.Write("/etc/copy", host.NewFile{Content: host.Seen(ctx, in), UID: -1, GID: -1}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	alone(t, root+"/etc", "large")

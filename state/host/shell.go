@@ -43,7 +43,8 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 	if err := h.Commands.Allowed("`" + l.Text + "`"); err != nil {
 		return Output{}, err
 	}
-	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named, Merge: l.Merge, Mute: l.Mute, Terminal: l.Terminal}
+	c := Command{Argv: l.Argv, Dir: l.Dir, Stdin: l.Stdin, Umask: l.Umask, Limit: l.Limit, Quiet: l.Quiet, Named: l.Named,
+		Merge: l.Merge, Mute: l.Mute, Terminal: l.Terminal}
 	if l.Root != "" {
 		return h.jailed(ctx, l, c)
 	}
@@ -76,7 +77,8 @@ func (h *Host) become(name string) (User, *Credential, error) {
 		return u, nil, err
 	}
 	if !ok {
-		err := diag.WithHint(fmt.Errorf("user %s does not exist", name), "make it in a user.present state that this one requires")
+		err := diag.WithHint(fmt.Errorf("user %s does not exist", name),
+			"make it in a user.present state that this one requires")
 		return u, nil, Lacking(err, AUser, name)
 	}
 	if u.UID == os.Geteuid() {

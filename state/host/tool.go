@@ -48,12 +48,14 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	}
 	program, ok := h.Which(name)
 	if !ok {
-		return "", diag.WithHint(fmt.Errorf("%s is not installed", name), "install %s in a pkg.installed state that this one requires", t.brings())
+		return "", diag.WithHint(fmt.Errorf("%s is not installed", name),
+			"install %s in a pkg.installed state that this one requires", t.brings())
 	}
 	if err := Record(h.recorder, t.Changes); err != nil {
 		return "", err
 	}
-	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(ToolEnvironment(), t.Env...), Stdin: t.Stdin, Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true, Paths: t.paths()}
+	c := Command{Argv: append([]string{program}, t.Argv[1:]...), Env: append(ToolEnvironment(), t.Env...), Stdin: t.Stdin,
+		Limit: t.limit(), Quiet: t.Changes == Subject{}, Named: true, Paths: t.paths()}
 	out, err := h.Commands.Run(ctx, c)
 	switch {
 	case err != nil:
@@ -121,9 +123,11 @@ func (e *ToolError) Hint() string {
 		return "changing the system takes root"
 	}
 	switch e.Tool + " " + strconv.Itoa(e.Code) {
-	case "useradd 1", "usermod 1", "userdel 1", "useradd 10", "usermod 10", "userdel 10", "groupadd 10", "groupmod 10", "groupdel 10",
+	case "useradd 1", "usermod 1", "userdel 1", "useradd 10", "usermod 10", "userdel 10", "groupadd 10", "groupmod 10",
+		"groupdel 10",
 		"chage 15", "chpasswd 1":
-		return "look whether /etc can be written and has room, and whether another tool holds /etc/passwd.lock or /etc/group.lock"
+		return "look whether /etc can be written and has room, and whether another tool holds /etc/passwd.lock or " +
+			"/etc/group.lock"
 	case "useradd 4", "usermod 4":
 		return "choose another uid, or set unique: False"
 	case "groupadd 4", "groupmod 4":
@@ -147,7 +151,8 @@ func (e *ToolError) Hint() string {
 // lacksRights reports whether the tool says that its user may not do this.
 func (e *ToolError) lacksRights() bool {
 	text := strings.ToLower(e.Text)
-	for _, words := range []string{"permission denied", "not permitted", "are you root", "be root", "only root", "superuser", "authentication"} {
+	for _, words := range []string{"permission denied", "not permitted", "are you root", "be root", "only root",
+		"superuser", "authentication"} {
 		if strings.Contains(text, words) {
 			return true
 		}

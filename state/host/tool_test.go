@@ -48,14 +48,16 @@ func toolHost(t *testing.T, answer host.Output, recorder host.Recorder) (*host.H
 func TestToolAsksAndChanges(t *testing.T) {
 	recorder := &noted{}
 	h, run := toolHost(t, host.Output{Stdout: "answer\n"}, recorder)
-	if out, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil || out != "answer\n" {
+	if out, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil ||
+		out != "answer\n" {
 		t.Errorf("the tool says %q, %v", out, err)
 	}
 	if len(run.Writes) > 0 || len(recorder.subjects) > 0 {
 		t.Errorf("a question counts as a change: %v, %v", run.Writes, recorder.subjects)
 	}
 	subject := host.Subject{Kind: "sysctl", Name: "a"}
-	if _, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-w"}, Changes: subject}); err != nil {
+	if _, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-w"},
+		Changes: subject}); err != nil {
 		t.Fatal(err)
 	}
 	if len(run.Writes) != 1 || len(recorder.subjects) != 1 || recorder.subjects[0] != subject {
@@ -65,7 +67,8 @@ func TestToolAsksAndChanges(t *testing.T) {
 
 func TestToolIsNotRunUnrecorded(t *testing.T) {
 	h, run := toolHost(t, host.Output{}, &noted{refuse: errors.New("no room")})
-	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"}, Changes: host.Subject{Kind: "sysctl", Name: "a"}})
+	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"},
+		Changes: host.Subject{Kind: "sysctl", Name: "a"}})
 	if err == nil || !strings.Contains(err.Error(), "no room") || len(run.Ran) > 0 {
 		t.Errorf("got %v, and ran %v", err, run.Ran)
 	}

@@ -39,7 +39,8 @@ type tree struct {
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
-	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(), relocated: relocated, unsynced: &unsynced{}, trouble: &walk.Trouble{}}
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(),
+		relocated: relocated, unsynced: &unsynced{}, trouble: &walk.Trouble{}}
 	t.base = "/"
 	places := walk.Options{Safe: true}
 	if relocated {
@@ -60,7 +61,8 @@ func (t *tree) following() *tree {
 	return &other
 }
 
-// ended is why walks of whole trees end now; nil while they go on. Temporary files of the agent's own are removed all the same.
+// ended is why walks of whole trees end now; nil while they go on. Temporary files of the agent's own are removed all
+// the same.
 func (t *tree) ended(p string) error {
 	if t.ending == nil || ownTemp(p) {
 		return nil

@@ -128,7 +128,9 @@ func (t *tree) RemoveAll(p string) error {
 		if err := t.unsynced.add(dir); err != nil { // before the walk is so deep that no directory has a name
 			return err
 		}
-		err := t.eachBelow(dir, name, p, func(at *walk.Dir, below string) error { return t.removeOne(at.FD(), below, joined(at, below)) })
+		err := t.eachBelow(dir, name, p, func(at *walk.Dir, below string) error {
+			return t.removeOne(at.FD(), below, joined(at, below))
+		})
 		if err != nil {
 			return err
 		}
@@ -167,8 +169,8 @@ func (t *tree) recordNamed(p string) error {
 
 func joined(at *walk.Dir, name string) string { return at.Path() + "/" + name }
 
-// eachBelow calls a function for all that is below a name, for a directory after what is in it. What is no directory has
-// nothing below it.
+// eachBelow calls a function for all that is below a name, for a directory after what is in it. What is no directory
+// has nothing below it.
 func (t *tree) eachBelow(dir int, name, p string, call func(at *walk.Dir, name string) error) error {
 	fd, err := walk.RetryOpen(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -259,7 +261,8 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 }
 
 // own gives an open file to a user and a group. Chown takes special bits away, so the mode is set after.
-func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode, may func(*unix.Stat_t, fs.FileMode) error) error {
+func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode,
+	may func(*unix.Stat_t, fs.FileMode) error) error {
 	bits, link := modeOf(st.Mode)&^fs.ModeType, st.Mode&unix.S_IFMT == unix.S_IFLNK
 	if mode != nil {
 		bits = *mode

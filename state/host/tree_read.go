@@ -170,7 +170,8 @@ func (i Info) Readable(name string) error {
 const maxRead = 256 << 20
 
 func tooLarge(p string) error {
-	return diag.WithHint(fmt.Errorf("%s is larger than %s, and is not read into memory", p, diag.Size(maxRead)), "look at it with ls -ls: a file may be large and take no room; such a file is not edited or rendered")
+	return diag.WithHint(fmt.Errorf("%s is larger than %s, and is not read into memory", p, diag.Size(maxRead)),
+		"look at it with ls -ls: a file may be large and take no room; such a file is not edited or rendered")
 }
 
 func (t *tree) ReadDir(p string) ([]string, error) {

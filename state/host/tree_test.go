@@ -178,7 +178,8 @@ func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file, whatever way led there
 	do(t, os.Symlink("/etc/absolute", root+"/var/absolute"))
 	for path, lands := range map[string]string{
-		"/var/here/link": "/srv/a/file", "/var/absolute": "/etc/absolute", "/var/here/../up": "/srv/a/up", "/var//plain/": "/var/plain",
+		"/var/here/link": "/srv/a/file", "/var/absolute": "/etc/absolute", "/var/here/../up": "/srv/a/up",
+		"/var//plain/": "/var/plain",
 	} {
 		do(t, f.Write(path, host.NewFile{Content: strings.NewReader(path), UID: -1, GID: -1}))
 		if data, err := os.ReadFile(root + lands); string(data) != path {
@@ -365,14 +366,16 @@ func FuzzTree(f *testing.F) {
 // TestSparseFilesAreNotReadIntoMemory reads a file of 100 GB that takes no room on the disk.
 func TestSparseFilesAreNotReadIntoMemory(t *testing.T) {
 	root := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(root, "f"), nil, 0o644), os.Truncate(filepath.Join(root, "f"), 100<<30)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(root, "f"), nil, 0o644),
+		os.Truncate(filepath.Join(root, "f"), 100<<30)); err != nil {
 		t.Skip("this filesystem has no such files:", err)
 	}
 	h, err := machine.New(host.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Files.ReadFile("/f"); err == nil || !strings.Contains(err.Error(), "is not read into memory") || diag.HintOf(err) == "" {
+	if _, err := h.Files.ReadFile("/f"); err == nil || !strings.Contains(err.Error(), "is not read into memory") ||
+		diag.HintOf(err) == "" {
 		t.Errorf("it says %v", err)
 	}
 }

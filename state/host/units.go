@@ -71,7 +71,8 @@ func (u Unit) Running() bool {
 
 // StartsAtBoot reports whether a unit is started when it is needed, at boot or by what needs it.
 func (u Unit) StartsAtBoot() bool {
-	return slices.Contains([]string{"enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "transient"}, u.Boot)
+	return slices.Contains([]string{"enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "transient"},
+		u.Boot)
 }
 
 // UnitName is a unit's name in full.
@@ -83,7 +84,8 @@ func UnitName(name string) string {
 }
 
 func unitTypes() []string {
-	return []string{"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
+	return []string{"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice",
+		"scope"}
 }
 
 // OwnUnit is the unit that runs the agent. A state that starts, stops or restarts it would wait for the end

@@ -160,10 +160,10 @@ func (h *Host) Sole(p string) error {
 	return nil
 }
 
-// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would act
-// on: a template, an SLS file, a program that gets setuid bits. If the file lies in one of the directories tops, those who
-// control that directory as well are trusted: who names the directory of a tree trusts them. It looks only where the agent
-// runs as root, and whatever a state follows. A file that does not exist is fine.
+// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would
+// act on: a template, an SLS file, a program that gets setuid bits. If the file lies in one of the directories tops,
+// those who control that directory as well are trusted: who names the directory of a tree trusts them. It looks only
+// where the agent runs as root, and whatever a state follows. A file that does not exist is fine.
 func Vouched(files any, p string, tops ...string) error {
 	t, ok := files.(*tree)
 	if !ok || os.Geteuid() != 0 {
@@ -181,15 +181,16 @@ type Recipient = walk.Recipient
 
 type recipientKey struct{}
 
-// To says what the content of a source that is opened with this context becomes. Without it only root may control a source.
+// To says what the content of a source that is opened with this context becomes. Without it only root may control a
+// source.
 func To(ctx context.Context, r Recipient) context.Context {
 	return context.WithValue(ctx, recipientKey{}, &r)
 }
 
-// Received refuses a file of this host whose bytes an unprivileged user controls, where they would go into something that
-// root runs or reads: what they become has to be that user's already, or to become it (see To). If the file lies in one of
-// the directories tops, those who control that directory as well are trusted. A context with which every link is followed
-// allows it, and so does an agent without the rights of root. A file that does not exist is fine.
+// Received refuses a file of this host whose bytes an unprivileged user controls, where they would go into something
+// that root runs or reads: what they become has to be that user's already, or to become it (see To). If the file lies
+// in one of the directories tops, those who control that directory as well are trusted. A context with which every link
+// is followed allows it, and so does an agent without the rights of root. A file that does not exist is fine.
 func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
 		trust.Tops = tops
@@ -243,7 +244,8 @@ func (h *Host) OwnerOf(dir string) (string, error) {
 	}
 	u, ok, err := h.Accounts.UserByID(info.UID)
 	if err == nil && !ok {
-		err = diag.WithHint(fmt.Errorf("%s belongs to user %d, who has no account", dir, info.UID), "give it to root, or make the account: root runs nothing that other users can change")
+		err = diag.WithHint(fmt.Errorf("%s belongs to user %d, who has no account", dir, info.UID),
+			"give it to root, or make the account: root runs nothing that other users can change")
 	}
 	return u.Name, err
 }

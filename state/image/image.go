@@ -38,24 +38,26 @@ const (
 
 // Part is one part of an image. What its type does not need is zero.
 type Part struct {
-	Name     string            `json:"name"` // a path, a file of accounts, or what about the subject this is
-	Type     Type              `json:"type"`
-	Mode     uint32            `json:"mode,omitempty"` // Go's bits
-	UID      int               `json:"uid,omitempty"`
-	GID      int               `json:"gid,omitempty"`
-	Modified int64             `json:"modified,omitempty"` // of a file, in nanoseconds since 1970
-	Size     int64             `json:"size,omitempty"`
-	Sum      string            `json:"sum,omitempty"` // SHA-256 of the content; its size and time where it is a large file with holes
-	Xattrs   map[string][]byte `json:"xattrs,omitempty"`
-	Text     string            `json:"text,omitempty"`   // target of a link, a value, or the name before a line
-	Pieces   []string          `json:"pieces,omitempty"` // where the content is kept
-	Lost     string            `json:"lost,omitempty"`   // why it is not kept
+	Name     string `json:"name"` // a path, a file of accounts, or what about the subject this is
+	Type     Type   `json:"type"`
+	Mode     uint32 `json:"mode,omitempty"` // Go's bits
+	UID      int    `json:"uid,omitempty"`
+	GID      int    `json:"gid,omitempty"`
+	Modified int64  `json:"modified,omitempty"` // of a file, in nanoseconds since 1970
+	Size     int64  `json:"size,omitempty"`
+	// SHA-256 of the content; its size and time where it is a large file with holes
+	Sum    string            `json:"sum,omitempty"`
+	Xattrs map[string][]byte `json:"xattrs,omitempty"`
+	Text   string            `json:"text,omitempty"`   // target of a link, a value, or the name before a line
+	Pieces []string          `json:"pieces,omitempty"` // where the content is kept
+	Lost   string            `json:"lost,omitempty"`   // why it is not kept
 }
 
 // Same reports whether two parts are the same to whoever uses them. When a file was written does not
 // count.
 func (p Part) Same(q Part) bool {
-	return p.Type == q.Type && p.Mode == q.Mode && p.UID == q.UID && p.GID == q.GID && p.Size == q.Size && p.Sum == q.Sum &&
+	return p.Type == q.Type && p.Mode == q.Mode && p.UID == q.UID && p.GID == q.GID && p.Size == q.Size &&
+		p.Sum == q.Sum &&
 		p.sameText(q) && maps.EqualFunc(p.Xattrs, q.Xattrs, bytes.Equal)
 }
 
@@ -119,7 +121,8 @@ type Content interface {
 
 // CanBePutBack reports whether images of such a subject can be taken and put back.
 func CanBePutBack(kind host.Kind) bool {
-	return slices.Contains([]host.Kind{host.KindFile, host.KindTree, host.KindUser, host.KindGroup, host.KindUnit, host.KindBoot, host.KindPackage,
+	return slices.Contains([]host.Kind{host.KindFile, host.KindTree, host.KindUser, host.KindGroup, host.KindUnit,
+		host.KindBoot, host.KindPackage,
 		host.KindHostname, host.KindSysctl, host.KindMount, host.KindAlternative, host.KindKernelModule}, kind)
 }
 

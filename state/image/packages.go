@@ -62,7 +62,8 @@ func Finish(ctx context.Context, h *host.Host) {
 	}
 	var cutOff *packages.Unfinished
 	if errors.As(packages.Settle(ctx, h), &cutOff) {
-		_, _ = h.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}, Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
+		_, _ = h.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"},
+			Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
 	}
 }
 
@@ -78,7 +79,9 @@ func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[stri
 		if err != nil {
 			return wanted
 		}
-		return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool { return slices.Contains(offers[w.Name].Versions, w.Version) })
+		return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool {
+			return slices.Contains(offers[w.Name].Versions, w.Version)
+		})
 	}
 	gone := missing()
 	if len(gone) > 0 {

@@ -67,7 +67,8 @@ func (t Taker) unitLinks(dir, unit string, deep bool, i *Image) error {
 	}
 	names, err := t.entries(dir)
 	for _, name := range names {
-		if !strings.HasSuffix(name, ".wants") && !strings.HasSuffix(name, ".requires") && !strings.HasSuffix(name, ".upholds") {
+		if !strings.HasSuffix(name, ".wants") && !strings.HasSuffix(name, ".requires") &&
+			!strings.HasSuffix(name, ".upholds") {
 			continue
 		}
 		// The directory may come and go with what is in it.
@@ -124,7 +125,8 @@ func (t Taker) pack(name string) (Image, error) {
 	if v.Held(name) {
 		held = "held"
 	}
-	return Image{[]Part{value("version", v.Version(name)), value("left configuration of", v.Leftover(name)), value("hold", held)}}, nil
+	return Image{[]Part{value("version", v.Version(name)), value("left configuration of", v.Leftover(name)),
+		value("hold", held)}}, nil
 }
 
 // alternative describes the files that make up an alternative: what the tool notes about it, and the

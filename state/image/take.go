@@ -95,8 +95,8 @@ func (t Taker) content(p *Part) error {
 	return t.sum(p, seen)
 }
 
-// maxHole is the size from which a file with holes is not read to sum it up. A user makes a file of 100 GB in no time and
-// without room on the disk, and reading it takes the agent minutes.
+// maxHole is the size from which a file with holes is not read to sum it up. A user makes a file of 100 GB in no time
+// and without room on the disk, and reading it takes the agent minutes.
 const maxHole = 1 << 20
 
 // hasHole reports whether a large file has parts that take no room on the disk.
@@ -112,8 +112,8 @@ func hasHole(f io.Reader, size int64) bool {
 	return hole < size
 }
 
-// unread has the size and the time of the last change stand for the content of a file. What is asked for is kept all the
-// same where it is not too large.
+// unread has the size and the time of the last change stand for the content of a file. What is asked for is kept all
+// the same where it is not too large.
 func (t Taker) unread(p *Part, f io.Reader) (err error) {
 	if t.Keep != nil {
 		p.Pieces, p.Lost, err = t.Keep.Keep(f, p.Size)

@@ -43,14 +43,16 @@ func (b *boundMethod) PyRepr() string {
 	return "<built-in method " + b.name + " of " + value.TypeName(b.self) + " object>"
 }
 
-// uncalled is the hint for a method that stands where a value was meant, most often a key of a mapping; "" for other values.
+// uncalled is the hint for a method that stands where a value was meant, most often a key of a mapping; "" for other
+// values.
 func uncalled(v any) string {
 	b, ok := v.(*boundMethod)
 	if !ok {
 		return ""
 	}
 	if _, isMap := b.self.(*value.Map); isMap {
-		return "." + b.name + " is a method of every mapping: write [" + value.Repr(b.name) + "] for the key, or ." + b.name + "(...) to call the method"
+		return "." + b.name + " is a method of every mapping: write [" + value.Repr(b.name) + "] for the key, or ." + b.name +
+			"(...) to call the method"
 	}
 	return "." + b.name + " is a method: write ." + b.name + "(...) to call it"
 }

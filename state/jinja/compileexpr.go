@@ -163,7 +163,8 @@ func (c *compiler) test(n *syntax.Test, fr *cframe) expr {
 		if !fr.soft {
 			c.failHint(assertion, n, "No test named "+value.Repr(n.Name)+".", suggest(n.Name, known))
 		}
-		return &missingExpr{unknownName("test", n.Name, known), c.expr(n.Node, fr), c.arguments(&n.Arguments, n, fr), n.Offset()}
+		return &missingExpr{unknownName("test", n.Name, known), c.expr(n.Node, fr), c.arguments(&n.Arguments, n, fr),
+			n.Offset()}
 	}
 	node := c.expr(n.Node, fr)
 	return &testExpr{node, t, c.arguments(&n.Arguments, n, fr), n.Offset()}

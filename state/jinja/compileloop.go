@@ -76,7 +76,8 @@ func (c *compiler) refuseLoopTarget(s *syntax.For) {
 }
 
 // macroCode compiles what a macro and a call block have in common.
-func (c *compiler) macroCode(s *syntax.Signature, body []syntax.Stmt, n syntax.Node, name string, fr *cframe) *macroCode {
+func (c *compiler) macroCode(s *syntax.Signature, body []syntax.Stmt, n syntax.Node, name string,
+	fr *cframe) *macroCode {
 	in := fr.innerFunction()
 	in.checkPrint = false
 	code := &macroCode{name: name, caller: -1, kwargs: -1, varargs: -1, at: n.Offset(), line: n.Line()}
@@ -105,7 +106,8 @@ func (c *compiler) macroCode(s *syntax.Signature, body []syntax.Stmt, n syntax.N
 }
 
 // specialArguments gives caller, kwargs and varargs a place if the body looks at them.
-func (c *compiler) specialArguments(code *macroCode, s *syntax.Signature, used map[string]bool, in *cframe, n syntax.Node) {
+func (c *compiler) specialArguments(code *macroCode, s *syntax.Signature, used map[string]bool, in *cframe,
+	n syntax.Node) {
 	declared := map[string]int{}
 	for i, a := range s.Args {
 		declared[a.Name] = i
@@ -113,7 +115,8 @@ func (c *compiler) specialArguments(code *macroCode, s *syntax.Signature, used m
 	if i, explicit := declared["caller"]; explicit {
 		code.explicit = true
 		if used["caller"] && i < len(s.Args)-len(s.Defaults) {
-			c.fail(assertion, n, `When defining macros or call blocks the special "caller" argument must be omitted or be given a default.`)
+			c.fail(assertion, n,
+				`When defining macros or call blocks the special "caller" argument must be omitted or be given a default.`)
 		}
 	} else if used["caller"] {
 		code.caller = in.fn.slot(in.symbols.parameter("caller"))

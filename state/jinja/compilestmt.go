@@ -78,7 +78,8 @@ func (c *compiler) templateStmt(s syntax.Stmt, fr *cframe) []stmt {
 
 func (c *compiler) loopControl(s syntax.Stmt, f flow, name string, fr *cframe) []stmt {
 	if !fr.loop {
-		c.failHint("SyntaxError", s, "'"+name+"' outside loop", "it can only stand inside {% for %}, and not inside a macro there")
+		c.failHint("SyntaxError", s, "'"+name+"' outside loop",
+			"it can only stand inside {% for %}, and not inside a macro there")
 	}
 	return []stmt{&controlStmt{f}}
 }

@@ -29,8 +29,9 @@ type verdict struct {
 
 // sharedFiles are templates that generated ones include, import and extend.
 var sharedFiles = map[string]string{
-	"inc":  "[{{ s }}{% if n %}{{ n }}{% endif %}]\n",
-	"mac":  "{% macro m(a, b=2) %}<{{ a }}{{ b }}{{ kwargs }}{{ varargs }}>{% endmacro %}\n{% macro q() %}{{ caller() }}{% endmacro %}{% set v = [1, 2] %}",
+	"inc": "[{{ s }}{% if n %}{{ n }}{% endif %}]\n",
+	"mac": "{% macro m(a, b=2) %}<{{ a }}{{ b }}{{ kwargs }}{{ varargs }}>{% endmacro %}\n" +
+		"{% macro q() %}{{ caller() }}{% endmacro %}{% set v = [1, 2] %}",
 	"base": "A{% block one %}1{{ s }}{% endblock %}\n{% block two scoped %}2{% endblock %}Z",
 	"bad":  "line\n{{ missing }}\n",
 }
@@ -42,7 +43,8 @@ const sharedVars = `{"s": "Hello, world", "e": "", "u": "Größe ñ", "n": 7, "z
 
 func askJinja(t *testing.T, templates []string) []verdict {
 	t.Helper()
-	in, err := json.Marshal(map[string]any{"vars": json.RawMessage(sharedVars), "files": sharedFiles, "templates": templates})
+	in, err := json.Marshal(map[string]any{"vars": json.RawMessage(sharedVars), "files": sharedFiles,
+		"templates": templates})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,8 @@ func incomparable(got, want verdict) bool {
 	if got.Kind == "UndefinedError" && got.Line == want.Line && strings.Contains(want.Why, "StrictUndefined") {
 		return true // an undefined argument: Python names the type that a built-in function wanted
 	}
-	return want.Skip != "" || strings.Contains(want.Out, "Markup(") || want.Kind == "SyntaxError" || strings.Contains(strings.ToLower(want.Out), " at 0x") || strings.Contains(want.Why, " at 0x") ||
+	return want.Skip != "" || strings.Contains(want.Out, "Markup(") || want.Kind == "SyntaxError" ||
+		strings.Contains(strings.ToLower(want.Out), " at 0x") || strings.Contains(want.Why, " at 0x") ||
 		strings.Contains(want.Out, "Undefined") || // Salt prints the values of a mapping one by one, and refuses these
 		strings.Contains(want.Out, "<function ") || got.Kind == "LimitError"
 }

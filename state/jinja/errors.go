@@ -51,7 +51,8 @@ func (t *Template) syntaxError(err error) error {
 	if !errors.As(err, &s) {
 		return err
 	}
-	e := &Error{Diagnostic: diag.At(diag.Pos{}, "%s", s.Message).WithHint(s.Hint), Kind: s.Kind, template: t, at: s.Offset, line: s.Line}
+	e := &Error{Diagnostic: diag.At(diag.Pos{}, "%s", s.Message).WithHint(s.Hint), Kind: s.Kind, template: t, at: s.Offset,
+		line: s.Line}
 	e.place()
 	return e
 }

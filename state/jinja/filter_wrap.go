@@ -133,14 +133,16 @@ func (w *wrapper) breaksAt(runes []rune, start, at int) bool {
 		return i >= start && i < len(runes) && (unicode.IsLetter(runes[i]) || runes[i] == '_')
 	}
 	wordish := func(i int) bool {
-		return i >= start && i < len(runes) && (letter(i) || unicode.IsNumber(runes[i]) || strings.ContainsRune(`!"'&.,?`, runes[i]))
+		return i >= start && i < len(runes) && (letter(i) || unicode.IsNumber(runes[i]) ||
+			strings.ContainsRune(`!"'&.,?`, runes[i]))
 	}
 	dashes := func(i int) (end int) {
 		for end = i; end < len(runes) && runes[end] == '-'; end++ {
 		}
 		return end
 	}
-	if end := dashes(at); runes[at] == '-' && end-at >= 2 && wordish(at-1) && end < len(runes) && (letter(end) || unicode.IsNumber(runes[end])) {
+	if end := dashes(at); runes[at] == '-' && end-at >= 2 && wordish(at-1) && end < len(runes) &&
+		(letter(end) || unicode.IsNumber(runes[end])) {
 		return true
 	}
 	if runes[at-1] != '-' {

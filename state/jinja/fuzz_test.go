@@ -28,12 +28,18 @@ func FuzzEvaluator(f *testing.F) {
 		f.Add(c.Template)
 	}
 	for _, text := range []string{
-		"{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-		"{% set l = [] %}{% do l.append(l) %}{{ l }}{{ l == l }}{{ l | json }}{{ l | yaml }}", "{{ 'x' * 999999999 * 999999999 }}", "{{ 9 ** 9 ** 9 }}",
-		"{{ '%999999999d' % 1 }}{{ '{:>999999999}'.format(1) }}", "{{ 'a' | center(999999999) }}", "{{ range(999999999) | list }}", "{{ '[' * 5000 | load_json }}",
-		"{{ ('[' * 5000) | load_yaml }}", "{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' | regex_match('(a+)+$') }}", "{{ 'a' | regex_replace('(?=a)', 'b') }}",
-		"{% include 't.sls' %}", "{{ 'x'.zfill(9999999999) }}", "{{ ('a,' * 1000).split(',') | combinations(5) | list }}", "{{ 1e308 * 10 | int }}",
-		"{{ namespace(**{'a': 1}) }}", "{{ 'a' | indent('b' * 100000) }}", "{{ [1, 'a'] | sort }}", "{{ d | dictsort(by='q') }}",
+		"{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}",
+		"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+		"{% set l = [] %}{% do l.append(l) %}{{ l }}{{ l == l }}{{ l | json }}{{ l | yaml }}",
+		"{{ 'x' * 999999999 * 999999999 }}", "{{ 9 ** 9 ** 9 }}",
+		"{{ '%999999999d' % 1 }}{{ '{:>999999999}'.format(1) }}", "{{ 'a' | center(999999999) }}",
+		"{{ range(999999999) | list }}", "{{ '[' * 5000 | load_json }}",
+		"{{ ('[' * 5000) | load_yaml }}", "{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' | regex_match('(a+)+$') }}",
+		"{{ 'a' | regex_replace('(?=a)', 'b') }}",
+		"{% include 't.sls' %}", "{{ 'x'.zfill(9999999999) }}", "{{ ('a,' * 1000).split(',') | combinations(5) | list }}",
+		"{{ 1e308 * 10 | int }}",
+		"{{ namespace(**{'a': 1}) }}", "{{ 'a' | indent('b' * 100000) }}", "{{ [1, 'a'] | sort }}",
+		"{{ d | dictsort(by='q') }}",
 	} {
 		f.Add(text)
 	}
@@ -46,7 +52,8 @@ func FuzzEvaluator(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		files := map[string]string{"t.sls": text, "inc": sharedFiles["inc"], "mac": sharedFiles["mac"], "base": sharedFiles["base"]}
+		files := map[string]string{"t.sls": text, "inc": sharedFiles["inc"], "mac": sharedFiles["mac"],
+			"base": sharedFiles["base"]}
 		o := options(files)
 		o.Limits = jinja.Limits{Steps: 100_000, OutputBytes: 1 << 20, MemoryBytes: 32 << 20, Depth: 50}
 		all := host()

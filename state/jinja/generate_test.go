@@ -125,7 +125,8 @@ func (g *generator) call(depth int) string {
 			return fmt.Sprintf("m%d(%s)", g.IntN(g.macros+1), pick(g, "", "1", "a=1", "1, 2, 3", "b=2, c=3", g.expr(depth-1)))
 		}
 	}
-	return pick(g, "'%s' % s", "'%d|%5.2f' % (n, f)", "'{0}-{a}'.format(s, a=1)", "'%(a)s' % d", "'{:>5}'.format(n)", "'{!r}'.format(s)", "'%x' % n", "'%s %s' % s", "'{}'.format(l)")
+	return pick(g, "'%s' % s", "'%d|%5.2f' % (n, f)", "'{0}-{a}'.format(s, a=1)", "'%(a)s' % d", "'{:>5}'.format(n)",
+		"'{!r}'.format(s)", "'%x' % n", "'%s %s' % s", "'{}'.format(l)")
 }
 
 func (g *generator) open() string { return pick(g, "{% ", "{% ", "{% ", "{%- ", "{%-", "{%+ ") }
@@ -152,7 +153,8 @@ func (g *generator) body(depth int) string {
 }
 
 func (g *generator) print(depth int) string {
-	return pick(g, "{{ ", "{{", "{{- ", "{{+ ") + pick(g, "", "", "", "", "\n") + g.expr(depth) + pick(g, " }}", "}}", " -}}", "\n}}", " }}", " }}")
+	return pick(g, "{{ ", "{{", "{{- ", "{{+ ") + pick(g, "", "", "", "", "\n") + g.expr(depth) +
+		pick(g, " }}", "}}", " -}}", "\n}}", " }}", " }}")
 }
 
 func (g *generator) statement(depth int) string {
@@ -169,17 +171,21 @@ func (g *generator) statement(depth int) string {
 	case 9, 10:
 		return g.tag("set %s = %s", pick(g, "n", "v", "a, b", "ns.x", "s", "x", "ns.q.r"), g.expr(2))
 	case 11:
-		return g.tag("set %s%s", pick(g, "v", "s"), pick(g, "", " | upper", " | trim | length", "|nosuch")) + g.body(depth-1) + g.tag("endset") + "{{ v }}"
+		return g.tag("set %s%s", pick(g, "v", "s"), pick(g, "", " | upper", " | trim | length", "|nosuch")) +
+			g.body(depth-1) + g.tag("endset") + "{{ v }}"
 	case 12:
-		return g.tag("with %s", pick(g, "", "v = n", "v = 1, q = v", "a=l, b=s")) + g.body(depth-1) + pick(g, "", "{{ v }}") + g.tag("endwith")
+		return g.tag("with %s", pick(g, "", "v = n", "v = 1, q = v", "a=l, b=s")) + g.body(depth-1) + pick(g, "", "{{ v }}") +
+			g.tag("endwith")
 	case 13:
 		return g.macro(depth)
 	case 14:
-		return g.tag("filter %s", pick(g, "upper", "trim", "indent(2)", "replace('a','b')", "title", "nosuch", "upper | lower")) + g.body(depth-1) + g.tag("endfilter")
+		return g.tag("filter %s", pick(g, "upper", "trim", "indent(2)", "replace('a','b')", "title", "nosuch",
+			"upper | lower")) + g.body(depth-1) + g.tag("endfilter")
 	case 15:
 		return g.tag("raw") + pick(g, "{{ x }}", "{% if %}", "{# c #}", "a\n") + g.tag("endraw")
 	case 16:
-		return g.tag("do %s", pick(g, "l.append(n)", "d.update({'q': 1})", "w.pop()", "l.sort()", "missing.x()", "d.pop('a')", "mix.remove(1)",
+		return g.tag("do %s", pick(g, "l.append(n)", "d.update({'q': 1})", "w.pop()", "l.sort()", "missing.x()", "d.pop('a')",
+			"mix.remove(1)",
 			"l.insert(0, 9)", "d.setdefault('n', [])", "w.extend(l)", "w.reverse()")) + "{{ l }}{{ d }}"
 	case 17:
 		return pick(g, "{# comment #}", "{#- c -#}", "{# a\nb #}\n", "{# {{ x }} #}")
@@ -211,7 +217,8 @@ func (g *generator) loop(depth int) string {
 	target := "x"
 	switch g.IntN(4) {
 	case 0:
-		over, target = pick(g, "d.items()", "us | groupby('g')", "d | dictsort", "m.items()", "[(1, 2)]", "l"), pick(g, "x, y", "(x, y)", "x, y")
+		over, target = pick(g, "d.items()", "us | groupby('g')", "d | dictsort", "m.items()", "[(1, 2)]", "l"),
+			pick(g, "x, y", "(x, y)", "x, y")
 	case 1:
 		if g.IntN(8) == 0 {
 			over, target = pick(g, "n", "missing", "s", g.wild(1)), pick(g, "x", "x, (y, z)")
@@ -236,7 +243,8 @@ func (g *generator) macro(depth int) string {
 	g.loops = 0
 	name := fmt.Sprintf("m%d", g.macros)
 	params := pick(g, "", "a", "a, b=1", "a=1, b=a", "b=[]", "x=n", "a, b")
-	body := g.body(depth-1) + pick(g, "", "{{ a }}", "{{ varargs }}", "{{ kwargs }}", "{{ caller() }}", "{{ b }}", "{% do b.append(1) %}{{ b }}", "", "", "", "", "")
+	body := g.body(depth-1) + pick(g, "", "{{ a }}", "{{ varargs }}", "{{ kwargs }}", "{{ caller() }}", "{{ b }}",
+		"{% do b.append(1) %}{{ b }}", "", "", "", "", "")
 	g.loops = loops
 	return g.tag("macro %s(%s)", name, params) + body + g.tag("endmacro") +
 		"{{ " + name + "(" + pick(g, "", "1", "1, 2", "a=3", "1, 2, 3", "q=1", "*l", "**d", "1, a=2") + ") }}" +
@@ -247,19 +255,24 @@ func (g *generator) callBlock(depth int) string {
 	if g.macros == 0 {
 		return g.macro(depth)
 	}
-	return g.tag("call%s m%d(%s)", pick(g, "", "(v)", "(v, w=2)"), 1+g.IntN(g.macros), pick(g, "", "1", "a=1")) + g.body(depth-1) + g.tag("endcall")
+	return g.tag("call%s m%d(%s)", pick(g, "", "(v)", "(v, w=2)"), 1+g.IntN(g.macros), pick(g, "", "1", "a=1")) +
+		g.body(depth-1) + g.tag("endcall")
 }
 
 // others are statements about other templates.
 func (g *generator) others() string {
-	if g.macros == 0 && g.loops == 0 && g.IntN(16) == 0 { // inside a function, Jinja2 3.1.2 makes a generator of it by mistake
+	// inside a function, Jinja2 3.1.2 makes a generator of it by mistake
+	if g.macros == 0 && g.loops == 0 && g.IntN(16) == 0 {
 		return "{% include 'inc' without context %}"
 	}
 	return pick(g,
 		"{% include 'inc' %}", "{% include 'nosuch' ignore missing %}", "{% include ['nosuch', 'inc'] %}",
-		"{% include 'nosuch' %}", "{% import 'mac' as mm %}{{ mm.m(1) }}{{ mm.v }}", "{% from 'mac' import m as mk, v %}{{ mk(1, 2, 3, q=4) }}{{ v }}",
-		"{% from 'mac' import nosuch %}", "{% from 'mac' import nosuch %}{{ nosuch }}", "{% import 'mac' as mm with context %}{{ mm.nosuch }}",
-		"{% from 'mac' import q with context %}{% call q() %}{{ s }}{% endcall %}", "{% include 'bad' %}", "{% import 'nosuch' as q %}",
+		"{% include 'nosuch' %}", "{% import 'mac' as mm %}{{ mm.m(1) }}{{ mm.v }}",
+		"{% from 'mac' import m as mk, v %}{{ mk(1, 2, 3, q=4) }}{{ v }}",
+		"{% from 'mac' import nosuch %}", "{% from 'mac' import nosuch %}{{ nosuch }}",
+		"{% import 'mac' as mm with context %}{{ mm.nosuch }}",
+		"{% from 'mac' import q with context %}{% call q() %}{{ s }}{% endcall %}", "{% include 'bad' %}",
+		"{% import 'nosuch' as q %}",
 		"{% block one %}x{{ n }}{% endblock %}", "{% block two scoped %}{{ super() }}{% endblock %}", "{{ self.one() }}")
 }
 
@@ -289,7 +302,8 @@ func (g *generator) broken(s string) string {
 	case 0:
 		s = s[:i] + s[j:]
 	case 1:
-		s = s[:i] + pick(g, "{%", "%}", "{{", "}}", "{#", "(", ")", "]", "'", "|", ".", ",", " if ", " else ", "=", "$", "`", "\\", "\n", "endif", "~", "!", "1", "{% endfor %}", "{% elif x %}", "{% break %}", "{% set %}") + s[i:]
+		s = s[:i] + pick(g, "{%", "%}", "{{", "}}", "{#", "(", ")", "]", "'", "|", ".", ",", " if ", " else ", "=", "$", "`",
+			"\\", "\n", "endif", "~", "!", "1", "{% endfor %}", "{% elif x %}", "{% break %}", "{% set %}") + s[i:]
 	default:
 		s = s[:i] + s[j:] + s[i:j]
 	}

@@ -9,7 +9,8 @@ var (
 	literals = words(`1 0 -1 3 10 2.5 0.5 1e3 'a' 'b' "x" '' 'He' 'l' true false none True None [] {} () [1,2] (1,2) (1,)
 		{'a':1} {'k':[1]} 'a\nb' '%s' '%d-%s' '{}' '{0}' '{a}' ['b','a'] [[1,2],[3,4]] 'ñ' 'one' range(3) range(1,6,2) dict(a=1) 1_000 0x1f`)
 	binary  = words(`+ - * / // % == != < <= > >= and or ~ in + ~ == and`)
-	filters = words(`abs attr('a') batch(2) batch(2,'x') capitalize center(9) count d('q') d('q',true) default('q') default dictsort
+	filters = words(
+		`abs attr('a') batch(2) batch(2,'x') capitalize center(9) count d('q') d('q',true) default('q') default dictsort
 		dictsort(true) dictsort(by='value') dictsort(false,'value',true) e escape filesizeformat filesizeformat(true) first float float(1.5)
 		forceescape format(1) format(a=1) groupby('g') groupby('n') groupby(0) indent indent(2) indent(2,true) indent('>') indent(width=1,blank=true)
 		int int(3) int(0,16) items join join(',') join('-','n') last length list lower map('upper') map(attribute='n') map('length')
@@ -19,18 +20,22 @@ var (
 		sort(attribute='g,n') sort(case_sensitive=true) string striptags sum sum(attribute='a') sum(start=1) title tojson tojson(2) trim trim('H')
 		truncate(5) truncate(5,true) truncate(8,false,'..',0) unique unique(true) unique(attribute='g') upper urlencode urlize wordcount wordwrap(5)
 		wordwrap(5,false) wordwrap(5,wrapstring='|') xmlattr list first upper length join(',') nosuch map('nosuch') map select(1) first(1) join(1,2,3,4)`)
-	tests = words(`boolean callable defined divisibleby(2) even odd eq(1) equalto(1) false true filter float ge(1) gt(1) in([1,2])
+	tests = words(
+		`boolean callable defined divisibleby(2) even odd eq(1) equalto(1) false true filter float ge(1) gt(1) in([1,2])
 		integer iterable le(1) lower lt(1) mapping ne(1) none number sameas(none) sequence string undefined upper test defined none nosuch
 		divisibleby(0) greaterthan(0) lessthan('a')`)
-	methods = words(`upper() lower() strip() strip('H') lstrip('h') rstrip() split() split(',') split('l',1) rsplit('l',1) splitlines() splitlines(true)
+	methods = words(
+		`upper() lower() strip() strip('H') lstrip('h') rstrip() split() split(',') split('l',1) rsplit('l',1) splitlines() splitlines(true)
 		replace('l','_') replace('l','_',1) startswith('H') endswith(('d','x')) find('o') rfind('o') index('o') index('q') count('l') title() capitalize()
 		swapcase() center(9,'*') ljust(9) rjust(9,'.') zfill(4) isdigit() isalpha() isalnum() isspace() isupper() islower() istitle() join(['a','b'])
 		join([1]) format(1,2) format(a=1) partition('l') rpartition('o') expandtabs() encode() casefold() removeprefix('He') removesuffix('d')
 		items() keys() values() get('a') get('q') get('q',1) get('a','b','c') copy() pop('a') pop('q') pop('q',1) setdefault('q',2) update({'q':1})
 		append(1) extend([1]) insert(0,9) remove(1) sort() reverse() clear() pop() pop(0) index(1) count(1) bit_length() is_integer() hex() translate({})
 		nosuch() nosuch isidentifier() isdecimal() __class__ items items()|list fromkeys([1]) popitem()`)
-	attributes = words(`.a .b .items .x .q .n .x.y.z .0 ['a'] ['q'] [0] [-1] [5] [1:] [:2] [::-1] [1:2] [-2:] [none] ['x']['y'] [n] [s] [0].n [0]['g'] [1.0] [true] [::0]`)
-	loopVars   = words(`index index0 revindex revindex0 first last length depth depth0 previtem nextitem cycle('a','b') cycle() changed(1) nosuch previtem|default('-')
+	attributes = words(
+		`.a .b .items .x .q .n .x.y.z .0 ['a'] ['q'] [0] [-1] [5] [1:] [:2] [::-1] [1:2] [-2:] [none] ['x']['y'] [n] [s] [0].n [0]['g'] [1.0] [true] [::0]`)
+	loopVars = words(
+		`index index0 revindex revindex0 first last length depth depth0 previtem nextitem cycle('a','b') cycle() changed(1) nosuch previtem|default('-')
 		nextitem is defined index index0 first last cycle('x','y','z')`)
 )
 

@@ -45,7 +45,8 @@ func rangeGlobal(c *Call) (any, error) {
 		return nil, err
 	}
 	if r.count > maxRange || r.count < 0 {
-		return nil, raise("OverflowError", fmt.Sprintf("Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange))
+		return nil, raise("OverflowError", fmt.Sprintf("Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
+			maxRange))
 	}
 	return r, nil
 }

@@ -44,7 +44,8 @@ func TestRendersWhatWasRecorded(t *testing.T) {
 				t.Fatalf("%s\nrendered as %q, want an error", c.Template, out)
 			}
 			if e := jinjaError(t, err); e.Kind != c.Kind || e.Diagnostic.Pos.Line != c.Line {
-				t.Fatalf("%s\n%s on line %d: %v\nwant %s on line %d", c.Template, e.Kind, e.Diagnostic.Pos.Line, err, c.Kind, c.Line)
+				t.Fatalf("%s\n%s on line %d: %v\nwant %s on line %d", c.Template, e.Kind, e.Diagnostic.Pos.Line, err, c.Kind,
+					c.Line)
 			}
 		})
 	}

@@ -104,7 +104,8 @@ func (e *Env) Parse(src Source) (*Template, error) {
 func (e *Env) parse(src Source) (*Template, error) {
 	t := &Template{env: e, name: src.Name, file: src.File}
 	t.endsLine = len(src.Text) > 0 && src.Text[len(src.Text)-1] == '\n'
-	tree, err := syntax.Parse(src.Text, syntax.Options{TrimBlocks: e.options.TrimBlocks, LstripBlocks: e.options.LstripBlocks})
+	tree, err := syntax.Parse(src.Text, syntax.Options{TrimBlocks: e.options.TrimBlocks,
+		LstripBlocks: e.options.LstripBlocks})
 	if err != nil {
 		t.text = syntax.Normalize(src.Text)
 		return nil, t.syntaxError(err)

@@ -55,7 +55,8 @@ func (t Tree) Load(ctx context.Context, name string, globals func(string) any) (
 	if dir == "." && !relative {
 		dot = ""
 	}
-	return Source{Name: name, File: file, Text: text, Vars: value.NewMap("tplfile", name, "tpldir", dir, "tpldot", dot)}, nil
+	return Source{Name: name, File: file, Text: text, Vars: value.NewMap("tplfile", name, "tpldir", dir, "tpldot", dot)},
+		nil
 }
 
 // loaded is a template of a run, and what importing it gave.
@@ -255,7 +256,8 @@ func (s *fromImportStmt) exec(f *frame) (flow, error) {
 		v, ok := m.names[n.name]
 		if !ok {
 			u := f.undefinedOf(m, n.name)
-			u.message = "the template " + value.Repr(m.name) + " (imported on line " + itoa(s.line) + " in " + value.Repr(f.t.name) +
+			u.message = "the template " + value.Repr(m.name) + " (imported on line " + itoa(s.line) + " in " +
+				value.Repr(f.t.name) +
 				") does not export the requested name " + value.Repr(n.name)
 			v = u
 		}

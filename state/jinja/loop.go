@@ -248,7 +248,8 @@ func (l *loopContext) count() (int, error) {
 
 // Names are the attributes of loop.
 func (l *loopContext) Names() []string {
-	return []string{"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem", "nextitem"}
+	return []string{"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem",
+		"nextitem"}
 }
 
 // GetAttr gives the attributes of loop.

@@ -126,7 +126,8 @@ func (m *macro) bindRest(f *frame, c *Call, kwargs *value.Map) error {
 	case code.kwargs >= 0:
 		f.slots[code.kwargs] = kwargs
 	case kwargs.Has("caller"):
-		return withHint(typeError("macro "+name+" was invoked with two values for the special caller argument. This is most likely a bug."),
+		return withHint(typeError("macro "+name+
+			" was invoked with two values for the special caller argument. This is most likely a bug."),
 			"the macro is called by a call block but does not use caller()")
 	case kwargs.Len() > 0:
 		given := kwargs.Names()[0]

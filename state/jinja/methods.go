@@ -123,7 +123,8 @@ func (f *frame) updateMap(m *value.Map, from any) error {
 			return typeError("cannot convert dictionary update sequence element #" + itoa(i) + " to a sequence")
 		}
 		if len(parts) != 2 {
-			return value.Raise("ValueError", "dictionary update sequence element #%d has length %d; 2 is required", i, len(parts))
+			return value.Raise("ValueError", "dictionary update sequence element #%d has length %d; 2 is required", i,
+				len(parts))
 		}
 		if err := m.SetKey(plainTuple(parts[0]), parts[1]); err != nil {
 			return err
@@ -152,12 +153,16 @@ func listMethod(fn func(c *Call, l *value.List) (any, error), params ...Param) *
 
 func listMethods() map[string]*method {
 	return map[string]*method{
-		"append":  listMethod(listAppend, Arg("object")),
-		"clear":   listMethod(func(_ *Call, l *value.List) (any, error) { l.Items = nil; return nil, nil }),
-		"copy":    listMethod(func(_ *Call, l *value.List) (any, error) { return value.NewList(slices.Clone(l.Items)...), nil }),
-		"count":   listMethod(func(c *Call, l *value.List) (any, error) { return c.count(l.Items) }, Arg("value")),
-		"extend":  listMethod(listExtend, Arg("iterable")),
-		"index":   listMethod(func(c *Call, l *value.List) (any, error) { return c.index(l.Items, "list") }, Arg("value"), Opt("start", 0), Opt("stop", nil)),
+		"append": listMethod(listAppend, Arg("object")),
+		"clear":  listMethod(func(_ *Call, l *value.List) (any, error) { l.Items = nil; return nil, nil }),
+		"copy": listMethod(func(_ *Call, l *value.List) (any, error) {
+			return value.NewList(slices.Clone(l.Items)...), nil
+		}),
+		"count":  listMethod(func(c *Call, l *value.List) (any, error) { return c.count(l.Items) }, Arg("value")),
+		"extend": listMethod(listExtend, Arg("iterable")),
+		"index": listMethod(func(c *Call, l *value.List) (any, error) {
+			return c.index(l.Items, "list")
+		}, Arg("value"), Opt("start", 0), Opt("stop", nil)),
 		"insert":  listMethod(listInsert, Arg("index"), Arg("object")),
 		"pop":     listMethod(listPop, Opt("index", -1)),
 		"remove":  listMethod(listRemove, Arg("value")),
@@ -324,9 +329,10 @@ func tupleMethods() map[string]*method {
 		"count": {params: []Param{Arg("value")}, call: func(c *Call, self any) (any, error) {
 			return c.count(plainTuple(self).(value.Tuple))
 		}},
-		"index": {params: []Param{Arg("value"), Opt("start", 0), Opt("stop", nil)}, call: func(c *Call, self any) (any, error) {
-			return c.index(plainTuple(self).(value.Tuple), "tuple")
-		}},
+		"index": {params: []Param{Arg("value"), Opt("start", 0), Opt("stop", nil)},
+			call: func(c *Call, self any) (any, error) {
+				return c.index(plainTuple(self).(value.Tuple), "tuple")
+			}},
 	}
 }
 

@@ -34,9 +34,11 @@ func textMethods() map[string]*method {
 		"title":      textMethod(func(s string) any { return value.Title(s) }),
 		"upper":      textMethod(func(s string) any { return value.Upper(s) }),
 
-		"isalnum":      allRunes(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
-		"isalpha":      allRunes(unicode.IsLetter),
-		"isascii":      textMethod(func(s string) any { return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 }),
+		"isalnum": allRunes(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
+		"isalpha": allRunes(unicode.IsLetter),
+		"isascii": textMethod(func(s string) any {
+			return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+		}),
 		"isdecimal":    allRunes(unicode.IsDigit),
 		"isdigit":      allRunes(isDigitRune),
 		"isnumeric":    allRunes(unicode.IsNumber),
@@ -82,7 +84,8 @@ func textMethods() map[string]*method {
 }
 
 func isDigitRune(r rune) bool {
-	return unicode.IsDigit(r) || r == '²' || r == '³' || r == '¹' || r >= 0x2070 && r <= 0x2089 || r >= 0x2460 && r <= 0x2468
+	return unicode.IsDigit(r) || r == '²' || r == '³' || r == '¹' || r >= 0x2070 && r <= 0x2089 ||
+		r >= 0x2460 && r <= 0x2468
 }
 
 func notPrintable(r rune) bool {
@@ -91,7 +94,8 @@ func notPrintable(r rune) bool {
 
 func isIdentifier(s string) bool {
 	for i, r := range s {
-		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r) && !unicode.In(r, unicode.M, unicode.Nl, unicode.Pc)) {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r) &&
+			!unicode.In(r, unicode.M, unicode.Nl, unicode.Pc)) {
 			return false
 		}
 	}
@@ -100,7 +104,9 @@ func isIdentifier(s string) bool {
 
 // isCase reports whether there are cased letters, and none of the other case.
 func isCase(s string, is, other func(rune) bool) bool {
-	return strings.IndexFunc(s, is) >= 0 && strings.IndexFunc(s, func(r rune) bool { return other(r) || unicode.IsTitle(r) }) < 0
+	return strings.IndexFunc(s, is) >= 0 && strings.IndexFunc(s, func(r rune) bool {
+		return other(r) || unicode.IsTitle(r)
+	}) < 0
 }
 
 func padMethod(pad func(s string, width int, fill rune) (string, error)) *method {
@@ -238,7 +244,8 @@ func encodeText(c *Call, s string) (any, error) {
 	case "ascii", "us-ascii":
 		for i, r := range s {
 			if r >= utf8.RuneSelf {
-				return nil, value.Raise("UnicodeEncodeError", "'ascii' codec can't encode character in position %d: ordinal not in range(128)", i)
+				return nil, value.Raise("UnicodeEncodeError",
+					"'ascii' codec can't encode character in position %d: ordinal not in range(128)", i)
 			}
 		}
 		return []byte(s), nil
@@ -269,12 +276,13 @@ func (c *Call) format(s string, args []any, kwargs *value.Map) (any, error) {
 
 func bytesMethods() map[string]*method {
 	return map[string]*method{
-		"decode": {params: []Param{Opt("encoding", "utf-8"), Opt("errors", "strict")}, call: func(_ *Call, self any) (any, error) {
-			b := self.([]byte)
-			if !utf8.Valid(b) {
-				return nil, value.Raise("UnicodeDecodeError", "'utf-8' codec can't decode the bytes")
-			}
-			return string(b), nil
-		}},
+		"decode": {params: []Param{Opt("encoding", "utf-8"), Opt("errors", "strict")},
+			call: func(_ *Call, self any) (any, error) {
+				b := self.([]byte)
+				if !utf8.Valid(b) {
+					return nil, value.Raise("UnicodeDecodeError", "'utf-8' codec can't decode the bytes")
+				}
+				return string(b), nil
+			}},
 	}
 }

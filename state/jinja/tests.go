@@ -31,17 +31,25 @@ func builtinTests() map[string]Test {
 		"true":      is("true", func(v any) bool { return v == true }),
 		"undefined": is("undefined", isUndefined),
 
-		"divisibleby": DefineTest("divisibleby", func(c *Call) (bool, error) { return c.remainderIs(c.Args[1], 0) }, Arg("value"), Arg("num")),
-		"even":        DefineTest("even", func(c *Call) (bool, error) { return c.remainderIs(2, 0) }, Arg("value")),
-		"odd":         DefineTest("odd", func(c *Call) (bool, error) { return c.remainderIs(2, 1) }, Arg("value")),
+		"divisibleby": DefineTest("divisibleby", func(c *Call) (bool, error) {
+			return c.remainderIs(c.Args[1], 0)
+		}, Arg("value"), Arg("num")),
+		"even": DefineTest("even", func(c *Call) (bool, error) { return c.remainderIs(2, 0) }, Arg("value")),
+		"odd":  DefineTest("odd", func(c *Call) (bool, error) { return c.remainderIs(2, 1) }, Arg("value")),
 
-		"filter":   DefineTest("filter", func(c *Call) (bool, error) { return known(c, c.f.r.env.filters) }, Arg("value")),
-		"test":     DefineTest("test", func(c *Call) (bool, error) { return known(c, c.f.r.env.tests) }, Arg("value")),
-		"in":       DefineTest("in", func(c *Call) (bool, error) { return c.f.contains(c.Args[1], c.Args[0]) }, Arg("value"), Arg("seq")),
+		"filter": DefineTest("filter", func(c *Call) (bool, error) { return known(c, c.f.r.env.filters) }, Arg("value")),
+		"test":   DefineTest("test", func(c *Call) (bool, error) { return known(c, c.f.r.env.tests) }, Arg("value")),
+		"in": DefineTest("in", func(c *Call) (bool, error) { return c.f.contains(c.Args[1], c.Args[0]) }, Arg("value"),
+			Arg("seq")),
 		"iterable": DefineTest("iterable", func(c *Call) (bool, error) { return isIterable(c.Args[0]) }, Arg("value")),
-		"lower":    DefineTest("lower", func(c *Call) (bool, error) { return hasCase(c, unicode.IsLower, unicode.IsUpper) }, Arg("value")),
-		"upper":    DefineTest("upper", func(c *Call) (bool, error) { return hasCase(c, unicode.IsUpper, unicode.IsLower) }, Arg("value")),
-		"sameas":   DefineTest("sameas", func(c *Call) (bool, error) { return sameObject(c.Args[0], c.Args[1]), nil }, Arg("value"), Arg("other")),
+		"lower": DefineTest("lower", func(c *Call) (bool, error) {
+			return hasCase(c, unicode.IsLower, unicode.IsUpper)
+		}, Arg("value")),
+		"upper": DefineTest("upper", func(c *Call) (bool, error) { return hasCase(c, unicode.IsUpper, unicode.IsLower) },
+			Arg("value")),
+		"sameas": DefineTest("sameas", func(c *Call) (bool, error) {
+			return sameObject(c.Args[0], c.Args[1]), nil
+		}, Arg("value"), Arg("other")),
 
 		"==": compare("eq", comparisons["=="]),
 		"!=": compare("ne", comparisons["!="]),

@@ -108,8 +108,8 @@ func lackOf(v any, object expr) any {
 	return v
 }
 
-// noKey is the hint for a mapping that lacks a key. A method is meant only where the name is a slip of one and was written as an
-// attribute: short keys, such as port, are near to pop.
+// noKey is the hint for a mapping that lacks a key. A method is meant only where the name is a slip of one and was
+// written as an attribute: short keys, such as port, are near to pop.
 func (u *Undefined) noKey(m *value.Map, key string) string {
 	if hint := diag.DidYouMean(key, m.Names()); hint != "" {
 		return hint

@@ -105,7 +105,8 @@ func (s *scale) all(items []any, depth int) {
 // looksAtItems are the filters that weighTexts is for; all others are weighed with all that is in their arguments.
 func looksAtItems(filter string) bool {
 	switch filter {
-	case "attr", "batch", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length", "list", "map", "max", "min",
+	case "attr", "batch", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length", "list",
+		"map", "max", "min",
 		"random", "reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sum":
 		return true
 	}
@@ -127,8 +128,8 @@ func (f *frame) weighCall(args []any, kwargs *value.Map) error {
 	return f.weigh(append(args[:len(args):len(args)], kwargs)...)
 }
 
-// weighMethod is for a method. Those of lists and mappings count the items that they look at; those of texts look at all
-// of the text and of the arguments.
+// weighMethod is for a method. Those of lists and mappings count the items that they look at; those of texts look at
+// all of the text and of the arguments.
 func (f *frame) weighMethod(self any, args []any, kwargs *value.Map) error {
 	if s, ok := self.(string); ok {
 		if err := f.r.step(len(s) / bytesPerStep); err != nil {

@@ -36,9 +36,10 @@ type Compiler struct {
 
 // Compile gives the pillar. Its error is a diag.List.
 func (c *Compiler) Compile(ctx context.Context) (*value.Map, error) {
-	loader := &top.Loader{Tree: c.Tree, Target: c.Target, Only: c.Env, Roots: c.TopRoots, Render: func(ctx context.Context, src render.Source, sls string) (*render.Document, error) {
-		return c.Render(ctx, src, sls, nil)
-	}}
+	loader := &top.Loader{Tree: c.Tree, Target: c.Target, Only: c.Env, Roots: c.TopRoots,
+		Render: func(ctx context.Context, src render.Source, sls string) (*render.Document, error) {
+			return c.Render(ctx, src, sls, nil)
+		}}
 	if c.Strategy == value.None && c.Env == "" {
 		loader.Only = "base"
 	}
@@ -71,7 +72,8 @@ func (m *merger) merge(data, more *value.Map) *value.Map {
 	}
 	merged, err := value.Merge(data, more, strategy, m.MergeLists)
 	if err != nil {
-		m.problems.Add(diag.Pos{}, "%v", err).WithHint("pillar_source_merging_strategy is one of " + fmt.Sprint(value.Strategies()))
+		m.problems.Add(diag.Pos{}, "%v", err).WithHint("pillar_source_merging_strategy is one of " +
+			fmt.Sprint(value.Strategies()))
 		return data
 	}
 	return merged
@@ -143,7 +145,8 @@ func (m *merger) missing(env, sls string, from diag.Pos) {
 	names, _ := m.Tree.States(env) // a tree that cannot be listed suggests nothing
 	hint := diag.DidYouMean(sls, names)
 	if hint == "" {
-		hint = fmt.Sprintf("make %s.sls in one of %s", strings.ReplaceAll(sls, ".", "/"), strings.Join(m.Tree.Dirs(env), ", "))
+		hint = fmt.Sprintf("make %s.sls in one of %s", strings.ReplaceAll(sls, ".", "/"),
+			strings.Join(m.Tree.Dirs(env), ", "))
 	}
 	m.problems.Add(from, "there is no pillar file %q in environment %s", sls, env).WithHint(hint)
 }

@@ -96,7 +96,8 @@ func TestProblems(t *testing.T) {
 	if err == nil {
 		t.Fatal("it compiled")
 	}
-	for _, want := range []string{"top.sls:1:14: there is no pillar file \"missing\"", "broken.sls:1", "includes.sls:1", "nowhere", "scalar.sls"} {
+	for _, want := range []string{"top.sls:1:14: there is no pillar file \"missing\"", "broken.sls:1", "includes.sls:1",
+		"nowhere", "scalar.sls"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s:\n%v", want, err)
 		}

@@ -169,13 +169,15 @@ func (r *Redactor) Error(err error) error {
 	if !r.In(err.Error()) && !r.In(diag.HintOf(err)) {
 		return err
 	}
-	return diag.WithHint(&redacted{text: r.Text(err.Error()), shown: err, cause: diag.CauseOf(err)}, "%s", r.Text(diag.HintOf(err)))
+	return diag.WithHint(&redacted{text: r.Text(err.Error()), shown: err, cause: diag.CauseOf(err)}, "%s",
+		r.Text(diag.HintOf(err)))
 }
 
 func (r *Redactor) problems(list diag.List) diag.List {
 	shown := make(diag.List, len(list))
 	for i, d := range list {
-		shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: r.Text(d.Message), Hint: r.Text(d.Hint), Excerpt: r.Text(d.Excerpt), Cause: d.Cause}
+		shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: r.Text(d.Message), Hint: r.Text(d.Hint), Excerpt: r.Text(d.Excerpt),
+			Cause: d.Cause}
 	}
 	return shown
 }

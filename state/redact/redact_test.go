@@ -54,7 +54,8 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 }
 
 func TestOverlappingSecretsAreRedactedAsOne(t *testing.T) {
-	for _, secrets := range [][]string{{"hunter2", "hunter2-and-more"}, {"hunter2-and-more", "hunter2"}, {"hunter2-and", "2-and-more"}} {
+	for _, secrets := range [][]string{{"hunter2", "hunter2-and-more"}, {"hunter2-and-more", "hunter2"},
+		{"hunter2-and", "2-and-more"}} {
 		if got := knowing(secrets...).Text("x hunter2-and-more y"); got != "x "+redact.Mark+" y" {
 			t.Errorf("%q: %q", secrets, got)
 		}
@@ -102,9 +103,11 @@ func TestErrorsKeepWhatTheyAre(t *testing.T) {
 	if !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error()+diag.HintOf(err), "hunter22") {
 		t.Errorf("%v, %s", err, diag.HintOf(err))
 	}
-	list := diag.List{{Pos: diag.Pos{File: "a.sls", Line: 3}, Message: "no hunter22", Hint: "see hunter22", Excerpt: "> 3 | hunter22"}}
+	list := diag.List{{Pos: diag.Pos{File: "a.sls", Line: 3}, Message: "no hunter22", Hint: "see hunter22",
+		Excerpt: "> 3 | hunter22"}}
 	var shown diag.List
-	if !errors.As(r.Error(fmt.Errorf("reading: %w", list)), &shown) || shown[0].Pos.Line != 3 || strings.Contains(shown[0].Text(), "hunter22") {
+	if !errors.As(r.Error(fmt.Errorf("reading: %w", list)), &shown) || shown[0].Pos.Line != 3 ||
+		strings.Contains(shown[0].Text(), "hunter22") {
 		t.Errorf("%+v", shown)
 	}
 	if plain := errors.New("nothing to redact"); r.Error(plain) != plain {
@@ -114,22 +117,23 @@ func TestErrorsKeepWhatTheyAre(t *testing.T) {
 
 func TestURLsShowNoCredentials(t *testing.T) {
 	for in, want := range map[string]string{
-		"fetching https://user:pass@host/x failed":                "fetching https://<secret>@host/x failed",
-		"https://TOKEN@github.com/a/b":                            "https://<secret>@github.com/a/b",
-		"git+https://u:p@h/r.git@v1":                              "git+https://<secret>@h/r.git@v1",
-		"https://u:Pl/ain@h/x":                                    "https://<secret>@h/x",
-		"https://u:Pl%ain@h/x":                                    "https://<secret>@h/x",
-		"https://u:p@ss@h/x":                                      "https://<secret>@h/x",
-		"ssh://git@host/repo":                                     "ssh://git@host/repo",
-		"git@host:repo":                                           "git@host:repo",
-		"https://host:8080/logo@2x.png":                           "https://host:8080/logo@2x.png",
-		"https://[::1]:80/a@b":                                    "https://[::1]:80/a@b",
-		"https://h/x?a=1&sig=abc%2F1&b=2":                         "https://h/x?a=1&sig=<secret>&b=2",
-		"https://h/?X-Amz-Credential=A&X-Amz-Signature=b&c=d":     "https://h/?X-Amz-Credential=<secret>&X-Amz-Signature=<secret>&c=d",
-		"https://h/?access_token=t#f":                             "https://h/?access_token=<secret>#f",
-		"https://h/?keyword=x&monkey=y":                           "https://h/?keyword=x&monkey=y",
-		"two: https://a:b@c/ and postgres://u:p@db:5432/x?key=k1": "two: https://<secret>@c/ and postgres://<secret>@db:5432/x?key=<secret>",
-		"no URL: user:pass@host":                                  "no URL: user:pass@host",
+		"fetching https://user:pass@host/x failed":            "fetching https://<secret>@host/x failed",
+		"https://TOKEN@github.com/a/b":                        "https://<secret>@github.com/a/b",
+		"git+https://u:p@h/r.git@v1":                          "git+https://<secret>@h/r.git@v1",
+		"https://u:Pl/ain@h/x":                                "https://<secret>@h/x",
+		"https://u:Pl%ain@h/x":                                "https://<secret>@h/x",
+		"https://u:p@ss@h/x":                                  "https://<secret>@h/x",
+		"ssh://git@host/repo":                                 "ssh://git@host/repo",
+		"git@host:repo":                                       "git@host:repo",
+		"https://host:8080/logo@2x.png":                       "https://host:8080/logo@2x.png",
+		"https://[::1]:80/a@b":                                "https://[::1]:80/a@b",
+		"https://h/x?a=1&sig=abc%2F1&b=2":                     "https://h/x?a=1&sig=<secret>&b=2",
+		"https://h/?X-Amz-Credential=A&X-Amz-Signature=b&c=d": "https://h/?X-Amz-Credential=<secret>&X-Amz-Signature=<secret>&c=d",
+		"https://h/?access_token=t#f":                         "https://h/?access_token=<secret>#f",
+		"https://h/?keyword=x&monkey=y":                       "https://h/?keyword=x&monkey=y",
+		"two: https://a:b@c/ and postgres://u:p@db:5432/x?key=k1": "two: https://<secret>@c/ and " +
+			"postgres://<secret>@db:5432/x?key=<secret>",
+		"no URL: user:pass@host": "no URL: user:pass@host",
 	} {
 		if got := redact.URLs(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
@@ -168,7 +172,8 @@ func TestSecretsAreFoundAcrossLines(t *testing.T) {
 					text.WriteString(full[from:min(from+width, len(full))] + feed)
 				}
 				got := r.Text("first line\n" + text.String() + "last line")
-				if !strings.HasPrefix(got, "first line\n") || !strings.HasSuffix(got, "last line") || len(got) > len("first line\nlast line")+len(redact.Mark)+20 {
+				if !strings.HasPrefix(got, "first line\n") || !strings.HasSuffix(got, "last line") ||
+					len(got) > len("first line\nlast line")+len(redact.Mark)+20 {
 					t.Errorf("%d before it, width %d, feed %q: %q", before, width, feed, got)
 				}
 			}
@@ -183,7 +188,8 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, secret, after string) {
 		r := knowing(secret)
 		got := r.Text(before + secret + after)
-		if trimmed := strings.TrimSpace(secret); len(trimmed) >= redact.Shortest && !strings.Contains(redact.Mark, trimmed) && strings.Contains(strings.ReplaceAll(got, redact.Mark, "\x00\x00"), secret) && !strings.Contains(secret, "\x00") {
+		if trimmed := strings.TrimSpace(secret); len(trimmed) >= redact.Shortest && !strings.Contains(redact.Mark, trimmed) &&
+			strings.Contains(strings.ReplaceAll(got, redact.Mark, "\x00\x00"), secret) && !strings.Contains(secret, "\x00") {
 			t.Errorf("%q is in %q", secret, got)
 		}
 		redact.Controls(redact.URLs(got))

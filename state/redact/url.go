@@ -7,11 +7,14 @@ import (
 )
 
 // address finds what may be a URL: a scheme, and all up to a character that no URL has.
-var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`) })
+var address = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`)
+})
 
 // parameter finds parameters of a query whose value lets its reader in.
 var parameter = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
+	return regexp.MustCompile(
+		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
 })
 
 // URLs returns a text whose URLs show neither passwords nor tokens: [Mark] stands for the user information and for

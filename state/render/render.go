@@ -150,7 +150,8 @@ func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *va
 		return src.Text, nil
 	}
 	if engine != "jinja" {
-		return "", diag.WithHint(fmt.Errorf("there is no template engine %q here", engine), "write `template: jinja`, or converge this host with `engine: salt-call`")
+		return "", diag.WithHint(fmt.Errorf("there is no template engine %q here", engine),
+			"write `template: jinja`, or converge this host with `engine: salt-call`")
 	}
 	out, err := r.Templates.Render(ctx, src, vars)
 	return out.Text, err
@@ -188,7 +189,8 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	case "jinja", "yaml", "json", "text":
 		return nil
 	case "py", "pydsl", "pyobjects":
-		return diag.At(diag.Pos{}, "renderer %s: the file is a Python program, and this engine runs none", name).WithHint(salt)
+		return diag.At(diag.Pos{}, "renderer %s: the file is a Python program, and this engine runs none",
+			name).WithHint(salt)
 	}
 	if _, ok := r.Decrypters[name]; ok {
 		return nil

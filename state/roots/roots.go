@@ -122,7 +122,8 @@ func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
 	case found && info.IsRegular():
 		return file, true, nil
 	case found && strings.HasSuffix(name, ".sls"):
-		return "", false, diag.WithHint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)), "remove it or give it another name")
+		return "", false, diag.WithHint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)),
+			"remove it or give it another name")
 	}
 	return "", false, nil
 }

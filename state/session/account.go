@@ -13,8 +13,9 @@ func (s *Session) accountFunctions() function.Table {
 	crontab := function.Of("user", func(ctx context.Context, user string) (string, error) {
 		return s.Host.Crontabs.Read(ctx, user)
 	})
-	keys := function.Of("user=None, config='.ssh/authorized_keys', fingerprint_hash_type=None", func(user, config, hash string) (*value.Map, error) {
-		return sshauth.Keys(s.Host, user, config, hash)
-	})
+	keys := function.Of("user=None, config='.ssh/authorized_keys', fingerprint_hash_type=None",
+		func(user, config, hash string) (*value.Map, error) {
+			return sshauth.Keys(s.Host, user, config, hash)
+		})
 	return function.Table{"cron.raw_cron": crontab, "ssh.auth_keys": keys}
 }

@@ -31,7 +31,8 @@ func stateTree(t *testing.T, files map[string]string) (*session.Session, string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return session.New(session.Settings{Host: h, ID: "web1", States: []roots.Env{{Name: "base", Dirs: []string{dir}}}}), dir
+	return session.New(session.Settings{Host: h, ID: "web1", States: []roots.Env{{Name: "base", Dirs: []string{dir}}}}),
+		dir
 }
 
 // applied runs an SLS file and gives the results by ID.
@@ -116,7 +117,8 @@ not here:
 func TestCallingFunctions(t *testing.T) {
 	s, dir := stateTree(t, map[string]string{"t.sls": calls})
 	dry := applied(t, s, true)
-	for id, want := range map[string]any{"old form": nil, "new form": nil, "no such function": false, "missing argument": false, "waits": true, "not here": false} {
+	for id, want := range map[string]any{"old form": nil, "new form": nil, "no such function": false,
+		"missing argument": false, "waits": true, "not here": false} {
 		if got := dry[id].Value("result"); got != want {
 			t.Errorf("dry run of %s gives %v, want %v: %s", id, got, want, value.Repr(dry[id]))
 		}
@@ -144,7 +146,8 @@ func TestCallingFunctions(t *testing.T) {
 		"not here":         {false, "boto_ec2.run: clouds are not asked", ""},
 	} {
 		text := value.Repr(got[id])
-		if got[id].Value("result") != want.result || !strings.Contains(text, want.comment) || !strings.Contains(text, want.more) {
+		if got[id].Value("result") != want.result || !strings.Contains(text, want.comment) ||
+			!strings.Contains(text, want.more) {
 			t.Errorf("%s gives %s, want %v, %q and %q", id, text, want.result, want.comment, want.more)
 		}
 	}
@@ -187,7 +190,8 @@ config.option cp.list_master_dirs`
 func TestCensus(t *testing.T) {
 	var text strings.Builder
 	for _, name := range strings.Fields(census) {
-		text.WriteString("'" + name + "': {in: {{ '" + name + "' in salt }}, by_key: {{ salt['" + name + "'] is callable }}, by_name: {{ salt." + name + " is callable }}}\n")
+		text.WriteString("'" + name + "': {in: {{ '" + name + "' in salt }}, by_key: {{ salt['" + name +
+			"'] is callable }}, by_name: {{ salt." + name + " is callable }}}\n")
 	}
 	s, _ := stateTree(t, map[string]string{"data.sls": text.String(), "t.sls": `
 {% import_yaml "data.sls" as data %}

@@ -24,7 +24,8 @@ func packed(t *testing.T) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	w := tar.NewWriter(z)
-	for _, err := range []error{w.WriteHeader(&tar.Header{Name: "app/file", Mode: 0o644, Size: 5}), func() error { _, err := io.WriteString(w, "hello"); return err }(), w.Close(), z.Close()} {
+	for _, err := range []error{w.WriteHeader(&tar.Header{Name: "app/file", Mode: 0o644, Size: 5}),
+		func() error { _, err := io.WriteString(w, "hello"); return err }(), w.Close(), z.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,8 @@ missing:
 				t.Errorf("the password of %s shows: %s", id, value.Repr(got[id]))
 			}
 		}
-		for id, want := range map[string]string{"unverified": "nobody vouches", "bad hash": "source_hash says", "missing": "does not exist"} {
+		for id, want := range map[string]string{"unverified": "nobody vouches", "bad hash": "source_hash says",
+			"missing": "does not exist"} {
 			if text := value.Repr(got[id]); got[id].Value("result") != false || !strings.Contains(text, want) {
 				t.Errorf("%s gives %s, want %q", id, text, want)
 			}

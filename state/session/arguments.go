@@ -16,7 +16,8 @@ import (
 var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([^\d\W][\w.-]*)=([^=].*)?$`) })
 
 // ParseArguments reads what a person typed after a function's name: name=value is an argument by
-// name, and what stands there is YAML where that makes sense of it. The values of the arguments named in asText stay text.
+// name, and what stands there is YAML where that makes sense of it. The values of the arguments named in asText stay
+// text.
 func ParseArguments(words []string, asText ...string) (args []any, kwargs *value.Map) {
 	kwargs = value.NewMap()
 	for _, word := range words {

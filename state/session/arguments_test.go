@@ -34,18 +34,21 @@ func TestParseArguments(t *testing.T) {
 		"a==b":         "a==b",
 	} {
 		args, kwargs := ParseArguments([]string{word})
-		if len(args) != 1 || kwargs.Len() > 0 || !value.Equal(args[0], want) || value.TypeName(args[0]) != value.TypeName(want) {
+		if len(args) != 1 || kwargs.Len() > 0 || !value.Equal(args[0], want) ||
+			value.TypeName(args[0]) != value.TypeName(want) {
 			t.Errorf("%q is %s and %s, want %s", word, value.Repr(value.NewList(args...)), value.Repr(kwargs), value.Repr(want))
 		}
 	}
 }
 
 func TestParseKeywordArguments(t *testing.T) {
-	args, kwargs := ParseArguments([]string{"a", "test=True", "name=x=y", "empty=", "pillar={a: [1]}", "a-b.c=1", "1a=2", "/x=2", "two\nlines", "t=two\nlines"})
+	args, kwargs := ParseArguments([]string{"a", "test=True", "name=x=y", "empty=", "pillar={a: [1]}", "a-b.c=1", "1a=2",
+		"/x=2", "two\nlines", "t=two\nlines"})
 	if want := value.NewList("a", "1a=2", "/x=2", "two\nlines"); !value.Equal(value.NewList(args...), want) {
 		t.Errorf("arguments are %s", value.Repr(value.NewList(args...)))
 	}
-	want := value.NewMap("test", true, "name", "x=y", "empty", "", "pillar", value.NewMap("a", value.NewList(1)), "a-b.c", 1, "t", "two\nlines")
+	want := value.NewMap("test", true, "name", "x=y", "empty", "", "pillar", value.NewMap("a", value.NewList(1)), "a-b.c",
+		1, "t", "two\nlines")
 	if !value.Equal(kwargs, want) {
 		t.Errorf("keywords are %s", value.Repr(kwargs))
 	}

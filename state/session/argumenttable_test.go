@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// TestArgumentTable decodes arguments in the forms in which Salt's documentation and formulas give them. CORPUS_RECORD=1 writes what
-// states get into the table, for a person to look at.
+// TestArgumentTable decodes arguments in the forms in which Salt's documentation and formulas give them.
+// CORPUS_RECORD=1 writes what states get into the table, for a person to look at.
 func TestArgumentTable(t *testing.T) {
 	const file = "testdata/arguments.txt"
 	table, err := os.ReadFile(file)
@@ -95,7 +95,8 @@ func fieldOf(of reflect.Value, argument string) (reflect.Value, bool) {
 
 // shown writes a field as a template would print its value.
 func shown(field reflect.Value) string {
-	if field.Kind() == reflect.Pointer && !field.IsNil() && field.Type() != reflect.TypeFor[*value.Map]() && field.Type() != reflect.TypeFor[*value.List]() {
+	if field.Kind() == reflect.Pointer && !field.IsNil() && field.Type() != reflect.TypeFor[*value.Map]() &&
+		field.Type() != reflect.TypeFor[*value.List]() {
 		field = field.Elem()
 	}
 	if !field.CanInterface() {

@@ -36,7 +36,8 @@ func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 	}
 	// The tree of states lies on the machine, what they change lies below the root.
 	s := session.New(session.Settings{
-		Host: h.WithFiles(both{h.Files, trees.Files, tree}), ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
+		Host: h.WithFiles(both{h.Files, trees.Files, tree}), ID: "t",
+		Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
 		States: []roots.Env{{Name: "base", Dirs: []string{tree}}},
 	})
 	ctx := context.Background()
@@ -82,7 +83,8 @@ func fails(t *testing.T, r *exec.Result, cause, hint string) {
 		t.Fatal("there is no result")
 	}
 	if r.Outcome != exec.Failed || !strings.Contains(r.Comment, cause) || !strings.Contains(r.Hint, hint) {
-		t.Errorf("%s: outcome %v, comment %q, hint %q; want a failure with %q and the hint %q", r.Step.Tag(), r.Outcome.Value(), r.Comment, r.Hint, cause, hint)
+		t.Errorf("%s: outcome %v, comment %q, hint %q; want a failure with %q and the hint %q", r.Step.Tag(),
+			r.Outcome.Value(), r.Comment, r.Hint, cause, hint)
 	}
 	if r.Changes.Len() > 0 {
 		t.Errorf("%s: a failure tells of changes: %s", r.Step.Tag(), value.Repr(r.Changes))
@@ -148,7 +150,8 @@ func TestAFileOfHashesThatIsNone(t *testing.T) {
 	}
 }
 
-// TestASparseFileIsNotWrittenOut holds that the copy of a file which is larger than the disk with its holes has the holes, too.
+// TestASparseFileIsNotWrittenOut holds that the copy of a file which is larger than the disk with its holes has the
+// holes, too.
 func TestASparseFileIsNotWrittenOut(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Put(t, filepath.Join(root, "srv/in/sparse"), "x", 0o644)
@@ -174,14 +177,16 @@ func TestALinkOfAUserIsDescribedItself(t *testing.T) {
 	hosttest.Put(t, filepath.Join(root, "etc/secret"), "x", 0o600)
 	hosttest.Put(t, filepath.Join(root, "srv/out/kept"), "", 0o644)
 	home := filepath.Join(root, "home/ann")
-	err := errors.Join(os.MkdirAll(home, 0o755), os.Chown(home, 4242, 4242), os.Symlink("/etc/secret", filepath.Join(home, "key")), os.Lchown(filepath.Join(home, "key"), 4242, 4242),
+	err := errors.Join(os.MkdirAll(home, 0o755), os.Chown(home, 4242, 4242),
+		os.Symlink("/etc/secret", filepath.Join(home, "key")), os.Lchown(filepath.Join(home, "key"), 4242, 4242),
 		os.Symlink("/etc/secret", filepath.Join(root, "srv/key")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sls := "/srv/out/a:\n  file.managed:\n    - contents: '"
 	for _, p := range []string{"/home/ann/key", "/srv/key"} {
-		sls += "{{ salt['file.get_uid']('" + p + "') }} {{ salt['file.get_mode']('" + p + "') }} {{ salt['file.stats']('" + p + "')['size'] }},"
+		sls += "{{ salt['file.get_uid']('" + p + "') }} {{ salt['file.get_mode']('" + p + "') }} {{ salt['file.stats']('" +
+			p + "')['size'] }},"
 	}
 	if r := converge(t, root, sls+"'\n")["/srv/out/a"]; r.Outcome != exec.Succeeded {
 		t.Fatal(r.Comment)
@@ -196,7 +201,8 @@ func TestUnknownUser(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()
 	hosttest.Tree(t, root)
-	results := converge(t, root, "key:\n  ssh_auth.present:\n    - user: alcie\n    - enc: ssh-ed25519\n    - names: ["+benchtree.Users(1)[0].Key+"]\n")
+	results := converge(t, root, "key:\n  ssh_auth.present:\n    - user: alcie\n    - enc: ssh-ed25519\n    - names: ["+
+		benchtree.Users(1)[0].Key+"]\n")
 	fails(t, results["key"], "alcie", "")
 }
 
@@ -224,7 +230,8 @@ func filesystem(t *testing.T) (root, dir string) {
 func TestNoSpace(t *testing.T) {
 	root, dir := filesystem(t)
 	hosttest.Put(t, filepath.Join(dir, "a"), "old", 0o644)
-	results := converge(t, root, "/srv/a:\n  file.managed:\n    - contents: "+strings.Repeat("x", 200<<10)+"\n/srv/b:\n  file.append:\n    - text: "+strings.Repeat("y", 200<<10)+"\n    - makedirs: True\n")
+	results := converge(t, root, "/srv/a:\n  file.managed:\n    - contents: "+strings.Repeat("x", 200<<10)+
+		"\n/srv/b:\n  file.append:\n    - text: "+strings.Repeat("y", 200<<10)+"\n    - makedirs: True\n")
 	fails(t, results["/srv/a"], "no space left", "make room")
 	fails(t, results["/srv/b"], "no space left", "make room")
 	untouched(t, dir, map[string]string{"a": "old"})
@@ -236,7 +243,9 @@ func TestReadOnlyFilesystem(t *testing.T) {
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	results := converge(t, root, "/srv/a:\n  file.managed:\n    - contents: new\n/srv/d:\n  file.directory: []\n/srv/l:\n  file.symlink:\n    - target: a\nno-a:\n  file.absent:\n    - name: /srv/a\n")
+	results := converge(t, root,
+		"/srv/a:\n  file.managed:\n    - contents: new\n/srv/d:\n  file.directory: []\n/srv/l:\n  file.symlink:\n"+
+			"    - target: a\nno-a:\n  file.absent:\n    - name: /srv/a\n")
 	for _, id := range []string{"/srv/a", "/srv/d", "/srv/l", "no-a"} {
 		fails(t, results[id], "read-only", "mount")
 	}
@@ -257,7 +266,8 @@ func TestImmutableFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	results := converge(t, root, "/srv/a:\n  file.managed:\n    - contents: new\nno-a:\n  file.absent:\n    - name: /srv/a\n")
+	results := converge(t, root,
+		"/srv/a:\n  file.managed:\n    - contents: new\nno-a:\n  file.absent:\n    - name: /srv/a\n")
 	fails(t, results["/srv/a"], "operation not permitted", "chattr -i")
 	fails(t, results["no-a"], "operation not permitted", "chattr -i")
 	untouched(t, filepath.Dir(path), map[string]string{"a": "old"})
@@ -290,9 +300,12 @@ func TestSlips(t *testing.T) {
 		{"unknown function", "a:\n  file.mangaed:\n    - name: /srv/a\n", "file.mangaed", "file.managed"},
 		{"missing argument", "a:\n  file.symlink:\n    - name: /srv/a\n", "target", ""},
 		{"wrong type", "a:\n  file.directory:\n    - name: /srv/a\n    - makedirs: [1]\n", "makedirs", ""},
-		{"impossible combination", "a:\n  file.managed:\n    - name: /srv/a\n    - contents: x\n    - contents_pillar: y\n", "contents", ""},
-		{"unreadable source", "a:\n  file.managed:\n    - name: /srv/a\n    - source: salt://nothing\n", "salt://nothing", ""},
-		{"bad hash", "a:\n  file.managed:\n    - name: /srv/a\n    - source: salt://t.sls\n    - source_hash: md5=" + strings.Repeat("0", 32) + "\n", "", ""},
+		{"impossible combination", "a:\n  file.managed:\n    - name: /srv/a\n    - contents: x\n    - contents_pillar: y\n",
+			"contents", ""},
+		{"unreadable source", "a:\n  file.managed:\n    - name: /srv/a\n    - source: salt://nothing\n", "salt://nothing",
+			""},
+		{"bad hash", "a:\n  file.managed:\n    - name: /srv/a\n    - source: salt://t.sls\n    - source_hash: md5=" +
+			strings.Repeat("0", 32) + "\n", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fails(t, converge(t, root, c.sls)["a"], c.cause, c.hint)

@@ -68,8 +68,10 @@ func succeeded(answer any) bool {
 }
 
 // Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
-// state it calls everything templates may call, and functions that act, such as service.restart. Problems in SLS files are a diag.List.
-func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer, error) {
+// state it calls everything templates may call, and functions that act, such as service.restart. Problems in SLS files
+// are a diag.List.
+func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer,
+	error) {
 	own, sure := s, s.Doubt()
 	answer, err := Answer{}, error(nil)
 	if run, ok := stateFunctions()[name]; ok {
@@ -191,7 +193,8 @@ func Changes(name string) bool { return runsStates(name) || function.Acts(name) 
 
 func runsStates(name string) bool {
 	switch name {
-	case "state.apply", "state.highstate", "state.sls", "state.sls_id", "state.single", "state.template", "state.template_str",
+	case "state.apply", "state.highstate", "state.sls", "state.sls_id", "state.single", "state.template",
+		"state.template_str",
 		"state.high", "state.low":
 		return true
 	}

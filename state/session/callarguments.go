@@ -11,10 +11,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// commonArguments are the arguments by name that all functions of state take under Salt. Those without a meaning here are
-// accepted, since scripts give them.
+// commonArguments are the arguments by name that all functions of state take under Salt. Those without a meaning here
+// are accepted, since scripts give them.
 func commonArguments() []string {
-	return []string{"test", "pillar", "pillar_enc", "pillarenv", "saltenv", "queue", "concurrent", "exclude", "mods", "mock", "cache",
+	return []string{"test", "pillar", "pillar_enc", "pillarenv", "saltenv", "queue", "concurrent", "exclude", "mods",
+		"mock", "cache",
 		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff", "tem", "data"}
 }
 
@@ -61,7 +62,8 @@ func knownArguments(name string, kwargs *value.Map) error {
 	return nil
 }
 
-// misspelledOfState refuses a misspelling of an argument that state.single takes itself, where the state does not take it.
+// misspelledOfState refuses a misspelling of an argument that state.single takes itself, where the state does not take
+// it.
 func (s *Session) misspelledOfState(p *compile.Program, kwargs *value.Map) error {
 	for _, step := range p.Steps {
 		resource, ok := s.modules.New(step.State(), step.Fun())
@@ -72,7 +74,8 @@ func (s *Session) misspelledOfState(p *compile.Program, kwargs *value.Map) error
 		for key := range kwargs.All() {
 			word := value.Str(key)
 			meant := diag.Misspelling(word, callArguments())
-			if meant != "" && slices.ContainsFunc(warnings, func(w *diag.Diagnostic) bool { return strings.Contains(w.Message, word) }) {
+			if meant != "" &&
+				slices.ContainsFunc(warnings, func(w *diag.Diagnostic) bool { return strings.Contains(w.Message, word) }) {
 				return misspelled("state.single "+step.Function(), word, meant)
 			}
 		}

@@ -90,7 +90,8 @@ func (c *caller) low() (Answer, error) {
 	}
 	kwargs.Set("fun", value.Str(data.Value("state"))+"."+value.Str(data.Value("fun")))
 	if !data.Has("state") || !data.Has("fun") {
-		return Answer{}, misuse("write state.low '{state: STATE, fun: FUNCTION, name: NAME}'", "the data has no state, or no fun")
+		return Answer{}, misuse("write state.low '{state: STATE, fun: FUNCTION, name: NAME}'",
+			"the data has no state, or no fun")
 	}
 	answer, err := (&caller{Session: c.Session, ctx: c.ctx, kwargs: kwargs, observer: c.observer}).single()
 	if all, ok := answer.Value.(*value.Map); ok && err == nil {

@@ -1,6 +1,7 @@
 package session
 
-// This file finds steps that are certain to fail, so that a deploy refuses them before the first change, and not half way.
+// This file finds steps that are certain to fail, so that a deploy refuses them before the first change, and not half
+// way.
 
 import (
 	"cmp"
@@ -33,8 +34,8 @@ func (s *Session) addCertainFailures(p *compile.Program) {
 	}
 }
 
-// wrongArguments finds arguments of the wrong type, misspelled ones, those that contradict each other and, if strict_arguments
-// is set, unknown ones.
+// wrongArguments finds arguments of the wrong type, misspelled ones, those that contradict each other and, if
+// strict_arguments is set, unknown ones.
 func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) diag.List {
 	call := module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At}
 	warnings, problems := s.decoder.Decode(resource, call)
@@ -58,12 +59,13 @@ func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) d
 
 // conditional are the arguments with which a step may never read its source.
 var conditional = []string{
-	"onlyif", "unless", "creates", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prereq", "prerequired",
+	"onlyif", "unless", "creates", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prereq",
+	"prerequired",
 	"contents", "contents_pillar", "contents_grains", "create", "replace", "retry",
 }
 
-// missingSources finds sources of the state tree that no run of the step could read, since the tree has no such file: a deploy
-// is refused for them before the first change, and not half way.
+// missingSources finds sources of the state tree that no run of the step could read, since the tree has no such file: a
+// deploy is refused for them before the first change, and not half way.
 func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	switch step.Function() {
 	case "file.managed", "file.recurse", "file.append", "file.prepend", "cmd.script", "ssh_auth.present", "cron.file":
@@ -83,7 +85,8 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	if len(candidates) > 0 {
 		err := s.sources.missing(candidates[0])
 		problems.Add(step.At("source"), "the source %s of %s is not in the state tree: %v",
-			"salt://"+candidates[0].path, step.Function(), err).WithHint(cmp.Or(diag.HintOf(err), "add the file to the tree, or correct its path"))
+			"salt://"+candidates[0].path, step.Function(), err).WithHint(cmp.Or(diag.HintOf(err),
+			"add the file to the tree, or correct its path"))
 	}
 	return problems
 }
@@ -105,8 +108,8 @@ func literalSources(source any, env string) (all []place) {
 	return all
 }
 
-// unknownInGuards finds functions of guards that no run could call. One that only lacks its program may be there once an
-// earlier state has brought it.
+// unknownInGuards finds functions of guards that no run could call. One that only lacks its program may be there once
+// an earlier state has brought it.
 func (s *Session) unknownInGuards(step *compile.Step) (problems diag.List) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		list, _ := step.Chunk.Value(guard).(*value.List)

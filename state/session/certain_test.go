@@ -40,12 +40,13 @@ func TestMissingSourcesAreMistakes(t *testing.T) {
 	}
 }
 
-// A guard whose function does not exist fails a deploy before anything changes, with the name that was probably meant. One
-// that lacks its program may exist once an earlier state has run.
+// A guard whose function does not exist fails a deploy before anything changes, with the name that was probably meant.
+// One that lacks its program may exist once an earlier state has run.
 func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for function, hint := range map[string]string{
-		"file.exists_file": `"file.file_exists"`, "file.is_lnk": `"file.is_link"`, "file.file_exists": "", "postgres.db_exists": "",
+		"file.exists_file": `"file.file_exists"`, "file.is_lnk": `"file.is_link"`, "file.file_exists": "",
+		"postgres.db_exists": "",
 	} {
 		set, _ := settings(t, map[string]string{
 			"states/t.sls": "a:\n  test.nop:\n    - onlyif:\n      - fun: " + function + "\n        path: /etc\n",
@@ -66,8 +67,8 @@ func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
 	}
 }
 
-// Arguments that contradict each other, or that no account file can hold, are mistakes before anything changes, and a dry run
-// does not call them unknown.
+// Arguments that contradict each other, or that no account file can hold, are mistakes before anything changes, and a
+// dry run does not call them unknown.
 func TestContradictoryArgumentsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -37,9 +37,12 @@ func BenchmarkCompile879(b *testing.B) { compiles(b, benchtree.Salt(400), 879) }
 // has to stay the same when there are more.
 func BenchmarkRequisites(b *testing.B) {
 	for _, kind := range []string{
-		"require: [{test: s%[2]d}]", "require: [s%[2]d]", "require_in: [{test: s%[3]d}]", "watch: [{test: s%[2]d}]", "watch_in: [{test: s%[3]d}]",
-		"listen: [{test: s%[2]d}]", "listen_in: [{test: s%[3]d}]", "onchanges: [{test: s%[2]d}]", "onfail_in: [{test: s%[3]d}]", "prereq: [{test: s%[3]d}]",
-		"use: [{test: s%[2]d}]", "names: [a%[1]d, b%[1]d]", "require: [{test: all}]", "require_in: [{test: all}]", "require: [{sls: first}]",
+		"require: [{test: s%[2]d}]", "require: [s%[2]d]", "require_in: [{test: s%[3]d}]", "watch: [{test: s%[2]d}]",
+		"watch_in: [{test: s%[3]d}]",
+		"listen: [{test: s%[2]d}]", "listen_in: [{test: s%[3]d}]", "onchanges: [{test: s%[2]d}]",
+		"onfail_in: [{test: s%[3]d}]", "prereq: [{test: s%[3]d}]",
+		"use: [{test: s%[2]d}]", "names: [a%[1]d, b%[1]d]", "require: [{test: all}]", "require_in: [{test: all}]",
+		"require: [{sls: first}]",
 		"require_in: [{sls: first}]", "require: [{test: nosuch%[1]d}]", "require: [{test: 'fir*'}]",
 	} {
 		for _, n := range []int{2500, 10000} {
@@ -62,12 +65,15 @@ func related(n int, kind string) map[string]string {
 		fmt.Fprintf(&b, "s%d:\n  test.nop:\n    - name: n%d\n    - x: {{ grains.os }}\n    - %s\n", i, i, with(kind, i, n))
 	}
 	// The first and the last would name themselves.
-	text := strings.NewReplacer("test: s0}]\n", "test: all}]\n", fmt.Sprintf("test: s%d}]\n", n-1), "test: all}]\n", "require: [s0]", "require: [all]").Replace(b.String())
-	return map[string]string{"states/top.sls": "base:\n  '*':\n    - many\n", "states/many.sls": text, "states/first.sls": "first:\n  test.nop: []\n"}
+	text := strings.NewReplacer("test: s0}]\n", "test: all}]\n", fmt.Sprintf("test: s%d}]\n", n-1), "test: all}]\n",
+		"require: [s0]", "require: [all]").Replace(b.String())
+	return map[string]string{"states/top.sls": "base:\n  '*':\n    - many\n", "states/many.sls": text,
+		"states/first.sls": "first:\n  test.nop: []\n"}
 }
 
 // with fills the number of a state into a requisite: %[1]d is its own, %[2]d the one before, %[3]d
 // the one after.
 func with(kind string, i, n int) string {
-	return strings.NewReplacer("%[1]d", fmt.Sprint(i), "%[2]d", fmt.Sprint(max(i-1, 0)), "%[3]d", fmt.Sprint(min(i+1, n-1))).Replace(kind)
+	return strings.NewReplacer("%[1]d", fmt.Sprint(i), "%[2]d", fmt.Sprint(max(i-1, 0)), "%[3]d",
+		fmt.Sprint(min(i+1, n-1))).Replace(kind)
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestWorkingDirectories: a command starts where its own user may go, along that user's links too. It does not start where
-// another user leads it, and a refusal does not say that the directory is absent. The machine's nobody is the user.
+// TestWorkingDirectories: a command starts where its own user may go, along that user's links too. It does not start
+// where another user leads it, and a refusal does not say that the directory is absent. The machine's nobody is the
+// user.
 func TestWorkingDirectories(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("commands of other users take root")
@@ -34,7 +35,8 @@ func TestWorkingDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for name, mode := range map[string]os.FileMode{"": 0o755, "home": 0o755, "bob": 0o755, "open": 0o755, "closed": 0o700, "closed/in": 0o755, "states": 0o755} {
+	for name, mode := range map[string]os.FileMode{"": 0o755, "home": 0o755, "bob": 0o755, "open": 0o755, "closed": 0o700,
+		"closed/in": 0o755, "states": 0o755} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -42,12 +44,14 @@ func TestWorkingDirectories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, target := range map[string]string{"home/open": "open", "home/closed": "closed", "home/in": "closed/in", "bob/open": "open"} {
+	for name, target := range map[string]string{"home/open": "open", "home/closed": "closed", "home/in": "closed/in",
+		"bob/open": "open"} {
 		if err := os.Symlink(filepath.Join(dir, target), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, uid := range map[string]int{"home": nobody.UID, "home/open": nobody.UID, "home/closed": nobody.UID, "home/in": nobody.UID, "bob": ann, "bob/open": ann} {
+	for name, uid := range map[string]int{"home": nobody.UID, "home/open": nobody.UID, "home/closed": nobody.UID,
+		"home/in": nobody.UID, "bob": ann, "bob/open": ann} {
 		if err := os.Lchown(filepath.Join(dir, name), uid, uid); err != nil {
 			t.Fatal(err)
 		}
@@ -56,24 +60,29 @@ func TestWorkingDirectories(t *testing.T) {
 		"home": "", "home/open": "", "open": "", "home/none": "is not there",
 		"closed": "", "closed/in": "", "home/closed": "cannot enter", "home/in": "cannot enter", "bob/open": "refused",
 	} {
-		sls := "t: {cmd.run: [{name: 'readlink /proc/self/cwd || readlink /proc/$PPID/cwd'}, {runas: nobody}, {cwd: " + dir + "/" + cwd + "}]}"
+		sls := "t: {cmd.run: [{name: 'readlink /proc/self/cwd || readlink /proc/$PPID/cwd'}, {runas: nobody}, {cwd: " + dir +
+			"/" + cwd + "}]}"
 		r := locally(t, h, dir, sls)
 		if want == "" {
-			if got, _ := filepath.EvalSymlinks(filepath.Join(dir, cwd)); r.Outcome != exec.Succeeded || value.Str(r.Changes.Value("stdout")) != got {
+			if got, _ := filepath.EvalSymlinks(filepath.Join(dir, cwd)); r.Outcome != exec.Succeeded ||
+				value.Str(r.Changes.Value("stdout")) != got {
 				t.Errorf("%s: %v: %s, %s", cwd, r.Outcome, r.Comment, value.Repr(r.Changes))
 			}
 			continue
 		}
-		if r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) || strings.Contains(r.Comment, "is not there") != (want == "is not there") || r.Hint == "" {
+		if r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) ||
+			strings.Contains(r.Comment, "is not there") != (want == "is not there") || r.Hint == "" {
 			t.Errorf("%s: %v: %s\nhint: %s", cwd, r.Outcome, r.Comment, r.Hint)
 		}
 	}
-	if r := locally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed || strings.Contains(r.Comment, "is not there") || !strings.Contains(r.Comment, "refused") {
+	if r := locally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed ||
+		strings.Contains(r.Comment, "is not there") || !strings.Contains(r.Comment, "refused") {
 		t.Errorf("as root: %v: %s", r.Outcome, r.Comment)
 	}
 }
 
-// TestACommandInARoot runs a command in a tree of its own, which has nothing but a shell: it must not act on the machine.
+// TestACommandInARoot runs a command in a tree of its own, which has nothing but a shell: it must not act on the
+// machine.
 func TestACommandInARoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")
@@ -90,7 +99,8 @@ func TestACommandInARoot(t *testing.T) {
 	}
 	shell(t, dir+"/root")
 	r := locally(t, h, dir, "t: {cmd.run: [{name: 'pwd; echo inside > /made'}, {root: "+dir+"/root}, {cwd: /srv}]}")
-	if got, _ := os.ReadFile(dir + "/root/made"); r.Outcome != exec.Succeeded || value.Str(r.Changes.Value("stdout")) != "/srv" || string(got) != "inside\n" {
+	if got, _ := os.ReadFile(dir + "/root/made"); r.Outcome != exec.Succeeded ||
+		value.Str(r.Changes.Value("stdout")) != "/srv" || string(got) != "inside\n" {
 		t.Errorf("%v: %s, %s, made %q", r.Outcome, r.Comment, value.Repr(r.Changes), got)
 	}
 	for sls, want := range map[string]string{
@@ -132,7 +142,8 @@ func locally(t *testing.T, h *host.Host, dir, sls string) *exec.Result {
 	if err := os.WriteFile(filepath.Join(dir, "states/t.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"), States: []roots.Env{{Name: "base", Dirs: []string{dir + "/states"}}}})
+	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
+		"Linux"), States: []roots.Env{{Name: "base", Dirs: []string{dir + "/states"}}}})
 	p, err := s.Program(t.Context(), s.Named("t"))
 	if err != nil {
 		t.Fatal(err)

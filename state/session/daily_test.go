@@ -50,7 +50,8 @@ func dailyRoot(t *testing.T, files map[string]string, programs statetest.Command
 		t.Fatal(err)
 	}
 	return session.New(session.Settings{Host: h, ID: "web1", Shell: true,
-		Grains:  value.NewMap("id", "web1", "os_family", "Debian", "roles", value.Strings("web"), "rack", value.NewMap("row", 4)),
+		Grains: value.NewMap("id", "web1", "os_family", "Debian", "roles", value.Strings("web"), "rack",
+			value.NewMap("row", 4)),
 		Options: value.NewMap("cachedir", "/var/cache/corpus"),
 		States:  []roots.Env{{Name: "base", Dirs: []string{"/srv/salt"}}}}), root
 }
@@ -86,29 +87,37 @@ func TestGrainsAreSet(t *testing.T) {
 	s, root := dailyRoot(t, map[string]string{"etc/corpus/grains.yaml": "# who we are\nrole: db\n"}, nil)
 	const file = "etc/corpus/grains.yaml"
 	callDaily(t, s, root, []daily{
-		{name: "grains.setval", args: []any{"tier", "gold"}, want: "{'tier': 'gold'}", file: file, text: "role: db\ntier: gold\n"},
+		{name: "grains.setval", args: []any{"tier", "gold"}, want: "{'tier': 'gold'}", file: file,
+			text: "role: db\ntier: gold\n"},
 		{name: "grains.get", args: []any{"tier"}, want: "'gold'"},
-		{name: "grains.append", args: []any{"roles", "db"}, want: "{'roles': ['web', 'db']}", file: file, text: "role: db\nroles:\n- web\n- db\ntier: gold\n"},
+		{name: "grains.append", args: []any{"roles", "db"}, want: "{'roles': ['web', 'db']}", file: file,
+			text: "role: db\nroles:\n- web\n- db\ntier: gold\n"},
 		{name: "grains.append", args: []any{"roles", "db"}, want: "'The val db was already in the list roles'"},
 		{name: "grains.append", args: []any{"tier", "x"}, want: "'The key tier is not a valid list'"},
-		{name: "grains.append", args: []any{"tier", "x"}, kwargs: value.NewMap("convert", true), want: "{'tier': ['gold', 'x']}"},
+		{name: "grains.append", args: []any{"tier", "x"}, kwargs: value.NewMap("convert", true),
+			want: "{'tier': ['gold', 'x']}"},
 		{name: "grains.remove", args: []any{"roles", "web"}, want: "{'roles': ['db']}"},
 		{name: "grains.remove", args: []any{"roles", "web"}, want: "'The val web was not in the list roles'"},
-		{name: "grains.set", args: []any{"rack:unit", 17}, want: "{'comment': '', 'changes': {'rack': {'row': 4, 'unit': 17}}, 'result': True}"},
+		{name: "grains.set", args: []any{"rack:unit", 17},
+			want: "{'comment': '', 'changes': {'rack': {'row': 4, 'unit': 17}}, 'result': True}"},
 		{name: "grains.set", args: []any{"rack:unit", 17}, want: "~Grain is already set"},
 		{name: "grains.set", args: []any{"rack", 1}, want: "~'result': False"},
 		{name: "grains.set", args: []any{"rack", 1}, kwargs: value.NewMap("force", true), want: "~{'rack': 1}"},
 		{name: "grains.delval", args: []any{"rack"}, want: "~{'rack': None}"},
-		{name: "grains.delkey", args: []any{"rack"}, want: "~'result': True", file: file, text: "role: db\nroles:\n- db\ntier:\n- gold\n- x\n"},
+		{name: "grains.delkey", args: []any{"rack"}, want: "~'result': True", file: file,
+			text: "role: db\nroles:\n- db\ntier:\n- gold\n- x\n"},
 		{name: "grains.get", args: []any{"rack", "gone"}, want: "'gone'"},
-		{name: "grains.setvals", args: []any{value.NewMap("a", 1, "tier", nil)}, kwargs: value.NewMap("destructive", true), want: "{'a': 1, 'tier': None}",
+		{name: "grains.setvals", args: []any{value.NewMap("a", 1, "tier", nil)}, kwargs: value.NewMap("destructive", true),
+			want: "{'a': 1, 'tier': None}",
 			file: file, text: "a: 1\nrole: db\nroles:\n- db\n"},
 		{name: "grains.setvals", args: []any{"x"}, want: "!a mapping was expected"},
 	})
 	if err := os.WriteFile(filepath.Join(root, file), []byte("- no\n- mapping\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	callDaily(t, s, root, []daily{{name: "grains.setval", args: []any{"a", 1}, want: "!a mapping was expected", file: file, text: "- no\n- mapping\n"}})
+	callDaily(t, s, root,
+		[]daily{{name: "grains.setval", args: []any{"a", 1}, want: "!a mapping was expected", file: file,
+			text: "- no\n- mapping\n"}})
 }
 
 const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n"
@@ -136,7 +145,8 @@ func TestShadowAndCron(t *testing.T) {
 		}
 		return host.Output{}, nil
 	}
-	s, root := dailyRoot(t, map[string]string{"etc/passwd": passwd, "etc/group": "root:x:0:\n", "etc/shadow": "root:*:19000:0:99999:7:::\nann:$6$x:19001::90::::\n",
+	s, root := dailyRoot(t, map[string]string{"etc/passwd": passwd, "etc/group": "root:x:0:\n",
+		"etc/shadow":      "root:*:19000:0:99999:7:::\nann:$6$x:19001::90::::\n",
 		"usr/bin/crontab": "", "var/spool/cron/crontabs/root": tab}, programs)
 	if err := os.Chmod(filepath.Join(root, "usr/bin/crontab"), 0o755); err != nil {
 		t.Fatal(err)
@@ -148,7 +158,8 @@ func TestShadowAndCron(t *testing.T) {
 	}
 	for _, c := range []daily{
 		{name: "shadow.info", args: []any{"ann"},
-			want: "{'name': 'ann', 'passwd': '$6$x', 'lstchg': 19001, 'min': -1, 'max': 90, 'warn': -1, 'inact': -1, 'expire': -1}"},
+			want: "{'name': 'ann', 'passwd': '$6$x', 'lstchg': 19001, 'min': -1, 'max': 90, 'warn': -1, 'inact': -1, " +
+				"'expire': -1}"},
 		{name: "shadow.info", args: []any{"bob"}, want: "~'name': '', 'passwd': ''"},
 		{name: "shadow.set_password", args: []any{"bob", "x"}, want: "!user bob does not exist"},
 		{name: "cron.list_tab", args: []any{"root"}, want: "{'pre': ['MAILTO=me'], 'crons': [], 'special': [], 'env': []}"},
@@ -156,12 +167,14 @@ func TestShadowAndCron(t *testing.T) {
 		{name: "cron.set_job", args: []any{"root", "*/5", "*", "*", "*", 1, "/bin/true"}, want: "'present'"},
 		{name: "cron.set_job", args: []any{"root", "7", "*", "*", "*", 1, "/bin/true"}, want: "'updated'"},
 		{name: "cron.set_job", args: []any{"root", "7 8", "*", "*", "*", 1, "/bin/true"}, want: "!is no time for a crontab"},
-		{name: "cron.ls", args: []any{"root"}, want: "{'pre': ['MAILTO=me'], 'crons': [{'minute': '7', 'hour': '*', 'daymonth': '*', 'month': '*', 'dayweek': '1', " +
-			"'identifier': None, 'cmd': '/bin/true', 'comment': None, 'commented': False}], 'special': [], 'env': []}"},
+		{name: "cron.ls", args: []any{"root"},
+			want: "{'pre': ['MAILTO=me'], 'crons': [{'minute': '7', 'hour': '*', 'daymonth': '*', 'month': '*', 'dayweek': '1', " +
+				"'identifier': None, 'cmd': '/bin/true', 'comment': None, 'commented': False}], 'special': [], 'env': []}"},
 		{name: "cron.set_special", args: []any{"root", "@daily", "/bin/x"}, want: "'new'"},
 		{name: "cron.set_env", args: []any{"root", "PATH", "/bin"}, want: "'new'"},
-		{name: "cron.list_tab", args: []any{"root"}, want: "~'special': [{'spec': '@daily', 'identifier': None, 'cmd': '/bin/x', 'comment': None, 'commented': False}], " +
-			"'env': [{'name': 'PATH', 'value': '/bin'}]}"},
+		{name: "cron.list_tab", args: []any{"root"},
+			want: "~'special': [{'spec': '@daily', 'identifier': None, 'cmd': '/bin/x', 'comment': None, 'commented': False}], " +
+				"'env': [{'name': 'PATH', 'value': '/bin'}]}"},
 		{name: "cron.rm_job", args: []any{"root", "/bin/true", "8"}, want: "'absent'"},
 		{name: "cron.rm_job", args: []any{"root", "/bin/true"}, want: "'removed'"},
 		{name: "cron.rm", args: []any{"root", "/bin/true"}, want: "'absent'"},
@@ -176,11 +189,14 @@ func TestShadowAndCron(t *testing.T) {
 }
 
 func TestStatesGivenInTheCall(t *testing.T) {
-	s, root := dailyRoot(t, map[string]string{"tmp/one.sls": "include: [more]\n{% set n = 'b' %}\n/{{ n }}:\n  file.managed:\n    - contents: two\n",
-		"srv/salt/more.sls": "/more:\n  file.touch: []\n"}, nil)
+	s, root := dailyRoot(t,
+		map[string]string{"tmp/one.sls": "include: [more]\n{% set n = 'b' %}\n/{{ n }}:\n  file.managed:\n" +
+			"    - contents: two\n",
+			"srv/salt/more.sls": "/more:\n  file.touch: []\n"}, nil)
 	managed := value.NewMap("/c", value.NewMap("file.managed", value.NewList(value.NewMap("contents", "three"))))
 	callDaily(t, s, root, []daily{
-		{name: "state.template_str", args: []any{"/a:\n  file.managed:\n    - contents: {{ grains['id'] }}\n"}, want: "~'result': True", file: "a", text: "web1\n"},
+		{name: "state.template_str", args: []any{"/a:\n  file.managed:\n    - contents: {{ grains['id'] }}\n"},
+			want: "~'result': True", file: "a", text: "web1\n"},
 		{name: "state.template_str", args: []any{"/a:\n  file.mangaed: []\n"}, want: "~file.mangaed"},
 		{name: "state.template_str", args: []any{"{% if %}"}, want: "!template_str:1"},
 		{name: "state.template_str", want: "!the argument tem is missing"},
@@ -189,10 +205,12 @@ func TestStatesGivenInTheCall(t *testing.T) {
 		{name: "state.template", args: []any{"tmp/one"}, want: "!is not an absolute path"},
 		{name: "state.high", args: []any{managed}, kwargs: value.NewMap("test", true), want: "~'result': None", file: "c"},
 		{name: "state.high", args: []any{managed}, want: "~'__sls__': 'high'", file: "c", text: "three\n"},
-		{name: "state.low", args: []any{value.NewMap("state", "file", "fun", "managed", "name", "/d", "contents", "four")}, want: "~'changes': ", file: "d", text: "four\n"},
+		{name: "state.low", args: []any{value.NewMap("state", "file", "fun", "managed", "name", "/d", "contents", "four")},
+			want: "~'changes': ", file: "d", text: "four\n"},
 		{name: "state.low", args: []any{value.NewMap("state", "file")}, want: "!no fun"},
-		{name: "state.low", args: []any{value.NewMap("state", "file", "fun", "managed", "name", "/e", "contents", "x")}, kwargs: value.NewMap("tset", true),
-			want: "!state.low has no argument tset", file: "e"},
+		{name: "state.low", args: []any{value.NewMap("state", "file", "fun", "managed", "name", "/e", "contents", "x")},
+			kwargs: value.NewMap("tset", true),
+			want:   "!state.low has no argument tset", file: "e"},
 	})
 }
 
@@ -200,9 +218,11 @@ func TestSysTellsOfStates(t *testing.T) {
 	s, root := dailyRoot(t, nil, nil)
 	callDaily(t, s, root, []daily{
 		{name: "sys.list_state_functions", args: []any{"timezone"}, want: "['timezone.system']"},
-		{name: "sys.list_state_functions", args: []any{"archive.*", "timezone"}, want: "['archive.extracted', 'timezone.system']"},
+		{name: "sys.list_state_functions", args: []any{"archive.*", "timezone"},
+			want: "['archive.extracted', 'timezone.system']"},
 		{name: "sys.list_state_modules", args: []any{"time*", "arch*"}, want: "['archive', 'timezone']"},
-		{name: "sys.state_argspec", args: []any{"timezone.system"}, want: "{'timezone.system': {'args': ['name', 'utc'], 'defaults': [True], 'varargs': None, 'kwargs': None}}"},
+		{name: "sys.state_argspec", args: []any{"timezone.system"},
+			want: "{'timezone.system': {'args': ['name', 'utc'], 'defaults': [True], 'varargs': None, 'kwargs': None}}"},
 		{name: "sys.state_doc", args: []any{"file.copy"}, want: "~file.copy(name, source, "},
 		{name: "test.versions", want: "~corpus-agent"},
 	})

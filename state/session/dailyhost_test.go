@@ -43,20 +43,25 @@ func twoArchives(t *testing.T) (tarball, zipped string) {
 
 func TestArchivesAreUnpacked(t *testing.T) {
 	tarball, zipped := twoArchives(t)
-	s, root := dailyRoot(t, map[string]string{"a.tar.gz": tarball, "a.zip": zipped, "srv/salt/a.tar.gz": tarball, "log": "line\n", "bad.tar": "none"}, nil)
+	s, root := dailyRoot(t, map[string]string{"a.tar.gz": tarball, "a.zip": zipped, "srv/salt/a.tar.gz": tarball,
+		"log": "line\n", "bad.tar": "none"}, nil)
 	callDaily(t, s, root, []daily{
 		{name: "archive.list", args: []any{"/a.tar.gz"}, want: "['app/one', 'two']"},
 		{name: "archive.list", args: []any{"salt://a.tar.gz"}, want: "['app/one', 'two']"},
 		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("strip_components", 1), want: "['one']"},
-		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("verbose", true), want: "~'files': ['app/one', 'two'], 'links': [], 'top_level_dirs': [], 'top_level_files': ['two']"},
+		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("verbose", true),
+			want: "~'files': ['app/one', 'two'], 'links': [], 'top_level_dirs': [], 'top_level_files': ['two']"},
 		{name: "archive.list", args: []any{"/none.tar"}, want: "!is not there"},
 		{name: "archive.list", args: []any{"/bad.tar"}, want: "!no whole tar archive"},
 		{name: "archive.tar", args: []any{"tzf", "/a.tar.gz"}, want: "['app/one', 'two']"},
-		{name: "archive.tar", args: []any{"xzf", "/a.tar.gz"}, kwargs: value.NewMap("dest", "/t"), want: "['app/one', 'two']", file: "t/app/one", text: "app/one"},
+		{name: "archive.tar", args: []any{"xzf", "/a.tar.gz"}, kwargs: value.NewMap("dest", "/t"), want: "['app/one', 'two']",
+			file: "t/app/one", text: "app/one"},
 		{name: "archive.tar", args: []any{"czf", "/new.tar.gz"}, kwargs: value.NewMap("sources", "/t"), want: "[]"},
 		{name: "archive.tar", args: []any{"tf", "/new.tar.gz"}, want: "['t/', 't/app/', 't/app/one', 't/two']"},
-		{name: "archive.tar", args: []any{"-cjvf", "/new.tar.bz2", "app/*,two"}, kwargs: value.NewMap("cwd", "/t"), want: "['app/one', 'two']"},
-		{name: "archive.tar", args: []any{"xf", "/new.tar.bz2"}, kwargs: value.NewMap("dest", "/u"), want: "['app/one', 'two']", file: "u/app/one", text: "app/one"},
+		{name: "archive.tar", args: []any{"-cjvf", "/new.tar.bz2", "app/*,two"}, kwargs: value.NewMap("cwd", "/t"),
+			want: "['app/one', 'two']"},
+		{name: "archive.tar", args: []any{"xf", "/new.tar.bz2"}, kwargs: value.NewMap("dest", "/u"),
+			want: "['app/one', 'two']", file: "u/app/one", text: "app/one"},
 		{name: "archive.tar", args: []any{"cJf", "/new.tar.xz", "/t/two"}, want: "[]"},
 		{name: "archive.list", args: []any{"/new.tar.xz"}, want: "['t/two']"},
 		{name: "archive.tar", args: []any{"czf", "/new.tar.gz", "/none"}, want: "!none"},
@@ -66,7 +71,8 @@ func TestArchivesAreUnpacked(t *testing.T) {
 		{name: "archive.zip", args: []any{"/short.zip", "one"}, kwargs: value.NewMap("cwd", "/t/app"), want: "['one']"},
 		{name: "archive.unzip", args: []any{"/short.zip", "/v"}, want: "['one']", file: "v/one", text: "app/one"},
 		{name: "archive.is_encrypted", args: []any{"/new.zip"}, want: "False"},
-		{name: "archive.unzip", args: []any{"/a.zip", "/z"}, kwargs: value.NewMap("excludes", "two"), want: "['app/one', 'two']", file: "z/two"},
+		{name: "archive.unzip", args: []any{"/a.zip", "/z"}, kwargs: value.NewMap("excludes", "two"),
+			want: "['app/one', 'two']", file: "z/two"},
 		{name: "archive.unzip", args: []any{"/a.zip", "/z"}, want: "['app/one', 'two']", file: "z/two", text: "two"},
 		{name: "archive.gzip", args: []any{"/log"}, want: "[]", file: "log"},
 		{name: "archive.gunzip", args: []any{"/log.gz"}, want: "[]", file: "log", text: "line\n"},
@@ -99,7 +105,8 @@ func TestDataOutlivesTheCall(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, file), []byte("["), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	callDaily(t, s, root, []daily{{name: "data.update", args: []any{"a", 1}, want: "!is no mapping in JSON", file: file, text: "["}})
+	callDaily(t, s, root,
+		[]daily{{name: "data.update", args: []any{"a", 1}, want: "!is no mapping in JSON", file: file, text: "["}})
 }
 
 func TestNetworkSystemAndLists(t *testing.T) {
@@ -131,20 +138,28 @@ func TestNetworkSystemAndLists(t *testing.T) {
 			" 1: 0100007F:1F90 0200007F:0050 01 00000001:00000002 00:00000000 00000000 0 0 98 1\n",
 		"proc/net/arp":   "IP address HW type Flags HW address Mask Device\n10.0.0.2 0x1 0x2 02:00:00:00:00:01 * eth0\n",
 		"proc/7/stat":    "7 (a (b) c) R 1 7 7 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 5 4096 2 0\n",
-		"proc/7/cmdline": "abc\x00-x\x00", "etc/passwd": me.passwd, "etc/group": "root:x:0:\n", "etc/machine-info": "PRETTY_HOSTNAME=\"Web one\"\n",
+		"proc/7/cmdline": "abc\x00-x\x00", "etc/passwd": me.passwd, "etc/group": "root:x:0:\n",
+		"etc/machine-info": "PRETTY_HOSTNAME=\"Web one\"\n",
 	}, programs)
 	programsIn(t, root, "ping", "pip3", "docker", "lsattr", "shutdown")
 	callDaily(t, s, root, []daily{
 		{name: "network.ping", args: []any{"db1"}, want: "'4 received'"},
 		{name: "network.ping", args: []any{"db2"}, kwargs: value.NewMap("return_boolean", true), want: "False"},
 		{name: "network.ping", args: []any{"-f"}, want: "!is no host"},
-		{name: "network.connect", args: []any{"127.0.0.1", port}, want: "{'result': True, 'comment': 'Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port " + strconv.Itoa(port) + "'}"},
+		{name: "network.connect", args: []any{"127.0.0.1", port},
+			want: "{'result': True, 'comment': 'Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port " +
+				strconv.Itoa(port) + "'}"},
 		{name: "network.connect", args: []any{"127.0.0.1"}, want: "~'result': False"},
-		{name: "network.netstat", want: "[{'proto': 'tcp', 'recv-q': '0', 'send-q': '0', 'local-address': '127.0.0.1:8080', 'remote-address': '0.0.0.0:0', 'inode': '99', 'state': 'LISTEN', 'user': 'root'}, " +
-			"{'proto': 'tcp', 'recv-q': '2', 'send-q': '1', 'local-address': '127.0.0.1:8080', 'remote-address': '127.0.0.2:80', 'inode': '98', 'state': 'ESTABLISHED', 'user': 'root'}]"},
-		{name: "network.active_tcp", want: "{0: {'local_addr': '127.0.0.1', 'local_port': '8080', 'remote_addr': '127.0.0.2', 'remote_port': '80'}}"},
+		{name: "network.netstat",
+			want: "[{'proto': 'tcp', 'recv-q': '0', 'send-q': '0', 'local-address': '127.0.0.1:8080', 'remote-address': " +
+				"'0.0.0.0:0', 'inode': '99', 'state': 'LISTEN', 'user': 'root'}, " +
+				"{'proto': 'tcp', 'recv-q': '2', 'send-q': '1', 'local-address': '127.0.0.1:8080', 'remote-address': " +
+				"'127.0.0.2:80', 'inode': '98', 'state': 'ESTABLISHED', 'user': 'root'}]"},
+		{name: "network.active_tcp",
+			want: "{0: {'local_addr': '127.0.0.1', 'local_port': '8080', 'remote_addr': '127.0.0.2', 'remote_port': '80'}}"},
 		{name: "network.arp", want: "{'02:00:00:00:00:01': '10.0.0.2'}"},
-		{name: "ps.top", args: []any{1, 0}, want: "[{'pid': 7, 'cmd': 'abc -x', 'user': '" + me.name + "', 'status': 'running', 'cpu': {'user': 1.0, 'system': 0.5}, 'mem': {'rss': 8192, 'vms': 4096}}]"},
+		{name: "ps.top", args: []any{1, 0}, want: "[{'pid': 7, 'cmd': 'abc -x', 'user': '" + me.name +
+			"', 'status': 'running', 'cpu': {'user': 1.0, 'system': 0.5}, 'mem': {'rss': 8192, 'vms': 4096}}]"},
 		{name: "pip.list", args: []any{"py"}, want: "{'PyYAML': '6.0'}"},
 		{name: "pip.freeze", want: "['Jinja2==3.1', 'PyYAML==6.0']"},
 		{name: "docker.ps", want: "~{'ab': {'Id': 'ab', 'Names': ['web'], 'Image': 'nginx', 'Command': 'run'"},
@@ -174,17 +189,22 @@ func TestFunctionsThroughMissingPrograms(t *testing.T) {
 	s, root := dailyRoot(t, map[string]string{"etc/passwd": passwd}, psql)
 	ask := func(want string) {
 		t.Helper()
-		text := "{{ 'postgres.db_exists' in salt }} {{ salt.postgres is defined }} {{ salt.get('mysql.db_list', 'no mysql') }} {{ 'git.revision' in salt }}"
-		callDaily(t, s, root, []daily{{name: "slsutil.renderer", kwargs: value.NewMap("string", text, "default_renderer", "jinja"), want: want}})
+		text := "{{ 'postgres.db_exists' in salt }} {{ salt.postgres is defined }} {{ salt.get('mysql.db_list', 'no " +
+			"mysql') }} {{ 'git.revision' in salt }}"
+		callDaily(t, s, root,
+			[]daily{{name: "slsutil.renderer", kwargs: value.NewMap("string", text, "default_renderer", "jinja"), want: want}})
 	}
 	ask("'False False no mysql False'")
-	for name, program := range map[string]string{"postgres.db_exists": "psql", "mysql.db_list": "mysql", "docker.ps": "docker", "git.version": "git"} {
+	for name, program := range map[string]string{"postgres.db_exists": "psql", "mysql.db_list": "mysql",
+		"docker.ps": "docker", "git.version": "git"} {
 		callDaily(t, s, root, []daily{
-			{name: name, args: []any{"app"}, want: "!there is no function " + name + " on this host: __virtual__ is False, since the program " + program + " is not there"},
+			{name: name, args: []any{"app"}, want: "!there is no function " + name +
+				" on this host: __virtual__ is False, since the program " + program + " is not there"},
 			{name: "sys.list_functions", args: []any{name}, want: "[]"},
 		})
 	}
 	programsIn(t, root, "psql")
 	ask("'True True no mysql False'")
-	callDaily(t, s, root, []daily{{name: "postgres.db_exists", args: []any{"app"}, kwargs: value.NewMap("host", "db.example"), want: "True"}})
+	callDaily(t, s, root,
+		[]daily{{name: "postgres.db_exists", args: []any{"app"}, kwargs: value.NewMap("host", "db.example"), want: "True"}})
 }

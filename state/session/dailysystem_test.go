@@ -25,7 +25,8 @@ func TestSystemAndPipAct(t *testing.T) {
 		return host.Output{}, nil
 	}
 	me := tester()
-	s, root := dailyRoot(t, map[string]string{"etc/passwd": me.passwd, "etc/group": "root:x:0:\n", "etc/hostname": "web1\n"}, programs)
+	s, root := dailyRoot(t, map[string]string{"etc/passwd": me.passwd, "etc/group": "root:x:0:\n",
+		"etc/hostname": "web1\n"}, programs)
 	programsIn(t, root, "hostnamectl", "date", "hwclock", "init", "pip3", "pip", "python3")
 	callDaily(t, s, root, []daily{
 		{name: "system.set_computer_name", args: []any{"web2"}, want: "True"},
@@ -40,13 +41,15 @@ func TestSystemAndPipAct(t *testing.T) {
 		{name: "pip.uninstall", want: "!takes pkgs"},
 		{name: "pip.install", want: "!takes pkgs, requirements or editable"},
 	})
-	for _, want := range []string{"hostnamectl set-hostname --static --transient web2", "hostnamectl set-hostname --pretty Web server",
+	for _, want := range []string{"hostnamectl set-hostname --static --transient web2",
+		"hostnamectl set-hostname --pretty Web server",
 		"date --set 2024-01-31T12:30:05+00:00", "hwclock --systohc", "init 3"} {
 		if !slices.Contains(ran, want) {
 			t.Errorf("%q was not run:\n%s", want, strings.Join(ran, "\n"))
 		}
 	}
-	if !slices.ContainsFunc(ran, func(line string) bool { return strings.Contains(line, "uninstall") && strings.HasSuffix(line, "wheel") }) {
+	if !slices.ContainsFunc(ran,
+		func(line string) bool { return strings.Contains(line, "uninstall") && strings.HasSuffix(line, "wheel") }) {
 		t.Errorf("pip did not remove the package:\n%s", strings.Join(ran, "\n"))
 	}
 }
@@ -59,8 +62,11 @@ func TestPlainRootKeepsItsClock(t *testing.T) {
 		{name: "system.set_computer_name", args: []any{"web2"}, want: "!would act on the running system"},
 		{name: "system.set_system_date", args: []any{"2024-01-31"}, want: "!would act on the running system"},
 		{name: "system.set_system_time", args: []any{"12:00"}, want: "!would act on the running system"},
-		{name: "state.single", args: []any{"file.serialize", "/a.toml"}, kwargs: value.NewMap("dataset", value.NewMap("b", 2), "serializer", "toml"), want: "~True", file: "a.toml", text: "b = 2\n\n"},
-		{name: "state.single", args: []any{"file.serialize", "/a.toml"}, kwargs: value.NewMap("dataset", value.NewMap("a", 1), "serializer", "toml", "merge_if_exists", true),
-			want: "~True", file: "a.toml", text: "b = 2\na = 1\n\n"},
+		{name: "state.single", args: []any{"file.serialize", "/a.toml"},
+			kwargs: value.NewMap("dataset", value.NewMap("b", 2), "serializer", "toml"), want: "~True", file: "a.toml",
+			text: "b = 2\n\n"},
+		{name: "state.single", args: []any{"file.serialize", "/a.toml"},
+			kwargs: value.NewMap("dataset", value.NewMap("a", 1), "serializer", "toml", "merge_if_exists", true),
+			want:   "~True", file: "a.toml", text: "b = 2\na = 1\n\n"},
 	})
 }

@@ -18,7 +18,8 @@ func (s *Session) Data(ctx context.Context, file string) (*value.Map, error) {
 		return nil, err
 	}
 	name := path.Base(file)
-	doc, err := s.renderState(ctx, render.Source{Name: name, File: file, Env: "base", Text: string(text)}, strings.TrimSuffix(name, path.Ext(name)))
+	doc, err := s.renderState(ctx, render.Source{Name: name, File: file, Env: "base", Text: string(text)},
+		strings.TrimSuffix(name, path.Ext(name)))
 	if err != nil {
 		return nil, err
 	}

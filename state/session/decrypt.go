@@ -37,7 +37,8 @@ func (s *Session) decrypters() map[string]render.Decrypter {
 	return map[string]render.Decrypter{
 		"age": keeping{&ageDecrypter{host: s.Host, file: s.option("age_keyfile"), log: s.log}, s},
 		"gpg": keeping{&gpgDecrypter{
-			host: s.Host, dir: s.option("gpg_keydir"), lenient: !s.flag("gpg_decrypt_must_succeed", true), plain: map[string]string{}, log: s.log,
+			host: s.Host, dir: s.option("gpg_keydir"), lenient: !s.flag("gpg_decrypt_must_succeed", true),
+			plain: map[string]string{}, log: s.log,
 		}, s},
 	}
 }
@@ -55,7 +56,9 @@ func (k keeping) Decrypted(plain, key string, at diag.Pos) {
 		if at.File != "" {
 			key = fmt.Sprintf("%s (%s)", key, at)
 		}
-		k.of.log("warning", fmt.Sprintf("the decrypted value of %s is not protected: it has fewer than %d characters, and is redacted only where it stands alone", key, redact.Shortest))
+		k.of.log("warning",
+			fmt.Sprintf("the decrypted value of %s is not protected: it has fewer than %d characters, and is redacted only "+
+				"where it stands alone", key, redact.Shortest))
 	}
 }
 
@@ -88,7 +91,8 @@ func (d *ageDecrypter) Decrypt(_ context.Context, text string) (string, bool, er
 	if err != nil {
 		var none *age.NoIdentityMatchError
 		if errors.As(err, &none) {
-			return "", false, diag.WithHint(fmt.Errorf("no key in %s decrypts this value", d.file), "encrypt it for this host: age -a -r RECIPIENT")
+			return "", false, diag.WithHint(fmt.Errorf("no key in %s decrypts this value", d.file),
+				"encrypt it for this host: age -a -r RECIPIENT")
 		}
 		return "", false, fmt.Errorf("decrypting a value: %w", err)
 	}
@@ -112,7 +116,8 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	}
 	data, err := d.host.Files.ReadFile(d.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file), "put the private key there that the value was encrypted for, with mode 0600; a new key does not decrypt it")
+		return nil, diag.WithHint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file),
+			"put the private key there that the value was encrypted for, with mode 0600; a new key does not decrypt it")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the age keys: %w", err)
@@ -153,7 +158,8 @@ func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, 
 		}
 		block, after, ok := strings.Cut(rest, gpgEnd)
 		if !ok {
-			return "", false, diag.WithHint(errors.New("a PGP message begins and does not end"), "see whether the value was cut, or is not indented alike")
+			return "", false, diag.WithHint(errors.New("a PGP message begins and does not end"),
+				"see whether the value was cut, or is not indented alike")
 		}
 		plain, err := d.block(ctx, gpgBegin+block+gpgEnd)
 		if err != nil && d.lenient && ctx.Err() == nil {
@@ -192,11 +198,13 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 		return "", fmt.Errorf("decrypting a value with gpg: %w", err)
 	}
 	if out.TimedOut {
-		d.hung = diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)), "see whether its agent hangs: gpgconf --homedir %s --kill all", d.keyDir())
+		d.hung = diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
+			"see whether its agent hangs: gpgconf --homedir %s --kill all", d.keyDir())
 		return "", d.hung
 	}
 	if out.Code != 0 {
-		return "", diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)), "see which keys there are: gpg --homedir %s --list-secret-keys", d.keyDir())
+		return "", diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
+			"see which keys there are: gpg --homedir %s --list-secret-keys", d.keyDir())
 	}
 	d.plain[block] = out.Stdout
 	return out.Stdout, nil
@@ -231,14 +239,16 @@ func (d *gpgDecrypter) keyDir() string {
 	return d.dir
 }
 
-// rootsKeys refuses keys that an unprivileged user controls: gpg runs programs that the configuration beside its keys names.
+// rootsKeys refuses keys that an unprivileged user controls: gpg runs programs that the configuration beside its keys
+// names.
 func rootsKeys(h *host.Host, at string) error {
 	err := h.Sole(at)
 	var unsafe *walk.UnsafeError
 	if !errors.As(err, &unsafe) {
 		return nil // what is not there, or cannot be read, is reported by what reads it
 	}
-	return diag.WithHint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By, unsafe.Component),
+	return diag.WithHint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By,
+		unsafe.Component),
 		"look at what is there, then: chown -R root:root %[1]s; chmod -R go-w %[1]s", unsafe.Component)
 }
 
@@ -252,7 +262,8 @@ func warnReadable(files host.Files, file string, log func(level, message string)
 	if info.Mode.IsDir() {
 		mode = "0700"
 	}
-	log("warning", fmt.Sprintf("%s has mode %#o: other users can get at the keys that decrypt the pillar; chmod %s %s", file, info.Mode.Perm(), mode, file))
+	log("warning", fmt.Sprintf("%s has mode %#o: other users can get at the keys that decrypt the pillar; chmod %s %s",
+		file, info.Mode.Perm(), mode, file))
 }
 
 // decryptPillar decrypts what decrypt_pillar names: keys whose values, with all below them, are encrypted though their
@@ -268,7 +279,8 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 	if named == nil || data == nil {
 		return nil
 	}
-	delimiter, usual := cmp.Or(s.option("decrypt_pillar_delimiter"), ":"), cmp.Or(s.option("decrypt_pillar_default"), "gpg")
+	delimiter, usual := cmp.Or(s.option("decrypt_pillar_delimiter"), ":"),
+		cmp.Or(s.option("decrypt_pillar_default"), "gpg")
 	var problems diag.List
 	for _, item := range named.Items {
 		renderer := usual
@@ -277,15 +289,18 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 			renderer = value.Str(m.Value(value.Str(item)))
 		}
 		if limited && !slices.Contains(allowed.Items, any(renderer)) {
-			problems.Add(diag.Pos{}, "decrypt_pillar: %s: the renderer %q is not one of decrypt_pillar_renderers", value.Str(item), renderer).WithHint("add it to decrypt_pillar_renderers, or name another renderer")
+			problems.Add(diag.Pos{}, "decrypt_pillar: %s: the renderer %q is not one of decrypt_pillar_renderers",
+				value.Str(item), renderer).WithHint("add it to decrypt_pillar_renderers, or name another renderer")
 			continue
 		}
 		with, ok := s.renderer.Decrypters[renderer]
 		if !ok {
-			problems.Add(diag.Pos{}, "decrypt_pillar: %q of %s decrypts nothing", renderer, value.Str(item)).WithHint("write gpg or age")
+			problems.Add(diag.Pos{}, "decrypt_pillar: %q of %s decrypts nothing", renderer,
+				value.Str(item)).WithHint("write gpg or age")
 			continue
 		}
-		if err := decryptAt(ctx, data, strings.Split(value.Str(item), delimiter), noticing{with, value.Str(item)}); err != nil {
+		if err := decryptAt(ctx, data, strings.Split(value.Str(item), delimiter),
+			noticing{with, value.Str(item)}); err != nil {
 			problems.Add(diag.Pos{}, "decrypt_pillar: %s: %v", value.Str(item), err).WithHint(diag.HintOf(err))
 		}
 	}

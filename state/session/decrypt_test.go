@@ -66,7 +66,8 @@ func block(plain string) string { return gpgBegin + "\n" + plain + gpgEnd }
 func TestDecryptedValuesEndAsInSalt(t *testing.T) {
 	s, _ := gpgSession(&oneGPG{})
 	for in, want := range map[string]string{
-		block("secret\n"): "secret", block("two\nlines\n\n") + "\n": "two\nlines", block(" kept \r\n"): " kept \r", "a " + block("b") + " c\n": "a b c",
+		block("secret\n"): "secret", block("two\nlines\n\n") + "\n": "two\nlines", block(" kept \r\n"): " kept \r",
+		"a " + block("b") + " c\n": "a b c",
 	} {
 		if got, ok, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(), in); got != want || !ok || err != nil {
 			t.Errorf("%q is decrypted to %q, %t, %v, want %q", in, got, ok, err, want)
@@ -78,7 +79,8 @@ func TestAHangingGPGCostsOneTimeout(t *testing.T) {
 	g := &oneGPG{hangs: true}
 	s, _ := gpgSession(g)
 	for _, text := range []string{block("a"), block("b"), block("c")} {
-		if _, _, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(), text); err == nil || !strings.Contains(err.Error(), "did not answer") {
+		if _, _, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(), text); err == nil ||
+			!strings.Contains(err.Error(), "did not answer") {
 			t.Errorf("error is %v", err)
 		}
 	}
@@ -88,8 +90,10 @@ func TestAHangingGPGCostsOneTimeout(t *testing.T) {
 }
 
 func TestOptionsOfSaltsRendererAreHonoured(t *testing.T) {
-	s, notes := gpgSession(&oneGPG{}, "decrypt_pillar", value.NewList("app/password", value.NewMap("tls", "gpg"), "not/there"), "decrypt_pillar_delimiter", "/", "gpg_cache", true)
-	data := value.NewMap("app", value.NewMap("password", block("hunter22"), "other", block("kept")), "tls", value.NewMap("keys", value.NewList(block("one-key"))))
+	s, notes := gpgSession(&oneGPG{}, "decrypt_pillar", value.NewList("app/password", value.NewMap("tls", "gpg"),
+		"not/there"), "decrypt_pillar_delimiter", "/", "gpg_cache", true)
+	data := value.NewMap("app", value.NewMap("password", block("hunter22"), "other", block("kept")), "tls",
+		value.NewMap("keys", value.NewList(block("one-key"))))
 	if err := s.decryptPillar(t.Context(), data); err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +103,14 @@ func TestOptionsOfSaltsRendererAreHonoured(t *testing.T) {
 	if password != "hunter22" || other != block("kept") || keys.(*value.List).Items[0] != "one-key" {
 		t.Errorf("the pillar is %v, %v, %v", password, other, keys)
 	}
-	if text := s.Redactor.Text("hunter22 and one-key"); strings.Contains(text, "hunter22") || strings.Contains(text, "one-key") {
+	if text := s.Redactor.Text("hunter22 and one-key"); strings.Contains(text, "hunter22") ||
+		strings.Contains(text, "one-key") {
 		t.Errorf("not redacted: %s", text)
 	}
-	limited, cacheNotes := gpgSession(&oneGPG{}, "decrypt_pillar", value.NewList("a"), "decrypt_pillar_renderers", value.NewList("age"), "gpg_cache_ttl", 60, "gpg_cache_backend", "disk")
-	if err := limited.decryptPillar(t.Context(), value.NewMap("a", block("x"))); err == nil || !strings.Contains(err.Error(), "not one of decrypt_pillar_renderers") {
+	limited, cacheNotes := gpgSession(&oneGPG{}, "decrypt_pillar", value.NewList("a"), "decrypt_pillar_renderers",
+		value.NewList("age"), "gpg_cache_ttl", 60, "gpg_cache_backend", "disk")
+	if err := limited.decryptPillar(t.Context(), value.NewMap("a", block("x"))); err == nil ||
+		!strings.Contains(err.Error(), "not one of decrypt_pillar_renderers") {
 		t.Errorf("error is %v", err)
 	}
 	for _, want := range []string{"gpg_cache_ttl is not used here", "gpg_cache_backend is not used here"} {
@@ -117,7 +124,8 @@ func TestOptionsOfSaltsRendererAreHonoured(t *testing.T) {
 		}
 	}
 	s, notes = gpgSession(&oneGPG{fails: true}, "gpg_decrypt_must_succeed", false)
-	if got, _, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(), block("x")); err != nil || got != block("x") || !strings.Contains(strings.Join(*notes, ""), "stays encrypted") {
+	if got, _, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(), block("x")); err != nil || got != block("x") ||
+		!strings.Contains(strings.Join(*notes, ""), "stays encrypted") {
 		t.Errorf("%q, %v, %q", got, err, *notes)
 	}
 }
@@ -127,20 +135,25 @@ func TestShortSecretsAreNamed(t *testing.T) {
 	keeping{nil, s}.Decrypted("4711\n", "pin", diag.Pos{File: "secrets.sls", Line: 3, Col: 6})
 	keeping{nil, s}.Decrypted("long enough", "password", diag.Pos{})
 	s, pillarNotes := gpgSession(&oneGPG{}, "decrypt_pillar", value.NewList("app:pin", "app:password"))
-	if err := s.decryptPillar(t.Context(), value.NewMap("app", value.NewMap("pin", block("4711"), "password", block("long enough")))); err != nil {
+	if err := s.decryptPillar(t.Context(),
+		value.NewMap("app", value.NewMap("pin", block("4711"), "password", block("long enough")))); err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(*pillarNotes, "\n"); strings.Count(text, "not protected") != 1 || !strings.Contains(text, "of app:pin is") {
+	if text := strings.Join(*pillarNotes, "\n"); strings.Count(text, "not protected") != 1 ||
+		!strings.Contains(text, "of app:pin is") {
 		t.Errorf("notes of decrypt_pillar are %q", text)
 	}
 	s, fileNotes := gpgSession(&oneGPG{encoded: true})
-	if _, err := s.renderer.Render(t.Context(), render.Source{File: "pin.sls", Text: "#!gpg|yaml\n" + block(base64.StdEncoding.EncodeToString([]byte("pin: 4711\npassword: hunter22\n")))}, value.NewMap()); err != nil {
+	if _, err := s.renderer.Render(t.Context(), render.Source{File: "pin.sls",
+		Text: "#!gpg|yaml\n" + block(base64.StdEncoding.EncodeToString([]byte("pin: 4711\npassword: hunter22\n")))},
+		value.NewMap()); err != nil {
 		t.Fatal(err)
 	}
 	if text := s.Redactor.Text("it is hunter22"); text != "it is <secret>" {
 		t.Errorf("a value of a file that is encrypted as a whole: %q", text)
 	}
-	if text := strings.Join(*fileNotes, "\n"); strings.Count(text, "not protected") != 1 || !strings.Contains(text, "of pin (pin.sls:") {
+	if text := strings.Join(*fileNotes, "\n"); strings.Count(text, "not protected") != 1 ||
+		!strings.Contains(text, "of pin (pin.sls:") {
 		t.Errorf("notes of a file are %q", text)
 	}
 	if len(*notes) != 1 || !strings.Contains((*notes)[0], "pin (secrets.sls:3") || strings.Contains((*notes)[0], "4711") {
@@ -164,7 +177,9 @@ func TestGPGDecrypts(t *testing.T) {
 	})
 	run := func(stdin string, args ...string) string {
 		t.Helper()
-		cmd := exec.Command(program, append([]string{"--homedir", home, "--batch", "--quiet", "--trust-model", "always", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...)
+		cmd := exec.Command(program,
+			append([]string{"--homedir", home, "--batch", "--quiet", "--trust-model", "always", "--pinentry-mode", "loopback",
+				"--passphrase", ""}, args...)...)
 		cmd.Stdin = strings.NewReader(stdin)
 		out, err := cmd.Output()
 		if err != nil {
@@ -179,7 +194,8 @@ func TestGPGDecrypts(t *testing.T) {
 	}
 	s := New(Settings{Host: h, Options: value.NewMap("gpg_keydir", home)})
 	for plain, want := range map[string]string{"hunter22\n": "hunter22", "two\nlines\n\n": "two\nlines"} {
-		got, ok, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(), run(plain, "--armor", "--encrypt", "-r", "host@example.com"))
+		got, ok, err := s.renderer.Decrypters["gpg"].Decrypt(t.Context(),
+			run(plain, "--armor", "--encrypt", "-r", "host@example.com"))
 		if got != want || !ok || err != nil {
 			t.Errorf("%q is decrypted to %q, %t, %v, want %q", plain, got, ok, err, want)
 		}

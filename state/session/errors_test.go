@@ -76,8 +76,8 @@ func checkTold(t *testing.T, list diag.List, w expectation, file string) {
 	t.Errorf("nothing says %q with the hint %q on line %d:\n%v", w.message, w.hint, w.line, list)
 }
 
-// TestMistakesOfAllFilesAreToldTogether has mistakes in the pillar, in the top file and in several SLS files. Those of the pillar
-// hide none that do not depend on it, and no template is rendered with half a pillar.
+// TestMistakesOfAllFilesAreToldTogether has mistakes in the pillar, in the top file and in several SLS files. Those of
+// the pillar hide none that do not depend on it, and no template is rendered with half a pillar.
 func TestMistakesOfAllFilesAreToldTogether(t *testing.T) {
 	pillar := map[string]string{
 		"pillar/top.sls": "base:\n  '*':\n    - one\n    - two # error: there is no pillar file \"two\"\n",
@@ -134,7 +134,8 @@ b:
 				for _, w := range expectations(text) {
 					found := false
 					for _, p := range list {
-						found = found || p.Pos.File == dir+"/"+file && p.Pos.Line == w.line && strings.Contains(p.Message, w.message) && strings.Contains(p.Hint, w.hint)
+						found = found || p.Pos.File == dir+"/"+file && p.Pos.Line == w.line && strings.Contains(p.Message, w.message) &&
+							strings.Contains(p.Hint, w.hint)
 					}
 					if !found {
 						t.Errorf("nothing says %q at %s:%d:\n%v", w.message, file, w.line, list)
@@ -150,14 +151,17 @@ b:
 
 // TestStatesThatCannotRunSayWhere runs, as salt-call does, what compiles and cannot run.
 func TestStatesThatCannotRunSayWhere(t *testing.T) {
-	set, dir := settings(t, map[string]string{"states/t.sls": "a:\n  file.manged: []\nb:\n  test.nop:\n    - require:\n      - file: nowhere\n    - whatever: 1\n"})
+	set, dir := settings(t,
+		map[string]string{"states/t.sls": "a:\n  file.manged: []\nb:\n  test.nop:\n    - require:\n      - file: nowhere\n" +
+			"    - whatever: 1\n"})
 	s := session.New(set)
 	got, err := answer(t, s, "state.apply", "t")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := value.Repr(got)
-	for _, want := range []string{dir + "/states/t.sls:2:3: file.manged: no such state function", "require: file: nowhere (" + dir + "/states/t.sls:5:7)"} {
+	for _, want := range []string{dir + "/states/t.sls:2:3: file.manged: no such state function",
+		"require: file: nowhere (" + dir + "/states/t.sls:5:7)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}
@@ -166,8 +170,10 @@ func TestStatesThatCannotRunSayWhere(t *testing.T) {
 
 // TestProblemsOfEveryCallHaveAnExcerpt asks the functions that show states for a file that does not compile.
 func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
-	set, _ := settings(t, map[string]string{"states/t.sls": "a:\n  file.managed:\n    - require: 3\n", "states/top.sls": "base:\n  '*': [t]\n"})
-	for _, name := range []string{"state.show_sls t", "state.show_low_sls t", "state.show_lowstate t", "state.show_lowstate", "state.apply t", "state.apply"} {
+	set, _ := settings(t, map[string]string{"states/t.sls": "a:\n  file.managed:\n    - require: 3\n",
+		"states/top.sls": "base:\n  '*': [t]\n"})
+	for _, name := range []string{"state.show_sls t", "state.show_low_sls t", "state.show_lowstate t",
+		"state.show_lowstate", "state.apply t", "state.apply"} {
 		words := strings.Fields(name)
 		args := make([]any, len(words)-1)
 		for i, word := range words[1:] {
@@ -182,8 +188,8 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestStatesThatAlwaysActAreKnown runs states that act at every run, one that reacts to such a state alone, and the same ones
-// where something else decides.
+// TestStatesThatAlwaysActAreKnown runs states that act at every run, one that reacts to such a state alone, and the
+// same ones where something else decides.
 func TestStatesThatAlwaysActAreKnown(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": `
 plain: {cmd.run: [{name: "true"}]}
@@ -204,7 +210,8 @@ script: {cmd.script: [{source: salt://s.sh}]}
 			t.Fatal(err)
 		}
 		for _, r := range s.Run(t.Context(), p, nil).All() {
-			want := r.ID() == "plain" || r.ID() == "reacts" || r.ID() == "pretends" || r.ID() == "environment" || r.ID() == "script" || dry && r.ID() == "fails"
+			want := r.ID() == "plain" || r.ID() == "reacts" || r.ID() == "pretends" || r.ID() == "environment" ||
+				r.ID() == "script" || dry && r.ID() == "fails"
 			if r.Always != want {
 				t.Errorf("dry %v: %s is marked %v, want %v", dry, r.ID(), r.Always, want)
 			}

@@ -28,7 +28,8 @@ func exchange(dir string) {
 	if err := os.Chdir(dir); err != nil {
 		os.Exit(1)
 	}
-	pairs := [][2]string{{"work", "tolink"}, {"file", "filelink"}, {"file", "filepipe"}, {"work/x", "work/evil"}, {"own", "work"}}
+	pairs := [][2]string{{"work", "tolink"}, {"file", "filelink"}, {"file", "filepipe"}, {"work/x", "work/evil"},
+		{"own", "work"}}
 	for i := 0; ; i++ {
 		p := pairs[i%len(pairs)]
 		_ = unix.Renameat2(unix.AT_FDCWD, p[0], unix.AT_FDCWD, p[1], unix.RENAME_EXCHANGE)
@@ -38,8 +39,8 @@ func exchange(dir string) {
 	}
 }
 
-// TestStatesUnderExchange: a process of ann's exchanges directories and files with links to root's, while states of root
-// change what is there.
+// TestStatesUnderExchange: a process of ann's exchanges directories and files with links to root's, while states of
+// root change what is there.
 func TestStatesUnderExchange(t *testing.T) {
 	root := annsHost(t)
 	for _, p := range []string{root, filepath.Dir(root)} {
@@ -48,7 +49,8 @@ func TestStatesUnderExchange(t *testing.T) {
 		}
 	}
 	home := filepath.Join(root, "home/ann")
-	for name, target := range map[string]string{"tolink": "/etc/dir", "filelink": "/etc/secret", "work/evil": "../../../etc/key"} {
+	for name, target := range map[string]string{"tolink": "/etc/dir", "filelink": "/etc/secret",
+		"work/evil": "../../../etc/key"} {
 		if err := os.MkdirAll(filepath.Join(home, "work"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +105,8 @@ s: {file.symlink: [{name: /home/ann/work/s}, {target: CONTENTS}]}
 				refused++
 			}
 		}
-		if copied, err := os.ReadFile(filepath.Join(root, "srv/copy")); err == nil && strings.Contains(string(copied), "private") {
+		if copied, err := os.ReadFile(filepath.Join(root, "srv/copy")); err == nil &&
+			strings.Contains(string(copied), "private") {
 			t.Fatal("root's file was copied for ann")
 		}
 	}

@@ -127,7 +127,8 @@ func (e *explainer) words() []string {
 func (e *explainer) explain(s *compile.Step) Explanation {
 	x := Explanation{
 		Function: s.Function(), ID: s.ID(), Name: s.Name(), Declared: s.Pos.String(), SLS: s.SLS(), Env: s.Env(),
-		Reached: e.reached(s.Env(), s.SLS(), map[string]bool{}), Order: s.Chunk.Value("order"), Place: e.places[s], Of: len(e.steps),
+		Reached: e.reached(s.Env(), s.SLS(), map[string]bool{}), Order: s.Chunk.Value("order"), Place: e.places[s],
+		Of:    len(e.steps),
 		After: []Relation{}, Before: []Relation{},
 	}
 	for _, q := range s.Requisites {

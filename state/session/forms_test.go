@@ -47,19 +47,23 @@ func formsOf(t reflect.Type) []any {
 
 // hostile are values that no argument may make the agent panic with.
 func hostile() []any {
-	return []any{nil, true, 0, -1, 1 << 40, 1.5, "", "a", "a,b", "%", "/", "../x", "\x00", value.NewList(), value.NewList(nil), value.NewList(value.NewList()),
-		value.NewList(value.NewMap()), value.NewList(value.NewMap("a", nil), 3), value.NewMap(), value.NewMap("a", value.NewList()), value.NewMap("1", value.NewMap("x", nil)), value.Tuple{}}
+	return []any{nil, true, 0, -1, 1 << 40, 1.5, "", "a", "a,b", "%", "/", "../x", "\x00", value.NewList(),
+		value.NewList(nil), value.NewList(value.NewList()),
+		value.NewList(value.NewMap()), value.NewList(value.NewMap("a", nil), 3), value.NewMap(),
+		value.NewMap("a", value.NewList()), value.NewMap("1", value.NewMap("x", nil)), value.Tuple{}}
 }
 
 // equalForms are forms of values that arguments of any type take alike, by state.function.argument.
 func equalForms() map[string][]any {
 	pairs := func(form func(name, v string) any) any { return value.NewList(form("A", "1"), form("B", "2")) }
-	environment := []any{value.NewMap("A", "1", "B", "2"), pairs(func(n, v string) any { return value.NewMap(n, v) }), pairs(func(n, v string) any { return n + "=" + v })}
+	environment := []any{value.NewMap("A", "1", "B", "2"), pairs(func(n, v string) any { return value.NewMap(n, v) }),
+		pairs(func(n, v string) any { return n + "=" + v })}
 	words := []any{value.NewList("a", "b"), "a,b"}
 	all := map[string][]any{
 		"iptables.append.position": {1, "1", "first"}, "iptables.insert.position": {1, "1", "first"},
 		"cmd.run.env": environment, "cmd.run.success_retcodes": {value.NewList(1, 2), value.NewList("1", "2"), "1,2"},
-		"pkgrepo.managed.comps": words, "pkgrepo.managed.architectures": words, "pkgrepo.managed.keyid": {value.NewList("AB12"), "AB12", "0xab12"},
+		"pkgrepo.managed.comps": words, "pkgrepo.managed.architectures": words,
+		"pkgrepo.managed.keyid":   {value.NewList("AB12"), "AB12", "0xab12"},
 		"pkgrepo.managed.key_url": {"https://x/k", value.NewList("https://x/k")},
 		"pkg.installed.pkgs":      {value.NewList("a"), "a", value.NewList(value.NewMap("a", nil))},
 		"file.managed.contents":   {"a", value.NewList("a")},
@@ -98,7 +102,8 @@ func (t trial) outcome(state, function string, arguments *value.Map) (text strin
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	d, err := r.Check(ctx, t.session.Host)
-	return fmt.Sprint(warnings, d.Warnings, d.Comment, value.Repr(d.Changes), value.Repr(d.Planned), d.Unknown, d.Lacks, err)
+	return fmt.Sprint(warnings, d.Warnings, d.Comment, value.Repr(d.Changes), value.Repr(d.Planned), d.Unknown, d.Lacks,
+		err)
 }
 
 // decoded is a resource with one argument, beside those it requires.
@@ -140,7 +145,8 @@ func TestArgumentsInAllTheirForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian"), States: []roots.Env{{Name: "base", Dirs: []string{t.TempDir()}}}})
+	s := New(Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian"),
+		States: []roots.Env{{Name: "base", Dirs: []string{t.TempDir()}}}})
 	try, same := trial{t, s}, equalForms()
 	tried := 0
 	for _, name := range s.modules.Functions() {
@@ -175,7 +181,8 @@ func TestArgumentsInAllTheirForms(t *testing.T) {
 			delete(same, name+"."+a.name)
 			for _, form := range forms {
 				tried++
-				if got, want := try.outcome(state, function, with(a, form)), try.outcome(state, function, with(a, forms[0])); got != want {
+				if got, want := try.outcome(state, function, with(a, form)),
+					try.outcome(state, function, with(a, forms[0])); got != want {
 					t.Errorf("%s: %s: %s gives\n%s\nand %s\n%s", name, a.name, value.Repr(form), got, value.Repr(forms[0]), want)
 				}
 			}

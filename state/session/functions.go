@@ -62,7 +62,8 @@ func (c callee) Parameters(name string) ([]action.Parameter, error) {
 	all, err := f.Parameters()
 	parameters := make([]action.Parameter, len(all))
 	for i, p := range all {
-		parameters[i] = action.Parameter{Name: p.Name, Required: !p.Optional, Rest: p.Kind == function.Rest, Keywords: p.Kind == function.Keywords}
+		parameters[i] = action.Parameter{Name: p.Name, Required: !p.Optional, Rest: p.Kind == function.Rest,
+			Keywords: p.Kind == function.Keywords}
 	}
 	return parameters, err
 }

@@ -31,18 +31,23 @@ func FuzzCompiler(f *testing.F) {
 		}
 		f.Add(string(data))
 	}
-	f.Add("include: [t]\nextend: {a: {test: [{require: [{sls: t}]}]}}\na: {test.nop: [{names: [x, {y: [{order: last}]}]}, {require_in: [{test: a}]}]}\nexclude: [{id: a}, {sls: other}]\n")
-	f.Add("a: {test.nop: [{prereq: [{test: b}]}, {use: [{test: b}]}, {use_in: [{test: b}]}]}\nb: {test.nop: [{prereq_in: [{test: a}]}, {listen_in: [a]}, {onchanges_any: [{id: a}]}]}\n")
+	f.Add("include: [t]\nextend: {a: {test: [{require: [{sls: t}]}]}}\n" +
+		"a: {test.nop: [{names: [x, {y: [{order: last}]}]}, {require_in: [{test: a}]}]}\nexclude: [{id: a}, {sls: other}]\n")
+	f.Add("a: {test.nop: [{prereq: [{test: b}]}, {use: [{test: b}]}, {use_in: [{test: b}]}]}\n" +
+		"b: {test.nop: [{prereq_in: [{test: a}]}, {listen_in: [a]}, {onchanges_any: [{id: a}]}]}\n")
 	set, dir := settings(f, map[string]string{
-		"states/other.sls": "o:\n  test.nop:\n    - require_in:\n      - test: a\n", "states/t.sls": "", "pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": "a: {b: [1, 2]}\n",
+		"states/other.sls": "o:\n  test.nop:\n    - require_in:\n      - test: a\n", "states/t.sls": "",
+		"pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": "a: {b: [1, 2]}\n",
 	})
-	set.Host, err = machine.New(host.Options{Root: dir, Commands: statetest.Commands(func(host.Command) (host.Output, error) {
-		return host.Output{}, errors.New("no command is run here")
-	})})
+	set.Host, err = machine.New(host.Options{Root: dir,
+		Commands: statetest.Commands(func(host.Command) (host.Output, error) {
+			return host.Output{}, errors.New("no command is run here")
+		})})
 	if err != nil {
 		f.Fatal(err)
 	}
-	set.States, set.Pillar = []roots.Env{{Name: "base", Dirs: []string{"/states"}}}, []roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}
+	set.States, set.Pillar = []roots.Env{{Name: "base", Dirs: []string{"/states"}}},
+		[]roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "http") || strings.Contains(text, "dnsutil") || strings.Contains(text, "dig") {
 			t.Skip("it would ask the network")

@@ -54,14 +54,15 @@ func TestGolden(t *testing.T) {
 func skipped(name string) []string {
 	skip := map[string][]string{"37": {"o3"}, "67": {"l"}, "68": {"s2", "d2"}}[name[:2]]
 	if os.Geteuid() != 0 {
-		// What is looked for in a PATH of which root alone may search a part, what runs as another user, gives files to one, or keeps a backup below /var/cache.
+		// What is looked for in a PATH of which root alone may search a part, what runs as another user, gives files to one,
+		// or keeps a backup below /var/cache.
 		skip = append(skip, map[string][]string{"66": {"i", "j"}, "67": {"c", "o"}, "68": {"d5"}}[name[:2]]...)
 	}
 	return skip
 }
 
-// foreseen are states that this engine fails in a dry run as it does in the run, since nothing makes the directory that they
-// need. Salt's dry run announces them.
+// foreseen are states that this engine fails in a dry run as it does in the run, since nothing makes the directory that
+// they need. Salt's dry run announces them.
 func foreseen(name, call string) []string {
 	if !strings.Contains(call, "test=True") {
 		return nil
@@ -85,7 +86,8 @@ type goldenTree struct {
 
 func newTree(t *testing.T, from string) *goldenTree {
 	t.Helper()
-	c := &goldenTree{name: filepath.Base(from), dir: t.TempDir(), g: filepath.Join(t.TempDir(), "g"), option: value.NewMap()}
+	c := &goldenTree{name: filepath.Base(from), dir: t.TempDir(), g: filepath.Join(t.TempDir(), "g"),
+		option: value.NewMap()}
 	must(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -156,10 +158,13 @@ func must(t *testing.T, err error) {
 func (c *goldenTree) session() *session.Session {
 	options := c.option.Clone()
 	settings := session.Settings{
-		Host: c.host, Trees: c.trees, ID: "golden", Options: options, Shell: true, Version: "0", Failhard: value.Truth(options.Value("failhard")),
-		Grains: value.NewMap("id", "golden", "role", "web", "lab", true, "os", "Debian", "os_family", "Debian", "osrelease", "12",
+		Host: c.host, Trees: c.trees, ID: "golden", Options: options, Shell: true, Version: "0",
+		Failhard: value.Truth(options.Value("failhard")),
+		Grains: value.NewMap("id", "golden", "role", "web", "lab", true, "os", "Debian", "os_family", "Debian", "osrelease",
+			"12",
 			"osmajorrelease", 12, "oscodename", "bookworm", "kernel", "Linux", "shell", "/bin/sh"),
-		States: envs(options.Value("file_roots"), c.dir+"/states"), Pillar: envs(options.Value("pillar_roots"), c.dir+"/pillar"),
+		States: envs(options.Value("file_roots"), c.dir+"/states"),
+		Pillar: envs(options.Value("pillar_roots"), c.dir+"/pillar"),
 	}
 	for _, name := range []string{"file_roots", "pillar_roots", "failhard"} {
 		options.Delete(name)
@@ -195,7 +200,8 @@ func (c *goldenTree) check(t *testing.T) {
 			}
 			continue
 		}
-		if failed := err != nil || answer.Failed; failed != want.Fails && !c.brokenPillar(want, err) && len(skipped(c.name)) == 0 {
+		if failed := err != nil || answer.Failed; failed != want.Fails && !c.brokenPillar(want, err) &&
+			len(skipped(c.name)) == 0 {
 			t.Errorf("%s: failed is %v, want %v: %v", want.Call, failed, want.Fails, err)
 		}
 		c.compare(t, want, answer, err)
@@ -248,7 +254,8 @@ func comparable(v any) any {
 		m := map[string]any{}
 		for key, item := range v {
 			switch {
-			case slices.Contains([]string{"start_time", "duration", "comment", "pid", "__jid__", "warnings", "name_order", "__saltfunc__"}, key):
+			case slices.Contains([]string{"start_time", "duration", "comment", "pid", "__jid__", "warnings", "name_order",
+				"__saltfunc__"}, key):
 			case key == "_errors":
 				m[key] = true
 			default:
@@ -257,7 +264,8 @@ func comparable(v any) any {
 		}
 		for key, item := range m { // of states only what became of them
 			if result, ok := item.(map[string]any); ok && strings.Contains(key, "_|-") {
-				m[key] = map[string]any{"result": result["result"], "changes": result["changes"], "__run_num__": result["__run_num__"]}
+				m[key] = map[string]any{"result": result["result"], "changes": result["changes"],
+					"__run_num__": result["__run_num__"]}
 			}
 		}
 		return m

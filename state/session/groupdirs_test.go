@@ -10,14 +10,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestDirectoriesThatAGroupMayWrite: root's states work in the usual directories of root that a group may write to, such as
-// /var/log of Ubuntu and /var/mail, whether the group has members, and they are known, or not. Only links there, which a
-// process with the group could have made, are not followed.
+// TestDirectoriesThatAGroupMayWrite: root's states work in the usual directories of root that a group may write to,
+// such as /var/log of Ubuntu and /var/mail, whether the group has members, and they are known, or not. Only links
+// there, which a process with the group could have made, are not followed.
 func TestDirectoriesThatAGroupMayWrite(t *testing.T) {
-	for _, nsswitch := range []string{"passwd: files systemd\ngroup: files systemd\n", "passwd: files sss\ngroup: files sss\n"} {
+	for _, nsswitch := range []string{"passwd: files systemd\ngroup: files systemd\n",
+		"passwd: files sss\ngroup: files sss\n"} {
 		root := annsHost(t)
 		hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), nsswitch, 0o644)
-		hosttest.Put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nsyslog:x:104:64104::/nonexistent:/usr/sbin/nologin\n", 0o644)
+		hosttest.Put(t, filepath.Join(root, "etc/passwd"),
+			"root:x:0:0::/root:/bin/sh\nsyslog:x:104:64104::/nonexistent:/usr/sbin/nologin\n", 0o644)
 		hosttest.Put(t, filepath.Join(root, "etc/group"), "root:x:0:\nmail:x:64008:\nsyslog:x:64104:\n", 0o644)
 		for dir, gid := range map[string]int{"/var/log": 64104, "/var/mail": 64008} {
 			at := filepath.Join(root, dir)
@@ -43,7 +45,8 @@ DIR/link: {file.append: [{text: through a link}]}
 `
 			for _, r := range on(t, root, strings.ReplaceAll(sls, "DIR", dir), false) {
 				refused := strings.HasSuffix(r.Step.ID(), "/link")
-				if (r.Outcome == exec.Failed) != refused || refused && !strings.Contains(r.Comment, dir+"/link is controlled by group ") {
+				if (r.Outcome == exec.Failed) != refused || refused && !strings.Contains(r.Comment,
+					dir+"/link is controlled by group ") {
 					t.Errorf("with %q: %s: %v: %s", nsswitch, r.Step.ID(), r.Outcome, r.Comment)
 				}
 			}

@@ -14,7 +14,8 @@ import (
 func TestFiltersThatLookAtFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"text": "a line\n", "empty": "", "zero": "a\x00b", "latin1": "gr\xfcn und blau, viel Text", "noise": "\xff\xfe\xfd\x01", "cyrillic": "привет", "sub/deep": "x",
+		"text": "a line\n", "empty": "", "zero": "a\x00b", "latin1": "gr\xfcn und blau, viel Text",
+		"noise": "\xff\xfe\xfd\x01", "cyrillic": "привет", "sub/deep": "x",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)

@@ -88,7 +88,8 @@ func explained(t *testing.T, file, name string, book manual.Book, spec *value.Ma
 func TestManualExamples(t *testing.T) {
 	s := everyFunction(t)
 	for name, entry := range manual.States() {
-		answer, err := s.Call(context.Background(), "state.template_str", []any{entry.Declaration(name) + "\n"}, value.NewMap("test", true), nil)
+		answer, err := s.Call(context.Background(), "state.template_str", []any{entry.Declaration(name) + "\n"},
+			value.NewMap("test", true), nil)
 		if err != nil {
 			t.Errorf("the example of %s does not compile: %v\n%s", name, err, entry.Declaration(name))
 			continue
@@ -124,7 +125,8 @@ CLI Example:
 		t.Errorf("sys.doc archive.gzip:\n%s", got)
 	}
 	text := value.Str(called(t, s, "sys.state_doc", "file.symlink").Value("file.symlink"))
-	for _, part := range []string{"file.symlink(name, target, ", "\n\nKeeps a symbolic link.\n\n", "target\n    what it leads to\n",
+	for _, part := range []string{"file.symlink(name, target, ", "\n\nKeeps a symbolic link.\n\n",
+		"target\n    what it leads to\n",
 		"Example:\n\n    /srv/current:\n      file.symlink:\n        - target: /srv/app-1.2"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("sys.state_doc file.symlink lacks %q:\n%s", part, text)
@@ -133,7 +135,8 @@ CLI Example:
 	if n := called(t, s, "sys.doc", "state").Len(); n != len(session.StateFunctions()) {
 		t.Errorf("sys.doc state explains %d functions of %d", n, len(session.StateFunctions()))
 	}
-	if spec := value.Str(called(t, s, "sys.argspec", "state.sls_id").Value("state.sls_id")); !strings.Contains(spec, "'id_', 'mods'") {
+	if spec := value.Str(called(t, s, "sys.argspec", "state.sls_id").Value("state.sls_id")); !strings.Contains(spec,
+		"'id_', 'mods'") {
 		t.Errorf("sys.argspec state.sls_id: %s", spec)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// A misspelled requisite or guard would leave its step unguarded: a release with one is refused before anything changes.
+// A misspelled requisite or guard would leave its step unguarded: a release with one is refused before anything
+// changes.
 func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ function, argument, meant string }{
@@ -34,7 +35,8 @@ func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
 func TestUnknownArgumentsThatMisspellNoRequisiteAreNoMistakes(t *testing.T) {
 	t.Parallel()
 	for function, argument := range map[string]string{
-		"test.nop": "user", "cmd.run": "match", "iptables.append": "match", "file.directory": "create", "pkg.installed": "colour",
+		"test.nop": "user", "cmd.run": "match", "iptables.append": "match", "file.directory": "create",
+		"pkg.installed": "colour",
 	} {
 		if _, err := strictProgram(t, function, argument); err != nil {
 			t.Errorf("%s with %s: %v", function, argument, err)

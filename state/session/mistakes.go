@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// together is the problems of several errors in one list. An error of the machine stands alone: what was found beside it may
-// come from it.
+// together is the problems of several errors in one list. An error of the machine stands alone: what was found beside
+// it may come from it.
 func together(err error, more ...error) error {
 	var list diag.List
 	var one *diag.Diagnostic
@@ -33,8 +33,9 @@ func together(err error, more ...error) error {
 	return all.Err()
 }
 
-// besidePillar adds to the problems of a pillar those of SLS files that no pillar would take away: Jinja and YAML that cannot be
-// read, files that are missing, functions that do not exist. No template is rendered with half a pillar, since templates act.
+// besidePillar adds to the problems of a pillar those of SLS files that no pillar would take away: Jinja and YAML that
+// cannot be read, files that are missing, functions that do not exist. No template is rendered with half a pillar,
+// since templates act.
 func (s *Session) besidePillar(ctx context.Context, err error, matches []top.Match, named bool) error {
 	var broken *PillarError
 	if !errors.As(err, &broken) || s.compiling {
@@ -51,7 +52,8 @@ func (s *Session) besidePillar(ctx context.Context, err error, matches []top.Mat
 
 // readPlain reads a file without Jinja, and of one with Jinja no more than whether it can be parsed.
 func (s *Session) readPlain(ctx context.Context, src render.Source, name string) (*render.Document, error) {
-	jinjaless := !strings.Contains(src.Text, "{{") && !strings.Contains(src.Text, "{%") && !strings.Contains(src.Text, "{#")
+	jinjaless := !strings.Contains(src.Text, "{{") && !strings.Contains(src.Text, "{%") &&
+		!strings.Contains(src.Text, "{#")
 	if jinjaless && !strings.HasPrefix(src.Text, "#!") {
 		return s.renderIn(ctx, s.states, src, value.NewMap())
 	}
@@ -65,8 +67,8 @@ func (s *Session) readPlain(ctx context.Context, src render.Source, name string)
 	return s.renderer.Render(ctx, src, value.NewMap())
 }
 
-// undeclarable finds in files that could be read, beside others that could not, functions that do not exist and arguments that
-// no run could use.
+// undeclarable finds in files that could be read, beside others that could not, functions that do not exist and
+// arguments that no run could use.
 func (s *Session) undeclarable(high *compile.High) error {
 	if high == nil {
 		return nil

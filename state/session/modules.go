@@ -182,7 +182,8 @@ func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source
 	if !ok && l.Cache == "" {
 		return archive.Source{}, a.sources.missing(parsePlace(l.URL, l.Env))
 	}
-	return archive.Source{Shown: l.Shown, Path: local, Cache: l.Cache, Notes: l.Notes, Sum: l.Sum, Open: l.Open, Verified: l.Verified}, nil
+	return archive.Source{Shown: l.Shown, Path: local, Cache: l.Cache, Notes: l.Notes, Sum: l.Sum, Open: l.Open,
+		Verified: l.Verified}, nil
 }
 
 // packageSources opens package files.
@@ -214,7 +215,8 @@ func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, err
 	if err := s.sources.Vouched(f.Source, f.Env); err != nil {
 		return nil, err
 	}
-	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine, render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
+	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine,
+		render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
 	return []byte(out), err
 }
 
@@ -237,7 +239,8 @@ func ownModule(tree *roots.Roots, dir, name string) error {
 				return err
 			}
 			if ok && name != "" {
-				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path), "converge this host with `engine: salt-call`, or write it as SLS")
+				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path),
+					"converge this host with `engine: salt-call`, or write it as SLS")
 			}
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// TestHintsForKeysThatAreNotThere looks for keys that the pillar, the grains and a mapping lack. The hint names a key that is
-// near, and a method only where an attribute misspells it; else it says where to see what is there.
+// TestHintsForKeysThatAreNotThere looks for keys that the pillar, the grains and a mapping lack. The hint names a key
+// that is near, and a method only where an attribute misspells it; else it says where to see what is there.
 func TestHintsForKeysThatAreNotThere(t *testing.T) {
-	const looks = "the pillar of this host has no key shop (`corpus-agent pillar` shows it); if it may be missing, use .get('shop', ...)"
+	const looks = "the pillar of this host has no key shop (`corpus-agent pillar` shows it); if it may be missing, " +
+		"use .get('shop', ...)"
 	for template, want := range map[string]string{
 		`{{ pillar['shop'] }}`:      looks,
 		`{{ pillar.shop }}`:         looks,
@@ -22,7 +23,8 @@ func TestHintsForKeysThatAreNotThere(t *testing.T) {
 		`{{ grains.datacenter }}`:   "this host has no grain datacenter (`corpus-agent grains` shows all)",
 	} {
 		set, _ := settings(t, map[string]string{
-			"states/t.sls": "a: " + template + "\n", "pillar/top.sls": "base: {'*': [p]}\n", "pillar/p.sls": "site: {address: a}\n",
+			"states/t.sls": "a: " + template + "\n", "pillar/top.sls": "base: {'*': [p]}\n",
+			"pillar/p.sls": "site: {address: a}\n",
 		})
 		_, err := answer(t, session.New(set), "state.show_sls", "t")
 		if list := mustProblems(t, err); len(list) != 1 || !strings.HasPrefix(list[0].Hint, want) {

@@ -34,7 +34,8 @@ func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 	git := func(args ...string) {
 		t.Helper()
 		cmd := osexec.Command("git", args...)
-		cmd.Env = append(os.Environ(), "HOME="+dir, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		cmd.Env = append(os.Environ(), "HOME="+dir, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+			"GIT_COMMITTER_EMAIL=a@b")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v: %s", args, err, out)
 		}
@@ -56,17 +57,23 @@ func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 	}
 	git("-C", clone, "config", "core.fsmonitor", filepath.Join(dir, "evil"))
 	for _, tree := range []string{clone, remote} {
-		if err := filepath.WalkDir(tree, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Lchown(p, nobody, nobody)) }); err != nil {
+		if err := filepath.WalkDir(tree,
+			func(p string, _ os.DirEntry,
+				err error) error {
+				return errors.Join(err, os.Lchown(p, nobody, nobody))
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	run := func(sls string) *exec.Result {
-		hosttest.Put(t, filepath.Join(dir, "states/t.sls"), strings.ReplaceAll(strings.ReplaceAll(sls, "REMOTE", "file://"+remote), "CLONE", clone), 0o644)
+		hosttest.Put(t, filepath.Join(dir, "states/t.sls"),
+			strings.ReplaceAll(strings.ReplaceAll(sls, "REMOTE", "file://"+remote), "CLONE", clone), 0o644)
 		h, err := machine.New(host.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
+		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+			States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
 		p, err := s.Program(t.Context(), s.Named("t"))
 		if err != nil {
 			t.Fatal(err)

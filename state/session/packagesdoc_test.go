@@ -14,7 +14,8 @@ import (
 )
 
 // TestArchitectureNamesThePackageOfEveryStateModule holds the table of docs/architecture.md to the registry: each state
-// module of Salt's has a row, its package is named after it, and the package comment has the name as SLS files write it.
+// module of Salt's has a row, its package is named after it, and the package comment has the name as SLS files write
+// it.
 func TestArchitectureNamesThePackageOfEveryStateModule(t *testing.T) {
 	text, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
@@ -57,8 +58,8 @@ func statePackages(text string) map[string]string {
 	return packages
 }
 
-// packagesFor are the packages that a state module may be in: its name without underscores, as a Go package is named, or
-// what stands before the first one, for the modules of one program. The package of `module` has another name, since
+// packagesFor are the packages that a state module may be in: its name without underscores, as a Go package is named,
+// or what stands before the first one, for the modules of one program. The package of `module` has another name, since
 // module is the contract of all of them.
 func packagesFor(name string) []string {
 	if name == "module" {
@@ -68,14 +69,15 @@ func packagesFor(name string) []string {
 	return []string{"state/module/" + strings.ReplaceAll(name, "_", ""), "state/module/" + first}
 }
 
-// checkPackageComment fails where the comment of a package, in the file with its name, does not name the state module, or
-// for several modules what their names begin with.
+// checkPackageComment fails where the comment of a package, in the file with its name, does not name the state module,
+// or for several modules what their names begin with.
 func checkPackageComment(t *testing.T, name, path string) {
 	t.Helper()
 	base := filepath.Base(path)
 	text, err := os.ReadFile(filepath.Join("../..", path, base+".go"))
 	if err != nil {
-		t.Errorf("%s: the package comment and the functions of %s belong into a file with the package's name: %v", path, name, err)
+		t.Errorf("%s: the package comment and the functions of %s belong into a file with the package's name: %v", path, name,
+			err)
 		return
 	}
 	comment, _, _ := strings.Cut(string(text), "\npackage ")

@@ -34,52 +34,88 @@ type password struct {
 func passwords() []password {
 	login := "https://u:" + hidden + "@h.example/"
 	mysql := func(state string, more ...any) password {
-		return password{state: state, arguments: value.NewMap(append([]any{"name", "x", "connection_pass", hidden}, more...)...), programs: []string{"mysql"},
-			answers: []string{"VERSION", "10.11.3-MariaDB\n"}, fails: true}
+		return password{state: state,
+			arguments: value.NewMap(append([]any{"name", "x", "connection_pass", hidden}, more...)...),
+			programs:  []string{"mysql"},
+			answers:   []string{"VERSION", "10.11.3-MariaDB\n"}, fails: true}
 	}
 	postgres := func(state string, more ...any) password {
-		return password{state: state, arguments: value.NewMap(append([]any{"name", "x", "db_password", hidden, "db_host", "db.example"}, more...)...), programs: []string{"psql"},
-			answers: []string{"server_version", "150000\n"}, fails: true}
+		return password{state: state,
+			arguments: value.NewMap(append([]any{"name", "x", "db_password", hidden, "db_host", "db.example"}, more...)...),
+			programs:  []string{"psql"},
+			answers:   []string{"server_version", "150000\n"}, fails: true}
 	}
 	git := func(state string, more ...any) password {
-		return password{state: state, arguments: value.NewMap(append([]any{"name", login + "r.git", "target", "/srv/r"}, more...)...), programs: []string{"git"},
-			answers: []string{"ls-remote", strings.Repeat("a", 40) + "\tHEAD\n" + strings.Repeat("a", 40) + "\trefs/heads/main\n"}, fails: true}
+		return password{state: state,
+			arguments: value.NewMap(append([]any{"name", login + "r.git", "target", "/srv/r"}, more...)...),
+			programs:  []string{"git"},
+			answers: []string{"ls-remote", strings.Repeat("a", 40) + "\tHEAD\n" + strings.Repeat("a", 40) +
+				"\trefs/heads/main\n"}, fails: true}
 	}
 	pip := []string{"list --format=json", "[]"}
 	return []password{
 		{state: "gem.installed", arguments: value.NewMap("name", "x", "source", login), programs: []string{"gem"}},
-		{state: "gem.installed", arguments: value.NewMap("name", "x", "proxy", login, "user", "games"), programs: []string{"gem"}},
-		{state: "npm.installed", arguments: value.NewMap("name", "git+"+login+"r.git#v1"), programs: []string{"npm"}, answers: []string{"list", "{}"}},
-		{state: "npm.installed", arguments: value.NewMap("pkgs", value.Strings(login+"x.tgz", "y@"+login+"y.tgz")), programs: []string{"npm"}, answers: []string{"list", "{}"}},
-		{state: "npm.installed", arguments: value.NewMap("name", "x", "registry", login), programs: []string{"npm"}, answers: []string{"list", "{}"}},
-		{state: "pip.installed", arguments: value.NewMap("name", "git+"+login+"r.git@v1#egg=r"), programs: []string{"pip3"}, answers: pip},
-		{state: "pip.installed", arguments: value.NewMap("name", "x @ "+login+"x.whl", "user", "games"), programs: []string{"pip3"}, answers: pip},
-		{state: "pip.installed", arguments: value.NewMap("editable", "git+"+login+"r.git#egg=r"), programs: []string{"pip3"}, answers: pip},
-		{state: "pip.installed", arguments: value.NewMap("name", "x", "index_url", login, "extra_index_url", login, "find_links", login, "proxy", login), programs: []string{"pip3"}, answers: pip},
-		{state: "pip.installed", arguments: value.NewMap("requirements", "salt://requirements"), programs: []string{"pip3"}, answers: pip},
-		{state: "pip.installed", arguments: value.NewMap("name", "x", "env_vars", value.NewMap("TOKEN", hidden)), programs: []string{"pip3"}, answers: pip},
-		{state: "mount.mounted", arguments: value.NewMap("name", "/mnt", "device", "//h/s", "fstype", "cifs", "opts", "rw,username=u,password="+hidden, "mkmnt", true, "persist", false),
+		{state: "gem.installed", arguments: value.NewMap("name", "x", "proxy", login, "user", "games"),
+			programs: []string{"gem"}},
+		{state: "npm.installed", arguments: value.NewMap("name", "git+"+login+"r.git#v1"), programs: []string{"npm"},
+			answers: []string{"list", "{}"}},
+		{state: "npm.installed", arguments: value.NewMap("pkgs", value.Strings(login+"x.tgz", "y@"+login+"y.tgz")),
+			programs: []string{"npm"}, answers: []string{"list", "{}"}},
+		{state: "npm.installed", arguments: value.NewMap("name", "x", "registry", login), programs: []string{"npm"},
+			answers: []string{"list", "{}"}},
+		{state: "pip.installed", arguments: value.NewMap("name", "git+"+login+"r.git@v1#egg=r"), programs: []string{"pip3"},
+			answers: pip},
+		{state: "pip.installed", arguments: value.NewMap("name", "x @ "+login+"x.whl", "user", "games"),
+			programs: []string{"pip3"}, answers: pip},
+		{state: "pip.installed", arguments: value.NewMap("editable", "git+"+login+"r.git#egg=r"), programs: []string{"pip3"},
+			answers: pip},
+		{state: "pip.installed", arguments: value.NewMap("name", "x", "index_url", login, "extra_index_url", login,
+			"find_links", login, "proxy", login), programs: []string{"pip3"}, answers: pip},
+		{state: "pip.installed", arguments: value.NewMap("requirements", "salt://requirements"), programs: []string{"pip3"},
+			answers: pip},
+		{state: "pip.installed", arguments: value.NewMap("name", "x", "env_vars", value.NewMap("TOKEN", hidden)),
+			programs: []string{"pip3"}, answers: pip},
+		{state: "mount.mounted", arguments: value.NewMap("name", "/mnt", "device", "//h/s", "fstype", "cifs", "opts",
+			"rw,username=u,password="+hidden, "mkmnt", true, "persist", false),
 			programs: []string{"mount"}, files: []string{"/proc/self/mountinfo", "1 0 0:1 / / rw - ext4 /dev/root rw\n"}},
-		{state: "pdbedit.managed", arguments: value.NewMap("name", "games", "password", hidden), programs: []string{"pdbedit", "smbpasswd"}},
-		{state: "pdbedit.managed", arguments: value.NewMap("name", "games", "password", hidden), programs: []string{"pdbedit", "smbpasswd"},
-			answers: []string{"--list", "---\nUnix username: games\nNT hash: A70C708517B5DD0EDB67714FE25336EB\n"}},
-		{state: "pdbedit.present", arguments: value.NewMap("name", "games", "password", hidden), programs: []string{"pdbedit", "smbpasswd"}},
-		{state: "debconf.set", arguments: value.NewMap("name", "x", "data", value.NewMap("x/password", value.NewMap("type", "password", "value", hidden))),
-			programs: []string{"debconf-set-selections", "debconf-get-selections", "debconf-show", "debconf-communicate"}, fails: true},
-		{state: "docker_container.running", arguments: value.NewMap("name", "c", "image", "i", "environment", value.NewMap("PASSWORD", hidden)), programs: []string{"docker"},
+		{state: "pdbedit.managed", arguments: value.NewMap("name", "games", "password", hidden),
+			programs: []string{"pdbedit", "smbpasswd"}},
+		{state: "pdbedit.managed", arguments: value.NewMap("name", "games", "password", hidden),
+			programs: []string{"pdbedit", "smbpasswd"},
+			answers:  []string{"--list", "---\nUnix username: games\nNT hash: A70C708517B5DD0EDB67714FE25336EB\n"}},
+		{state: "pdbedit.present", arguments: value.NewMap("name", "games", "password", hidden),
+			programs: []string{"pdbedit", "smbpasswd"}},
+		{state: "debconf.set", arguments: value.NewMap("name", "x", "data",
+			value.NewMap("x/password", value.NewMap("type", "password", "value", hidden))),
+			programs: []string{"debconf-set-selections", "debconf-get-selections", "debconf-show", "debconf-communicate"},
+			fails:    true},
+		{state: "docker_container.running", arguments: value.NewMap("name", "c", "image", "i", "environment",
+			value.NewMap("PASSWORD", hidden)), programs: []string{"docker"},
 			answers: []string{"image inspect", `[{"Id":"sha256:1","Config":{}}]`, "container inspect", "[]"}, fails: true},
-		mysql("mysql_user.present", "password", hidden), mysql("mysql_user.present", "password_hash", "*"+hidden), mysql("mysql_user.absent"), mysql("mysql_database.present"), mysql("mysql_database.absent"),
-		mysql("mysql_grants.present", "grant", "select", "database", "x.*", "user", "u"), mysql("mysql_grants.absent", "grant", "select", "database", "x.*", "user", "u"),
-		mysql("mysql_query.run", "database", "x", "query", "SET PASSWORD = '"+hidden+"'"), mysql("mysql_query.run_file", "database", "x", "query_file", "/srv/query"),
-		postgres("postgres_user.present", "password", hidden), postgres("postgres_user.present", "default_password", hidden), postgres("postgres_user.absent"),
-		postgres("postgres_group.present", "password", hidden), postgres("postgres_group.absent"), postgres("postgres_database.present"), postgres("postgres_database.absent"),
-		postgres("postgres_extension.present"), postgres("postgres_extension.absent"), postgres("postgres_language.present"), postgres("postgres_language.absent"),
-		postgres("postgres_schema.present", "dbname", "d"), postgres("postgres_schema.absent", "dbname", "d"), postgres("postgres_tablespace.present", "directory", "/srv"), postgres("postgres_tablespace.absent"),
-		postgres("postgres_privileges.present", "object_name", "o", "object_type", "table"), postgres("postgres_privileges.absent", "object_name", "o", "object_type", "table"),
-		{state: "mongodb_user.present", arguments: value.NewMap("name", "x", "passwd", hidden, "user", "root", "password", hidden), programs: []string{"mongosh"}, fails: true},
-		{state: "mongodb_user.absent", arguments: value.NewMap("name", "x", "user", "root", "password", hidden), programs: []string{"mongosh"}, fails: true},
-		git("git.latest", "rev", "main"), git("git.latest", "rev", "main", "name", "https://h.example/r.git", "https_user", "u", "https_pass", hidden), git("git.cloned"),
-		git("git.cloned", "name", "https://h.example/r.git", "https_user", "u", "https_pass", hidden), git("git.detached", "rev", "main"),
+		mysql("mysql_user.present", "password", hidden), mysql("mysql_user.present", "password_hash", "*"+hidden),
+		mysql("mysql_user.absent"), mysql("mysql_database.present"), mysql("mysql_database.absent"),
+		mysql("mysql_grants.present", "grant", "select", "database", "x.*", "user", "u"),
+		mysql("mysql_grants.absent", "grant", "select", "database", "x.*", "user", "u"),
+		mysql("mysql_query.run", "database", "x", "query", "SET PASSWORD = '"+hidden+"'"),
+		mysql("mysql_query.run_file", "database", "x", "query_file", "/srv/query"),
+		postgres("postgres_user.present", "password", hidden), postgres("postgres_user.present", "default_password", hidden),
+		postgres("postgres_user.absent"),
+		postgres("postgres_group.present", "password", hidden), postgres("postgres_group.absent"),
+		postgres("postgres_database.present"), postgres("postgres_database.absent"),
+		postgres("postgres_extension.present"), postgres("postgres_extension.absent"), postgres("postgres_language.present"),
+		postgres("postgres_language.absent"),
+		postgres("postgres_schema.present", "dbname", "d"), postgres("postgres_schema.absent", "dbname", "d"),
+		postgres("postgres_tablespace.present", "directory", "/srv"), postgres("postgres_tablespace.absent"),
+		postgres("postgres_privileges.present", "object_name", "o", "object_type", "table"),
+		postgres("postgres_privileges.absent", "object_name", "o", "object_type", "table"),
+		{state: "mongodb_user.present", arguments: value.NewMap("name", "x", "passwd", hidden, "user", "root", "password",
+			hidden), programs: []string{"mongosh"}, fails: true},
+		{state: "mongodb_user.absent", arguments: value.NewMap("name", "x", "user", "root", "password", hidden),
+			programs: []string{"mongosh"}, fails: true},
+		git("git.latest", "rev", "main"), git("git.latest", "rev", "main", "name", "https://h.example/r.git", "https_user",
+			"u", "https_pass", hidden), git("git.cloned"),
+		git("git.cloned", "name", "https://h.example/r.git", "https_user", "u", "https_pass", hidden),
+		git("git.detached", "rev", "main"),
 		git("git.detached", "rev", "main", "name", "https://h.example/r.git", "https_user", "u", "https_pass", hidden),
 	}
 }
@@ -96,7 +132,8 @@ func TestPasswordsAreInNoArguments(t *testing.T) {
 				if strings.Contains(given, hidden) {
 					t.Errorf("the password is in the arguments %q", c.Argv)
 				}
-				handed = handed || strings.Contains(strings.Join(c.Env, " ")+c.Stdin, hidden) || inEncoded(c.Env) || inFiles(t, h, c)
+				handed = handed || strings.Contains(strings.Join(c.Env, " ")+c.Stdin, hidden) || inEncoded(c.Env) ||
+					inFiles(t, h, c)
 				for i := 0; i < len(p.answers); i += 2 {
 					if strings.Contains(given+c.Stdin, p.answers[i]) {
 						return host.Output{Stdout: p.answers[i+1]}, nil
@@ -127,7 +164,8 @@ func TestPasswordsAreInNoArguments(t *testing.T) {
 
 // applied checks and applies a state, whatever it says, and has its programs run as if all were missing.
 func (p password) applied(t *testing.T, h *host.Host) error {
-	given, _ := settings(t, map[string]string{"states/requirements": "--index-url https://u:" + hidden + "@h.example/\ngit+https://u:" + hidden + "@h.example/r.git\nx\n"})
+	given, _ := settings(t, map[string]string{"states/requirements": "--index-url https://u:" + hidden +
+		"@h.example/\ngit+https://u:" + hidden + "@h.example/r.git\nx\n"})
 	given.Host = h
 	trees, err := machine.New(host.Options{})
 	if err != nil {
@@ -156,8 +194,8 @@ func inEncoded(env []string) bool {
 	})
 }
 
-// inFiles reports whether a file that a command is given holds the password, which only the user who runs the command may
-// read.
+// inFiles reports whether a file that a command is given holds the password, which only the user who runs the command
+// may read.
 func inFiles(t *testing.T, h *statetest.Host, c host.Command) (found bool) {
 	t.Helper()
 	owner := 0
@@ -183,10 +221,13 @@ func inFiles(t *testing.T, h *statetest.Host, c host.Command) (found bool) {
 // TestEveryPasswordIsTried finds arguments of states that take a password and that the table above lacks.
 func TestEveryPasswordIsTried(t *testing.T) {
 	exempt := map[string]string{
-		"user.present": "package host gives chpasswd a hash by its standard input: TestAccountCommands", "archive.extracted": "is refused: encrypted archives are not read",
-		"git.present": "the account of a user: not used", "git.config_set": "the account of a user: not used", "git.config_unset": "the account of a user: not used",
-		"rabbitmq_user.present": "rabbitmqctl reads it from its standard input; the broker of the tests of rabbitmq takes it from nowhere else",
-		"pdbedit.absent":        "", "module.run": "calls functions by their own arguments",
+		"user.present":      "package host gives chpasswd a hash by its standard input: TestAccountCommands",
+		"archive.extracted": "is refused: encrypted archives are not read",
+		"git.present":       "the account of a user: not used", "git.config_set": "the account of a user: not used",
+		"git.config_unset": "the account of a user: not used",
+		"rabbitmq_user.present": "rabbitmqctl reads it from its standard input; the broker of the tests of rabbitmq " +
+			"takes it from nowhere else",
+		"pdbedit.absent": "", "module.run": "calls functions by their own arguments",
 	}
 	secret := regexp.MustCompile(`(^|_)(password|passwd|pass|secret|token)($|_hash$)`)
 	given, _ := settings(t, nil)
@@ -198,7 +239,8 @@ func TestEveryPasswordIsTried(t *testing.T) {
 				continue
 			}
 			if _, ok := exempt[name]; !ok && !slices.ContainsFunc(tried, func(p password) bool { return p.state == name }) {
-				t.Errorf("%s takes %s, and nothing tries it: add it to passwords, or say here why it reaches no program", name, argument)
+				t.Errorf("%s takes %s, and nothing tries it: add it to passwords, or say here why it reaches no program", name,
+					argument)
 			}
 		}
 	}

@@ -26,22 +26,26 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := filepath.Join(dir, "ran")
-	for name, text := range map[string]string{"venv/pyvenv.cfg": "", "venv/lib/python/site/x.py": "", "app/data/x": "", "app/setup.py": "", "app/requirements.txt": "x\n"} {
+	for name, text := range map[string]string{"venv/pyvenv.cfg": "", "venv/lib/python/site/x.py": "", "app/data/x": "",
+		"app/setup.py": "", "app/requirements.txt": "x\n"} {
 		hosttest.Put(t, filepath.Join(dir, name), text, 0o644)
 	}
-	hosttest.Put(t, filepath.Join(dir, "venv/bin/pip3"), "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *) id -u >"+ran+";; esac\n", 0o755)
+	hosttest.Put(t, filepath.Join(dir, "venv/bin/pip3"), "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *) id -u >"+ran+
+		";; esac\n", 0o755)
 	if err := os.Chmod(filepath.Join(dir, "venv/bin/pip3"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	apply := func(more string) *exec.Result {
 		_ = os.Remove(ran)
-		sls := "t: {pip.installed: [{name: x}, {bin_env: DIR/venv/bin/pip3}, {cwd: DIR/app}, {requirements: DIR/app/requirements.txt}" + more + "]}"
+		sls := "t: {pip.installed: [{name: x}, {bin_env: DIR/venv/bin/pip3}, {cwd: DIR/app}, {requirements: " +
+			"DIR/app/requirements.txt}" + more + "]}"
 		hosttest.Put(t, filepath.Join(dir, "states/t.sls"), strings.ReplaceAll(sls, "DIR", dir), 0o644)
 		h, err := machine.New(host.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
+		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+			States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
 		p, err := s.Program(t.Context(), s.Named("t"))
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +58,8 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 	}
 	for part, refused := range map[string]bool{
 		"": false, "app/data": false, "app/data/x": false,
-		"venv/bin/pip3": true, "venv/lib/python/site/x.py": true, "venv/pyvenv.cfg": true, "app/setup.py": true, "app/requirements.txt": true,
+		"venv/bin/pip3": true, "venv/lib/python/site/x.py": true, "venv/pyvenv.cfg": true, "app/setup.py": true,
+		"app/requirements.txt": true,
 	} {
 		at := filepath.Join(dir, part)
 		if part != "" {
@@ -64,7 +69,8 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 		}
 		for _, more := range []string{"", ", {user: root}"} {
 			r := apply(more)
-			if refused && (r.Outcome != exec.Failed || uid() != "" || !strings.Contains(r.Comment, at+" is controlled by user nobody") || !strings.Contains(r.Hint, "chown")) {
+			if refused && (r.Outcome != exec.Failed || uid() != "" ||
+				!strings.Contains(r.Comment, at+" is controlled by user nobody") || !strings.Contains(r.Hint, "chown")) {
 				t.Errorf("%s%s: %v, ran as %q: %s (hint: %s)", part, more, r.Outcome, uid(), r.Comment, r.Hint)
 			}
 			if !refused && uid() != "0" {

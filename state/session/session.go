@@ -126,7 +126,8 @@ func New(settings Settings) *Session {
 func (s *Session) minionOptions() *value.Map {
 	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
 		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
-		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role", "minion",
+		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role",
+		"minion",
 		"__cli", "salt-call")
 	o.Set("file_roots", envMap(s.Settings.States))
 	o.Set("pillar_roots", envMap(s.Settings.Pillar))
@@ -214,7 +215,8 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 }
 
 // renderIn renders a file of a tree.
-func (s *Session) renderIn(ctx context.Context, tree *roots.Roots, src render.Source, vars *value.Map) (*render.Document, error) {
+func (s *Session) renderIn(ctx context.Context, tree *roots.Roots, src render.Source,
+	vars *value.Map) (*render.Document, error) {
 	return s.renderer.Render(withTree(ctx, tree), src, vars)
 }
 
@@ -241,7 +243,8 @@ func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 	return matches, s.shown(err)
 }
 
-func (s *Session) topLoader(data *value.Map, read func(context.Context, render.Source, string) (*render.Document, error)) *top.Loader {
+func (s *Session) topLoader(data *value.Map, read func(context.Context, render.Source, string) (*render.Document,
+	error)) *top.Loader {
 	return &top.Loader{
 		Tree: s.states, Target: s.target(data), Only: s.option("saltenv"), Render: read,
 		Merge: s.option("top_file_merging_strategy"), Base: s.option("default_top"), Roots: s.TopRoots,
@@ -303,7 +306,8 @@ func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) 
 }
 
 func (s *Session) runner(o exec.Observer) *exec.Runner {
-	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test, Failhard: s.Failhard, Grace: s.Grace}
+	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test,
+		Failhard: s.Failhard, Grace: s.Grace}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell
 	}

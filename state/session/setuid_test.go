@@ -16,31 +16,44 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// TestNoProgramOfAUserRunsAsAnother: ann's programs lie where states set owners and modes or copy from; none of them may
-// run as root then, or as another user.
+// TestNoProgramOfAUserRunsAsAnother: ann's programs lie where states set owners and modes or copy from; none of them
+// may run as root then, or as another user.
 func TestNoProgramOfAUserRunsAsAnother(t *testing.T) {
 	for name, c := range map[string]struct {
 		sls     string
 		outcome exec.Outcome
 		setuid  string // files with the bit afterwards
 	}{
-		"managed":           {"file.managed: [{name: /home/ann/own/x}, {replace: false}, {user: root}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"},
-		"mode alone":        {"file.managed: [{name: /home/ann/own/roots}, {replace: false}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"},
+		"managed": {"file.managed: [{name: /home/ann/own/x}, {replace: false}, {user: root}, {mode: '4755'}]",
+			exec.Failed, "/home/ann/own/x"},
+		"mode alone": {"file.managed: [{name: /home/ann/own/roots}, {replace: false}, {mode: '4755'}]", exec.Failed,
+			"/home/ann/own/x"},
 		"directory recurse": {"file.directory: [{name: /home/ann/own}, {user: root}, {recurse: [user]}]", exec.Succeeded, ""},
-		"directory modes":   {"file.directory: [{name: /home/ann/own}, {user: daemon}, {file_mode: '2755'}, {recurse: [user, mode]}]", exec.Failed, "/home/ann/own/x"},
-		"directory to root": {"file.directory: [{name: /home/ann/own}, {user: root}, {file_mode: '4755'}, {recurse: [user, mode]}]", exec.Failed, "/home/ann/own/x"},
-		"managed to root":   {"file.managed: [{name: /srv/anns}, {replace: false}, {user: root}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"},
-		"copy":              {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {follow_unsafe: true}]", exec.Succeeded, "/home/ann/own/x"},
-		"copy preserve":     {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {preserve: true}]", exec.Succeeded, "/home/ann/own/x /srv/new"},
-		"copy tree":         {"file.copy: [{name: /srv/tree}, {source: /home/ann/own}, {follow_unsafe: true}]", exec.Succeeded, "/home/ann/own/x"},
-		"ann's own":         {"file.managed: [{name: /home/ann/file}, {replace: false}, {user: ann}, {mode: '4755'}]", exec.Succeeded, "/home/ann/file /home/ann/own/x"},
-		"root's content":    {"file.managed: [{name: /home/ann/own/tool}, {contents: x}, {user: root}, {mode: '4755'}]", exec.Failed, "/home/ann/own/x"}, // ann controls the directory above
-		"root's directory":  {"file.managed: [{name: /srv/own}, {replace: false}, {mode: '4755'}]", exec.Succeeded, "/home/ann/own/x /srv/own"},
+		"directory modes": {"file.directory: [{name: /home/ann/own}, {user: daemon}, {file_mode: '2755'}, {recurse: " +
+			"[user, mode]}]", exec.Failed, "/home/ann/own/x"},
+		"directory to root": {"file.directory: [{name: /home/ann/own}, {user: root}, {file_mode: '4755'}, {recurse: " +
+			"[user, mode]}]", exec.Failed, "/home/ann/own/x"},
+		"managed to root": {"file.managed: [{name: /srv/anns}, {replace: false}, {user: root}, {mode: '4755'}]", exec.Failed,
+			"/home/ann/own/x"},
+		"copy": {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {follow_unsafe: true}]",
+			exec.Succeeded, "/home/ann/own/x"},
+		"copy preserve": {"file.copy: [{name: /srv/new}, {source: /home/ann/own/x}, {preserve: true}]", exec.Succeeded,
+			"/home/ann/own/x /srv/new"},
+		"copy tree": {"file.copy: [{name: /srv/tree}, {source: /home/ann/own}, {follow_unsafe: true}]", exec.Succeeded,
+			"/home/ann/own/x"},
+		"ann's own": {"file.managed: [{name: /home/ann/file}, {replace: false}, {user: ann}, {mode: '4755'}]",
+			exec.Succeeded, "/home/ann/file /home/ann/own/x"},
+		// ann controls the directory above
+		"root's content": {"file.managed: [{name: /home/ann/own/tool}, {contents: x}, {user: root}, {mode: '4755'}]",
+			exec.Failed, "/home/ann/own/x"},
+		"root's directory": {"file.managed: [{name: /srv/own}, {replace: false}, {mode: '4755'}]", exec.Succeeded,
+			"/home/ann/own/x /srv/own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := annsHost(t)
-			hosttest.Put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n", 0o644)
+			hosttest.Put(t, filepath.Join(root, "etc/passwd"),
+				"root:x:0:0::/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n", 0o644)
 			hosttest.Put(t, filepath.Join(root, "home/ann/own/roots"), "root's program", 0o755)
 			hosttest.Put(t, filepath.Join(root, "srv/anns"), "ann's program", 0o755)
 			own(t, filepath.Join(root, "srv/anns"))
@@ -48,7 +61,8 @@ func TestNoProgramOfAUserRunsAsAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := on(t, root, "t: {"+c.sls+"}", false)[0]
-			if r.Outcome != c.outcome || c.outcome == exec.Failed && !strings.Contains(r.Comment, "setuid and setgid bits are refused, since user") {
+			if r.Outcome != c.outcome || c.outcome == exec.Failed && !strings.Contains(r.Comment,
+				"setuid and setgid bits are refused, since user") {
 				t.Errorf("%v: %s", r.Outcome, r.Comment)
 			}
 			if got := strings.Join(setuid(t, root), " "); got != c.setuid {
@@ -77,8 +91,8 @@ func setuid(t *testing.T, root string) (all []string) {
 	return all
 }
 
-// TestOwnerAndModeGoToOneFile exchanges ann's file all the time for one of root's: no program gets an owner from one call
-// and the bits from another.
+// TestOwnerAndModeGoToOneFile exchanges ann's file all the time for one of root's: no program gets an owner from one
+// call and the bits from another.
 func TestOwnerAndModeGoToOneFile(t *testing.T) {
 	root := annsHost(t)
 	home := filepath.Join(root, "home/ann")
@@ -100,7 +114,8 @@ func TestOwnerAndModeGoToOneFile(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_ = unix.Renameat2(unix.AT_FDCWD, filepath.Join(home, "mine1"), unix.AT_FDCWD, filepath.Join(home, "roots1"), unix.RENAME_EXCHANGE)
+				_ = unix.Renameat2(unix.AT_FDCWD, filepath.Join(home, "mine1"), unix.AT_FDCWD, filepath.Join(home, "roots1"),
+					unix.RENAME_EXCHANGE)
 			}
 		}
 	}()

@@ -155,7 +155,8 @@ func (s *sources) missing(p place) error {
 
 func (s *sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
 	if s.remote == nil {
-		return nil, diag.WithHint(fmt.Errorf("%s:// is not fetched here", p.scheme), "put the file into the state tree and write salt://")
+		return nil, diag.WithHint(fmt.Errorf("%s:// is not fetched here", p.scheme),
+			"put the file into the state tree and write salt://")
 	}
 	return s.remote.Open(ctx, p.path)
 }

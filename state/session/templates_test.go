@@ -42,8 +42,10 @@ func TestTemplatesKnowWhereTheyLie(t *testing.T) {
 	}
 	chunk := got.(*value.List).Items[0].(*value.Map)
 	for key, want := range map[string]string{
-		"from": "a/sub a/sub/x.sls a.sub.x a/sub", "after": "a/sub a/sub/x.sls", "with": "a/sub a/sub/x.sls | a/sub a/sub/x.sls",
-		"without": "a/lib a/lib/m2.jinja | a/lib a/lib/m2.jinja", "included": "a/sub a/sub/x.sls", "alone": "a/lib a/lib/j.jinja",
+		"from": "a/sub a/sub/x.sls a.sub.x a/sub", "after": "a/sub a/sub/x.sls",
+		"with":    "a/sub a/sub/x.sls | a/sub a/sub/x.sls",
+		"without": "a/lib a/lib/m2.jinja | a/lib a/lib/m2.jinja", "included": "a/sub a/sub/x.sls",
+		"alone": "a/lib a/lib/j.jinja",
 		"again": "a/sub a/sub/x.sls | a/lib a/lib/m2.jinja", "nested": "a/sub a/sub", "apart": "a/lib a/lib a/sub",
 	} {
 		if v := chunk.Value(key); v != want {

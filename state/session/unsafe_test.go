@@ -31,15 +31,18 @@ func annsHost(t *testing.T) string {
 	}
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"etc/passwd": "root:x:0:0::/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\n", "etc/group": "root:x:0:\nann:x:64001:ann\n",
-		"etc/shadow": "root:*:1::::::\nann:*:1::::::\n", "etc/secret": "root's = secret\n", "etc/cron.d/old": "x\n", "etc/dir/f": "f\n", "etc/dir/sub/g": "g\n", "srv/own": "own\n", "etc/x.ini": "[a]\nb = 1\n",
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\nann:x:64001:64001::/home/ann:/bin/sh\n",
+		"etc/group":  "root:x:0:\nann:x:64001:ann\n",
+		"etc/shadow": "root:*:1::::::\nann:*:1::::::\n", "etc/secret": "root's = secret\n", "etc/cron.d/old": "x\n",
+		"etc/dir/f": "f\n", "etc/dir/sub/g": "g\n", "srv/own": "own\n", "etc/x.ini": "[a]\nb = 1\n",
 		"home/ann/file": "ann's\n", "home/ann/own/x": "x\n", "home/ann/sub/x": "x\n",
 	} {
 		hosttest.Put(t, filepath.Join(root, name), text, 0o644)
 	}
 	hosttest.Put(t, filepath.Join(root, "etc/key"), "private\n", 0o600)
 	for name, target := range map[string]string{
-		"link": "/etc/secret", "dots": "../../etc/secret", "dangling": "/etc/cron.d/evil", "dir": "/etc/cron.d", "d": "/etc/dir", ".ssh": "/etc/dir", "ini": "/etc/x.ini",
+		"link": "/etc/secret", "dots": "../../etc/secret", "dangling": "/etc/cron.d/evil", "dir": "/etc/cron.d",
+		"d": "/etc/dir", ".ssh": "/etc/dir", "ini": "/etc/x.ini",
 		"mine": "own/x", "mydir": "own",
 	} {
 		if err := os.Symlink(target, filepath.Join(root, "home/ann", name)); err != nil {
@@ -47,7 +50,8 @@ func annsHost(t *testing.T) string {
 		}
 	}
 	own(t, filepath.Join(root, "home/ann"))
-	if err := errors.Join(os.Link(filepath.Join(root, "etc/key"), filepath.Join(root, "home/ann/hard")), unix.Mkfifo(filepath.Join(root, "home/ann/pipe"), 0o644),
+	if err := errors.Join(os.Link(filepath.Join(root, "etc/key"), filepath.Join(root, "home/ann/hard")),
+		unix.Mkfifo(filepath.Join(root, "home/ann/pipe"), 0o644),
 		os.Lchown(filepath.Join(root, "home/ann/pipe"), ann, ann)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +60,9 @@ func annsHost(t *testing.T) string {
 
 func own(t *testing.T, dir string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Lchown(p, ann, ann)) })
+	err := filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(p, ann, ann))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +76,8 @@ func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"), Test: dry,
+	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
+		"Linux"), Test: dry,
 		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
 	p, err := s.Program(t.Context(), s.Named("t"))
 	if err != nil {
@@ -139,23 +146,26 @@ var attacked = map[string]struct {
 	"line":                  {sls: "file.line: [{name: /home/ann/link}, {content: x}, {mode: ensure}, {after: root}]"},
 	"replace":               {sls: "file.replace: [{name: /home/ann/link}, {pattern: secret}, {repl: x}]"},
 	"comment":               {sls: "file.comment: [{name: /home/ann/link}, {regex: ^root}]"},
-	"blockreplace":          {sls: "file.blockreplace: [{name: /home/ann/link}, {marker_start: a}, {marker_end: b}, {content: x}, {append_if_not_found: true}]"},
-	"keyvalue":              {sls: "file.keyvalue: [{name: /home/ann/link}, {key: a}, {value: b}, {separator: '='}, {append_if_not_found: true}]"},
-	"serialize":             {sls: "file.serialize: [{name: /home/ann/link}, {dataset: {a: b}}]"},
-	"touch":                 {sls: "file.touch: [{name: /home/ann/dir/evil}]"},
-	"touch dangling":        {sls: "file.touch: [{name: /home/ann/dangling}]"},
-	"absent":                {sls: "file.absent: [{name: /home/ann/dir/old}]"},
-	"absent of the link":    {sls: "file.absent: [{name: /home/ann/link}]", harmless: true},
-	"rename from":           {sls: "file.rename: [{name: /srv/new}, {source: /home/ann/dir/old}]"},
-	"rename into":           {sls: "file.rename: [{name: /home/ann/dir/evil}, {source: /srv/own}]"},
-	"symlink":               {sls: "file.symlink: [{name: /home/ann/dir/evil}, {target: /srv/own}]"},
-	"hardlink":              {sls: "file.hardlink: [{name: /home/ann/dir/evil}, {target: /srv/own}]"},
-	"hardlink of hard":      {sls: "file.hardlink: [{name: /srv/new}, {target: /home/ann/hard}]"},
-	"tidied":                {sls: "file.tidied: [{name: /home/ann/d/sub}, {matches: ['.*']}]"},
-	"retention":             {sls: "file.retention_schedule: [{name: /home/ann/d/sub}, {retain: {most_recent: 0}}]"},
-	"ini":                   {sls: "ini.options_present: [{name: /home/ann/ini}, {sections: {a: {b: '2'}}}]"},
-	"ssh_auth":              {sls: "ssh_auth.present: [{name: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {user: ann}, {enc: ssh-rsa}]", never: true},
-	"ssh_known_hosts":       {sls: "ssh_known_hosts.present: [{name: h}, {user: ann}, {key: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {enc: ssh-rsa}, {hash_known_hosts: false}]", never: true},
+	"blockreplace": {sls: "file.blockreplace: [{name: /home/ann/link}, {marker_start: a}, {marker_end: b}, " +
+		"{content: x}, {append_if_not_found: true}]"},
+	"keyvalue": {sls: "file.keyvalue: [{name: /home/ann/link}, {key: a}, {value: b}, {separator: '='}, " +
+		"{append_if_not_found: true}]"},
+	"serialize":          {sls: "file.serialize: [{name: /home/ann/link}, {dataset: {a: b}}]"},
+	"touch":              {sls: "file.touch: [{name: /home/ann/dir/evil}]"},
+	"touch dangling":     {sls: "file.touch: [{name: /home/ann/dangling}]"},
+	"absent":             {sls: "file.absent: [{name: /home/ann/dir/old}]"},
+	"absent of the link": {sls: "file.absent: [{name: /home/ann/link}]", harmless: true},
+	"rename from":        {sls: "file.rename: [{name: /srv/new}, {source: /home/ann/dir/old}]"},
+	"rename into":        {sls: "file.rename: [{name: /home/ann/dir/evil}, {source: /srv/own}]"},
+	"symlink":            {sls: "file.symlink: [{name: /home/ann/dir/evil}, {target: /srv/own}]"},
+	"hardlink":           {sls: "file.hardlink: [{name: /home/ann/dir/evil}, {target: /srv/own}]"},
+	"hardlink of hard":   {sls: "file.hardlink: [{name: /srv/new}, {target: /home/ann/hard}]"},
+	"tidied":             {sls: "file.tidied: [{name: /home/ann/d/sub}, {matches: ['.*']}]"},
+	"retention":          {sls: "file.retention_schedule: [{name: /home/ann/d/sub}, {retain: {most_recent: 0}}]"},
+	"ini":                {sls: "ini.options_present: [{name: /home/ann/ini}, {sections: {a: {b: '2'}}}]"},
+	"ssh_auth":           {sls: "ssh_auth.present: [{name: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {user: ann}, {enc: ssh-rsa}]", never: true},
+	"ssh_known_hosts": {sls: "ssh_known_hosts.present: [{name: h}, {user: ann}, {key: " +
+		"AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {enc: ssh-rsa}, {hash_known_hosts: false}]", never: true},
 }
 
 // TestStatesRefuseWhatUsersLeadThemTo runs each state dry and for real against the links of an unprivileged user, and
@@ -170,7 +180,9 @@ func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
 			for _, dry := range []bool{true, false} {
 				r := on(t, root, "t: {"+c.sls+"}", dry)[0]
 				_, unsafe := host.Unsafe(r.Cause())
-				if unsafe == c.harmless || unsafe && (r.Outcome != exec.Failed || !strings.Contains(r.Hint, "follow_unsafe: true") || !strings.Contains(r.Comment, "/home/ann") || !strings.Contains(r.Comment, "controlled by user ann")) {
+				if unsafe == c.harmless || unsafe && (r.Outcome != exec.Failed ||
+					!strings.Contains(r.Hint, "follow_unsafe: true") || !strings.Contains(r.Comment, "/home/ann") ||
+					!strings.Contains(r.Comment, "controlled by user ann")) {
 					t.Errorf("dry %v: refused %v: %v: %s\nhint: %s", dry, unsafe, r.Outcome, r.Comment, r.Hint)
 				}
 				if after := outside(t, root); !maps.Equal(before, after) {
@@ -182,7 +194,8 @@ func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
 			}
 			r := on(t, root, "t: {"+strings.TrimSuffix(c.sls, "]")+", {follow_unsafe: true}]}", false)[0]
 			var unsafe *walk.UnsafeError
-			if errors.As(r.Cause(), &unsafe) || !strings.Contains(strings.Join(r.Warnings, "\n"), "follow_unsafe") || strings.Contains(strings.Join(r.Warnings, "\n"), "no argument") {
+			if errors.As(r.Cause(), &unsafe) || !strings.Contains(strings.Join(r.Warnings, "\n"), "follow_unsafe") ||
+				strings.Contains(strings.Join(r.Warnings, "\n"), "no argument") {
 				t.Errorf("with follow_unsafe: %v: %s, warnings %q", r.Outcome, r.Comment, r.Warnings)
 			}
 			if r.Outcome != exec.Succeeded && !c.never {
@@ -196,8 +209,10 @@ func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
 func TestStatesFollowLinksOfTheUsersOwn(t *testing.T) {
 	root := annsHost(t)
 	for _, sls := range []string{
-		"file.managed: [{name: /home/ann/mine}, {contents: new}]", "file.append: [{name: /home/ann/mine}, {text: more}]", "file.managed: [{name: /home/ann/mydir/y}, {contents: y}, {user: ann}]",
-		"file.directory: [{name: /home/ann/mydir}, {user: ann}, {recurse: [user]}]", "file.copy: [{name: /home/ann/new}, {source: /home/ann/mine}]", "file.exists: [{name: /home/ann/link}]",
+		"file.managed: [{name: /home/ann/mine}, {contents: new}]", "file.append: [{name: /home/ann/mine}, {text: more}]",
+		"file.managed: [{name: /home/ann/mydir/y}, {contents: y}, {user: ann}]",
+		"file.directory: [{name: /home/ann/mydir}, {user: ann}, {recurse: [user]}]",
+		"file.copy: [{name: /home/ann/new}, {source: /home/ann/mine}]", "file.exists: [{name: /home/ann/link}]",
 		"file.managed: [{name: /home/ann/file}, {contents: new}]",
 	} {
 		if r := on(t, root, "t: {"+sls+"}", false)[0]; r.Outcome != exec.Succeeded {
@@ -218,18 +233,22 @@ func states(sls string) string {
 	return "t: {" + sls + "}"
 }
 
-// TestStatesThatFollowNoLinkAreNotRefused: states that give links away, remove or compare them do not go where they lead,
-// so a user's links, dangling ones too, cannot make them fail. The second run has nothing to do.
+// TestStatesThatFollowNoLinkAreNotRefused: states that give links away, remove or compare them do not go where they
+// lead, so a user's links, dangling ones too, cannot make them fail. The second run has nothing to do.
 func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 	for name, sls := range map[string]string{
-		"recurse":             "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group]}]",
-		"recurse mode":        "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group, mode]}, {file_mode: '0640'}, {dir_mode: '0750'}]",
-		"recurse dirs":        "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user, ignore_files]}]",
-		"recurse files":       "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user, ignore_dirs]}]",
-		"recurse followed":    "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group, mode]}, {dir_mode: '0750'}, {follow_symlinks: true}]",
-		"clean":               "file.directory: [{name: /home/ann}, {clean: true}]",
-		"clean keeps":         "{file.symlink: [{name: /home/ann/link}, {target: /etc/secret}, {user: ann}]}\nu: {file.directory: [{name: /home/ann}, {clean: true}, {require: [{file: t}]}]}",
-		"clean keeps a dir":   "{file.symlink: [{name: /home/ann/d}, {target: /etc/dir}, {user: ann}]}\nu: {file.directory: [{name: /home/ann}, {clean: true}, {require: [{file: t}]}]}",
+		"recurse": "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group]}]",
+		"recurse mode": "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group, " +
+			"mode]}, {file_mode: '0640'}, {dir_mode: '0750'}]",
+		"recurse dirs":  "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user, ignore_files]}]",
+		"recurse files": "file.directory: [{name: /home/ann}, {user: ann}, {recurse: [user, ignore_dirs]}]",
+		"recurse followed": "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group, " +
+			"mode]}, {dir_mode: '0750'}, {follow_symlinks: true}]",
+		"clean": "file.directory: [{name: /home/ann}, {clean: true}]",
+		"clean keeps": "{file.symlink: [{name: /home/ann/link}, {target: /etc/secret}, {user: ann}]}\n" +
+			"u: {file.directory: [{name: /home/ann}, {clean: true}, {require: [{file: t}]}]}",
+		"clean keeps a dir": "{file.symlink: [{name: /home/ann/d}, {target: /etc/dir}, {user: ann}]}\n" +
+			"u: {file.directory: [{name: /home/ann}, {clean: true}, {require: [{file: t}]}]}",
 		"tidied":              "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}]",
 		"tidied directories":  "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}, {rmdirs: true}]",
 		"tidied no links":     "file.tidied: [{name: /home/ann}, {matches: ['.*']}, {age: 0}, {rmlinks: false}]",
@@ -259,7 +278,8 @@ func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 			before := outside(t, root)
 			for _, dry := range []bool{true, false, false} {
 				for _, r := range on(t, root, states(sls), dry) {
-					if r.Outcome == exec.Failed && !(strings.HasPrefix(name, "rename") && strings.Contains(r.Comment, "is not there")) {
+					if r.Outcome == exec.Failed && !(strings.HasPrefix(name, "rename") &&
+						strings.Contains(r.Comment, "is not there")) {
 						t.Errorf("dry %v: %s\n%s", dry, r.Comment, r.Hint)
 					}
 				}
@@ -276,12 +296,13 @@ func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestGroupsOfTheHost: a link of root's in a directory that a group may write to is refused, with its path once, whether
-// or not the group has members. Below /usr/local, which Debian's staff may write to, it is followed as long as nobody
-// is in that group.
+// TestGroupsOfTheHost: a link of root's in a directory that a group may write to is refused, with its path once,
+// whether or not the group has members. Below /usr/local, which Debian's staff may write to, it is followed as long as
+// nobody is in that group.
 func TestGroupsOfTheHost(t *testing.T) {
 	for name, c := range map[string]struct{ passwd, group, nsswitch, at, by string }{
-		"no members":       {"", "staff:x:50:\n", "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\n", "usr/local", ""},
+		"no members": {"", "staff:x:50:\n", "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\n",
+			"usr/local", ""},
 		"root is a member": {"", "staff:x:50:root,gone\n", "", "usr/local", ""},
 		"elsewhere":        {"", "staff:x:50:root\n", "", "srv/local", "group staff"},
 		"listed":           {"", "staff:x:50:ann\n", "", "usr/local", "group staff"},
@@ -290,7 +311,8 @@ func TestGroupsOfTheHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := annsHost(t)
-			for file, more := range map[string]string{"etc/passwd": c.passwd, "etc/group": c.group, "etc/nsswitch.conf": c.nsswitch} {
+			for file, more := range map[string]string{"etc/passwd": c.passwd, "etc/group": c.group,
+				"etc/nsswitch.conf": c.nsswitch} {
 				old, err := os.ReadFile(filepath.Join(root, file))
 				if err != nil && !errors.Is(err, os.ErrNotExist) {
 					t.Fatal(err)
@@ -298,11 +320,13 @@ func TestGroupsOfTheHost(t *testing.T) {
 				hosttest.Put(t, filepath.Join(root, file), string(old)+more, 0o644)
 			}
 			local := filepath.Join(root, c.at)
-			if err := errors.Join(os.MkdirAll(local, 0o755), os.Lchown(local, 0, 50), os.Chmod(local, 0o775|os.ModeSetgid), os.Symlink("/etc/dir", filepath.Join(local, "app"))); err != nil {
+			if err := errors.Join(os.MkdirAll(local, 0o755), os.Lchown(local, 0, 50), os.Chmod(local, 0o775|os.ModeSetgid),
+				os.Symlink("/etc/dir", filepath.Join(local, "app"))); err != nil {
 				t.Fatal(err)
 			}
 			r := on(t, root, "t: {file.managed: [{name: /"+c.at+"/app/new}, {contents: x}]}", false)[0]
-			if _, unsafe := host.Unsafe(r.Cause()); unsafe != (c.by != "") || unsafe != strings.Contains(r.Comment, "controlled by "+c.by+" ") || !unsafe && r.Outcome != exec.Succeeded {
+			if _, unsafe := host.Unsafe(r.Cause()); unsafe != (c.by != "") ||
+				unsafe != strings.Contains(r.Comment, "controlled by "+c.by+" ") || !unsafe && r.Outcome != exec.Succeeded {
 				t.Errorf("refused %v: %s", unsafe, r.Comment)
 			}
 			if c.by != "" && strings.Count(r.Comment, "/"+c.at+"/app/new") != 1 {
@@ -324,13 +348,17 @@ func TestKeysOfAUserAreNotUsed(t *testing.T) {
 	}
 	for renderer, c := range map[string]struct{ option, at, text string }{
 		"gpg": {"gpg_keydir", "/home/ann/own", "-----BEGIN PGP MESSAGE-----\n\nx\n-----END PGP MESSAGE-----"},
-		"age": {"age_keyfile", "/home/ann/own/age.key", "-----BEGIN AGE ENCRYPTED FILE-----\nx\n-----END AGE ENCRYPTED FILE-----"},
+		"age": {"age_keyfile", "/home/ann/own/age.key",
+			"-----BEGIN AGE ENCRYPTED FILE-----\nx\n-----END AGE ENCRYPTED FILE-----"},
 	} {
 		hosttest.Put(t, filepath.Join(root, "pillar/top.sls"), "base: {'*': [p]}\n", 0o644)
-		hosttest.Put(t, filepath.Join(root, "pillar/p.sls"), "#!yaml|"+renderer+"\na: |\n  "+strings.ReplaceAll(c.text, "\n", "\n  ")+"\n", 0o644)
-		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), Options: value.NewMap(c.option, c.at),
-			Pillar: []roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}})
-		if _, err := s.Pillar(t.Context()); err == nil || !strings.Contains(err.Error(), "the keys in "+c.at+" are not used, since user 64001 can change /home/ann") {
+		hosttest.Put(t, filepath.Join(root, "pillar/p.sls"), "#!yaml|"+renderer+"\na: |\n  "+
+			strings.ReplaceAll(c.text, "\n", "\n  ")+"\n", 0o644)
+		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+			Options: value.NewMap(c.option, c.at),
+			Pillar:  []roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}})
+		if _, err := s.Pillar(t.Context()); err == nil || !strings.Contains(err.Error(),
+			"the keys in "+c.at+" are not used, since user 64001 can change /home/ann") {
 			t.Errorf("%s: %v", renderer, err)
 		}
 	}
@@ -343,7 +371,8 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 	if err := os.Truncate(file, 100<<30); err != nil {
 		t.Fatal(err)
 	}
-	sls := "/home/ann/file:\n  file.decode:\n    - encoded_data: bmV3Cg==\n    - encoding_type: base64\n    - checksum: sha256\n"
+	sls := "/home/ann/file:\n  file.decode:\n    - encoded_data: bmV3Cg==\n    - encoding_type: base64\n" +
+		"    - checksum: sha256\n"
 	for _, r := range on(t, root, sls, false) {
 		if old := fmt.Sprint(r.Changes.Value("old")); r.Outcome != exec.Succeeded || !strings.HasPrefix(old, "a file of ") {
 			t.Errorf("%v: %s, it was %s", r.Outcome, r.Comment, old)
@@ -354,22 +383,26 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 	}
 }
 
-// TestFunctionsReadNothingThroughLinksOfUsers renders templates that ask functions and filters about a path of ann's which leads
-// to what root alone may read.
+// TestFunctionsReadNothingThroughLinksOfUsers renders templates that ask functions and filters about a path of ann's
+// which leads to what root alone may read.
 func TestFunctionsReadNothingThroughLinksOfUsers(t *testing.T) {
 	for _, expression := range []string{
-		"salt['file.search']('/home/ann/link', 'root')", "salt['file.grep']('/home/ann/link', 'root').stdout", "salt['file.grep']('/home/ann/d/f', 'f').stdout",
-		"salt['file.grep']('/home/ann/pipe', 'x').stdout", "salt['file.read']('/home/ann/link')", "'/home/ann/link'|is_text_file",
+		"salt['file.search']('/home/ann/link', 'root')", "salt['file.grep']('/home/ann/link', 'root').stdout",
+		"salt['file.grep']('/home/ann/d/f', 'f').stdout",
+		"salt['file.grep']('/home/ann/pipe', 'x').stdout", "salt['file.read']('/home/ann/link')",
+		"'/home/ann/link'|is_text_file",
 		"'/home/ann/d'|list_files|length > 1", "'/home/ann/link'|file_hashsum",
 	} {
 		t.Run(expression, func(t *testing.T) {
 			root := annsHost(t)
-			hosttest.Put(t, filepath.Join(root, "states/t.sls"), "/srv/out:\n  file.managed:\n    - contents: \"{{ "+expression+" }}\"\n", 0o644)
+			hosttest.Put(t, filepath.Join(root, "states/t.sls"), "/srv/out:\n  file.managed:\n    - contents: \"{{ "+expression+
+				" }}\"\n", 0o644)
 			h, err := machine.New(host.Options{Root: root})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
+			s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
+				"Linux"),
 				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
 			p, err := s.Program(t.Context(), s.Named("t"))
 			if err != nil {

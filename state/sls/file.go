@@ -56,7 +56,8 @@ func (f *file) takeExtend() {
 	for id, body := range extensions.All() {
 		m, ok := body.(*value.Map)
 		if !ok {
-			f.problem(extensions, id, "the extension of %s is a %s, and a mapping of states was expected", value.Str(id), value.TypeName(body))
+			f.problem(extensions, id, "the extension of %s is a %s, and a mapping of states was expected", value.Str(id),
+				value.TypeName(body))
 			continue
 		}
 		f.mark(m)
@@ -174,7 +175,8 @@ func (f *file) include(item any, at diag.Pos) {
 			env, name = value.Str(key), value.Str(v)
 		}
 	default:
-		f.problems.Add(at, "include holds %s, and the name of an SLS was expected", value.Repr(item)).WithHint("write each name as `- name`")
+		f.problems.Add(at, "include holds %s, and the name of an SLS was expected",
+			value.Repr(item)).WithHint("write each name as `- name`")
 		return
 	}
 	if env != anyEnv && !f.loader.Tree.Has(env) {
@@ -221,7 +223,8 @@ func (f *file) environment(env, name string, at diag.Pos) (string, bool) {
 	case len(found) == 0:
 		f.missing(f.env, name, at)
 	default:
-		f.problems.Add(at, "SLS %q is in several environments: %s", name, strings.Join(found, ", ")).WithHint("name the one you mean: `- environment: name`")
+		f.problems.Add(at, "SLS %q is in several environments: %s", name,
+			strings.Join(found, ", ")).WithHint("name the one you mean: `- environment: name`")
 	}
 	return "", false
 }
@@ -244,7 +247,8 @@ func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 		parts = append(parts, "init")
 	}
 	if levels > len(parts) {
-		f.problems.Add(at, "include %q leads out of the tree", name).WithHint("each leading dot after the first goes up one directory")
+		f.problems.Add(at, "include %q leads out of the tree",
+			name).WithHint("each leading dot after the first goes up one directory")
 		return "", false
 	}
 	return strings.Join(append(slices.Clone(parts[:len(parts)-levels]), rest), "."), true

@@ -60,7 +60,8 @@ func (l *Loader) Given(ctx context.Context, src render.Source, name string) (*co
 }
 
 func (l *Loader) gatherer(ctx context.Context, matches []top.Match) *gatherer {
-	return &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(), order: firstOrder, homes: map[*value.Map]home{}}
+	return &gatherer{loader: l, ctx: ctx, matches: matches, seen: map[string]bool{}, high: value.NewMap(),
+		order: firstOrder, homes: map[*value.Map]home{}}
 }
 
 func (g *gatherer) gathered() (*compile.High, error) {

@@ -63,11 +63,14 @@ func TestIncludes(t *testing.T) {
 
 // States are numbered in the order in which they stand, unless they say their own.
 func TestNumbers(t *testing.T) {
-	got, err := high(t, map[string]string{"t.sls": "b: {test.nop: [{order: 3}]}\na: {test.nop: []}\nc: {file.managed: [], service.running: []}"})
+	got, err := high(t,
+		map[string]string{"t.sls": "b: {test.nop: [{order: 3}]}\na: {test.nop: []}\n" +
+			"c: {file.managed: [], service.running: []}"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"b:test": "{'order': 3}", "a:test": "{'order': 1000", "c:service": "{'order': 1000"} {
+	for path, want := range map[string]string{"b:test": "{'order': 3}", "a:test": "{'order': 1000",
+		"c:service": "{'order': 1000"} {
 		if v, _ := value.Lookup(got.Data, path, ":"); !strings.Contains(value.Repr(v), want) {
 			t.Errorf("%s is %s", path, value.Repr(v))
 		}

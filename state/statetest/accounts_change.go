@@ -105,7 +105,8 @@ func (a *Accounts) AddUser(_ context.Context, n host.NewUser) error {
 		a.Groups = append(a.Groups, host.Group{Name: n.Name, Password: "x", GID: u.GID})
 	}
 	a.Users = append(a.Users, u)
-	a.Shadows = append(a.Shadows, host.Shadow{Name: n.Name, Hash: "!", LastChange: 20000, Max: 99999, Warn: 7, Inactive: -1, Expire: -1})
+	a.Shadows = append(a.Shadows, host.Shadow{Name: n.Name, Hash: "!", LastChange: 20000, Max: 99999, Warn: 7,
+		Inactive: -1, Expire: -1})
 	a.join(n.Name, n.Groups, true)
 	if !n.CreateHome {
 		return nil
@@ -188,7 +189,9 @@ func (a *Accounts) RemoveUser(_ context.Context, name string, r host.UserRemoval
 	a.Users = slices.DeleteFunc(a.Users, func(u host.User) bool { return u.Name == name })
 	a.Shadows = slices.DeleteFunc(a.Shadows, func(s host.Shadow) bool { return s.Name == name })
 	a.join(name, nil, false)
-	a.Groups = slices.DeleteFunc(a.Groups, func(g host.Group) bool { return g.Name == name && g.GID == u.GID && len(g.Members) == 0 })
+	a.Groups = slices.DeleteFunc(a.Groups, func(g host.Group) bool {
+		return g.Name == name && g.GID == u.GID && len(g.Members) == 0
+	})
 	if r.Purge {
 		return a.Files.RemoveAll(u.Home)
 	}
@@ -252,7 +255,9 @@ func (a *Accounts) ChangeGroup(_ context.Context, name string, c host.GroupChang
 	if err := a.enlist(name, c.Add); err != nil {
 		return err
 	}
-	a.Groups[i].Members = slices.DeleteFunc(slices.Clone(a.Groups[i].Members), func(m string) bool { return slices.Contains(c.Remove, m) })
+	a.Groups[i].Members = slices.DeleteFunc(slices.Clone(a.Groups[i].Members), func(m string) bool {
+		return slices.Contains(c.Remove, m)
+	})
 	return nil
 }
 

@@ -62,7 +62,8 @@ func slip(t *testing.T, function string, r module.Resource, name string) {
 	warnings, _ := module.Decode(r, call(function, value.NewMap("name", "/x", typed, "1")))
 	text := fmt.Sprint(warnings)
 	if !strings.Contains(text, typed) || !strings.Contains(text, "did you mean") {
-		t.Errorf("%s with %s instead of %s warns %q; it should name both the slip and what was meant", function, typed, name, warnings)
+		t.Errorf("%s with %s instead of %s warns %q; it should name both the slip and what was meant", function, typed, name,
+			warnings)
 	}
 }
 
@@ -88,7 +89,8 @@ func wrongFor(of reflect.Type) (any, bool) {
 		return "text", true
 	case of == reflect.TypeFor[[]string]():
 		return value.NewList(value.NewMap("a", 1)), true
-	case of == reflect.TypeFor[module.Mode](), of.Kind() == reflect.String, of.Kind() == reflect.Bool, of.Kind() == reflect.Int, of.Kind() == reflect.Float64:
+	case of == reflect.TypeFor[module.Mode](), of.Kind() == reflect.String, of.Kind() == reflect.Bool,
+		of.Kind() == reflect.Int, of.Kind() == reflect.Float64:
 		return value.NewMap("a", 1), true
 	}
 	return nil, false

@@ -24,8 +24,8 @@ type Host struct {
 	watched  map[string]func() string
 }
 
-// NewHost makes a host with nothing but /etc, /srv and /tmp, the users root and games and the groups root, games and users.
-// It has no commands: a test gives it some with
+// NewHost makes a host with nothing but /etc, /srv and /tmp, the users root and games and the groups root, games and
+// users. It has no commands: a test gives it some with
 //
 //	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) { ... })
 func NewHost(t *testing.T) *Host {
@@ -34,7 +34,8 @@ func NewHost(t *testing.T) *Host {
 	must(t, os.Chmod(dir, 0o755))
 	real, err := machine.New(host.Options{Root: dir})
 	must(t, err)
-	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), Cron: &Crontabs{Tabs: map[string]string{}}, watched: map[string]func() string{}}
+	h := &Host{Host: real, Dir: dir, Users: NewAccounts(), Cron: &Crontabs{Tabs: map[string]string{}},
+		watched: map[string]func() string{}}
 	h.Files = &owners{Files: real.Files, of: map[uint64]owner{}, ordinary: &h.ordinary}
 	h.Accounts, h.Crontabs, h.Users.Files, h.Kernel = h.Users, h.Cron, h.Files, kernel{h}
 	must(t, h.Files.Mkdir("/tmp", 0o777|fs.ModeSticky))

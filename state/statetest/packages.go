@@ -213,7 +213,8 @@ func (p *Packages) planInstall(v *host.Inventory, t host.Transaction, plan map[s
 	return nil
 }
 
-func (p *Packages) planOne(v *host.Inventory, t host.Transaction, w host.Wanted, plan map[string]host.PackageChange) error {
+func (p *Packages) planOne(v *host.Inventory, t host.Transaction, w host.Wanted,
+	plan map[string]host.PackageChange) error {
 	old, offered := v.Version(w.Name), p.repository()
 	name, version := w.Name, w.Version
 	e, ok := offered[w.Name]
@@ -235,7 +236,8 @@ func (p *Packages) planOne(v *host.Inventory, t host.Transaction, w host.Wanted,
 		}
 		version = described.Version
 	case !ok:
-		return diag.WithHint(fmt.Errorf("the repositories have no package %s", w.Name), "%s", diag.DidYouMean(w.Name, slices.Sorted(maps.Keys(offered))))
+		return diag.WithHint(fmt.Errorf("the repositories have no package %s", w.Name), "%s",
+			diag.DidYouMean(w.Name, slices.Sorted(maps.Keys(offered))))
 	case version == "":
 		version = e.versions[0]
 	case !slices.Contains(e.versions, version):

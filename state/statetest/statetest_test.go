@@ -68,7 +68,8 @@ func written(breaks string) statetest.Case {
 		Dry:       &statetest.Want{Result: nil, Changes: value.NewMap("planned", "/note")},
 		First:     &statetest.Want{Result: true, Changes: value.NewMap("text", "hello")},
 		Second:    &statetest.Want{Result: true, Changes: value.NewMap()},
-		After:     statetest.Tree{"/note": statetest.File("hello"), "/old": statetest.File("x").With("0600", "games", "users")},
+		After: statetest.Tree{"/note": statetest.File("hello"),
+			"/old": statetest.File("x").With("0600", "games", "users")},
 	}
 }
 
@@ -160,7 +161,8 @@ func TestSnapshotDiff(t *testing.T) {
 	}
 	h.Users.Users = h.Users.Users[:1]
 	got := strings.Join(before.Diff(h.Snapshot(t)), "\n")
-	for _, want := range []string{`/a/f: content is "2", want "1"`, `/a/l: target is "g"`, "/b is gone", "/c is new", "the accounts: content"} {
+	for _, want := range []string{`/a/f: content is "2", want "1"`, `/a/l: target is "g"`, "/b is gone", "/c is new",
+		"the accounts: content"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the difference lacks %q:\n%s", want, got)
 		}

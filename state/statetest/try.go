@@ -69,7 +69,8 @@ func (r *trial) dry(t *testing.T) {
 func (r *trial) first(t *testing.T) outcome {
 	o := r.run(t, r.call())
 	if o.result == true && !o.diff.Unknown && !value.Equal(orEmpty(o.diff.Changes), o.changes) {
-		t.Errorf("the check said that these would be the changes:\n%s\nand they were:\n%s", value.Repr(o.diff.Changes), value.Repr(o.changes))
+		t.Errorf("the check said that these would be the changes:\n%s\nand they were:\n%s", value.Repr(o.diff.Changes),
+			value.Repr(o.changes))
 	}
 	r.judge(t, "first run", r.First, o)
 	r.host.Expect(t, r.After)
@@ -170,7 +171,8 @@ func orEmpty(maps ...*value.Map) *value.Map {
 }
 
 func (o outcome) String() string {
-	return fmt.Sprintf("result %s, changes %s, comment %q, hint %q, warnings %q", value.Repr(o.result), value.Repr(o.changes), o.comment, o.hint, o.warnings)
+	return fmt.Sprintf("result %s, changes %s, comment %q, hint %q, warnings %q", value.Repr(o.result),
+		value.Repr(o.changes), o.comment, o.hint, o.warnings)
 }
 
 // judge compares what came of a call with what should have.
@@ -191,7 +193,8 @@ func (r *trial) judge(t *testing.T, what string, want *Want, got outcome) {
 		t.Errorf("%s: changes are\n%s\nwant\n%s\n%s", what, value.Repr(got.changes), value.Repr(want.Changes), got)
 	}
 	for _, w := range []struct{ name, want, got string }{
-		{"comment", want.Comment, got.comment}, {"hint", want.Hint, got.hint}, {"warnings", want.Warning, strings.Join(got.warnings, "\n")},
+		{"comment", want.Comment, got.comment}, {"hint", want.Hint, got.hint},
+		{"warnings", want.Warning, strings.Join(got.warnings, "\n")},
 	} {
 		if !strings.Contains(w.got, w.want) {
 			t.Errorf("%s: %s is %q, which lacks %q", what, w.name, w.got, w.want)

@@ -24,7 +24,8 @@ func (t *Target) nodegroup(name string, inside []string) (bool, error) {
 	}
 	group, ok := t.Nodegroups.Get(name)
 	if !ok {
-		return false, diag.WithHint(fmt.Errorf("there is no nodegroup %s", name), "%s", diag.DidYouMean(name, t.Nodegroups.Names()))
+		return false, diag.WithHint(fmt.Errorf("there is no nodegroup %s", name), "%s",
+			diag.DidYouMean(name, t.Nodegroups.Names()))
 	}
 	p := &parser{target: t, inside: append(slices.Clone(inside), name), text: "nodegroup " + name}
 	switch group := group.(type) {
@@ -75,7 +76,8 @@ func (p *parser) unexpected() error {
 	if len(p.words) > 0 {
 		word = fmt.Sprintf("%q", p.words[0])
 	}
-	return diag.WithHint(fmt.Errorf("%s is not expected in %q", word, p.text), "join matches with and, or, not and parentheses, each a word of its own")
+	return diag.WithHint(fmt.Errorf("%s is not expected in %q", word, p.text),
+		"join matches with and, or, not and parentheses, each a word of its own")
 }
 
 func (p *parser) take(word string) bool {
@@ -156,5 +158,6 @@ func (t *Target) word(word string, inside []string) (bool, error) {
 	case "E":
 		return t.Match("pcre", pattern)
 	}
-	return false, diag.WithHint(fmt.Errorf("%q has no known way to match before its @", word), "use G, P, I, J, L, N, S or E")
+	return false, diag.WithHint(fmt.Errorf("%q has no known way to match before its @", word),
+		"use G, P, I, J, L, N, S or E")
 }

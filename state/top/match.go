@@ -21,7 +21,8 @@ type Target struct {
 
 // Kinds lists the ways to match, as top files name them.
 func Kinds() []string {
-	return []string{"compound", "glob", "pcre", "list", "grain", "grain_pcre", "pillar", "pillar_exact", "pillar_pcre", "nodegroup", "ipcidr"}
+	return []string{"compound", "glob", "pcre", "list", "grain", "grain_pcre", "pillar", "pillar_exact", "pillar_pcre",
+		"nodegroup", "ipcidr"}
 }
 
 // Match reports whether the host is meant by an expression of some kind.

@@ -11,10 +11,12 @@ import (
 func webHost() *top.Target {
 	return &top.Target{
 		ID: "web1.example.com",
-		Grains: value.NewMap("os", "Debian", "roles", value.Strings("web", "cache"), "ipv4", value.Strings("127.0.0.1", "10.1.2.3"),
+		Grains: value.NewMap("os", "Debian", "roles", value.Strings("web", "cache"), "ipv4",
+			value.Strings("127.0.0.1", "10.1.2.3"),
 			"disk", value.NewMap("sda", value.NewMap("kind", "ssd"))),
-		Pillar:     value.NewMap("site", "north", "ports", value.NewList(80, 443)),
-		Nodegroups: value.NewMap("web", "web* and G@os:Debian", "all", value.Strings("N@web", "or", "db*"), "round", "N@round", "odd", 3),
+		Pillar: value.NewMap("site", "north", "ports", value.NewList(80, 443)),
+		Nodegroups: value.NewMap("web", "web* and G@os:Debian", "all", value.Strings("N@web", "or", "db*"), "round",
+			"N@round", "odd", 3),
 	}
 }
 

@@ -92,7 +92,8 @@ func (t *table) get(env, target string) (entry, bool) {
 	return t.entries[env][i], true
 }
 
-// States gives the SLS files of a highstate, also those that it found beside problems. A tree without a top file matches nothing.
+// States gives the SLS files of a highstate, also those that it found beside problems. A tree without a top file
+// matches nothing.
 func (l *Loader) States(ctx context.Context) ([]Match, error) {
 	files, err := l.files(ctx)
 	var problems diag.List
@@ -184,7 +185,8 @@ func (l *Loader) readRoots(ctx context.Context, env string, problems *diag.List)
 			problems.AddError(diag.Pos{File: path}, err)
 			continue
 		}
-		for _, f := range l.parse(ctx, env, render.Source{Name: File, File: path, Env: env, Text: string(data)}, "", problems) {
+		for _, f := range l.parse(ctx, env, render.Source{Name: File, File: path, Env: env, Text: string(data)}, "",
+			problems) {
 			f.root = i
 			files = append(files, f)
 		}
@@ -253,7 +255,8 @@ func (l *Loader) add(f file, t *table, counts func(env string) bool, problems *d
 		}
 		targets, ok := section.(*value.Map)
 		if !ok {
-			problems.Add(f.doc.Pos(f.data, key), "environment %s holds a %s, and a mapping of targets was expected", env, value.TypeName(section)).
+			problems.Add(f.doc.Pos(f.data, key), "environment %s holds a %s, and a mapping of targets was expected", env,
+				value.TypeName(section)).
 				WithHint("write `'*':` below it, and below that a list of SLS names")
 			continue
 		}
@@ -271,7 +274,8 @@ func (l *Loader) entry(f file, targets *value.Map, target, items any, problems *
 		list, ok = value.NewList(name), true
 	}
 	if !ok {
-		problems.Add(f.doc.Pos(targets, target), "target %s holds a %s, and a list of SLS names was expected", value.Repr(target), value.TypeName(items)).
+		problems.Add(f.doc.Pos(targets, target), "target %s holds a %s, and a list of SLS names was expected",
+			value.Repr(target), value.TypeName(items)).
 			WithHint("write each SLS name as `- name`")
 		return entry{}, false
 	}

@@ -11,7 +11,8 @@ import (
 // FuzzRegexp compiles patterns as Python's re has them and looks for them: a match inside the text,
 // or an error, never a panic, and never for longer than the limit.
 func FuzzRegexp(f *testing.F) {
-	for _, pattern := range []string{`(a+)+$`, `(?P<n>a)(?P=n)`, `(?<=a)b(?!c)`, `\bweb-(\d{2,3})\Z`, `[^]a-z]`, `(?i)ä|\w*?`, `a{,3}`, `(?#x)\A.`, `(`, `[`, `\`, `a**`, `(?<n`, `\8`, `{`} {
+	for _, pattern := range []string{`(a+)+$`, `(?P<n>a)(?P=n)`, `(?<=a)b(?!c)`, `\bweb-(\d{2,3})\Z`, `[^]a-z]`,
+		`(?i)ä|\w*?`, `a{,3}`, `(?#x)\A.`, `(`, `[`, `\`, `a**`, `(?<n`, `\8`, `{`} {
 		f.Add(pattern, "aaaaaaaaaaaaaaaaaaaaab web-01", true)
 		f.Add(pattern, "", false)
 	}
@@ -24,7 +25,8 @@ func FuzzRegexp(f *testing.F) {
 			return
 		}
 		for _, search := range []func(string) (*value.Match, error){r.Search, r.MatchStart, r.MatchAll} {
-			if found, err := search(text); err == nil && found != nil && (found.Start < 0 || found.End < found.Start || found.End > len(text)) {
+			if found, err := search(text); err == nil && found != nil &&
+				(found.Start < 0 || found.End < found.Start || found.End > len(text)) {
 				t.Fatalf("%q in %q: %+v", pattern, text, found)
 			}
 		}
@@ -36,7 +38,8 @@ func FuzzRegexp(f *testing.F) {
 
 // FuzzFormat fills values into formats in both of Python's ways.
 func FuzzFormat(f *testing.F) {
-	for _, format := range []string{"%s|%5.2f|%-5d|%x|%%", "%(a)s %(b)r", "{} {0!r:>10} {a[b]}", "{:{}}", "{{}}", "%*d", "{0.x}", "%.3s", "{:,.2f}", "{:+#x}", "%", "{", "{:99999999999}"} {
+	for _, format := range []string{"%s|%5.2f|%-5d|%x|%%", "%(a)s %(b)r", "{} {0!r:>10} {a[b]}", "{:{}}", "{{}}", "%*d",
+		"{0.x}", "%.3s", "{:,.2f}", "{:+#x}", "%", "{", "{:99999999999}"} {
 		f.Add(format, "text", 7, 2.5)
 	}
 	f.Fuzz(func(t *testing.T, format, text string, n int, x float64) {
@@ -57,7 +60,8 @@ func FuzzFormat(f *testing.F) {
 
 // FuzzJSON reads documents; what was read is written and read again, and is the same.
 func FuzzJSON(f *testing.F) {
-	for _, text := range []string{`{"a": [1, 2.5, null, true, "é"], "b": {}}`, `123456789012345678901234567890`, `1e400`, `-0`, `"\ud800"`, `[`, strings.Repeat("[", 1200), `{"a":1,"a":2}`} {
+	for _, text := range []string{`{"a": [1, 2.5, null, true, "é"], "b": {}}`, `123456789012345678901234567890`, `1e400`,
+		`-0`, `"\ud800"`, `[`, strings.Repeat("[", 1200), `{"a":1,"a":2}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

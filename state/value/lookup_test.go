@@ -18,9 +18,10 @@ func TestLookup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"a:b:c": "1", "a:b:0": "{'c': 1}", "a:b:1": "5", "a:b:-1": "5", "a:b:2": "", "a:b:x": "", "a:b:1:z": "", "a:b:c:d": "",
-		"a:b": "[{'c': 1}, 5]", // the steps, never the key that looks like them
-		"yes": "'yes'", "True": "'yes'", "zz": "", "": "",
+		"a:b:c": "1", "a:b:0": "{'c': 1}", "a:b:1": "5", "a:b:-1": "5", "a:b:2": "", "a:b:x": "", "a:b:1:z": "",
+		"a:b:c:d": "",
+		"a:b":     "[{'c': 1}, 5]", // the steps, never the key that looks like them
+		"yes":     "'yes'", "True": "'yes'", "zz": "", "": "",
 		"n:1": "'one'", "n:01": "'one'", "n:0x1": "'one'", "n: 1": "'one'", "n:1.5": "'text'", "n:2.5": "'float'",
 		"n:null": "'nothing'", "n:~": "'nothing'", "n:3": "",
 	} {

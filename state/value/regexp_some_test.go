@@ -31,7 +31,8 @@ func TestReplaceSome(t *testing.T) {
 		}
 		got, n, err := r.ReplaceSome(c.in, c.with, c.limit)
 		if got != c.want || n != c.n || err != nil {
-			t.Errorf("replacing %s in %q by %s at most %d times gives %q, %d, %v; want %q, %d", c.pattern, c.in, c.with, c.limit, got, n, err, c.want, c.n)
+			t.Errorf("replacing %s in %q by %s at most %d times gives %q, %d, %v; want %q, %d", c.pattern, c.in, c.with, c.limit,
+				got, n, err, c.want, c.n)
 		}
 	}
 }

@@ -82,14 +82,18 @@ func TestLoadsAsPyYAMLDoes(t *testing.T) {
 			loaded++
 		}
 	}
-	t.Logf("seed %d: %d documents loaded alike, %d refused alike, %d refused here only, as meant", seed, loaded, refused, purpose)
+	t.Logf("seed %d: %d documents loaded alike, %d refused alike, %d refused here only, as meant", seed, loaded, refused,
+		purpose)
 }
 
 // pieces are what random documents are put together from.
-var pieces = strings.Split(`a|b|key|x y|1|0|-1|0644|08|1_000|1.5|1e3|1.0e+3|.5|-.inf|.nan|22:22|1:30:45|190:20:30.15|yes|No|on|~|null|`+
-	`: |:|- |-|? |?|, |,|[|]|{|}|'|"|#| #|&a |*a|&b|*b |!|!!str |!!int |!!set |!!omap |!!binary |!foo |!<x> |<<: |<<|=|`+
-	`a: b|- a|k: v|'q'|"d"|"\n"|"\x41"|"\u00e9"|"\q"|\|>|\|-|\|+|>2|%|@|`+"`"+`|...|---|--- |2001-12-14|é|0x1F|0b11|0o7|''|""|`+
-	`{a: 1, b: 2}|[1, 2]|{a: [x, y]}|a b c|it's|a"b|key: |k2: |- - a|- k: v|a:b|`+"x\ty|\t|k:\tv|-\tw"+`|http://x/y|10.0.0.1|@x|$x|x%|a#b|a #b`, "|")
+var pieces = strings.Split(
+	`a|b|key|x y|1|0|-1|0644|08|1_000|1.5|1e3|1.0e+3|.5|-.inf|.nan|22:22|1:30:45|190:20:30.15|yes|No|on|~|null|`+
+		`: |:|- |-|? |?|, |,|[|]|{|}|'|"|#| #|&a |*a|&b|*b |!|!!str |!!int |!!set |!!omap |!!binary |!foo |!<x> |<<: |<<|=|`+
+		`a: b|- a|k: v|'q'|"d"|"\n"|"\x41"|"\u00e9"|"\q"|\|>|\|-|\|+|>2|%|@|`+"`"+
+		`|...|---|--- |2001-12-14|é|0x1F|0b11|0o7|''|""|`+
+		`{a: 1, b: 2}|[1, 2]|{a: [x, y]}|a b c|it's|a"b|key: |k2: |- - a|- k: v|a:b|`+"x\ty|\t|k:\tv|-\tw"+
+		`|http://x/y|10.0.0.1|@x|$x|x%|a#b|a #b`, "|")
 
 // generateDocuments makes documents out of pieces, line breaks and indentation. Many are wrong.
 func generateDocuments(r *rand.Rand, count int) []string {

@@ -177,7 +177,8 @@ func Scalar(v any) (string, error) {
 	case string:
 		return DoubleQuoted(v), nil
 	case *value.List, *value.Map, value.Tuple:
-		return "", value.Raise("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '%s'>", value.TypeName(v))
+		return "", value.Raise("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '%s'>",
+			value.TypeName(v))
 	}
 	text, _ := scalarOf(v)
 	return text, nil

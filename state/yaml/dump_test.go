@@ -89,12 +89,16 @@ func typedShared(v any, seen map[any]int) []any {
 	return typed(v)
 }
 
-var words = strings.Split("a|key|x y|yes|No|null|~|1|-5|0644|1.5|1e3|22:22|2001-12-14|it's|a: b|a:b|a #b|#a|- a|-a|?|? x|[x]|{x|x,y|"+
-	"é|\u2028|\x07|\ttab|trailing |  leading|line\nbreak|line\n\nbreaks|end\n|\nstart|space \nbreak|break\n space|a\"b|a\\b|"+
-	"'q'|\"q\"|<<|=|@x|`x|%x|!x|&x|*x|x]|x}|---|...|--- x||long words that go on and on until the line is full and must be folded somewhere near here "+
-	"but not exactly where one may think it would be|averyveryveryveryveryveryveryveryveryveryveryverylongwordthatcannotbefoldedanywhereatallreally and more|"+
-	"double  spaces  in  a  text  that  is  long  enough  to  be  folded  if  it  had  single  spaces  only  somewhere|"+
-	"\U0001f600|tab\there|\u00a0|\u0085x|\ufeffbom|None|.inf|0x1f|0b1|1_000|:x|x:|::|key: |a\rb", "|")
+var words = strings.Split(
+	"a|key|x y|yes|No|null|~|1|-5|0644|1.5|1e3|22:22|2001-12-14|it's|a: b|a:b|a #b|#a|- a|-a|?|? x|[x]|{x|x,y|"+
+		"é|\u2028|\x07|\ttab|trailing |  leading|line\nbreak|line\n\nbreaks|end\n|\nstart|space \nbreak|break\n"+
+		" space|a\"b|a\\b|"+
+		"'q'|\"q\"|<<|=|@x|`x|%x|!x|&x|*x|x]|x}|---|...|--- x||long words that go on and on until the line is full and "+
+		"must be folded somewhere near here "+
+		"but not exactly where one may think it would "+
+		"be|averyveryveryveryveryveryveryveryveryveryveryverylongwordthatcannotbefoldedanywhereatallreally and more|"+
+		"double  spaces  in  a  text  that  is  long  enough  to  be  folded  if  it  had  single  spaces  only  somewhere|"+
+		"\U0001f600|tab\there|\u00a0|\u0085x|\ufeffbom|None|.inf|0x1f|0b1|1_000|:x|x:|::|key: |a\rb", "|")
 
 func randomValue(r *rand.Rand, depth int, shared *[]any) any {
 	if depth == 0 || r.IntN(3) == 0 {

@@ -27,8 +27,10 @@ func FuzzResolver(f *testing.F) {
 		f.Add(c.Doc)
 	}
 	for _, doc := range []string{
-		strings.Repeat("[", 2000), strings.Repeat("a:\n ", 50), strings.Repeat("- ", 2000), "a: &a [*a]", "a: &a {b: *a}", "<<: {<<: {a: 1}}", "a: !!binary x",
-		"a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]", "? [a, b]\n: c", "%YAML 1.1\n---\na: |2-\n   x\n...\n", "a: 190:20:30.15\nb: 0644\nc: 1_0\n", "\ufeffa: b", "a: \"\\",
+		strings.Repeat("[", 2000), strings.Repeat("a:\n ", 50), strings.Repeat("- ", 2000), "a: &a [*a]", "a: &a {b: *a}",
+		"<<: {<<: {a: 1}}", "a: !!binary x",
+		"a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]", "? [a, b]\n: c", "%YAML 1.1\n---\na: |2-\n   x\n...\n",
+		"a: 190:20:30.15\nb: 0644\nc: 1_0\n", "\ufeffa: b", "a: \"\\",
 	} {
 		f.Add(doc)
 	}
@@ -60,7 +62,8 @@ func checkPlaces(t *testing.T, doc string, d *yaml.Document, v any, depth int) {
 	switch v := v.(type) {
 	case *value.Map:
 		for k, item := range v.All() {
-			if p := d.Pos(v, k); p.Line > strings.Count(doc, "\n")+strings.Count(doc, "\r")+strings.Count(doc, "\u0085")+strings.Count(doc, "\u2028")+strings.Count(doc, "\u2029")+1 {
+			if p := d.Pos(v, k); p.Line > strings.Count(doc, "\n")+strings.Count(doc, "\r")+strings.Count(doc, "\u0085")+
+				strings.Count(doc, "\u2028")+strings.Count(doc, "\u2029")+1 {
 				t.Fatalf("%q: key %v is at %s", doc, k, p)
 			}
 			checkPlaces(t, doc, d, item, depth+1)

@@ -19,8 +19,8 @@ func Load(src []byte, file string) (*Document, error) { return LoadString(string
 // LoadString is Load for a string.
 func LoadString(src, file string) (*Document, error) { return load(&Document{file: file, text: src}) }
 
-// LoadPlain reads one document as YAML 1.1 has it, without Salt's rules for SLS files: 0644 is octal, and the last of two
-// equal keys of a mapping counts. Salt's serializers read data so. Dates stay text there too.
+// LoadPlain reads one document as YAML 1.1 has it, without Salt's rules for SLS files: 0644 is octal, and the last of
+// two equal keys of a mapping counts. Salt's serializers read data so. Dates stay text there too.
 func LoadPlain(src, file string) (*Document, error) {
 	return load(&Document{file: file, text: src, plain: true})
 }
@@ -105,7 +105,8 @@ func checkCharacters(src string) []*problem {
 			problems = append(problems, &problem{at: i, message: "invalid UTF-8", hint: "save the file as UTF-8"})
 		case r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
 			problems = append(problems, &problem{
-				at: i, message: "control characters are not allowed: U+" + strings.ToUpper(strconv.FormatInt(0x10000+int64(r), 16)[1:]),
+				at: i, message: "control characters are not allowed: U+" +
+					strings.ToUpper(strconv.FormatInt(0x10000+int64(r), 16)[1:]),
 				hint: `write it as an escape inside double quotes, such as "\x07"`,
 			})
 		}

@@ -84,11 +84,13 @@ func TestPlainYAMLKeepsTheRecordedRules(t *testing.T) {
 		}
 		if d, err := yaml.LoadPlain(c.Doc, "t"); (err != nil) != c.Err {
 			t.Errorf("%q: %v, and PyYAML's error is %t", c.Doc, err, c.Err)
-		} else if octal := !differs || strings.Contains(c.Doc, "0644") || strings.Contains(c.Doc, "0777"); octal && !c.Err && !sameTyped(typed(d.Value), c.Res) {
+		} else if octal := !differs || strings.Contains(c.Doc, "0644") ||
+			strings.Contains(c.Doc, "0777"); octal && !c.Err && !sameTyped(typed(d.Value), c.Res) {
 			t.Errorf("%q:\n got %v\nwant %v, as Salt %s", c.Doc, typed(d.Value), c.Res, salt)
 		}
 	}
-	for doc, want := range map[string]string{"a: 1\na: 2\n": "2", "a: -0644": "-420", "a: !!int 010": "8", "a: +0_7": "7", "a: 08": "08", "a: 2001-12-14": "2001-12-14"} {
+	for doc, want := range map[string]string{"a: 1\na: 2\n": "2", "a: -0644": "-420", "a: !!int 010": "8", "a: +0_7": "7",
+		"a: 08": "08", "a: 2001-12-14": "2001-12-14"} {
 		d, err := yaml.LoadPlain(doc, "t")
 		if err != nil {
 			t.Errorf("%q: %v", doc, err)

@@ -63,7 +63,8 @@ func (p *parser) duplicate(before []pair, k *node) {
 			break
 		}
 	}
-	p.problems = append(p.problems, &problem{at: int(k.at), message: message, hint: "merge the two, or rename one of them"})
+	p.problems = append(p.problems, &problem{at: int(k.at), message: message,
+		hint: "merge the two, or rename one of them"})
 }
 
 func (p *parser) blockMapping() error {

@@ -176,7 +176,8 @@ func (p *parser) node(block, indentless bool, keep keeping) (node, error) {
 		return p.alias()
 	}
 	if p.depth++; p.depth > maxDepth {
-		return node{}, &problem{at: t.at, message: "the document is nested more than " + strconv.Itoa(maxDepth) + " levels deep", resume: len(p.src)}
+		return node{}, &problem{at: t.at, message: "the document is nested more than " + strconv.Itoa(maxDepth) +
+			" levels deep", resume: len(p.src)}
 	}
 	n, err := p.collectionOrTagged(t, block, indentless, keep)
 	p.depth--
@@ -253,7 +254,8 @@ func (p *parser) resolveTag(t *token) (string, error) {
 func (p *parser) anchor(props properties, block, indentless bool) (node, error) {
 	a := &anchored{open: true}
 	if _, taken := p.anchors[props.anchor]; taken {
-		p.problems = append(p.problems, &problem{at: props.anchorAt, message: "found duplicate anchor '" + props.anchor + "'"})
+		p.problems = append(p.problems, &problem{at: props.anchorAt,
+			message: "found duplicate anchor '" + props.anchor + "'"})
 	}
 	p.anchors[props.anchor] = a
 	before := p.size
@@ -278,7 +280,8 @@ func (p *parser) alias() (node, error) {
 		})
 		return empty(at), nil
 	case a.open:
-		p.problems = append(p.problems, &problem{at: at, message: "found unconstructable recursive node: '" + name + "' is inside itself"})
+		p.problems = append(p.problems, &problem{at: at, message: "found unconstructable recursive node: '" + name +
+			"' is inside itself"})
 		return empty(at), nil
 	}
 	if p.size += a.size; p.size > maxSize {

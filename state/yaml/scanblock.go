@@ -46,7 +46,8 @@ func (s *scanner) blockHeader() (chomp chomping, increment int, err error) {
 			}
 			s.pos++
 		case c == '0' && increment == 0:
-			return 0, 0, &problem{at: s.pos, message: "expected an indentation indicator from 1 to 9, but found 0", resume: s.pos}
+			return 0, 0, &problem{at: s.pos, message: "expected an indentation indicator from 1 to 9, but found 0",
+				resume: s.pos}
 		case c >= '1' && c <= '9' && increment == 0:
 			increment = int(c - '0')
 			s.pos++

@@ -75,8 +75,8 @@ func isFlowIndicator(c byte) bool {
 	return c == ',' || c == '[' || c == ']' || c == '{' || c == '}'
 }
 
-// scanPlainLine finds the end of the words on this line that belong to the value. A tab between two words is part of the
-// value, as for libyaml, which is what Salt reads YAML with.
+// scanPlainLine finds the end of the words on this line that belong to the value. A tab between two words is part of
+// the value, as for libyaml, which is what Salt reads YAML with.
 func (s *scanner) scanPlainLine() (int, error) {
 	end := s.pos // after the last character that is no blank
 	for i := s.pos; ; {

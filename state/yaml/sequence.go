@@ -78,8 +78,9 @@ func (p *parser) badBlock(t *token, startAt int, what, expected string) error {
 	}
 	return &problem{
 		at: t.at, resume: t.at,
-		message: "expected " + expected + " of the " + what + " that starts on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
-		hint:    hint,
+		message: "expected " + expected + " of the " + what + " that starts on line " + strconv.Itoa(line) + ", but found " +
+			t.kind.String(),
+		hint: hint,
 	}
 }
 
@@ -164,8 +165,9 @@ func (p *parser) separator(first bool, openAt int, closing kind) (*token, error)
 			line, _ := p.doc.lineCol(openAt)
 			return nil, &problem{
 				at: t.at, resume: t.at,
-				message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) + ", but found " + t.kind.String(),
-				hint:    "close the bracket, or put a value that starts with one in quotes",
+				message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) +
+					", but found " + t.kind.String(),
+				hint: "close the bracket, or put a value that starts with one in quotes",
 			}
 		}
 		p.skip()

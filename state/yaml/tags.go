@@ -100,13 +100,15 @@ func (p *parser) taggedScalar(props properties, text string) (any, special) {
 	case "binary":
 		v, err = decodeBinary(text)
 	case "seq", "map", "set", "omap", "pairs":
-		p.problems = append(p.problems, &problem{at: props.at, message: "expected a collection after !!" + name + ", but found scalar"})
+		p.problems = append(p.problems, &problem{at: props.at, message: "expected a collection after !!" + name +
+			", but found scalar"})
 		return nil, ordinary
 	default:
 		return p.unknownTag(props), ordinary
 	}
 	if err != nil {
-		p.problems = append(p.problems, &problem{at: props.at, message: "cannot make !!" + name + " of " + value.Repr(text) + ": " + err.Error()})
+		p.problems = append(p.problems, &problem{at: props.at, message: "cannot make !!" + name + " of " + value.Repr(text) +
+			": " + err.Error()})
 	}
 	return v, ordinary
 }
@@ -190,7 +192,8 @@ func (p *parser) taggedSequence(props properties, n *node, list *value.List) any
 
 func (p *parser) wrongKind(props properties, found nodeKind) any {
 	name := strings.TrimPrefix(props.tag, tagPrefix)
-	p.problems = append(p.problems, &problem{at: props.at, message: "did not expect a " + found.String() + " after !!" + name})
+	p.problems = append(p.problems, &problem{at: props.at, message: "did not expect a " + found.String() + " after !!" +
+		name})
 	return nil
 }
 
@@ -200,7 +203,8 @@ func (p *parser) orderedPairs(n *node) any {
 	for i := range n.kept.items {
 		item := &n.kept.items[i]
 		if item.kind != mappingNode || len(item.kept.pairs) != 1 {
-			p.problems = append(p.problems, &problem{at: int(item.at), message: "expected a mapping of one key inside !!omap or !!pairs"})
+			p.problems = append(p.problems, &problem{at: int(item.at),
+				message: "expected a mapping of one key inside !!omap or !!pairs"})
 			continue
 		}
 		only := &item.kept.pairs[0]

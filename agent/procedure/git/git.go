@@ -1,8 +1,8 @@
 // Package git is the few things that push to deploy wants of git: bare repositories with a hook, a
 // commit's tree as a directory, and a push.
 //
-// Git runs programs that a repository names: hooks, filters, a file system monitor. Init, Find and Export run as root in a
-// repository of the host, and the caller must have made sure that all of it is root's alone (walk.Root.Sole).
+// Git runs programs that a repository names: hooks, filters, a file system monitor. Init, Find and Export run as root
+// in a repository of the host, and the caller must have made sure that all of it is root's alone (walk.Root.Sole).
 package git
 
 import (
@@ -42,7 +42,8 @@ func Init(ctx context.Context, dir, branch, hook string) error {
 			return err
 		}
 	}
-	for key, v := range map[string]string{"receive.denyNonFastForwards": "false", "receive.denyDeletes": "true", "receive.denyDeleteCurrent": "refuse"} {
+	for key, v := range map[string]string{"receive.denyNonFastForwards": "false", "receive.denyDeletes": "true",
+		"receive.denyDeleteCurrent": "refuse"} {
 		if _, err := run(ctx, nil, "--git-dir="+dir, "config", key, v); err != nil {
 			return err
 		}
@@ -133,7 +134,8 @@ func Remote(ctx context.Context, host string, command []string, out io.Writer) e
 	cmd := exec.CommandContext(ctx, ssh, host, strings.Join(command, " "))
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return diag.WithHint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), host, err), "see that `ssh %s corpus-agent version` works", host)
+		return diag.WithHint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), host, err),
+			"see that `ssh %s corpus-agent version` works", host)
 	}
 	return nil
 }

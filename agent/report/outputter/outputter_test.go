@@ -19,7 +19,8 @@ func text(t *testing.T, answer any, o outputter.Options) string {
 }
 
 func TestData(t *testing.T) {
-	data := value.NewMap("b", value.NewList(1, "two\nlines", value.NewMap("x", nil), value.NewList("y", "z")), "a", true, "empty", value.NewMap())
+	data := value.NewMap("b", value.NewList(1, "two\nlines", value.NewMap("x", nil), value.NewList("y", "z")), "a", true,
+		"empty", value.NewMap())
 	if err := data.SetKey(3, 1.0); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,8 @@ func TestUnknownFormat(t *testing.T) {
 // run is one result of each kind.
 func run() *value.Map {
 	result := func(n int, id, name string, result any, changes *value.Map, comment string) *value.Map {
-		return value.NewMap("__id__", id, "name", name, "result", result, "changes", changes, "comment", comment, "__run_num__", n,
+		return value.NewMap("__id__", id, "name", name, "result", result, "changes", changes, "comment", comment,
+			"__run_num__", n,
 			"start_time", "10:00:00.000000", "duration", 1.5)
 	}
 	warned := result(3, "maybe", "maybe", nil, value.NewMap("diff", "---\n+++\n"), "would change")
@@ -200,7 +202,8 @@ func TestModes(t *testing.T) {
 
 func TestBriefLeavesOutWhatWasRight(t *testing.T) {
 	got := text(t, run(), outputter.Options{Format: "highstate", Brief: true})
-	if strings.Contains(got, "ID: ok") || !strings.Contains(got, "ID: bad") || !strings.Contains(got, "Total states run:     4") {
+	if strings.Contains(got, "ID: ok") || !strings.Contains(got, "ID: bad") ||
+		!strings.Contains(got, "Total states run:     4") {
 		t.Errorf("brief output is\n%s", got)
 	}
 }
@@ -210,7 +213,8 @@ func TestProblemsAndOtherData(t *testing.T) {
 	if want := "    web.sls:1:1: wrong\n    hint: mend it\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("problems are\n%s", got)
 	}
-	if got := text(t, value.NewMap("a", 1), outputter.Options{Format: "highstate"}); got != "local:\n    ----------\n    a:\n        1\n" {
+	if got := text(t, value.NewMap("a", 1),
+		outputter.Options{Format: "highstate"}); got != "local:\n    ----------\n    a:\n        1\n" {
 		t.Errorf("other data is\n%s", got)
 	}
 }
@@ -219,10 +223,12 @@ func TestLongRuns(t *testing.T) {
 	all := value.NewMap()
 	for i := range 12 {
 		id := strings.Repeat("x", i+1)
-		all.Set("test_|-"+id+"_|-"+id+"_|-nop", value.NewMap("result", true, "changes", value.NewMap(), "comment", "", "duration", 100.0, "__run_num__", i, "name", id))
+		all.Set("test_|-"+id+"_|-"+id+"_|-nop", value.NewMap("result", true, "changes", value.NewMap(), "comment", "",
+			"duration", 100.0, "__run_num__", i, "name", id))
 	}
 	got := text(t, all, outputter.Options{Format: "highstate", Mode: "terse"})
-	if !strings.HasSuffix(got, "-------------\nSucceeded: 12\nFailed:     0\n-------------\nTotal states run:     12\nTotal run time:    1.200 s\n") {
+	if !strings.HasSuffix(got,
+		"-------------\nSucceeded: 12\nFailed:     0\n-------------\nTotal states run:     12\nTotal run time:    1.200 s\n") {
 		t.Errorf("the summary is\n%s", got)
 	}
 }
@@ -237,13 +243,16 @@ func TestColor(t *testing.T) {
 
 // TestWarningsOfACleanState looks for the text of a warning of a state that needed no change, in every mode.
 func TestWarningsOfACleanState(t *testing.T) {
-	answer := value.NewMap("file_|-a_|-/a_|-managed", value.NewMap("__id__", "a", "name", "/a", "result", true, "changes", value.NewMap(),
+	answer := value.NewMap("file_|-a_|-/a_|-managed", value.NewMap("__id__", "a", "name", "/a", "result", true, "changes",
+		value.NewMap(),
 		"comment", "fine", "__run_num__", 0, "warnings", value.Strings("file.managed has no argument conten\nlook it up")),
-		"test_|-b_|-b_|-nop", value.NewMap("__id__", "b", "name", "b", "result", true, "changes", value.NewMap(), "__run_num__", 1))
+		"test_|-b_|-b_|-nop", value.NewMap("__id__", "b", "name", "b", "result", true, "changes", value.NewMap(),
+			"__run_num__", 1))
 	for _, brief := range []bool{false, true} {
 		for _, mode := range []string{"full", "terse", "mixed", "changes"} {
 			got := text(t, answer, outputter.Options{Format: "highstate", Mode: mode, Brief: brief})
-			for _, want := range []string{"/a", "file.managed", "Warnings: file.managed has no argument conten\n              look it up\n"} {
+			for _, want := range []string{"/a", "file.managed",
+				"Warnings: file.managed has no argument conten\n              look it up\n"} {
 				if !strings.Contains(got, want) {
 					t.Errorf("mode %s, brief %v: %q is missing in\n%s", mode, brief, want, got)
 				}

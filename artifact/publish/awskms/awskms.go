@@ -59,14 +59,15 @@ func Open(ctx context.Context, ref string) (keyring.Signer, error) {
 		return nil, failed(key, err)
 	}
 	if cfg.Region == "" {
-		return nil, diag.WithHint(fmt.Errorf("AWS KMS key %s: no region is known", key), "write the whole ARN, or set AWS_REGION")
+		return nil, diag.WithHint(fmt.Errorf("AWS KMS key %s: no region is known", key),
+			"write the whole ARN, or set AWS_REGION")
 	}
 	s := &signer{ctx: ctx, api: kms.NewFromConfig(cfg), key: key}
 	return s, s.load()
 }
 
-// Account finds the AWS account of a person or of CI: all that the SDK knows, signing in through IAM Identity Center (SSO)
-// and `aws login` included. Region and profile win over the environment; "" for none.
+// Account finds the AWS account of a person or of CI: all that the SDK knows, signing in through IAM Identity Center
+// (SSO) and `aws login` included. Region and profile win over the environment; "" for none.
 func Account(ctx context.Context, region, profile string) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
 	if region != "" {

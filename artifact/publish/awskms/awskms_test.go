@@ -43,8 +43,10 @@ func (s *service) start(t *testing.T) {
 	t.Cleanup(server.Close)
 	for k, v := range map[string]string{
 		"AWS_ENDPOINT_URL_KMS": server.URL, "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI",
-		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1",
-		"AWS_CONFIG_FILE": filepath.Join(t.TempDir(), "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(t.TempDir(), "none"),
+		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_MAX_ATTEMPTS": "1",
+		"AWS_CONFIG_FILE":  filepath.Join(t.TempDir(), "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(t.TempDir(),
+			"none"),
 	} {
 		t.Setenv(k, v)
 	}
@@ -162,7 +164,9 @@ func TestStoreIsSignedWithKeysInKMS(t *testing.T) {
 func TestKeyIsReferredToOnce(t *testing.T) {
 	kms := &service{key: p256(t, elliptic.P256()), usage: "SIGN_VERIFY"}
 	kms.start(t)
-	ring := keyring.Ring{Dir: t.TempDir(), Remote: func(ref string) (keyring.Signer, error) { return awskms.Open(t.Context(), ref) }}
+	ring := keyring.Ring{Dir: t.TempDir(), Remote: func(ref string) (keyring.Signer, error) {
+		return awskms.Open(t.Context(), ref)
+	}}
 	first, err := ring.Refer("root", "awskms:"+arn)
 	if err != nil {
 		t.Fatal(err)
@@ -191,11 +195,12 @@ func TestKeysThatCannotSignAreRefused(t *testing.T) {
 		ref  string
 		says string
 	}{
-		"of another curve":      {service{key: p256(t, elliptic.P384()), usage: "SIGN_VERIFY"}, arn, "P-384"},
-		"Ed25519":               {service{key: edwards, usage: "SIGN_VERIFY"}, arn, "cannot sign metadata"},
-		"for encryption":        {service{key: good, usage: "ENCRYPT_DECRYPT"}, arn, "ENCRYPT_DECRYPT"},
-		"that is not ours":      {service{key: good, usage: "SIGN_VERIFY", denied: true}, arn, "not authorized"},
-		"that is not there":     {service{key: good, usage: "SIGN_VERIFY"}, strings.Replace(arn, "1234", "9999", 1), "no such key"},
+		"of another curve": {service{key: p256(t, elliptic.P384()), usage: "SIGN_VERIFY"}, arn, "P-384"},
+		"Ed25519":          {service{key: edwards, usage: "SIGN_VERIFY"}, arn, "cannot sign metadata"},
+		"for encryption":   {service{key: good, usage: "ENCRYPT_DECRYPT"}, arn, "ENCRYPT_DECRYPT"},
+		"that is not ours": {service{key: good, usage: "SIGN_VERIFY", denied: true}, arn, "not authorized"},
+		"that is not there": {service{key: good, usage: "SIGN_VERIFY"}, strings.Replace(arn, "1234", "9999", 1),
+			"no such key"},
 		"without a region":      {service{key: good, usage: "SIGN_VERIFY"}, "alias/root", "no region"},
 		"without a name at all": {service{key: good, usage: "SIGN_VERIFY"}, "", "names no key"},
 	} {
@@ -220,7 +225,8 @@ func TestSignatureThatIsNoneIsNotPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	kms.forged = true
-	if _, err := signer.Sign([]byte("metadata")); err == nil || !strings.Contains(err.Error(), "no signature of this key") {
+	if _, err := signer.Sign([]byte("metadata")); err == nil ||
+		!strings.Contains(err.Error(), "no signature of this key") {
 		t.Errorf("a forged signature: %v", err)
 	}
 }

@@ -84,7 +84,8 @@ func ReadNote(ctx context.Context, s store.Store, key string) (Note, error) {
 		return n, err
 	}
 	if err := json.Unmarshal(data, &n); err != nil {
-		return n, &trust.Refused{Check: trust.CheckForm, Of: key, Err: fmt.Errorf("it is no note of a draft (remove it if nobody is signing): %w", err)}
+		return n, &trust.Refused{Check: trust.CheckForm, Of: key,
+			Err: fmt.Errorf("it is no note of a draft (remove it if nobody is signing): %w", err)}
 	}
 	return n, nil
 }

@@ -142,7 +142,8 @@ func (c *collection) packs(ctx context.Context, packs []store.Info, used, pendin
 // objects removes artifacts, sidecars or pages. Their names are made of their content, so a publisher may sign one that
 // an earlier attempt left. Therefore the signed metadata is read again before a removal if the timestamp has changed,
 // and publishers check that their objects are there after they have signed them.
-func (c *collection) objects(ctx context.Context, project string, objects []store.Info, used, pending map[string]bool, etag string, tally *Tally) error {
+func (c *collection) objects(ctx context.Context, project string, objects []store.Info, used, pending map[string]bool,
+	etag string, tally *Tally) error {
 	for _, info := range objects {
 		count := c.judge(info, used, pending, tally)
 		if count == &tally.Removed {

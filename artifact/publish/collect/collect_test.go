@@ -38,7 +38,8 @@ func noise(seed byte) string {
 // release publishes content as a version.
 func release(t *testing.T, p *publish.Publisher, version, content string) {
 	t.Helper()
-	if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: version,
+		File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -102,7 +103,8 @@ func orphan(t *testing.T, p *publish.Publisher, content string) {
 	t.Helper()
 	cut := artifacttest.Beside(t, p)
 	cut.Hand = func(*publish.Draft) error { return context.Canceled }
-	_, err := releases.Publish(t.Context(), cut, releases.Request{Project: "myapp", Version: "cut", File: artifacttest.App(t, content)})
+	_, err := releases.Publish(t.Context(), cut, releases.Request{Project: "myapp", Version: "cut",
+		File: artifacttest.App(t, content)})
 	if err == nil {
 		t.Fatal("the publisher was not interrupted")
 	}
@@ -155,7 +157,8 @@ func drafted(t *testing.T, p *publish.Publisher, version, content string) *publi
 	offline := artifacttest.Beside(t, p)
 	var draft *publish.Draft
 	offline.Hand = func(d *publish.Draft) error { draft = d; return nil }
-	if _, err := releases.Publish(t.Context(), offline, releases.Request{Project: "myapp", Version: version, File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(t.Context(), offline, releases.Request{Project: "myapp", Version: version,
+		File: artifacttest.App(t, content), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 	return draft
@@ -175,11 +178,14 @@ func TestCollectKnowsDrafts(t *testing.T) {
 	if missing := lost(t, p); len(missing) > 0 {
 		t.Errorf("the draft came too late for %v", missing)
 	}
-	if got, want := collectedPacks(t, p, 20, false), (collect.Collected{Kept: 2}); got != want || len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
-		t.Errorf("when it is signed: %+v, want %+v and no note left: %v", got, want, artifacttest.Stored(t, p.Store, ".draft"))
+	if got, want := collectedPacks(t, p, 20, false), (collect.Collected{Kept: 2}); got != want ||
+		len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
+		t.Errorf("when it is signed: %+v, want %+v and no note left: %v", got, want,
+			artifacttest.Stored(t, p.Store, ".draft"))
 	}
 	drafted(t, p, "3", noise(3))
-	if got := collectedPacks(t, p, 31, false); got.Packs != 1 || got.Kept != 2 || len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
+	if got := collectedPacks(t, p, 31, false); got.Packs != 1 || got.Kept != 2 ||
+		len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
 		t.Errorf("a draft that nobody signs for a month: %+v, left %v", got, artifacttest.Stored(t, p.Store, ".draft"))
 	}
 }
@@ -234,16 +240,19 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 		}
 		later := artifacttest.Beside(t, p)
 		later.Now = func() time.Time { return time.Now().Add(20 * 24 * time.Hour) }
-		if got, err := collect.Garbage(t.Context(), later, usual(), false); err != nil || got.Objects != (collect.Tally{Kept: 3, Pending: 3}) {
+		if got, err := collect.Garbage(t.Context(), later, usual(), false); err != nil ||
+			got.Objects != (collect.Tally{Kept: 3, Pending: 3}) {
 			t.Fatalf("20 days later: %+v, %v", got, err)
 		}
 		late := drafted(t, p, "3", "small")
 		later.Now = func() time.Time { return time.Now().Add(31 * 24 * time.Hour) }
-		if got, err := collect.Garbage(t.Context(), later, usual(), false); err != nil || got.Objects.Removed == 0 || got.Objects.Pending != 0 {
+		if got, err := collect.Garbage(t.Context(), later, usual(), false); err != nil || got.Objects.Removed == 0 ||
+			got.Objects.Pending != 0 {
 			t.Fatalf("31 days later: %+v, %v", got, err)
 		}
 		for _, d := range []*publish.Draft{draft, late} {
-			if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), d); err == nil || !strings.Contains(err.Error(), "not in the store") {
+			if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), d); err == nil ||
+				!strings.Contains(err.Error(), "not in the store") {
 				t.Errorf("a draft whose artifact is gone: %v", err)
 			}
 		}
@@ -320,7 +329,8 @@ type beforeCommit struct {
 	do func()
 }
 
-func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if key == trust.TimestampKey {
 		b.do()
 	}
@@ -474,7 +484,8 @@ func TestCollectAbortsOldUploads(t *testing.T) {
 		if want := (collect.Tally{Removed: 1, Young: 1}); err != nil || got.Uploads != want {
 			t.Errorf("%+v, %v, want %+v", got.Uploads, err, want)
 		}
-		if want := map[bool]int{true: 0, false: 1}[dry]; len(uploads.aborted) != want || want == 1 && uploads.aborted[0] != "old" {
+		if want := map[bool]int{true: 0, false: 1}[dry]; len(uploads.aborted) != want ||
+			want == 1 && uploads.aborted[0] != "old" {
 			t.Errorf("dry is %v, and aborted %v", dry, uploads.aborted)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // pending returns the keys of the objects that unsigned drafts name, and removes the notes of drafts that are signed or
 // older than the grace period.
-func pending(ctx context.Context, p *publish.Publisher, project string, there blobs.Listing, used map[string]bool, grace time.Duration, dry bool) (map[string]bool, error) {
+func pending(ctx context.Context, p *publish.Publisher, project string, there blobs.Listing, used map[string]bool,
+	grace time.Duration, dry bool) (map[string]bool, error) {
 	named := map[string]bool{}
 	for _, info := range there.Notes {
 		n, err := blobs.ReadNote(ctx, p.Store, info.Key)

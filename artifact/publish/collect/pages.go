@@ -62,7 +62,8 @@ func (c *collection) heads(ctx context.Context, project string) ([]store.Info, e
 		if err != nil {
 			return nil, err
 		}
-		number, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, "metadata/"), "."+trust.MetaName(trust.HeadRole(project)))
+		number, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, "metadata/"),
+			"."+trust.MetaName(trust.HeadRole(project)))
 		if version, err := strconv.ParseInt(number, 10, 64); ok && err == nil {
 			byVersion[version], versions = info, append(versions, version)
 		}

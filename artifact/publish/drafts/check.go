@@ -71,6 +71,7 @@ func verify(n *publish.Next, name string, role *trust.Role) error {
 
 // lacksSignatures returns the error for a draft with too few signatures.
 func lacksSignatures(d *publish.Draft, may trust.Delegation, err error) error {
-	refused := &trust.Refused{Check: trust.CheckSignature, Of: "the draft of " + d.Role, By: trust.SignedBy(d.Metadata), May: may, Err: err}
+	refused := &trust.Refused{Check: trust.CheckSignature, Of: "the draft of " + d.Role, By: trust.SignedBy(d.Metadata),
+		May: may, Err: err}
 	return diag.WithHint(refused, "let more of these keys' owners run `corpus sign FILE`")
 }

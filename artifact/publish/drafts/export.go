@@ -19,7 +19,8 @@ import (
 // may. verified is false for a project whose signatures do not hold; people should read it before they sign.
 func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.Draft, verified bool, err error) {
 	if role == tuf.RoleSnapshot || role == tuf.RoleTimestamp {
-		return nil, false, publish.NewMistake("`corpus refresh` signs it again", "%s is signed by every publisher and needs no draft", role)
+		return nil, false, publish.NewMistake("`corpus refresh` signs it again",
+			"%s is signed by every publisher and needs no draft", role)
 	}
 	offline := *p
 	offline.Hand = func(made *publish.Draft) error { d = made; return nil }
@@ -45,7 +46,8 @@ func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.
 func viewBelow(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
 	n, err := p.View(ctx)
 	var refused *trust.Refused
-	if err == nil || publish.Unanswered(err) != nil || errors.As(err, &refused) && (refused.Check == trust.CheckClock || refused.Check == trust.CheckPin) {
+	if err == nil || publish.Unanswered(err) != nil || errors.As(err, &refused) &&
+		(refused.Check == trust.CheckClock || refused.Check == trust.CheckPin) {
 		return n, err
 	}
 	client, err := p.Open(ctx)
@@ -65,15 +67,17 @@ func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, b
 		return targets, true, nil
 	}
 	if role != tuf.RoleTargets && targets == nil {
-		return nil, false, diag.WithHint(errors.New("targets is not signed by keys that may, so that it cannot be told whose "+role+" is"),
-			"sign targets first: `corpus export targets -o targets.draft`")
+		return nil, false,
+			diag.WithHint(errors.New("targets is not signed by keys that may, so that it cannot be told whose "+role+" is"),
+				"sign targets first: `corpus export targets -o targets.draft`")
 	}
 	if role != tuf.RoleTargets {
 		content, err := n.Client.Project(ctx, role)
 		if err == nil {
 			return salvaged(ctx, n, role, content)
 		}
-		if errors.Is(err, trust.ErrNoProject) || publish.Unanswered(err) != nil || publish.RefusedFor(err, trust.CheckExpiry) {
+		if errors.Is(err, trust.ErrNoProject) || publish.Unanswered(err) != nil ||
+			publish.RefusedFor(err, trust.CheckExpiry) {
 			return content, false, err
 		}
 	}

@@ -69,7 +69,8 @@ func importRole(ctx context.Context, p *publish.Publisher, d *publish.Draft, res
 		return result, err
 	}
 	if result.WithoutChunks, err = incomplete(ctx, p, d.Role, fresh); err != nil {
-		return result, fmt.Errorf("%s %d is in force; whether its chunks are there cannot be told: %w", result.Role, result.Version, err)
+		return result, fmt.Errorf("%s %d is in force; whether its chunks are there cannot be told: %w", result.Role,
+			result.Version, err)
 	}
 	return result, nil
 }
@@ -82,7 +83,9 @@ func uploaded(ctx context.Context, p *publish.Publisher, fresh []artifact.Releas
 			return err
 		}
 		if len(missing) > 0 {
-			return publish.NewMistake("publish the same file with --draft again, which uploads it, and sign that draft; give `corpus gc` a --drafts that is longer than signing takes",
+			return publish.NewMistake(
+				"publish the same file with --draft again, which uploads it, and sign that draft; give `corpus gc` a --drafts "+
+					"that is longer than signing takes",
 				"the artifact of %s is not in the store, as %s: nothing was signed", r, missing[0])
 		}
 	}
@@ -101,12 +104,14 @@ func importTargets(ctx context.Context, p *publish.Publisher, d *publish.Draft) 
 		if err != nil {
 			return fmt.Errorf("reading the draft of %s: %w", d.Role, err)
 		}
-		if err := trust.Guard(func() error { return n.Client.Trusted().Root.VerifyDelegate(tuf.RoleTargets, role) }); err != nil {
+		if err := trust.Guard(
+			func() error { return n.Client.Trusted().Root.VerifyDelegate(tuf.RoleTargets, role) }); err != nil {
 			return lacksSignatures(d, n.Client.Delegation(tuf.RoleTargets), err)
 		}
 		there, err := recovery.Unverified(ctx, n, tuf.RoleTargets)
 		if err == nil && there.Signed.Version != d.From {
-			err = publish.Stale(d.Role, "the draft follows version %d of %s, and the store has %d", d.From, d.Role, there.Signed.Version)
+			err = publish.Stale(d.Role, "the draft follows version %d of %s, and the store has %d", d.From, d.Role,
+				there.Signed.Version)
 		}
 		if err != nil {
 			return err
@@ -198,10 +203,12 @@ func provenMoves(ctx context.Context, n *publish.Next, project string, role *tru
 		}
 	}
 	for name, pointer := range channels {
-		if was, ok := before[name]; ok && was.Digest == pointer.Digest && was.Version == pointer.Version && was.Serial == pointer.Serial {
+		if was, ok := before[name]; ok && was.Digest == pointer.Digest && was.Version == pointer.Version &&
+			was.Serial == pointer.Serial {
 			continue
 		}
-		if _, err := n.Client.CheckPointer(artifact.Ref{Project: project, Channel: name}, pointer, n.Publisher.Time()); err != nil {
+		if _, err := n.Client.CheckPointer(artifact.Ref{Project: project, Channel: name}, pointer,
+			n.Publisher.Time()); err != nil {
 			return err
 		}
 	}
@@ -236,7 +243,8 @@ func importRoot(ctx context.Context, p *publish.Publisher, d *publish.Draft) (ro
 		return roots.Result{}, err
 	}
 	if root.Signed.Version != before.Signed.Version+1 {
-		return roots.Result{}, publish.Stale(tuf.RoleRoot, "the draft is root %d, and the store has root %d", root.Signed.Version, before.Signed.Version)
+		return roots.Result{}, publish.Stale(tuf.RoleRoot, "the draft is root %d, and the store has root %d",
+			root.Signed.Version, before.Signed.Version)
 	}
 	for _, by := range slices.Backward([]*publish.RootRole{root, before}) {
 		if err := trust.Guard(func() error { return by.VerifyDelegate(tuf.RoleRoot, root) }); err != nil {
@@ -255,7 +263,8 @@ func importRoot(ctx context.Context, p *publish.Publisher, d *publish.Draft) (ro
 }
 
 // incomplete returns the versions of releases whose chunk index names packs that the store does not have.
-func incomplete(ctx context.Context, p *publish.Publisher, project string, releases []artifact.Release) (without []string, err error) {
+func incomplete(ctx context.Context, p *publish.Publisher, project string,
+	releases []artifact.Release) (without []string, err error) {
 	if len(releases) == 0 {
 		return nil, nil
 	}

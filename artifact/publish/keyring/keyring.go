@@ -141,7 +141,8 @@ func (r Ring) File(file string) ([]Key, error) {
 	}
 	data, err := walk.ReadFile(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading a private key: %w", err), "correct the path, or ask the owner of the key to do this")
+		return nil, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
+			"correct the path, or ask the owner of the key to do this")
 	}
 	r.lookAt(file, data)
 	keys, err := r.read(file, string(data))
@@ -205,7 +206,8 @@ func (r Ring) Public(role string) ([]*tuf.Key, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, diag.WithHint(fmt.Errorf("no public key of %s in %s", role, r.where()), "make keys with `corpus keys new --keys DIR`")
+		return nil, diag.WithHint(fmt.Errorf("no public key of %s in %s", role, r.where()),
+			"make keys with `corpus keys new --keys DIR`")
 	}
 	return keys, nil
 }
@@ -264,7 +266,8 @@ func (r Ring) Missing(role string) error {
 func (r Ring) roles(suffix string) ([]string, error) {
 	entries, err := os.ReadDir(r.Dir)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the keys: %w", err), "correct --keys, or make keys with `corpus keys new --keys DIR`")
+		return nil, diag.WithHint(fmt.Errorf("reading the keys: %w", err),
+			"correct --keys, or make keys with `corpus keys new --keys DIR`")
 	}
 	var names []string
 	for _, e := range entries {

@@ -67,7 +67,8 @@ func TestRolesThatLookNumberedAreRoles(t *testing.T) {
 }
 
 func TestVariablesAreNamedAfterRoles(t *testing.T) {
-	for role, want := range map[string]string{"root": "CORPUS_KEY_ROOT", "my-app.v2": "CORPUS_KEY_MY_APP_V2", "Web_1": "CORPUS_KEY_WEB_1"} {
+	for role, want := range map[string]string{"root": "CORPUS_KEY_ROOT", "my-app.v2": "CORPUS_KEY_MY_APP_V2",
+		"Web_1": "CORPUS_KEY_WEB_1"} {
 		if got := keyring.EnvName(role); got != want {
 			t.Errorf("the variable of %s is %s, want %s", role, got, want)
 		}
@@ -102,8 +103,10 @@ func FuzzKeys(f *testing.F) {
 
 // TestDamagedKeyFileNamesItsCure reads key files that hold no key.
 func TestDamagedKeyFileNamesItsCure(t *testing.T) {
-	for _, content := range []string{"", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
-		for name, command := range map[string]string{"timestamp.key": "corpus keys rotate timestamp", "targets-2.key": "corpus keys rotate targets", "myapp.key": "docs/trust.md"} {
+	for _, content := range []string{"", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA",
+		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
+		for name, command := range map[string]string{"timestamp.key": "corpus keys rotate timestamp",
+			"targets-2.key": "corpus keys rotate targets", "myapp.key": "docs/trust.md"} {
 			file := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 				t.Fatal(err)

@@ -119,11 +119,13 @@ func writePair(name string, public crypto.PublicKey, secret []byte) error {
 func ReadPublic(file string) (*tuf.Key, error) {
 	data, err := walk.ReadFile(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading a public key: %w", err), "give a file NAME.pub that `corpus keys new` made beside the key")
+		return nil, diag.WithHint(fmt.Errorf("reading a public key: %w", err),
+			"give a file NAME.pub that `corpus keys new` made beside the key")
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != publicBlock {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a PEM public key", file), "give the .pub file that `corpus keys new` made")
+		return nil, diag.WithHint(fmt.Errorf("%s is not a PEM public key", file),
+			"give the .pub file that `corpus keys new` made")
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -166,8 +168,10 @@ func (r Ring) newPairLike(name, role, old string) error {
 	case err != nil:
 		return fmt.Errorf("reading how the old key is kept: %w", err)
 	case isReference(string(sealed)):
-		return diag.WithHint(fmt.Errorf("%s refers to a key that lies elsewhere, and its successor has to lie there too", old),
-			"make a key there, run `corpus keys use %s awskms:ARN --keys %s`, then run this again; --encrypt or --encrypt-to make one in a file", role, r.Dir)
+		return diag.WithHint(fmt.Errorf("%s refers to a key that lies elsewhere, and its successor has to lie there too",
+			old),
+			"make a key there, run `corpus keys use %s awskms:ARN --keys %s`, then run this again; --encrypt or "+
+				"--encrypt-to make one in a file", role, r.Dir)
 	case !bytes.HasPrefix(bytes.TrimSpace(sealed), []byte(armor.Header)):
 		return r.newPair(name)
 	case r.Locks == nil:
@@ -214,7 +218,8 @@ func (r Ring) Retire(role string, next Ring) error {
 				return err
 			}
 		}
-		if err := errors.Join(moveIfThere(from+publicSuffix, name+publicSuffix), moveIfThere(from+privateSuffix, name+privateSuffix)); err != nil {
+		if err := errors.Join(moveIfThere(from+publicSuffix, name+publicSuffix),
+			moveIfThere(from+privateSuffix, name+privateSuffix)); err != nil {
 			return fmt.Errorf("putting the new key of %s in place: %w", role, err)
 		}
 	}

@@ -110,8 +110,10 @@ func explainFile(file string, err error) error {
 			command = ": corpus keys rotate " + known
 		}
 	}
-	return diag.WithHint(err, "bring the file back from a backup; without one the key is lost: move the file away (mv %[1]s %[1]s.damaged), and a holder of the root's key "+
-		"gives its role a new one%[2]s (docs/trust.md, \"A key is lost, stolen or added\")", file, command)
+	return diag.WithHint(err,
+		"bring the file back from a backup; without one the key is lost: move the file away (mv %[1]s %[1]s.damaged), "+
+			"and a holder of the root's key "+
+			"gives its role a new one%[2]s (docs/trust.md, \"A key is lost, stolen or added\")", file, command)
 }
 
 func parseBlock(block *pem.Block) (Signer, error) {
@@ -120,7 +122,8 @@ func parseBlock(block *pem.Block) (Signer, error) {
 	case publicBlock:
 		return nil, diag.WithHint(errors.New("it is a public key"), "give the file that ends in .key")
 	case "ENCRYPTED PRIVATE KEY":
-		return nil, diag.WithHint(errors.New("it is encrypted in a way that is not read here"), "encrypt the key with age (`corpus keys new --encrypt`)")
+		return nil, diag.WithHint(errors.New("it is encrypted in a way that is not read here"),
+			"encrypt the key with age (`corpus keys new --encrypt`)")
 	default:
 		return nil, errors.New("it is not a PKCS #8 private key")
 	}

@@ -26,14 +26,17 @@ func addAgain(ctx context.Context, n *publish.Next, name string) error {
 	case n.NewName:
 		return end(n, name)
 	}
-	const hint = "add the project with the key that signed it, and it comes back as it was; or give --new, and it begins without the versions that it had"
+	const hint = "add the project with the key that signed it, and it comes back as it was; or give --new, and it " +
+		"begins without the versions that it had"
 	var refused *trust.Refused
 	if errors.As(err, &refused) && refused.Check == trust.CheckSignature {
 		short := make([]string, len(refused.By))
 		for i, id := range refused.By {
 			short[i] = trust.ShortKey(id)
 		}
-		return publish.NewMistake(hint, "the store had a project %s before, signed by key %s: its versions do not come back with another key", name, strings.Join(short, ", "))
+		return publish.NewMistake(hint,
+			"the store had a project %s before, signed by key %s: its versions do not come back with another key", name,
+			strings.Join(short, ", "))
 	}
 	return publish.NewMistake(hint, "the store had a project %s before, which cannot be read: %v", name, err)
 }

@@ -42,7 +42,9 @@ func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, 
 		n.Advice = RevokeSteps(name)
 		signed, err := n.SignAgain(name, role)
 		if err == nil && !signed && !unpublished && !p.AtOnce {
-			err = publish.NewMistake(fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus import`), then raise the threshold", threshold, name),
+			err = publish.NewMistake(
+				fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus "+
+					"import`), then raise the threshold", threshold, name),
 				"hosts would refuse %s, which fewer than %d of its keys have signed", name, threshold)
 		}
 		return err
@@ -94,7 +96,9 @@ func ReplaceKeys(ctx context.Context, p *publish.Publisher, name string, keys ..
 		if !n.Delegates(name) {
 			return publish.NoProject(name)
 		}
-		gone := slices.DeleteFunc(slices.Clone(n.Client.Delegation(name).Keys), func(id string) bool { return slices.Contains(fresh, id) })
+		gone := slices.DeleteFunc(slices.Clone(n.Client.Delegation(name).Keys), func(id string) bool {
+			return slices.Contains(fresh, id)
+		})
 		if err := n.Delegate(name, keys); err != nil {
 			return err
 		}
@@ -110,7 +114,8 @@ func setThreshold(n *publish.Next, name string, threshold int) error {
 		threshold = roles[i].Threshold
 	}
 	if threshold < 1 || threshold > len(roles[i].KeyIDs) {
-		return publish.NewMistake("give as many --key, or a lower --threshold", "%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold)
+		return publish.NewMistake("give as many --key, or a lower --threshold", "%s has %d keys, and %d would have to sign",
+			name, len(roles[i].KeyIDs), threshold)
 	}
 	roles[i].Threshold = threshold
 	return nil
@@ -145,9 +150,15 @@ func RevokeSteps(name string) func(of string) string {
 	return func(of string) string {
 		if name == trust.AttestationRole {
 			project, channel, _ := strings.Cut(of, "/")
-			return fmt.Sprintf("let a key that stays sign the proof (`corpus attest %s TESTED --renew`) and the channel take it in (`corpus promote %s %s %s`), then run this again; with --at-once it is done now, and hosts stay on what they run until then",
+			return fmt.Sprintf(
+				"let a key that stays sign the proof (`corpus attest %s TESTED --renew`) and the channel take it in (`corpus "+
+					"promote %s %s %s`), then run this again; with --at-once it is done now, and hosts stay on what they run "+
+					"until then",
 				project, project, channel, channel)
 		}
-		return fmt.Sprintf("let a key that stays sign first: `corpus export %s -o %s.draft`, `corpus sign %s.draft`, `corpus import %s.draft`, then run this again; with --at-once it is done now, and hosts stay on what they run until then", name, name, name, name)
+		return fmt.Sprintf(
+			"let a key that stays sign first: `corpus export %s -o %s.draft`, `corpus sign %s.draft`, `corpus import "+
+				"%s.draft`, then run this again; with --at-once it is done now, and hosts stay on what they run until then", name,
+			name, name, name)
 	}
 }

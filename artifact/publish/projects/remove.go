@@ -34,13 +34,15 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 		if !n.Delegates(name) {
 			return endRemoved(n, name, objects)
 		}
-		if objects && !publish.Spent(n.Client.Last(name)) { // no version can follow a spent one, so the role cannot come back anyway
+		// no version can follow a spent one, so the role cannot come back anyway
+		if objects && !publish.Spent(n.Client.Last(name)) {
 			if err := end(n, name); err != nil {
 				return err
 			}
 		}
 		targets := n.Targets()
-		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles, func(d tuf.DelegatedRole) bool { return d.Name == name })
+		targets.Signed.Delegations.Roles = slices.DeleteFunc(targets.Signed.Delegations.Roles,
+			func(d tuf.DelegatedRole) bool { return d.Name == name })
 		required, err := trust.Requirements(targets)
 		if err != nil {
 			return err

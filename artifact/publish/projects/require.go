@@ -34,7 +34,9 @@ func Require(ctx context.Context, p *publish.Publisher, ref artifact.Ref, q *tru
 			return publish.NoProject(ref.Project)
 		}
 		if q != nil && !n.Delegates(trust.AttestationRole) {
-			return publish.NewMistake("make one with `corpus keys new attestation`, and let it in with `corpus project add attestation --key attestation.pub`",
+			return publish.NewMistake(
+				"make one with `corpus keys new attestation`, and let it in with `corpus project add attestation --key "+
+					"attestation.pub`",
 				"no host could be attested: the store has no attestation key")
 		}
 		if q != nil {
@@ -104,7 +106,8 @@ func ownKeys(n *publish.Next) error {
 	for _, project := range n.Client.Projects() {
 		for _, id := range n.Client.Delegation(project).Keys {
 			if slices.Contains(attests, id) {
-				return publish.NewMistake("make another one with `corpus keys new attestation`", "key %s would both publish %s and attest that it works", trust.ShortKey(id), project)
+				return publish.NewMistake("make another one with `corpus keys new attestation`",
+					"key %s would both publish %s and attest that it works", trust.ShortKey(id), project)
 			}
 		}
 	}

@@ -61,7 +61,8 @@ func Prepare(ctx context.Context, p *publish.Publisher, ref artifact.Ref, versio
 // demandOn returns the strictest of the requirements that channels of a project have of a channel, or the defaults if
 // there is none, and the channels that have them.
 func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
-	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
+	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh,
+		Holds: trust.DefaultHolds}
 	all, err := trust.Requirements(n.Client.Trusted().Targets[tuf.RoleTargets])
 	if err != nil {
 		return demand, nil, err
@@ -75,7 +76,8 @@ func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact
 		if len(refs) == 0 {
 			demand = q
 		}
-		demand.Hosts, demand.Fresh, demand.Holds = max(demand.Hosts, q.Hosts), min(demand.Fresh, q.Fresh), min(demand.Holds, q.Holds)
+		demand.Hosts, demand.Fresh, demand.Holds = max(demand.Hosts, q.Hosts), min(demand.Fresh, q.Fresh),
+			min(demand.Holds, q.Holds)
 		refs = append(refs, ref)
 	}
 	slices.SortFunc(refs, func(a, b artifact.Ref) int { return strings.Compare(a.Channel, b.Channel) })
@@ -103,7 +105,8 @@ func Attest(ctx context.Context, p *publish.Publisher, c Case, hosts []trust.Hea
 }
 
 func fewHosts(ref artifact.Ref, release artifact.Release, n int, q trust.Requirement) error {
-	return &Unproven{err: diag.WithHint(fmt.Errorf("%d of %d hosts of %s reported %s healthy in the last %d days", n, q.Hosts, ref, release, q.Fresh),
+	return &Unproven{err: diag.WithHint(fmt.Errorf("%d of %d hosts of %s reported %s healthy in the last %d days", n,
+		q.Hosts, ref, release, q.Fresh),
 		"let hosts of %s deploy it with `reports.upload` on in agent.yaml, then run this again", ref)}
 }
 
@@ -117,17 +120,22 @@ func (u *Unproven) Unwrap() error { return u.err }
 
 // putProof signs a proof and puts it into the store. If the store has a proof that still lacks signatures and that
 // agree accepts, putProof signs that one instead, so that the signatures of several people come together.
-func putProof(ctx context.Context, n *publish.Next, role *trust.Role, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+func putProof(ctx context.Context, n *publish.Next, role *trust.Role, demand trust.Requirement,
+	agree func(*trust.Proof) bool) (Attested, error) {
 	may := n.Client.Delegation(trust.AttestationRole)
 	if may.Threshold == 0 {
-		return Attested{}, publish.NewMistake("make a key with `corpus keys new attestation`, and have it let in with `corpus project add attestation --key attestation.pub`", "the store has no attestation key")
+		return Attested{},
+			publish.NewMistake(
+				"make a key with `corpus keys new attestation`, and have it let in with `corpus project add attestation --key "+
+					"attestation.pub`", "the store has no attestation key")
 	}
 	keys, others, err := n.Publisher.AtHand(trust.AttestationRole, may)
 	if err != nil {
 		return Attested{}, err
 	}
 	if len(keys) == 0 {
-		return Attested{}, &publish.Short{Role: trust.AttestationRole, May: may, Others: others, Advice: diag.HintOf(n.Publisher.Keys.Missing(trust.AttestationRole))}
+		return Attested{}, &publish.Short{Role: trust.AttestationRole, May: may, Others: others,
+			Advice: diag.HintOf(n.Publisher.Keys.Missing(trust.AttestationRole))}
 	}
 	for range publish.Attempts {
 		result, err := tryPutProof(ctx, n, role, keys, demand, agree)
@@ -138,7 +146,8 @@ func putProof(ctx context.Context, n *publish.Next, role *trust.Role, demand tru
 	return Attested{}, diag.WithHint(errors.New("others kept attesting at the same time"), "run the command again")
 }
 
-func tryPutProof(ctx context.Context, n *publish.Next, role *trust.Role, keys []keyring.Key, demand trust.Requirement, agree func(*trust.Proof) bool) (Attested, error) {
+func tryPutProof(ctx context.Context, n *publish.Next, role *trust.Role, keys []keyring.Key, demand trust.Requirement,
+	agree func(*trust.Proof) bool) (Attested, error) {
 	fresh, err := proofOf(role)
 	if err != nil {
 		return Attested{}, err
@@ -150,7 +159,8 @@ func tryPutProof(ctx context.Context, n *publish.Next, role *trust.Role, keys []
 	}
 	now := n.Publisher.Time()
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
-	claim := trust.Claim{Ref: artifact.Ref{Project: fresh.Project}, Pointer: trust.Pointer{Version: fresh.Version, Digest: fresh.Digest}, Requirement: demand}
+	claim := trust.Claim{Ref: artifact.Ref{Project: fresh.Project},
+		Pointer: trust.Pointer{Version: fresh.Version, Digest: fresh.Digest}, Requirement: demand}
 	if there != nil && there.Says(claim, now) == nil && there.Holds(claim, targets, now) != nil && agree(there) {
 		role = there.Role
 	} else {
@@ -183,7 +193,8 @@ func attested(n *publish.Next, key string, data []byte) (Attested, error) {
 			have++
 		}
 	}
-	return Attested{Attestation: proof.Attestation, Expires: proof.Expires, Keys: proof.Keys, Missing: max(0, may.Threshold-have), Key: key}, nil
+	return Attested{Attestation: proof.Attestation, Expires: proof.Expires, Keys: proof.Keys,
+		Missing: max(0, may.Threshold-have), Key: key}, nil
 }
 
 func proofOf(role *trust.Role) (*trust.Proof, error) {

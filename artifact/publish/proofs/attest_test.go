@@ -79,14 +79,16 @@ func TestAProofThereIsIsTakenInBeforeItIsRequired(t *testing.T) {
 	if _, err := releases.Promote(t.Context(), repo.Publisher, "myapp", "testing", "production"); err != nil {
 		t.Fatal(err)
 	}
-	required, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 90})
+	required, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
+		&trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 90})
 	if err != nil || required.Refused != "" {
 		t.Fatalf("requiring what is proven says %+v, %v", required, err)
 	}
 	if _, err := repo.Host().Resolve("myapp/production"); err != nil {
 		t.Error(err)
 	}
-	required, err = projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 2, Fresh: 7, Holds: 90})
+	required, err = projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
+		&trust.Requirement{From: "testing", Hosts: 2, Fresh: 7, Holds: 90})
 	if err != nil || !strings.Contains(required.Refused, "it names 1 host, and 2 are required") || required.Hint == "" {
 		t.Errorf("requiring more than is proven says %+v, %v", required, err)
 	}
@@ -115,11 +117,13 @@ func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := grounds(t, repo)
-	if want := publicID(t, repo, "myapp"); !slices.Equal(g.Promoted.Keys, []string{want}) || g.Promoted.Serial != 1 || g.Promoted.By != "myapp 2" {
+	if want := publicID(t, repo, "myapp"); !slices.Equal(g.Promoted.Keys, []string{want}) || g.Promoted.Serial != 1 ||
+		g.Promoted.By != "myapp 2" {
 		t.Errorf("promoted is %+v, want key %s, move 1, myapp 2", g.Promoted, want)
 	}
 	want := publicID(t, repo, trust.AttestationRole)
-	if p := g.Proof; p == nil || !slices.Equal(p.Keys, []string{want}) || p.Digest != one.Digest || p.Channel != "testing" || len(p.Hosts) != 2 || p.Hosts[0].Host != "a" || p.Hosts[0].At.IsZero() {
+	if p := g.Proof; p == nil || !slices.Equal(p.Keys, []string{want}) || p.Digest != one.Digest ||
+		p.Channel != "testing" || len(p.Hosts) != 2 || p.Hosts[0].Host != "a" || p.Hosts[0].At.IsZero() {
 		t.Errorf("the proof is %+v, want %s of two hosts of testing, signed with key %s", p, one.Digest, want)
 	}
 	if _, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, want); err == nil {
@@ -148,7 +152,8 @@ func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
 func TestTooFewHostsAttestNothing(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)
-	if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 3, Fresh: 7, Holds: 90}); err != nil {
+	if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
+		&trust.Requirement{From: "testing", Hosts: 3, Fresh: 7, Holds: 90}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := attest(t, repo.Publisher, one, "a", "b")
@@ -161,7 +166,8 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)
 	production := artifact.Ref{Project: "myapp", Channel: "production"}
-	if _, err := projects.Require(t.Context(), repo.Publisher, production, &trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
+	if _, err := projects.Require(t.Context(), repo.Publisher, production,
+		&trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := attest(t, repo.Publisher, one, "a"); err != nil {
@@ -187,7 +193,8 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 		t.Errorf("ten days before, refreshing leaves %+v", left)
 	}
 	left := due(12 * 24 * time.Hour)
-	if len(left) != 1 || left[0].Role != "the proof of myapp/production" || !strings.Contains(left[0].Why, "corpus attest myapp testing --renew") {
+	if len(left) != 1 || left[0].Role != "the proof of myapp/production" ||
+		!strings.Contains(left[0].Why, "corpus attest myapp testing --renew") {
 		t.Fatalf("refreshing leaves %+v, want the proof", left)
 	}
 	before := grounds(t, repo)
@@ -212,7 +219,8 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 func TestSeveralAttestAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)
-	if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"}, &trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
+	if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
+		&trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 10}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 3)

@@ -17,12 +17,14 @@ import (
 // Prove returns the proof that a pointer will carry: the newer one of the proof in the store and the proof that the
 // pointer before it carries. A channel that requires no proof carries one if there is one, so that it can be required
 // later.
-func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, before trust.Pointer, from string) (json.RawMessage, error) {
+func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, before trust.Pointer,
+	from string) (json.RawMessage, error) {
 	required, err := n.Client.Requirement(ref)
 	if err != nil {
 		return nil, err
 	}
-	demand := trust.Requirement{From: from, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh, Holds: trust.DefaultHolds}
+	demand := trust.Requirement{From: from, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh,
+		Holds: trust.DefaultHolds}
 	if required != nil {
 		demand = *required
 	}
@@ -71,7 +73,9 @@ func notBehind(n *publish.Next, ref artifact.Ref, q trust.Requirement, now, befo
 	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
 		return nil
 	}
-	return &Unproven{err: diag.WithHint(fmt.Errorf("the proof that %s was healthy on %s is older than the one that %s carries now, and hosts take none that is older", now.Version, q.From, ref),
+	return &Unproven{err: diag.WithHint(
+		fmt.Errorf("the proof that %s was healthy on %s is older than the one that %s carries now, and hosts take none "+
+			"that is older", now.Version, q.From, ref),
 		"attest it again: `corpus attest %s %s %s`", ref.Project, q.From, now.Version)}
 }
 

@@ -45,7 +45,8 @@ func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.
 
 // listedPages makes the pages of a head again from the list of all versions beside it. Pages made from a truncated or
 // forged list have other digests than the head names.
-func (b *rebuilding) listedPages(ctx context.Context, project string, head *trust.Role) (map[artifact.Digest][]byte, error) {
+func (b *rebuilding) listedPages(ctx context.Context, project string, head *trust.Role) (map[artifact.Digest][]byte,
+	error) {
 	data, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(project, head.Signed.Version))
 	if err != nil {
 		return map[artifact.Digest][]byte{}, publish.Unanswered(err)

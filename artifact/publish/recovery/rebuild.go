@@ -67,7 +67,10 @@ func beyondRebuild(err error) error {
 	if !strings.Contains(diag.HintOf(err), "refresh --rebuild") {
 		return err
 	}
-	return diag.WithHint(err, "the rebuild cannot put this file back: put it back from a backup or a mirror of the store, or run this again with the --keys directory that published last, whose %s has copies; `corpus verify` says what else is missing", "seen")
+	return diag.WithHint(err,
+		"the rebuild cannot put this file back: put it back from a backup or a mirror of the store, or run this again "+
+			"with the --keys directory that published last, whose %s has copies; `corpus verify` says what else is missing",
+		"seen")
 }
 
 func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {
@@ -122,7 +125,8 @@ func mounted(ctx context.Context, p *publish.Publisher) error {
 			return nil
 		}
 	}
-	return publish.NewMistake("see that it is mounted and that --store is right; restore the store from a backup first if all of it is lost",
+	return publish.NewMistake(
+		"see that it is mounted and that --store is right; restore the store from a backup first if all of it is lost",
 		"the store is empty, and a rebuild takes what the store has: nothing was written")
 }
 
@@ -131,7 +135,8 @@ type rebuilding struct {
 	*publish.Next
 	versions map[string][]int64 // of each role in the store, newest first
 	named    map[string][]*tuf.MetaFiles
-	newest   int64 // version of the snapshot that named comes from; 0 if it comes from several, signed by keys that are gone
+	// version of the snapshot that named comes from; 0 if it comes from several, signed by keys that are gone
+	newest   int64
 	torn     bool  // the snapshot in force is lost, and named comes from an earlier one
 	snapshot int64 // the highest known version of a snapshot, or 0
 	counted  bool  // a valid timestamp has that version
@@ -143,7 +148,8 @@ type rebuilding struct {
 // StageRebuild signs a snapshot and a timestamp for what snapshots have named. ready, if not nil, is a targets role
 // that replaces the one in the store.
 func StageRebuild(ctx context.Context, n *publish.Next, ready []byte) (Rebuilt, []publish.Object, error) {
-	b := &rebuilding{Next: n, meta: map[string]*tuf.MetaFiles{}, result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
+	b := &rebuilding{Next: n, meta: map[string]*tuf.MetaFiles{},
+		result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}
 	var err error
 	if b.versions, err = n.Publisher.Versions(ctx); err != nil {
 		return b.result, nil, err
@@ -178,14 +184,17 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 		b.Client.Trusted().Targets[tuf.RoleTargets] = role
 		return nil
 	}
-	role, missing, err := b.take(ctx, tuf.RoleTargets, func(r *trust.Role) error { return root.VerifyDelegate(tuf.RoleTargets, r) })
+	role, missing, err := b.take(ctx, tuf.RoleTargets, func(r *trust.Role) error {
+		return root.VerifyDelegate(tuf.RoleTargets, r)
+	})
 	if err != nil {
 		return err
 	}
 	if missing != nil {
 		b.result.Missing = append(b.result.Missing, *missing)
 		return diag.WithHint(missing,
-			"let who has the targets key run `corpus export targets -o targets.draft`, read it, `corpus sign targets.draft`, and then run `corpus import targets.draft`")
+			"let who has the targets key run `corpus export targets -o targets.draft`, read it, `corpus sign "+
+				"targets.draft`, and then run `corpus import targets.draft`")
 	}
 	if role == nil {
 		return &Missing{Role: tuf.RoleTargets, Why: "no version in the store is signed as the root wants it"}
@@ -256,7 +265,8 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 
 // take finds the file of a role that snapshots have named: the first that exists and is signed as it should be. If
 // there is none, the entry of the newest snapshot stays, and the file is missing.
-func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, *Missing, error) {
+func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, *Missing,
+	error) {
 	if len(b.named) == 0 || b.torn {
 		role, err := b.takeUnnamed(ctx, name, verify)
 		if role != nil || err != nil || !b.torn {
@@ -293,7 +303,8 @@ func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.R
 
 // takeUnnamed takes the newest file of a role that is signed as it should be when the snapshot that would name it is
 // lost, since hosts may have seen that file.
-func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, error) {
+func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role,
+	error) {
 	versions := slices.Clone(b.versions[name])
 	if list := b.named[name]; len(list) > 0 {
 		versions = slices.DeleteFunc(versions, func(v int64) bool { return v <= list[0].Version })
@@ -362,7 +373,8 @@ func (b *rebuilding) sign(ctx context.Context) ([]publish.Object, error) {
 // lastTimestamp returns the highest version of a valid timestamp that this publisher or the store has, and the
 // condition for replacing the one in the store. If the store has no valid timestamp, the version is one that no host
 // can have seen.
-func lastTimestamp(ctx context.Context, p *publish.Publisher, root *publish.RootRole, snapshot int64) (int64, store.Condition, error) {
+func lastTimestamp(ctx context.Context, p *publish.Publisher, root *publish.RootRole, snapshot int64) (int64,
+	store.Condition, error) {
 	cond := store.Condition{IfAbsent: true}
 	etag, err := p.TimestampETag(ctx)
 	switch {
@@ -414,7 +426,8 @@ func lastSnapshot(ctx context.Context, p *publish.Publisher, root *publish.RootR
 }
 
 // newestGood reads the newest valid version of a role, or nil.
-func newestGood(ctx context.Context, p *publish.Publisher, name string, versions []int64, verify func(*trust.Role) error) (*trust.Role, []byte, error) {
+func newestGood(ctx context.Context, p *publish.Publisher, name string, versions []int64,
+	verify func(*trust.Role) error) (*trust.Role, []byte, error) {
 	for _, version := range versions {
 		data, err := trust.ReadMetadata(ctx, p.Store, trust.RoleKey(name, version))
 		if err != nil {

@@ -56,7 +56,8 @@ func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
 				s.Left = left
 				file := filepath.Join(t.TempDir(), "x.tar.zst")
 				artifacttest.WriteFile(t, file, artifacttest.Archive(t, artifacttest.Files{"app": "2"}))
-				_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2", File: file, Channel: "testing"})
+				_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2", File: file,
+					Channel: "testing"})
 				if s.Left = 1 << 30; err == nil {
 					t.Fatal("publishing was not cut between project and snapshot")
 				}
@@ -96,7 +97,8 @@ func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
 				}
 				return
 			}
-			if len(rebuilt.Missing) != 1 || rebuilt.Missing[0].Role != "myapp" || !slices.Equal(rebuilt.Lost, []string{"myapp"}) {
+			if len(rebuilt.Missing) != 1 || rebuilt.Missing[0].Role != "myapp" ||
+				!slices.Equal(rebuilt.Lost, []string{"myapp"}) {
 				t.Errorf("the rebuild says %+v: want myapp to be missing", rebuilt)
 			}
 			// Its owner takes what is left, signs it, and goes on.

@@ -18,7 +18,8 @@ import (
 
 // restoreRoots puts back roots that the store has lost or damaged. A host that was pinned to an older root follows all
 // of them.
-func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Client) (objects []publish.Object, restored []string, err error) {
+func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Client) (objects []publish.Object,
+	restored []string, err error) {
 	newest := client.Trusted().Root.Signed.Version
 	for version := int64(1); version <= newest; version++ {
 		kept, err := client.KeptRoot(version)
@@ -44,7 +45,8 @@ func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Clien
 
 // takeWhole puts the list of all versions of a project in the place of its lost head. The list is signed by the same
 // keys with the same version, and a head without pages is complete.
-func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(*trust.Role) error) (*trust.Role, error) {
+func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(*trust.Role) error) (*trust.Role,
+	error) {
 	head, whole := b.named[trust.HeadRole(project)], b.named[project]
 	if len(head) == 0 || len(whole) == 0 || whole[0].Version < head[0].Version {
 		return nil, nil
@@ -62,12 +64,14 @@ func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(
 	b.objects = append(b.objects, publish.Object{Key: trust.RoleKey(name, meta.Version), Data: data})
 	b.meta[trust.MetaName(name)] = publish.MetaFile(meta.Version, data)
 	b.result.Roles[name] = meta.Version
-	b.result.Restored = append(b.result.Restored, fmt.Sprintf("%d.%s (from %d.%s)", meta.Version, trust.MetaName(name), meta.Version, trust.MetaName(project)))
+	b.result.Restored = append(b.result.Restored, fmt.Sprintf("%d.%s (from %d.%s)", meta.Version, trust.MetaName(name),
+		meta.Version, trust.MetaName(project)))
 	return role, nil
 }
 
 // lostPages returns the pages that the store does not have as they were signed.
-func lostPages(ctx context.Context, p *publish.Publisher, project string, digests []artifact.Digest) ([]artifact.Digest, error) {
+func lostPages(ctx context.Context, p *publish.Publisher, project string, digests []artifact.Digest) ([]artifact.Digest,
+	error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(publish.PageWriters)
 	var lost []artifact.Digest

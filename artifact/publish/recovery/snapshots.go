@@ -44,7 +44,8 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 		b.snapshot, b.newest = max(b.snapshot, floor.Signed.Version), floor.Signed.Version
 	}
 	gone := &rebuilding{named: map[string][]*tuf.MetaFiles{}}
-	for stale, versions := 0, b.versions[tuf.RoleSnapshot]; len(versions) > 0 && stale <= sameForLong; versions = versions[1:] {
+	for stale, versions := 0, b.versions[tuf.RoleSnapshot]; len(versions) > 0 &&
+		stale <= sameForLong; versions = versions[1:] {
 		if from > 0 && versions[0] > from { // an interrupted publisher left it
 			continue
 		}
@@ -163,7 +164,8 @@ func (b *rebuilding) add(s *tuf.Metadata[tuf.SnapshotType]) bool {
 	fresh := false
 	for file, meta := range s.Signed.Meta {
 		name, ok := strings.CutSuffix(file, ".json")
-		if !ok || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || slices.ContainsFunc(b.named[name], func(m *tuf.MetaFiles) bool { return m.Version == meta.Version }) {
+		if !ok || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") ||
+			slices.ContainsFunc(b.named[name], func(m *tuf.MetaFiles) bool { return m.Version == meta.Version }) {
 			continue
 		}
 		b.named[name] = append(b.named[name], meta)

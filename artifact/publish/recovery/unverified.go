@@ -52,7 +52,8 @@ func NewestLeft(ctx context.Context, n *publish.Next, name string) (*trust.Role,
 		}
 	}
 	if highest == 0 {
-		return nil, nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name), "restore the store's metadata from a backup")
+		return nil, nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name),
+			"restore the store's metadata from a backup")
 	}
 	role := tuf.NewTargets(time.Now().UTC())
 	role.Signed.Version = highest
@@ -91,11 +92,13 @@ func (b *rebuilding) olderRole(ctx context.Context, name string, highest int64) 
 	var newest *trust.Role
 	if kept, err := b.Client.Kept(name); err != nil {
 		return nil, err
-	} else if role, err := trust.Decode[tuf.TargetsType](kept); kept != nil && err == nil && (highest == 0 || role.Signed.Version <= highest) {
+	} else if role, err := trust.Decode[tuf.TargetsType](kept); kept != nil && err == nil &&
+		(highest == 0 || role.Signed.Version <= highest) {
 		newest = role
 	}
 	for _, version := range b.versions[name] {
-		if version > highest && highest > 0 || newest != nil && newest.Signed.Version >= version { // an interrupted publisher left it
+		// an interrupted publisher left it
+		if version > highest && highest > 0 || newest != nil && newest.Signed.Version >= version {
 			continue
 		}
 		data, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(name, version))

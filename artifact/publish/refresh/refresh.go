@@ -56,16 +56,19 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 		}
 		list = append(list, proofs...)
 		snapshot := n.Client.Trusted().Snapshot.Signed.Expires
-		fresh, err := freshKey(p, tuf.RoleSnapshot, n.Client.Delegation(tuf.RoleSnapshot), n.Client.Trusted().Snapshot.Signatures)
+		fresh, err := freshKey(p, tuf.RoleSnapshot, n.Client.Delegation(tuf.RoleSnapshot),
+			n.Client.Trusted().Snapshot.Signatures)
 		if err != nil {
 			return err
 		}
 		for _, role := range lost {
 			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // the roles that are signed now are written anyway
-				list = append(list, Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
+				list = append(list,
+					Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
 			}
 		}
-		n.Brief = len(n.Roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) && p.Time().Add(within).Before(snapshot)
+		n.Brief = len(n.Roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) &&
+			p.Time().Add(within).Before(snapshot)
 		expiry := p.Expiry.WithDefaults()
 		if !n.Brief {
 			snapshot = p.Expires(expiry.Snapshot)
@@ -128,7 +131,10 @@ func refreshRole(ctx context.Context, n *publish.Next, name string, within time.
 		case errors.As(err, &refused):
 			return []Standing{{Role: name, Left: true, Why: err.Error()}}, nil
 		case errors.Is(err, store.ErrNotFound):
-			return []Standing{{Role: name, Left: true, Why: fmt.Sprintf("its file is lost: %v; `corpus refresh --rebuild` puts it back where it can, otherwise `corpus export %s`, sign and import what is left", err, name)}}, nil
+			return []Standing{{Role: name, Left: true,
+				Why: fmt.Sprintf(
+					"its file is lost: %v; `corpus refresh --rebuild` puts it back where it can, otherwise `corpus export %s`, "+
+						"sign and import what is left", err, name)}}, nil
 		case err != nil:
 			return nil, err
 		}
@@ -177,7 +183,8 @@ func expiringProofs(ctx context.Context, n *publish.Next, within time.Duration) 
 			return err
 		}
 		list = append(list, Standing{Role: "the proof of " + ref.String(), Expires: proof.Expires, Left: true,
-			Why: fmt.Sprintf("it is renewed by `corpus attest %s %s --renew`, then `corpus promote %s %s %s`", ref.Project, required.From, ref.Project, ref.Channel, ref.Channel)})
+			Why: fmt.Sprintf("it is renewed by `corpus attest %s %s --renew`, then `corpus promote %s %s %s`", ref.Project,
+				required.From, ref.Project, ref.Channel, ref.Channel)})
 		return nil
 	})
 	slices.SortFunc(list, func(a, b Standing) int { return strings.Compare(a.Role, b.Role) })

@@ -80,7 +80,8 @@ func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os
 // putPack uploads a pack. If the store has that pack although no known version names it, an interrupted publisher left
 // it, and it may be removed before this one is signed. Then some bytes that no index points to are added to the pack,
 // which gives it another name.
-func putPack(ctx context.Context, p *publish.Publisher, project string, pack artifact.Digest, file *os.File, size int64) (artifact.Digest, error) {
+func putPack(ctx context.Context, p *publish.Publisher, project string, pack artifact.Digest, file *os.File,
+	size int64) (artifact.Digest, error) {
 	for {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return "", err
@@ -105,7 +106,8 @@ func putPack(ctx context.Context, p *publish.Publisher, project string, pack art
 
 // knownChunks reads the indexes of the project's newest versions. For each pack it also returns a release that keeps
 // the pack.
-func knownChunks(ctx context.Context, p *publish.Publisher, r artifact.Release) (chunk.Known, map[artifact.Digest]artifact.Release, error) {
+func knownChunks(ctx context.Context, p *publish.Publisher, r artifact.Release) (chunk.Known,
+	map[artifact.Digest]artifact.Release, error) {
 	known, sources := chunk.Known{}, map[artifact.Digest]artifact.Release{}
 	d, err := p.Read(ctx)
 	if err != nil {

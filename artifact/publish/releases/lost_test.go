@@ -22,7 +22,8 @@ type deaf struct{ store.Store }
 func (d deaf) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
 	info, err := d.Store.Put(ctx, key, r, size, cond)
 	if key == trust.TimestampKey && err == nil {
-		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable, Cause: errors.New("connection reset")}
+		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable,
+			Cause: errors.New("connection reset")}
 	}
 	return info, err
 }
@@ -33,7 +34,8 @@ func TestLostAnswerSaysThatItMayHaveBeenPublished(t *testing.T) {
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	p := &publish.Publisher{Store: deaf{repo.Publisher.Store}, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}
 	_, err := releases.Promote(t.Context(), p, "myapp", "testing", "production")
-	if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(diag.HintOf(err), "may have been published") || !strings.Contains(diag.HintOf(err), "again") {
+	if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(diag.HintOf(err), "may have been published") ||
+		!strings.Contains(diag.HintOf(err), "again") {
 		t.Errorf("%v, hint: %s", err, diag.HintOf(err))
 	}
 	p.Store = repo.Publisher.Store

@@ -28,9 +28,12 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 		return err
 	}
 	if !n.Delegates(r.Project) {
-		others := slices.DeleteFunc(n.Client.Projects(), func(name string) bool { return publish.WithoutDigits(name) == publish.WithoutDigits(r.Project) })
+		others := slices.DeleteFunc(n.Client.Projects(), func(name string) bool {
+			return publish.WithoutDigits(name) == publish.WithoutDigits(r.Project)
+		})
 		if like := diag.Misspelling(r.Project, others); like != "" {
-			return publish.NewMistake(publish.HintIfMeant, "the store has no project %s, and has one that is called %s", r.Project, like)
+			return publish.NewMistake(publish.HintIfMeant, "the store has no project %s, and has one that is called %s",
+				r.Project, like)
 		}
 	}
 	name, version, err := recipeSays(ctx, release, r.File)
@@ -38,7 +41,9 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 	case err != nil:
 		return err
 	case name != "" && name != r.Project:
-		return publish.NewMistake(publish.HintIfMeant, "%s is an artifact of the project %s, as its %s says, and was to be published as one of %s", r.File, name, recipe.Name, r.Project)
+		return publish.NewMistake(publish.HintIfMeant,
+			"%s is an artifact of the project %s, as its %s says, and was to be published as one of %s", r.File, name,
+			recipe.Name, r.Project)
 	case version == "" || version == r.Version:
 		return nil
 	}
@@ -47,7 +52,8 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 	if err != nil || built == r.Version {
 		return err
 	}
-	return publish.NewMistake(publish.HintIfMeant, "%s is version %s, as its %s says, and was to be published as %s", r.File, version, recipe.Name, r.Version)
+	return publish.NewMistake(publish.HintIfMeant, "%s is version %s, as its %s says, and was to be published as %s",
+		r.File, version, recipe.Name, r.Version)
 }
 
 // recipeSays returns the project and the version that the recipe in an artifact names, or "".

@@ -13,7 +13,8 @@ import (
 
 // Point points a channel at any version that is published and not withdrawn. The artifact does not have to be at hand.
 func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
-	if err := errors.Join(trust.CheckProject(ref.Project), artifact.CheckChannel(ref.Channel), artifact.CheckVersion(version)); err != nil {
+	if err := errors.Join(trust.CheckProject(ref.Project), artifact.CheckChannel(ref.Channel),
+		artifact.CheckVersion(version)); err != nil {
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
@@ -31,7 +32,8 @@ func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version 
 			return err
 		}
 		if yank, withdrawn := yanks[version]; withdrawn {
-			return diag.WithHint(&trust.Withdrawn{Release: release, Yank: yank}, "point at another version, or take the withdrawal back with `corpus yank --undo`")
+			return diag.WithHint(&trust.Withdrawn{Release: release, Yank: yank},
+				"point at another version, or take the withdrawal back with `corpus yank --undo`")
 		}
 		return point(ctx, n, role, ref, release, "")
 	})

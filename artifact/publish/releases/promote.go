@@ -14,7 +14,8 @@ import (
 // requires proof gets it from the store; if there is no valid one the error is a *trust.Refused. Promoting a channel to
 // itself takes in a newer proof.
 func Promote(ctx context.Context, p *publish.Publisher, project, from, to string) (artifact.Release, error) {
-	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from), artifact.CheckChannel(to)); err != nil {
+	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from),
+		artifact.CheckChannel(to)); err != nil {
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
@@ -34,7 +35,8 @@ func Promote(ctx context.Context, p *publish.Publisher, project, from, to string
 }
 
 // point moves a channel of a project to a release. from is the channel that the release comes from, or "".
-func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release, from string) error {
+func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release,
+	from string) error {
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return err

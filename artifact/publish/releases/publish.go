@@ -87,7 +87,8 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 // mayPublish refuses, before anything is written or uploaded, a version whose metadata could not be signed: it is
 // taken by other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing,
 // or hosts would refuse it. It reports whether the store delegates the project already.
-func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (delegated bool, err error) {
+func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (delegated bool,
+	err error) {
 	n, err := p.Read(ctx)
 	if err != nil {
 		return false, err
@@ -255,7 +256,8 @@ func add(ctx context.Context, n *publish.Next, about described, channel string) 
 		return err
 	}
 	if yank, ok := yanks[r.Version]; ok {
-		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank}, "publish a mended tree under a new version, or take it back with `corpus yank --undo`")
+		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank},
+			"publish a mended tree under a new version, or take it back with `corpus yank --undo`")
 	}
 	sum, err := hex.DecodeString(r.Digest.Hex())
 	if err != nil {
@@ -284,7 +286,8 @@ func add(ctx context.Context, n *publish.Next, about described, channel string) 
 func uploadSidecars(ctx context.Context, p *publish.Publisher, d described) error {
 	for kind, data := range d.sidecars {
 		digest := artifact.NewDigest(sha256.Sum256(data))
-		if err := blobs.PutOnce(ctx, p.Store, trust.SidecarKey(d.release, kind, digest), bytes.NewReader(data), int64(len(data)), digest); err != nil {
+		if err := blobs.PutOnce(ctx, p.Store, trust.SidecarKey(d.release, kind, digest), bytes.NewReader(data),
+			int64(len(data)), digest); err != nil {
 			return fmt.Errorf("uploading the %s of %s: %w", kind, d.release, err)
 		}
 	}
@@ -305,8 +308,10 @@ func untaken(ctx context.Context, p *publish.Publisher, r artifact.Release) erro
 		}
 		digest, rest, _ := strings.Cut(path.Base(info.Key), ".")
 		if rest == name && digest != r.Digest.Hex() {
-			return publish.NewMistake("publish under a new version; if that publish was cut short and no host can have it, give --force",
-				"the store holds %s of %s, with other bytes than this artifact, and nothing signed names it: a publish that was cut short left it, or the store was restored from an older copy and hosts know the version",
+			return publish.NewMistake(
+				"publish under a new version; if that publish was cut short and no host can have it, give --force",
+				"the store holds %s of %s, with other bytes than this artifact, and nothing signed names it: a publish that "+
+					"was cut short left it, or the store was restored from an older copy and hosts know the version",
 				info.Key, info.Modified.UTC().Format(time.RFC3339))
 		}
 	}

@@ -23,24 +23,29 @@ func TestHostResolvesWhatWasPublishedAndPromoted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	p := artifacttest.Publisher(t, mem.New())
-	first, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.0", File: artifacttest.App(t, "one"), Channel: "testing"})
+	first, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.0",
+		File: artifacttest.App(t, "one"), Channel: "testing"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.1", File: artifacttest.App(t, "two"), Channel: "testing"}); err != nil {
+	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "1.1",
+		File: artifacttest.App(t, "two"), Channel: "testing"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := artifacttest.Client(t, p).Resolve(ctx, artifact.Ref{Project: "myapp", Channel: "testing"})
 	if err != nil || got.Version != "1.1" {
 		t.Fatalf("testing is %v, %v, want 1.1", got, err)
 	}
-	if _, err := artifacttest.Client(t, p).Resolve(ctx, artifact.Ref{Project: "myapp", Channel: "production"}); !errors.Is(err, trust.ErrNoChannel) {
+	if _, err := artifacttest.Client(t, p).Resolve(ctx, artifact.Ref{Project: "myapp",
+		Channel: "production"}); !errors.Is(err, trust.ErrNoChannel) {
 		t.Errorf("production before promotion: %v, want ErrNoChannel", err)
 	}
-	if _, err := releases.Promote(ctx, p, "myapp", "testng", "production"); !errors.Is(err, trust.ErrNoChannel) || !strings.Contains(diag.HintOf(err), `did you mean "testing"?`) {
+	if _, err := releases.Promote(ctx, p, "myapp", "testng", "production"); !errors.Is(err, trust.ErrNoChannel) ||
+		!strings.Contains(diag.HintOf(err), `did you mean "testing"?`) {
 		t.Errorf("promotion from a misspelt channel: %v, hint %q", err, diag.HintOf(err))
 	}
-	if _, err := releases.Promote(ctx, p, "myap", "testing", "production"); !errors.Is(err, trust.ErrNoProject) || !strings.Contains(diag.HintOf(err), `did you mean "myapp"?`) {
+	if _, err := releases.Promote(ctx, p, "myap", "testing", "production"); !errors.Is(err, trust.ErrNoProject) ||
+		!strings.Contains(diag.HintOf(err), `did you mean "myapp"?`) {
 		t.Errorf("promotion of a misspelt project: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := releases.Promote(ctx, p, "myapp", "testing", "production"); err != nil {
@@ -74,7 +79,8 @@ func TestPublishersAtTheSameTimeLoseNothing(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	p := artifacttest.Publisher(t, mem.New())
-	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "0", File: artifacttest.App(t, "0")}); err != nil {
+	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "0",
+		File: artifacttest.App(t, "0")}); err != nil {
 		t.Fatal(err)
 	}
 	const many = 8
@@ -88,7 +94,8 @@ func TestPublishersAtTheSameTimeLoseNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait.Go(func() {
-			request := releases.Request{Project: "myapp", Version: fmt.Sprintf("1.%d", i), File: file, Channel: fmt.Sprintf("c%d", i)}
+			request := releases.Request{Project: "myapp", Version: fmt.Sprintf("1.%d", i), File: file,
+				Channel: fmt.Sprintf("c%d", i)}
 			if _, err := releases.Publish(ctx, &mine, request); err != nil {
 				t.Errorf("publisher %d: %v", i, err)
 			}

@@ -26,7 +26,8 @@ func TestStatementsBesideAnArtifactAreSigned(t *testing.T) {
 		}
 	}
 	publishIt := func() error {
-		_, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: "1", File: file, Channel: "testing"})
+		_, err := releases.Publish(t.Context(), p, releases.Request{Project: "myapp", Version: "1", File: file,
+			Channel: "testing"})
 		return err
 	}
 	write(trust.KindSPDX, `{"packages": []}`)

@@ -24,7 +24,8 @@ type counted struct {
 	puts atomic.Int32
 }
 
-func (c *counted) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (c *counted) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	c.puts.Add(1)
 	return c.Store.Put(ctx, key, r, size, cond)
 }
@@ -46,12 +47,15 @@ func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, says: "snapshot.key"},
-		"of a new project without the timestamp's key": {spoil: lose("timestamp.key"), project: "other", says: "timestamp requires"},
-		"of a new project without the targets key":     {spoil: lose("targets.key"), project: "other", says: "other"},
-		"of a new project to a channel that was typed by mistake": {spoil: func(_ *testing.T, _ *publish.Publisher, r *releases.Request) {
+		"of a new project without the timestamp's key": {spoil: lose("timestamp.key"), project: "other",
+			says: "timestamp requires"},
+		"of a new project without the targets key": {spoil: lose("targets.key"), project: "other", says: "other"},
+		"of a new project to a channel that was typed by mistake": {spoil: func(
+			_ *testing.T, _ *publish.Publisher, r *releases.Request) {
 			r.Channel = "prodution"
 		}, project: "other", says: "nearly that of production"},
-		"of a new project with a tree that is refused": {spoil: func(_ *testing.T, _ *publish.Publisher, r *releases.Request) {
+		"of a new project with a tree that is refused": {spoil: func(
+			_ *testing.T, _ *publish.Publisher, r *releases.Request) {
 			r.Check = func(context.Context, string) error { return errors.New("it holds a secret") }
 		}, project: "other", says: "it holds a secret"},
 	}
@@ -60,7 +64,8 @@ func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 			t.Parallel()
 			s := &counted{Store: mem.New()}
 			p := artifacttest.Publisher(t, s)
-			if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "shop", Version: "1", File: artifacttest.App(t, "one")}); err != nil {
+			if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "shop", Version: "1",
+				File: artifacttest.App(t, "one")}); err != nil {
 				t.Fatal(err)
 			}
 			keys := t.TempDir()
@@ -106,7 +111,8 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
 	s := &dying{Store: mem.New()}
 	p := artifacttest.Publisher(t, s)
-	if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "shop", Version: "1", File: artifacttest.App(t, "one")}); err != nil {
+	if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "shop", Version: "1",
+		File: artifacttest.App(t, "one")}); err != nil {
 		t.Fatal(err)
 	}
 	left := releases.Request{Project: "shop", Version: "2", File: artifacttest.App(t, "two")}
@@ -120,12 +126,14 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	if err := os.CopyFS(fresh.Seen, os.DirFS(p.Seen)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(fresh.Seen, "timestamp.json")), os.Remove(filepath.Join(fresh.Seen, "snapshot.json"))); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(fresh.Seen, "timestamp.json")),
+		os.Remove(filepath.Join(fresh.Seen, "snapshot.json"))); err != nil {
 		t.Fatal(err)
 	}
 	other := left
 	other.File = artifacttest.App(t, "three")
-	if _, err := releases.Publish(t.Context(), &fresh, other); err == nil || !strings.Contains(diag.HintOf(err), "--force") {
+	if _, err := releases.Publish(t.Context(), &fresh, other); err == nil ||
+		!strings.Contains(diag.HintOf(err), "--force") {
 		t.Errorf("other bytes, who has not seen the store: %v (hint %s)", err, diag.HintOf(err))
 	}
 	if _, err := releases.Publish(t.Context(), p, left); err != nil {
@@ -148,7 +156,8 @@ type dying struct {
 	dead bool
 }
 
-func (d *dying) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (d *dying) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if d.dead && strings.HasPrefix(key, "metadata/") {
 		return store.Info{}, errors.New("the store is gone")
 	}

@@ -55,7 +55,8 @@ func Unyank(ctx context.Context, p *publish.Publisher, project, version string) 
 }
 
 // yanks changes which versions of a project are withdrawn.
-func yanks(ctx context.Context, p *publish.Publisher, project, version string, edit func(artifact.Release, *trust.Role, map[string]trust.Yank) error) error {
+func yanks(ctx context.Context, p *publish.Publisher, project, version string,
+	edit func(artifact.Release, *trust.Role, map[string]trust.Yank) error) error {
 	if err := errors.Join(trust.CheckProject(project), artifact.CheckVersion(version)); err != nil {
 		return err
 	}
@@ -67,7 +68,8 @@ func yanks(ctx context.Context, p *publish.Publisher, project, version string, e
 		releases := trust.Releases(project, role)
 		i := slices.IndexFunc(releases, func(r artifact.Release) bool { return r.Version == version })
 		if i < 0 {
-			return publish.NewMistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s", project, version)
+			return publish.NewMistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s",
+				project, version)
 		}
 		yanks, err := trust.Yanks(role)
 		if err != nil {

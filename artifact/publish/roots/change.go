@@ -43,7 +43,8 @@ type Result struct {
 // need a root in between. If the keys at hand do not suffice for that, Apply writes nothing.
 func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) {
 	if c.empty() {
-		return Result{}, publish.NewMistake("say what to change; `corpus root change --help` shows how", "the root would stay as it is")
+		return Result{}, publish.NewMistake("say what to change; `corpus root change --help` shows how",
+			"the root would stay as it is")
 	}
 	var result Result
 	placed := false
@@ -65,7 +66,8 @@ func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) 
 		final.Signed.Expires = p.Expires(p.Expiry.WithDefaults().Root)
 		if p.Hand != nil {
 			result = Result{Version: final.Signed.Version, Expires: final.Signed.Expires, Unsigned: []string{}}
-			return p.MakeRootDraft(final, before.Signed.Version, trust.RootDelegation(before, tuf.RoleRoot), trust.RootDelegation(final, tuf.RoleRoot))
+			return p.MakeRootDraft(final, before.Signed.Version, trust.RootDelegation(before, tuf.RoleRoot),
+				trust.RootDelegation(final, tuf.RoleRoot))
 		}
 		if !c.Renew && publish.SameRoles(before, final) {
 			final = before
@@ -134,7 +136,8 @@ func checkThresholds(root *publish.RootRole) error {
 	for _, role := range tuf.TopRoles() {
 		may := trust.RootDelegation(root, role)
 		if may.Threshold < 1 || may.Threshold > len(may.Keys) {
-			return publish.NewMistake("add keys first, or change the threshold in the same step", "%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold)
+			return publish.NewMistake("add keys first, or change the threshold in the same step",
+				"%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold)
 		}
 	}
 	return nil

@@ -23,7 +23,8 @@ func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 		return fmt.Errorf("looking for the trust of %s: %w", p.Seen, err)
 	}
 	if own {
-		return publish.NewMistake("take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
+		return publish.NewMistake(
+			"take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
 			"these keys have set up a store before (%s)", p.Seen)
 	}
 	if err := checkRootFile(p, root); err != nil {
@@ -91,7 +92,8 @@ func checkRootFile(p *publish.Publisher, root []byte) error {
 	if err != nil {
 		return err
 	}
-	return publish.NewMistake("take another directory for --keys, or move the file away", "%s is the root of another store", file)
+	return publish.NewMistake("take another directory for --keys, or move the file away",
+		"%s is the root of another store", file)
 }
 
 // checkLeft refuses versions of a role that an interrupted Init cannot have left.
@@ -121,6 +123,7 @@ func checkLeft(ctx context.Context, p *publish.Publisher, name string, versions 
 }
 
 func setUpBefore(key string) error {
-	return publish.NewMistake("publish into it, or take an empty prefix; where it lost "+trust.TimestampKey+", `corpus refresh --rebuild` makes that again",
+	return publish.NewMistake("publish into it, or take an empty prefix; where it lost "+trust.TimestampKey+
+		", `corpus refresh --rebuild` makes that again",
 		"the store was set up before: %s exists", key)
 }

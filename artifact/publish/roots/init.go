@@ -26,9 +26,10 @@ const RootName = "root.json"
 
 // InitResult says how a store was set up.
 type InitResult struct {
-	RootFile    string          `json:"root_file"`
-	Digest      artifact.Digest `json:"digest"`      // of the root, for --trust-root
-	Conditional bool            `json:"conditional"` // the store honours conditional writes, which keep two publishers apart
+	RootFile string          `json:"root_file"`
+	Digest   artifact.Digest `json:"digest"` // of the root, for --trust-root
+	// the store honours conditional writes, which keep two publishers apart
+	Conditional bool `json:"conditional"`
 }
 
 // Init sets up an empty store: root, empty targets, snapshot and timestamp. threshold is how many
@@ -131,7 +132,8 @@ func firstRoot(p *publish.Publisher, threshold int) (*publish.RootRole, error) {
 		threshold = keys/2 + 1
 	}
 	if threshold < 1 || threshold > keys {
-		return nil, diag.WithHint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold, keys), "make more with `corpus keys new --root-keys %d`", threshold)
+		return nil, diag.WithHint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold, keys),
+			"make more with `corpus keys new --root-keys %d`", threshold)
 	}
 	root.Signed.Roles[tuf.RoleRoot].Threshold = threshold
 	return root, nil
@@ -190,7 +192,8 @@ func stageEmpty(ctx context.Context, p *publish.Publisher, root []byte) ([]publi
 	snapshot := tuf.NewSnapshot(expires)
 	snapshot.Signed.Version = 0
 	snapshot.Signed.Meta = map[string]*tuf.MetaFiles{trust.MetaName(tuf.RoleTargets): file}
-	second, file, err := publish.StageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version, keys[tuf.RoleSnapshot])
+	second, file, err := publish.StageRole(ctx, p, tuf.RoleSnapshot, snapshot, &snapshot.Signed.Version,
+		keys[tuf.RoleSnapshot])
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +225,8 @@ func probe(ctx context.Context, p *publish.Publisher, root []byte) (honoured boo
 func probeOnce(ctx context.Context, p *publish.Publisher, key string, root []byte, cond store.Condition) (err error) {
 	for attempt := range publish.Attempts {
 		_, err = p.Store.Put(store.Once(ctx), key, bytes.NewReader(root), int64(len(root)), cond)
-		if !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrThrottled) || errors.Is(err, store.ErrCredentials) {
+		if !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrThrottled) ||
+			errors.Is(err, store.ErrCredentials) {
 			return err
 		}
 		if stopped := publish.Pause(ctx, attempt); stopped != nil {

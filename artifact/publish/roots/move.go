@@ -22,7 +22,8 @@ type plan struct {
 
 // moveTo replaces the root. It takes the first plan that hosts can follow at any moment, or else one that they accept
 // in the end. It sets placed once a root is written.
-func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRole, c Change, placed *bool) (Result, error) {
+func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRole, c Change, placed *bool) (Result,
+	error) {
 	signed, err := signRoots(n, before, final, c)
 	if err != nil {
 		return Result{}, err
@@ -88,14 +89,16 @@ func signRoot(p *publish.Publisher, root, before *publish.RootRole) ([]publish.O
 }
 
 // Place puts a root into force that others have signed, and reports whether the root was written.
-func Place(ctx context.Context, n *publish.Next, before, root *publish.RootRole, data []byte) (result Result, placed bool, err error) {
+func Place(ctx context.Context, n *publish.Next, before, root *publish.RootRole, data []byte) (result Result,
+	placed bool, err error) {
 	r := signedRoots{final: root, direct: publish.RootObject(root.Signed.Version, data)}
 	result, err = carryOut(ctx, n, before, r, &placed)
 	return result, placed, err
 }
 
 // carryOut chooses a plan and writes its objects.
-func carryOut(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots, placed *bool) (Result, error) {
+func carryOut(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots, placed *bool) (Result,
+	error) {
 	chosen, err := choose(ctx, n, before, r)
 	if err != nil {
 		return Result{}, err
@@ -207,7 +210,8 @@ func chooseBroken(ctx context.Context, n *publish.Next, r signedRoots) (plan, er
 
 // stageMoved signs roles below the root whose keys change, with keys that all roots of may name: the roles that hosts
 // would refuse under the final root, and others if the keys at hand suffice.
-func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.RootRole, may ...*publish.RootRole) ([]publish.Object, error) {
+func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.RootRole,
+	may ...*publish.RootRole) ([]publish.Object, error) {
 	set := n.Client.Trusted()
 	var by []func(string) trust.Delegation
 	for _, root := range may {
@@ -224,7 +228,8 @@ func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.Roo
 		wanted[role] = wanted[role] || !slices.Equal(was.Keys, is.Keys) || was.Threshold != is.Threshold
 	}
 	if role := publish.SpentRole(set.Snapshot); role != "" && wanted[tuf.RoleSnapshot] {
-		return nil, publish.NewExhausted(role) // signing again would keep the spent version; stageAgain goes back to the file before it
+		// signing again would keep the spent version; stageAgain goes back to the file before it
+		return nil, publish.NewExhausted(role)
 	}
 	objects, err := stageRoles(ctx, n, wanted, by)
 	var short *publish.Short
@@ -234,7 +239,8 @@ func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.Roo
 	return objects, err
 }
 
-func stageRoles(ctx context.Context, n *publish.Next, wanted map[string]bool, may []func(string) trust.Delegation) ([]publish.Object, error) {
+func stageRoles(ctx context.Context, n *publish.Next, wanted map[string]bool,
+	may []func(string) trust.Delegation) ([]publish.Object, error) {
 	if !wanted[tuf.RoleTargets] && !wanted[tuf.RoleSnapshot] && !wanted[tuf.RoleTimestamp] {
 		return nil, nil
 	}
@@ -262,8 +268,10 @@ func stageAgain(ctx context.Context, n *publish.Next, root *publish.RootRole) ([
 }
 
 // moveSteps says how several people replace keys of the root together.
-const moveSteps = "do it step by step, which hosts follow: (1) add the new key: `corpus root change --add-key ROLE=PUB`; " +
-	"(2) let the new key sign: snapshot and timestamp with `corpus refresh`, targets with `corpus export targets`, `corpus sign` and `corpus import`; " +
+const moveSteps = "do it step by step, which hosts follow: (1) add the new key: `corpus root change --add-key " +
+	"ROLE=PUB`; " +
+	"(2) let the new key sign: snapshot and timestamp with `corpus refresh`, targets with `corpus export targets`, " +
+	"`corpus sign` and `corpus import`; " +
 	"(3) take the old key away: `corpus root change --remove-key ROLE=ID`, or raise the threshold. " +
 	"With --at-once it is done now, and hosts stay on what they run until (2) is done"
 
@@ -275,7 +283,8 @@ func mayTryOn(err error) bool {
 	var unaccepted *publish.Unaccepted
 	var spent *publish.Exhausted
 	var missing *recovery.Missing
-	return errors.Is(err, errNoPlan) || errors.As(err, &short) || errors.As(err, &unaccepted) || errors.As(err, &spent) || errors.As(err, &missing)
+	return errors.Is(err, errNoPlan) || errors.As(err, &short) || errors.As(err, &unaccepted) || errors.As(err, &spent) ||
+		errors.As(err, &missing)
 }
 
 // tellingMore returns the error that says more: what hosts would refuse says more than a missing key does.

@@ -20,7 +20,8 @@ type losing struct {
 	writes   *int
 }
 
-func (l losing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (l losing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if l.careless {
 		cond = store.Condition{}
 	}

@@ -57,7 +57,8 @@ func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring
 	}
 	both := *p
 	both.Waiting = []keyring.Ring{next}
-	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir, may: n.Client.Delegation(role)}
+	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir,
+		may: n.Client.Delegation(role)}
 	if r.inForce() { // others have signed what this command could not
 		return result, p.Keys.Retire(role, next)
 	}

@@ -19,7 +19,8 @@ type moments struct {
 	after func()
 }
 
-func (m *moments) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (m *moments) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	info, err := m.Store.Put(ctx, key, r, size, cond)
 	if err == nil && m.after != nil {
 		m.after()

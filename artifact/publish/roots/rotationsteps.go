@@ -87,15 +87,20 @@ func (r rotation) steps(ctx context.Context, n *publish.Next) ([]string, error) 
 	top := slices.Contains(tuf.TopRoles(), r.role)
 	switch {
 	case top && alone && !r.letIn():
-		return append(drafted("corpus root change"+flags(" --add-key ", r.role+"=", add)+flags(" --remove-key ", r.role+"=", remove), above, short), again), nil
+		return append(drafted("corpus root change"+flags(" --add-key ", r.role+"=", add)+
+			flags(" --remove-key ", r.role+"=", remove), above, short), again), nil
 	case top && !r.letIn():
-		return append(drafted("corpus root change"+flags(" --add-key ", r.role+"=", add), above, short), append(signs, again)...), nil
+		return append(drafted("corpus root change"+flags(" --add-key ", r.role+"=", add), above, short),
+			append(signs, again)...), nil
 	case top:
-		return append(signs, append(drafted("corpus root change"+flags(" --remove-key ", r.role+"=", remove), above, short), again)...), nil
+		return append(signs, append(drafted("corpus root change"+flags(" --remove-key ", r.role+"=", remove), above, short),
+			again)...), nil
 	case !r.letIn():
-		return append(drafted("corpus project add "+r.role+flags(" --key ", "", add), above, short), append(signs, again)...), nil
+		return append(drafted("corpus project add "+r.role+flags(" --key ", "", add), above, short), append(signs, again)...),
+			nil
 	}
-	return append(signs, append(drafted("corpus project revoke "+r.role+flags(" --key ", "", remove), above, short), again)...), nil
+	return append(signs, append(drafted("corpus project revoke "+r.role+flags(" --key ", "", remove), above, short),
+		again)...), nil
 }
 
 // pairs returns the public key files of some keys of the role.
@@ -139,7 +144,8 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 		if len(old) >= r.may.Threshold && missing <= 0 {
 			return []string{"`corpus refresh`"}, true, nil
 		}
-		return []string{"let who has the keys of snapshot and timestamp take " + filepath.Join(r.next, r.role) + ".key among theirs (as " + r.role + "-2.key) and run `corpus refresh`"}, false, nil
+		return []string{"let who has the keys of snapshot and timestamp take " + filepath.Join(r.next, r.role) +
+			".key among theirs (as " + r.role + "-2.key) and run `corpus refresh`"}, false, nil
 	}
 	draft := r.role + ".draft"
 	steps = []string{"`corpus export " + r.role + " -o " + draft + "`"}

@@ -90,7 +90,8 @@ func TestARedirectToAnotherSchemeIsNotRetried(t *testing.T) {
 	defer server.Close()
 	for _, name := range []string{"/file", "/none"} {
 		asked = 0
-		_, err := stores.Files{Options: stores.Options{Retry: store.RetryPolicy{Total: 2 * time.Second}}}.Open(context.Background(), server.URL+name)
+		_, err := stores.Files{Options: stores.Options{Retry: store.RetryPolicy{Total: 2 * time.Second}}}.Open(
+			context.Background(), server.URL+name)
 		if err == nil || !strings.Contains(err.Error(), "it redirects to") || asked != 1 {
 			t.Errorf("%s: %v, asked %d times", name, err, asked)
 		}

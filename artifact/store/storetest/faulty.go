@@ -95,7 +95,8 @@ func (f *Faulty) GetRange(ctx context.Context, key string, part store.Range) (io
 }
 
 // Put writes an object.
-func (f *Faulty) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (f *Faulty) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	fault := f.meet(store.OpPut, key)
 	if err := fault.before(ctx); err != nil {
 		return store.Info{}, err

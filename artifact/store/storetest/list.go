@@ -46,7 +46,8 @@ func (s suite) testList(t *testing.T) {
 
 func (s suite) testListPrefix(t *testing.T) {
 	st := s.open(t)
-	for _, key := range []string{"deploy/app/1", "deploy/app/2", "deploy/app2/1", "deploy/b", "metadata/root.json", "dep"} {
+	for _, key := range []string{"deploy/app/1", "deploy/app/2", "deploy/app2/1", "deploy/b", "metadata/root.json",
+		"dep"} {
 		put(t, st, key, []byte("x"))
 	}
 	wantKeys(t, st, "deploy/", "deploy/app/1", "deploy/app/2", "deploy/app2/1", "deploy/b")

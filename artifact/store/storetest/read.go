@@ -115,7 +115,8 @@ func (s suite) testVersion(t *testing.T) {
 
 func (s suite) testBadKeys(t *testing.T) {
 	st := s.open(t)
-	for _, key := range []string{"", "/abs", "../up", "a/../../up", "a//b", "a/", ".", "a/./b", "nul\x00", "line\nbreak", "\xff"} {
+	for _, key := range []string{"", "/abs", "../up", "a/../../up", "a//b", "a/", ".", "a/./b", "nul\x00", "line\nbreak",
+		"\xff"} {
 		if _, _, err := st.Get(t.Context(), key, 0); err == nil {
 			t.Errorf("Get %q went well", key)
 		}
@@ -131,7 +132,8 @@ func (s suite) testBadKeys(t *testing.T) {
 func (s suite) testOddKeys(t *testing.T) {
 	st := s.open(t)
 	keys := []string{
-		"with space/and two  spaces", "plus+plus", "percent%20", "percent%", "1.0~rc1", "a&b=c", "semi;colon", "question?mark",
+		"with space/and two  spaces", "plus+plus", "percent%20", "percent%", "1.0~rc1", "a&b=c", "semi;colon",
+		"question?mark",
 		"hash#tag", "quote'", "bracket[1]", "brace{}", "at@home", "dollar$", "comma,", "equals=", "star*", "excl!", "paren()",
 		"umlaut/größe", "日本語", "emoji-🙂", ".hidden", "..dots", "...", "dash-", "colon:", "under_score", "caret^", "pipe|",
 	}

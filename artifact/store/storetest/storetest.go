@@ -117,7 +117,8 @@ func wantErr(t *testing.T, what string, err, want error) {
 func BenchmarkGet(b *testing.B, s store.Store) {
 	for _, size := range []int{1 << 10, 64 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			if _, err := s.Put(b.Context(), "key", bytes.NewReader(make([]byte, size)), int64(size), store.Condition{}); err != nil {
+			if _, err := s.Put(b.Context(), "key", bytes.NewReader(make([]byte, size)), int64(size),
+				store.Condition{}); err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(size))

@@ -38,7 +38,8 @@ func (s suite) testOverwrite(t *testing.T) {
 func (s suite) testWrongSize(t *testing.T) {
 	st := s.open(t)
 	put(t, st, "key", []byte("old"))
-	for _, c := range []struct{ have, say int }{{0, 5}, {4, 5}, {5, 4}, {5, 0}, {100 << 10, 200 << 10}, {200 << 10, 100 << 10}} {
+	for _, c := range []struct{ have, say int }{{0, 5}, {4, 5}, {5, 4}, {5, 0}, {100 << 10, 200 << 10},
+		{200 << 10, 100 << 10}} {
 		source := io.MultiReader(bytes.NewReader(random(5, c.have))) // one that cannot be rewound
 		if _, err := st.Put(t.Context(), "key", source, int64(c.say), store.Condition{}); err == nil {
 			t.Errorf("a source of %d bytes was taken for one of %d", c.have, c.say)

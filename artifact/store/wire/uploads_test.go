@@ -29,8 +29,8 @@ func uploads(keys ...string) (all []store.Unfinished) {
 	return all
 }
 
-// TestUnfinishedUploadsOfAStore has servers that page, that do not advance, that list a bucket only as a whole, and that
-// fail.
+// TestUnfinishedUploadsOfAStore has servers that page, that do not advance, that list a bucket only as a whole, and
+// that fail.
 func TestUnfinishedUploadsOfAStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		server listing

@@ -23,8 +23,8 @@ const placeholder = "VALUE"
 var longFlag = regexp.MustCompile(`^--[a-z-]+`)
 
 // Check takes every text below the paths that names a command of the program, in backquotes or on a line of its own,
-// and fails where the program has no such command, or the command no such flag. Of a Go file only its strings are texts;
-// tests, and files that are neither Go nor Markdown, are left out. It returns the number of commands found.
+// and fails where the program has no such command, or the command no such flag. Of a Go file only its strings are
+// texts; tests, and files that are neither Go nor Markdown, are left out. It returns the number of commands found.
 func Check(t *testing.T, program func() *cobra.Command, paths ...string) (count int) {
 	t.Helper()
 	c := &checker{TB: t, program: program, name: program().Name()}
@@ -62,7 +62,8 @@ func (c *checker) markdown(path string) error {
 	return err
 }
 
-// code checks the strings of a Go file. A string that a program puts together is checked as far as its parts are literals.
+// code checks the strings of a Go file. A string that a program puts together is checked as far as its parts are
+// literals.
 func (c *checker) code(path string) error {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -110,7 +111,8 @@ func (c *checker) command(path string, words []string) {
 	if err == nil && len(command.Commands()) > 0 && len(rest) > 0 && rest[0] == placeholder {
 		return // any of its subcommands
 	}
-	none := err != nil || !command.HasParent() && !command.Runnable() && len(words) > 0 && !strings.HasPrefix(words[0], "-")
+	none := err != nil || !command.HasParent() && !command.Runnable() && len(words) > 0 &&
+		!strings.HasPrefix(words[0], "-")
 	if none || len(command.Commands()) > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 		c.Errorf("%s names `%s`, which is no command (%v)", path, line, err)
 		return
@@ -124,5 +126,6 @@ func (c *checker) command(path string, words []string) {
 }
 
 func has(command *cobra.Command, flag string) bool {
-	return flag == "help" || flag == "version" && !command.HasParent() || command.Flags().Lookup(flag) != nil || command.InheritedFlags().Lookup(flag) != nil
+	return flag == "help" || flag == "version" && !command.HasParent() || command.Flags().Lookup(flag) != nil ||
+		command.InheritedFlags().Lookup(flag) != nil
 }

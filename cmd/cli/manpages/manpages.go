@@ -46,7 +46,8 @@ func explained(t *testing.T, c *cobra.Command) {
 	if c.Short == "" {
 		t.Errorf("%s does not say what it does", c.CommandPath())
 	}
-	if c.Runnable() && c.Name() != "help" && c.HasLocalFlags() && c.LocalNonPersistentFlags().HasFlags() && c.Example == "" {
+	if c.Runnable() && c.Name() != "help" && c.HasLocalFlags() && c.LocalNonPersistentFlags().HasFlags() &&
+		c.Example == "" {
 		t.Errorf("%s has flags and no example", c.CommandPath())
 	}
 	for _, sub := range c.Commands() {

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// server answers as STS, as a container's server and as an instance's metadata. A key that it gives says what it was asked for,
-// and with whose key the request was signed.
+// server answers as STS, as a container's server and as an instance's metadata. A key that it gives says what it was
+// asked for, and with whose key the request was signed.
 func server(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -27,20 +27,26 @@ func server(t *testing.T) string {
 		_, by, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 		by, _, _ = strings.Cut(by, "/")
 		action := r.FormValue("Action")
-		key := strings.Join([]string{action, r.FormValue("RoleArn"), r.FormValue("RoleSessionName"), r.FormValue("ExternalId"), r.FormValue("DurationSeconds"), r.FormValue("WebIdentityToken"), "by " + by}, ";")
-		fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>i</AssumedRoleId></AssumedRoleUser>
+		key := strings.Join([]string{action, r.FormValue("RoleArn"), r.FormValue("RoleSessionName"),
+			r.FormValue("ExternalId"), r.FormValue("DurationSeconds"), r.FormValue("WebIdentityToken"), "by " + by}, ";")
+		fmt.Fprintf(w,
+			`<%[1]sResponse><%[1]sResult><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>i</AssumedRoleId></AssumedRoleUser>
 			<Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></%[1]sResult></%[1]sResponse>`, action, key)
 	})
 	mux.HandleFunc("/container", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"AccessKeyId":"container %s","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}`, r.Header.Get("Authorization"))
+		fmt.Fprintf(w, `{"AccessKeyId":"container %s","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}`,
+			r.Header.Get("Authorization"))
 	})
 	mux.HandleFunc("PUT /latest/api/token", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "100")
 		fmt.Fprint(w, "token")
 	})
-	mux.HandleFunc("/latest/meta-data/iam/security-credentials/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "role") })
+	mux.HandleFunc("/latest/meta-data/iam/security-credentials/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "role")
+	})
 	mux.HandleFunc("/latest/meta-data/iam/security-credentials/role", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"Code":"Success","AccessKeyId":"instance","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}`)
+		fmt.Fprint(w,
+			`{"Code":"Success","AccessKeyId":"instance","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}`)
 	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -244,7 +250,8 @@ func places(t *testing.T, environment string) {
 		}
 	}
 	dir, url := t.TempDir(), server(t)
-	for name, text := range map[string]string{"config": strings.ReplaceAll(files+odd, "DIR", dir), "credentials": credentialsFile, "token": "jwt",
+	for name, text := range map[string]string{"config": strings.ReplaceAll(files+odd, "DIR", dir),
+		"credentials": credentialsFile, "token": "jwt",
 		"default": "[default]\r\nregion = eu-west-1\r\nmax_attempts = 7\r\n[profile default]\r\nregion = eu-west-6\r\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -270,8 +277,10 @@ func seen(t *testing.T, cfg aws.Config, err error) string {
 	if err != nil {
 		return "no credentials"
 	}
-	return fmt.Sprintf("%s by %v in %s at %q, %s %d, checksums %d %d, %s, own client %t, application %q, %s", got.AccessKeyID, got.SessionToken, cfg.Region, aws.ToString(cfg.BaseEndpoint),
-		cfg.RetryMode, cfg.RetryMaxAttempts, cfg.RequestChecksumCalculation, cfg.ResponseChecksumValidation, cfg.DefaultsMode, cfg.HTTPClient != nil, cfg.AppID, clients(cfg))
+	return fmt.Sprintf("%s by %v in %s at %q, %s %d, checksums %d %d, %s, own client %t, application %q, %s",
+		got.AccessKeyID, got.SessionToken, cfg.Region, aws.ToString(cfg.BaseEndpoint),
+		cfg.RetryMode, cfg.RetryMaxAttempts, cfg.RequestChecksumCalculation, cfg.ResponseChecksumValidation, cfg.DefaultsMode,
+		cfg.HTTPClient != nil, cfg.AppID, clients(cfg))
 }
 
 // clients is what the SDK's clients make of a configuration.
@@ -279,8 +288,10 @@ func clients(cfg aws.Config) string {
 	m := imds.Options{}
 	imds.NewFromConfig(cfg, func(o *imds.Options) { m = *o })
 	b, roles := s3.NewFromConfig(cfg).Options(), sts.NewFromConfig(cfg).Options()
-	return fmt.Sprintf("S3 at %q %v %v, ARN %t, regions %t, express %t; STS at %q %v; metadata %v at %q %v, version 1 %v; clock %t",
-		aws.ToString(b.BaseEndpoint), b.EndpointOptions.UseFIPSEndpoint, b.EndpointOptions.UseDualStackEndpoint, b.UseARNRegion, !b.DisableMultiRegionAccessPoints,
+	return fmt.Sprintf(
+		"S3 at %q %v %v, ARN %t, regions %t, express %t; STS at %q %v; metadata %v at %q %v, version 1 %v; clock %t",
+		aws.ToString(b.BaseEndpoint), b.EndpointOptions.UseFIPSEndpoint, b.EndpointOptions.UseDualStackEndpoint,
+		b.UseARNRegion, !b.DisableMultiRegionAccessPoints,
 		!aws.ToBool(b.DisableS3ExpressSessionAuth), aws.ToString(roles.BaseEndpoint), roles.EndpointOptions.UseFIPSEndpoint,
 		m.ClientEnableState, m.Endpoint, m.EndpointMode, m.EnableFallback, !cfg.DisableClockSkewCorrection)
 }
@@ -290,8 +301,10 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 	for _, c := range []struct{ region, profile, environment, key string }{
 		{"", "", "", "instance"},
 		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_SESSION_TOKEN=t AWS_REGION=us-east-2", "env"},
-		{"ap-south-1", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_REGION=us-east-2 AWS_ENDPOINT_URL=https://e.example", "env"},
-		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_ENDPOINT_URL=https://e.example AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true", "env"},
+		{"ap-south-1", "",
+			"AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_REGION=us-east-2 AWS_ENDPOINT_URL=https://e.example", "env"},
+		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_ENDPOINT_URL=https://e.example " +
+			"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true", "env"},
 		{"", "", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_PROFILE=keys", "env"},
 		{"", "keys", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s", "keysofconfig"},
 		{"", "", "AWS_PROFILE=keys AWS_REQUEST_CHECKSUM_CALCULATION=when_required AWS_MAX_ATTEMPTS=2", "keysofconfig"},
@@ -299,14 +312,19 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 		{"", "role", "", "AssumeRole;arn:aws:iam::1:role/r;session;ext;7200;;by keysofconfig"},
 		{"", "twice", "", "AssumeRole;arn:aws:iam::1:role/outer;outer;;900;;by AssumeRole;arn:aws:iam::1:role"},
 		{"", "instance", "", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by instance"},
-		{"", "environment", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_REGION=us-east-2", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by env"},
-		{"", "container", "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN=tok AWS_REGION=us-east-2", "AssumeRole;arn:aws:iam::1:role/r;session;;900;;by container tok"},
+		{"", "environment", "AWS_ACCESS_KEY_ID=env AWS_SECRET_ACCESS_KEY=s AWS_REGION=us-east-2",
+			"AssumeRole;arn:aws:iam::1:role/r;session;;900;;by env"},
+		{"", "container",
+			"AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN=tok AWS_REGION=us-east-2",
+			"AssumeRole;arn:aws:iam::1:role/r;session;;900;;by container tok"},
 		{"", "container", "AWS_REGION=us-east-2", "no configuration"},
-		{"", "nothing", "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=DIR/token", "container jwt"},
+		{"", "nothing", "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=DIR/token",
+			"container jwt"},
 		{"", "nothing", "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://192.0.2.1/container", "no configuration"},
 		{"", "nothing", "", "instance"},
 		{"", "web", "AWS_REGION=us-east-2", "AssumeRoleWithWebIdentity;arn:aws:iam::1:role/r;session;;;jwt;by "},
-		{"", "", "AWS_WEB_IDENTITY_TOKEN_FILE=DIR/token AWS_ROLE_ARN=arn:aws:iam::1:role/w AWS_ROLE_SESSION_NAME=w AWS_REGION=us-east-2", "AssumeRoleWithWebIdentity;arn:aws:iam::1:role/w;w;;;jwt;by "},
+		{"", "", "AWS_WEB_IDENTITY_TOKEN_FILE=DIR/token AWS_ROLE_ARN=arn:aws:iam::1:role/w AWS_ROLE_SESSION_NAME=w " +
+			"AWS_REGION=us-east-2", "AssumeRoleWithWebIdentity;arn:aws:iam::1:role/w;w;;;jwt;by "},
 		{"", "", "AWS_WEB_IDENTITY_TOKEN_FILE=DIR/token", "no configuration"},
 		{"", "program", "", "program"},
 		{"", "code", "", "no configuration"},
@@ -319,15 +337,18 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 		{"", "keys", "AWS_CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt", "keysofconfig"},
 		{"", "keys", "AWS_DEFAULTS_MODE=standard", "keysofconfig"},
 		{"", "keys", "AWS_MAX_ATTEMPTS=many", "no configuration"},
-		{"", "keys", "AWS_USE_FIPS_ENDPOINT=true AWS_S3_USE_ARN_REGION=true AWS_ENDPOINT_URL_S3=https://s3.environment", "keysofconfig"},
+		{"", "keys", "AWS_USE_FIPS_ENDPOINT=true AWS_S3_USE_ARN_REGION=true AWS_ENDPOINT_URL_S3=https://s3.environment",
+			"keysofconfig"},
 		{"", "keys", "AWS_USE_DUALSTACK_ENDPOINT=maybe", "no configuration"},
-		{"", "keys", "AWS_EC2_METADATA_DISABLED=true AWS_EC2_METADATA_V1_DISABLED=true AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE=IPv6", "keysofconfig"},
+		{"", "keys", "AWS_EC2_METADATA_DISABLED=true AWS_EC2_METADATA_V1_DISABLED=true " +
+			"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE=IPv6", "keysofconfig"},
 		{"", "", "AWS_EC2_METADATA_DISABLED=true", "no credentials"},
 		{"", "keys", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE=IPv5", "no configuration"},
 		{"", "keys", "AWS_RETRY_MODE=never", "no configuration"},
 		{"", "keys", "AWS_REQUEST_CHECKSUM_CALCULATION=never", "no configuration"},
 		{"", "keys", "AWS_DEFAULTS_MODE=never", "no configuration"},
-		{"", "keys", "AWS_SDK_UA_APP_ID=me AWS_DISABLE_CLOCK_SKEW_CORRECTION=true AWS_S3_DISABLE_EXPRESS_SESSION_AUTH=true", "keysofconfig"},
+		{"", "keys", "AWS_SDK_UA_APP_ID=me AWS_DISABLE_CLOCK_SKEW_CORRECTION=true AWS_S3_DISABLE_EXPRESS_SESSION_AUTH=true",
+			"keysofconfig"},
 		{"", "", "AWS_DEFAULT_PROFILE=keys AWS_DEFAULT_REGION=us-east-2", "keysofconfig"},
 		{"", "", "AWS_ACCESS_KEY=env AWS_SECRET_KEY=s AWS_PROFILE=switches", "env"},
 		{"", "switches", "", "keysofswitches"},
@@ -355,7 +376,8 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 		{"", "", "AWS_CONFIG_FILE=DIR", "no configuration"},
 	} {
 		t.Run(c.region+" "+c.profile+" "+c.environment, func(t *testing.T) {
-			if _, err := os.Stat("/etc/ssl/certs/ca-certificates.crt"); err != nil && strings.Contains(c.environment, "/etc/ssl") {
+			if _, err := os.Stat("/etc/ssl/certs/ca-certificates.crt"); err != nil &&
+				strings.Contains(c.environment, "/etc/ssl") {
 				t.Skip("this machine has no bundle of authorities")
 			}
 			places(t, c.environment)
@@ -375,9 +397,11 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 
 func TestPeopleSignInElsewhere(t *testing.T) {
 	places(t, "")
-	for profile, way := range map[string]string{"sso": "IAM Identity Center", "session": "IAM Identity Center", "login": "aws login"} {
+	for profile, way := range map[string]string{"sso": "IAM Identity Center", "session": "IAM Identity Center",
+		"login": "aws login"} {
 		_, err := Load(t.Context(), Options{Profile: profile})
-		if err == nil || !strings.Contains(err.Error(), "profile "+profile+" signs in with") || !strings.Contains(err.Error(), way) || !strings.Contains(diag.HintOf(err), "give the host a role") {
+		if err == nil || !strings.Contains(err.Error(), "profile "+profile+" signs in with") ||
+			!strings.Contains(err.Error(), way) || !strings.Contains(diag.HintOf(err), "give the host a role") {
 			t.Errorf("%s: %v, hint %q", profile, err, diag.HintOf(err))
 		}
 	}
@@ -385,7 +409,8 @@ func TestPeopleSignInElsewhere(t *testing.T) {
 
 func TestAbsentProfileIsNamed(t *testing.T) {
 	places(t, "")
-	if _, err := Load(t.Context(), Options{Profile: "absent"}); err == nil || !strings.Contains(err.Error(), "profile absent") || !strings.Contains(diag.HintOf(err), "list-profiles") {
+	if _, err := Load(t.Context(), Options{Profile: "absent"}); err == nil ||
+		!strings.Contains(err.Error(), "profile absent") || !strings.Contains(diag.HintOf(err), "list-profiles") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 }

@@ -35,18 +35,24 @@ func calls() map[string]call {
 	return map[string]call{
 		"renameat": at(unix.SYS_RENAMEAT, 2), "renameat2": at(unix.SYS_RENAMEAT2, 2), "linkat": at(unix.SYS_LINKAT, 2),
 		"symlinkat": at(unix.SYS_SYMLINKAT, 1), "unlinkat": at(unix.SYS_UNLINKAT, 0), "mkdirat": at(unix.SYS_MKDIRAT, 0),
-		"fchmodat": at(unix.SYS_FCHMODAT, 0), "fchownat": at(unix.SYS_FCHOWNAT, 0), "utimensat": at(unix.SYS_UTIMENSAT, 0), "create": create,
-		"fsync": on(unix.SYS_FSYNC, 0), "fdatasync": on(unix.SYS_FDATASYNC, 0), "syncfs": on(unix.SYS_SYNCFS, 0),
-		"write": on(unix.SYS_WRITE, 0), "pwrite64": on(unix.SYS_PWRITE64, 0), "copy_file_range": on(unix.SYS_COPY_FILE_RANGE, 2),
-		"openat": at(unix.SYS_OPENAT, 0), "openat2": inRoot, "newfstatat": at(statAt, 0), "readlinkat": at(unix.SYS_READLINKAT, 0),
-		"read": on(unix.SYS_READ, 0), "getdents64": on(unix.SYS_GETDENTS64, 0),
-		"ftruncate": on(unix.SYS_FTRUNCATE, 0), "fallocate": on(unix.SYS_FALLOCATE, 0), "fchmod": on(unix.SYS_FCHMOD, 0), "fchown": on(unix.SYS_FCHOWN, 0),
+		"fchmodat": at(unix.SYS_FCHMODAT, 0), "fchownat": at(unix.SYS_FCHOWNAT, 0), "utimensat": at(unix.SYS_UTIMENSAT, 0),
+		"create": create,
+		"fsync":  on(unix.SYS_FSYNC, 0), "fdatasync": on(unix.SYS_FDATASYNC, 0), "syncfs": on(unix.SYS_SYNCFS, 0),
+		"write": on(unix.SYS_WRITE, 0), "pwrite64": on(unix.SYS_PWRITE64, 0),
+		"copy_file_range": on(unix.SYS_COPY_FILE_RANGE, 2),
+		"openat":          at(unix.SYS_OPENAT, 0), "openat2": inRoot, "newfstatat": at(statAt, 0),
+		"readlinkat": at(unix.SYS_READLINKAT, 0),
+		"read":       on(unix.SYS_READ, 0), "getdents64": on(unix.SYS_GETDENTS64, 0),
+		"ftruncate": on(unix.SYS_FTRUNCATE, 0), "fallocate": on(unix.SYS_FALLOCATE, 0), "fchmod": on(unix.SYS_FCHMOD, 0),
+		"fchown": on(unix.SYS_FCHOWN, 0),
 	}
 }
 
 // Names are the calls that change something and can be watched. "create" is an openat(2) that may make a file.
 func Names() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(calls())), func(name string) bool { return slices.Contains(Reading(), name) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(calls())), func(name string) bool {
+		return slices.Contains(Reading(), name)
+	})
 }
 
 // Reading are the calls by which a program finds out what there is. They can be watched as well.
@@ -62,7 +68,8 @@ func Naming() []string {
 
 // Needing are the calls that a disk which is full or broken fails.
 func Needing() []string {
-	return []string{"create", "mkdirat", "renameat", "renameat2", "symlinkat", "linkat", "write", "pwrite64", "copy_file_range", "fallocate", "fsync", "fdatasync", "syncfs"}
+	return []string{"create", "mkdirat", "renameat", "renameat2", "symlinkat", "linkat", "write", "pwrite64",
+		"copy_file_range", "fallocate", "fsync", "fdatasync", "syncfs"}
 }
 
 // file is the path that a call of a process is about; "" for what is no file.

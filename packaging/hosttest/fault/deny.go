@@ -15,9 +15,9 @@ import (
 // denied is the environment by which Main knows which calls the program is to be denied: "NUMBER=ERRNO,...".
 const denied = "CORPUS_FAULT_DENIED"
 
-// Deny is the environment of a test's own binary, whose TestMain calls Main, that makes it the program at path, with its
-// arguments, in a system where a call fails always and everywhere: as with a kernel that does not have it (ENOSYS) or a
-// container's filter that forbids it (EPERM). What the program starts is denied the call, too.
+// Deny is the environment of a test's own binary, whose TestMain calls Main, that makes it the program at path, with
+// its arguments, in a system where a call fails always and everywhere: as with a kernel that does not have it (ENOSYS)
+// or a container's filter that forbids it (EPERM). What the program starts is denied the call, too.
 func Deny(path string, number int, errno syscall.Errno) []string {
 	return []string{fmt.Sprintf("%s=%d=%d", denied, number, int(errno)), target + "=" + path}
 }
@@ -41,7 +41,8 @@ func deny(rules string) error {
 		return err
 	}
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)
 	}
 	path := os.Getenv(target)

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 
 func write(dir string) int {
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
-	for _, err := range []error{os.WriteFile(one, []byte("1"), 0o600), os.Rename(one, two), os.WriteFile(one, []byte("2"), 0o600)} {
+	for _, err := range []error{os.WriteFile(one, []byte("1"), 0o600), os.Rename(one, two),
+		os.WriteFile(one, []byte("2"), 0o600)} {
 		if err != nil {
 			println(err.Error())
 			return 3
@@ -87,7 +88,8 @@ func TestKilledBeforeTheCall(t *testing.T) {
 func TestCallsFail(t *testing.T) {
 	w := fault.Watch{Calls: fault.Needing(), At: 3, Errno: syscall.EIO}
 	o, left := run(t, w)
-	if hit, ok := o.Hit(w); !ok || hit.Name != "renameat" || o.Code != 3 || !strings.Contains(o.Err, "input/output error") || left != "one" {
+	if hit, ok := o.Hit(w); !ok || hit.Name != "renameat" || o.Code != 3 ||
+		!strings.Contains(o.Err, "input/output error") || left != "one" {
 		t.Errorf("hit %v, exit code %d, %s, and there is %q", hit, o.Code, o.Err, left)
 	}
 	o, left = run(t, fault.Watch{Calls: []string{"write"}, At: 1, Errno: syscall.ENOSPC, Onward: true})

@@ -81,7 +81,8 @@ func filter(names []string) (int, error) {
 			return 0, err
 		}
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, newListener|waitKillable, uintptr(unsafe.Pointer(&program)))
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, newListener|waitKillable,
+		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return 0, fmt.Errorf("seccomp: %w", errno)
 	}
@@ -106,7 +107,8 @@ func assemble(wanted []call) []unix.SockFilter {
 				answer(allow), answer(userNotify),
 			}
 		}
-		code = append(code, load(number), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(c.number), Jf: uint8(len(body))})
+		code = append(code, load(number), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(c.number),
+			Jf: uint8(len(body))})
 		code = append(code, body...)
 	}
 	return append(code, answer(allow))
@@ -203,7 +205,8 @@ func (s *supervisor) counts(n notice) bool {
 			continue
 		}
 		path := c.file(s.pid, n.args)
-		if path == "" || s.Below != "" && path != s.Below && !strings.HasPrefix(path, s.Below+"/") || !strings.HasSuffix(path, s.Like) {
+		if path == "" || s.Below != "" && path != s.Below && !strings.HasPrefix(path, s.Below+"/") ||
+			!strings.HasSuffix(path, s.Like) {
 			return false
 		}
 		s.seen = append(s.seen, Call{Name: name, Path: path})

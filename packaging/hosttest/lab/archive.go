@@ -24,7 +24,8 @@ type archive struct {
 func (b Base) archive() archive {
 	switch b.Suite {
 	case "jammy", "noble":
-		return archive{"CORPUS_TEST_UBUNTU_MIRROR", "http://archive.ubuntu.com/ubuntu", "/usr/share/debootstrap/scripts/gutsy", ubuntuKeyring}
+		return archive{"CORPUS_TEST_UBUNTU_MIRROR", "http://archive.ubuntu.com/ubuntu",
+			"/usr/share/debootstrap/scripts/gutsy", ubuntuKeyring}
 	}
 	return archive{"CORPUS_TEST_DEBIAN_MIRROR", "http://deb.debian.org/debian", "/usr/share/debootstrap/scripts/sid", nil}
 }

@@ -166,8 +166,9 @@ func (b Base) offer(dir string) error {
 			return err
 		}
 	}
-	_, err := command("env", append([]string{"-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
-		"chroot", dir, "sh", "-c", repository, "offer"}, b.Offers...)...)
+	_, err := command("env",
+		append([]string{"-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
+			"chroot", dir, "sh", "-c", repository, "offer"}, b.Offers...)...)
 	return err
 }
 

@@ -40,7 +40,8 @@ func (d *disk) mount() error {
 	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil {
 		return err
 	}
-	_, err := command("mount", "-t", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", d.tree, upper, work), "lab", d.root())
+	_, err := command("mount", "-t", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", d.tree, upper,
+		work), "lab", d.root())
 	return err
 }
 
@@ -104,7 +105,8 @@ func (d *disk) freeze() error {
 	defer f.Close()
 	flags := make([]byte, 4)
 	binary.NativeEndian.PutUint32(flags, noFlush)
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&flags[0]))); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown,
+		uintptr(unsafe.Pointer(&flags[0]))); errno != 0 {
 		return fmt.Errorf("freezing %s: %w", d.layer(), errno)
 	}
 	return nil

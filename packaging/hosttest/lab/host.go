@@ -55,7 +55,8 @@ func Boot(t *testing.T, o Options) *Host {
 		t.Fatal(err)
 	}
 	tree, name := o.Base.Tree(t), newName()
-	h := &Host{Name: name, t: t, network: o.Network, disk: &disk{dir: filepath.Join(dir, "running", name), tree: tree, crash: o.Crash}}
+	h := &Host{Name: name, t: t, network: o.Network, disk: &disk{dir: filepath.Join(dir, "running", name), tree: tree,
+		crash: o.Crash}}
 	h.Root = h.disk.root()
 	t.Cleanup(h.remove)
 	if err := h.disk.mount(); err != nil {
@@ -85,7 +86,8 @@ func (h *Host) personalise(o Options) {
 	}
 	h.Write("/etc/systemd/network/10-lab.network",
 		"[Match]\nName=host0\n[Network]\nAddress="+o.Address+"/24\nGateway="+Gateway+"\nIPv6AcceptRA=no\n")
-	h.Link("/lib/systemd/system/systemd-networkd.service", "/etc/systemd/system/multi-user.target.wants/systemd-networkd.service")
+	h.Link("/lib/systemd/system/systemd-networkd.service",
+		"/etc/systemd/system/multi-user.target.wants/systemd-networkd.service")
 }
 
 // Start boots a host that was stopped or cut, and waits until it has settled.
@@ -103,7 +105,8 @@ func (h *Host) PowerOn() {
 			h.t.Fatal(err)
 		}
 	}
-	args := []string{"systemd-nspawn", "-q", "-D", h.Root, "-M", h.Name, "-b", "--register=no", "--timezone=off", "--keep-unit", "--kill-signal=SIGRTMIN+4",
+	args := []string{"systemd-nspawn", "-q", "-D", h.Root, "-M", h.Name, "-b", "--register=no", "--timezone=off",
+		"--keep-unit", "--kill-signal=SIGRTMIN+4",
 		"--console=pipe", "--link-journal=no", "--resolv-conf=off"}
 	if h.network == nil {
 		args = append(args, "--private-network")
@@ -134,7 +137,8 @@ done 2>/dev/null
 
 // removeCgroups removes a host's control groups; they go with the machine at the latest.
 func removeCgroups(name string) {
-	_ = exec.Command("find", "/sys/fs/cgroup", "-depth", "-path", "*/corpus-lab/"+name+"*", "-type", "d", "-exec", "rmdir", "{}", "+").Run()
+	_ = exec.Command("find", "/sys/fs/cgroup", "-depth", "-path", "*/corpus-lab/"+name+"*", "-type", "d", "-exec", "rmdir",
+		"{}", "+").Run()
 }
 
 // Stop shuts the host down as its administrator would.

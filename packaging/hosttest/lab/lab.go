@@ -30,8 +30,9 @@ import (
 // tools are the programs that hosts are made with, and the package of each.
 func tools() map[string]string {
 	return map[string]string{
-		"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "nsenter": "util-linux", "ip": "iproute2", "mkfs.ext4": "e2fsprogs",
-		"dpkg-deb": "dpkg", "nft": "nftables", "tc": "iproute2",
+		"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "nsenter": "util-linux", "ip": "iproute2",
+		"mkfs.ext4": "e2fsprogs",
+		"dpkg-deb":  "dpkg", "nft": "nftables", "tc": "iproute2",
 	}
 }
 
@@ -64,7 +65,9 @@ func install(missing []string) error {
 	if _, err := command("apt-get", "update", "-q"); err != nil {
 		return errors.New(wanted + ", and apt does not get them: " + err.Error())
 	}
-	_, err := command("env", append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-q", "--no-install-recommends"}, missing...)...)
+	_, err := command("env",
+		append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-q", "--no-install-recommends"},
+			missing...)...)
 	if err != nil {
 		return errors.New(wanted + ", and apt does not get them: " + err.Error())
 	}
@@ -75,7 +78,8 @@ func install(missing []string) error {
 func command(program string, args ...string) (string, error) {
 	out, err := exec.Command(program, args...).CombinedOutput()
 	if err != nil {
-		return string(out), errors.New(program + " " + strings.Join(args, " ") + ": " + err.Error() + "\n" + tail(string(out), 15))
+		return string(out), errors.New(program + " " + strings.Join(args, " ") + ": " + err.Error() + "\n" +
+			tail(string(out), 15))
 	}
 	return string(out), nil
 }

@@ -52,11 +52,14 @@ func TestPowerCut(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	n := lab.NewNetwork(t)
-	n.Serve(lab.Gateway+":80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "hello %s", r.RemoteAddr) }))
+	n.Serve(lab.Gateway+":80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "hello %s", r.RemoteAddr)
+	}))
 	one := lab.Boot(t, lab.Options{Network: n, Address: "172.31.0.11"})
 	two := lab.Boot(t, lab.Options{Network: n, Address: "172.31.0.12"})
 	for h, address := range map[*lab.Host]string{one: "172.31.0.11", two: "172.31.0.12"} {
-		if answer := h.Sh("curl -sS --retry 5 --retry-connrefused http://" + lab.Gateway); !strings.HasPrefix(answer, "hello "+address+":") {
+		if answer := h.Sh("curl -sS --retry 5 --retry-connrefused http://" + lab.Gateway); !strings.HasPrefix(answer,
+			"hello "+address+":") {
 			t.Errorf("the answer is %q", answer)
 		}
 	}

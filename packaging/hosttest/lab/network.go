@@ -68,7 +68,8 @@ func (n *Network) Lose(h *Host, percent int) {
 	}
 	var rules strings.Builder
 	for hook, side := range map[string]string{"prerouting": "iifname", "postrouting": "oifname"} {
-		fmt.Fprintf(&rules, "add chain %s %s { type filter hook %s priority 0; }\nadd rule %s %s %s vb-%s %sdrop\n", table, hook, hook, table, hook, side, h.Name, dice)
+		fmt.Fprintf(&rules, "add chain %s %s { type filter hook %s priority 0; }\nadd rule %s %s %s vb-%s %sdrop\n", table,
+			hook, hook, table, hook, side, h.Name, dice)
 	}
 	cmd := exec.Command("ip", "netns", "exec", n.name, "nft", "-f", "-")
 	cmd.Stdin = strings.NewReader("add table " + table + "\n" + rules.String())

@@ -49,7 +49,8 @@ func (h *Host) init() int {
 
 // enter prepares a command inside of the host, outside of its init's care.
 func (h *Host) enter(argv ...string) *exec.Cmd {
-	args := slices.Concat([]string{"-t", strconv.Itoa(h.leader), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env", "-i",
+	args := slices.Concat([]string{"-t", strconv.Itoa(h.leader), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env",
+		"-i",
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}, argv)
 	return exec.Command("nsenter", args...)
 }
@@ -87,7 +88,8 @@ func (h *Host) Must(argv ...string) string {
 	h.t.Helper()
 	r := h.Run(argv...)
 	if r.Code != 0 {
-		h.t.Fatalf("%s on %s: exit code %d\n%s\n%s", strings.Join(argv, " "), h.Name, r.Code, tail(r.Out, 40), tail(r.Err, 40))
+		h.t.Fatalf("%s on %s: exit code %d\n%s\n%s", strings.Join(argv, " "), h.Name, r.Code, tail(r.Out, 40),
+			tail(r.Err, 40))
 	}
 	return r.Out
 }

@@ -16,11 +16,13 @@ type alternatives struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	a := alternatives{f}
 	return function.Table{
-		"alternatives.show_current":    function.Of("name", a.current),
-		"alternatives.check_installed": function.Of("name, path", func(name, path string) bool { return a.current(name) == path }),
-		"alternatives.display":         function.Of("name", a.display),
-		"alternatives.check_exists":    function.Of("name, path", a.has),
-		"alternatives.show_link":       function.Of("name", a.link),
+		"alternatives.show_current": function.Of("name", a.current),
+		"alternatives.check_installed": function.Of("name, path", func(name, path string) bool {
+			return a.current(name) == path
+		}),
+		"alternatives.display":      function.Of("name", a.display),
+		"alternatives.check_exists": function.Of("name, path", a.has),
+		"alternatives.show_link":    function.Of("name", a.link),
 	}
 }
 

@@ -26,19 +26,25 @@ type archive struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	a := archive{f}
 	return function.Table{
-		"archive.is_encrypted": function.Of("name, clean=False, saltenv='base', source_hash=None, use_etag=False", a.encrypted),
-		"archive.list":         function.Of("name, archive_format=None, options=None, strip_components=None, clean=False, verbose=False, saltenv='base', source_hash=None, use_etag=False", a.list),
+		"archive.is_encrypted": function.Of("name, clean=False, saltenv='base', source_hash=None, use_etag=False",
+			a.encrypted),
+		"archive.list": function.Of(
+			"name, archive_format=None, options=None, strip_components=None, clean=False, verbose=False, saltenv='base', "+
+				"source_hash=None, use_etag=False", a.list),
 	}
 }
 
 // Acting are the functions of archive that change the host.
 func Acting(f *function.Facts) function.Table {
 	a := archive{f}
-	unzip := function.Of("zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None, extract_perms=True", a.unzip)
+	unzip := function.Of(
+		"zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None, "+
+			"extract_perms=True", a.unzip)
 	return function.Table{
-		"archive.zip":       function.Of("zip_file, sources, template=None, cwd=None, runas=None, zip64=False", a.zip),
-		"archive.cmd_zip":   function.Of("zip_file, sources, template=None, cwd=None, runas=None", a.cmdZip),
-		"archive.tar":       function.Of("options, tarfile, sources=None, dest=None, cwd=None, template=None, runas=None", a.tar),
+		"archive.zip":     function.Of("zip_file, sources, template=None, cwd=None, runas=None, zip64=False", a.zip),
+		"archive.cmd_zip": function.Of("zip_file, sources, template=None, cwd=None, runas=None", a.cmdZip),
+		"archive.tar": function.Of("options, tarfile, sources=None, dest=None, cwd=None, template=None, runas=None",
+			a.tar),
 		"archive.unzip":     unzip,
 		"archive.cmd_unzip": unzip,
 		"archive.gzip":      function.Of("sourcefile, template=None, runas=None, options=None", a.gzip),
@@ -47,7 +53,8 @@ func Acting(f *function.Facts) function.Table {
 }
 
 // list names what is in an archive of the host or of the state tree.
-func (a archive) list(ctx context.Context, name, format string, _ any, strip int, _, verbose bool, env string, _, _ any) (any, error) {
+func (a archive) list(ctx context.Context, name, format string, _ any, strip int, _, verbose bool, env string, _,
+	_ any) (any, error) {
 	file, ok, err := a.Locate(name, env)
 	if err != nil {
 		return nil, err
@@ -62,7 +69,8 @@ func (a archive) list(ctx context.Context, name, format string, _ any, strip int
 	if !verbose {
 		return c.All(), nil
 	}
-	return value.NewMap("dirs", value.Strings(c.Dirs...), "files", value.Strings(c.Files...), "links", value.Strings(c.Links...),
+	return value.NewMap("dirs", value.Strings(c.Dirs...), "files", value.Strings(c.Files...), "links",
+		value.Strings(c.Links...),
 		"top_level_dirs", value.Strings(archives.Top(c.Dirs)...), "top_level_files", value.Strings(archives.Top(c.Files)...),
 		"top_level_links", value.Strings(archives.Top(c.Links)...)), nil
 }
@@ -80,7 +88,8 @@ func (a archive) encrypted(name string, _ any, env string, _, _ any) (bool, erro
 }
 
 // tar makes (c), lists (t) or extracts (x) a tar archive, whatever its compression.
-func (a archive) tar(ctx context.Context, options, file string, sources any, dest, cwd string, template any, runas string) ([]string, error) {
+func (a archive) tar(ctx context.Context, options, file string, sources any, dest, cwd string, template any,
+	runas string) ([]string, error) {
 	letters, words := "", ""
 	for word := range strings.FieldsSeq(options) {
 		if strings.HasPrefix(word, "--") {
@@ -103,9 +112,11 @@ func (a archive) tar(ctx context.Context, options, file string, sources any, des
 		return a.extract(ctx, file, dest, "tar", strings.TrimSpace(strings.ReplaceAll(words, "--extract", "")), runas)
 	}
 	if !strings.Contains(letters, "c") && !strings.Contains(words, "--create") {
-		return nil, diag.WithHint(fmt.Errorf("archive.tar makes, extracts and lists archives here, and options are %q", options), "run tar with cmd.run")
+		return nil, diag.WithHint(fmt.Errorf("archive.tar makes, extracts and lists archives here, and options are %q",
+			options), "run tar with cmd.run")
 	}
-	names, err := a.make(ctx, archives.Make{File: file, Compression: compression(letters, words, file), Dir: cwd}, sources, runas)
+	names, err := a.make(ctx, archives.Make{File: file, Compression: compression(letters, words, file), Dir: cwd}, sources,
+		runas)
 	if !strings.Contains(letters, "v") && !strings.Contains(words, "--verbose") && err == nil {
 		names = []string{}
 	}
@@ -115,7 +126,8 @@ func (a archive) tar(ctx context.Context, options, file string, sources any, des
 // compression is what tar's options say, or with a the name of the archive.
 func compression(letters, words, file string) string {
 	if strings.Contains(letters, "a") || strings.Contains(words, "--auto-compress") {
-		for ending, kind := range map[string]string{"gz": "gz", "tgz": "gz", "bz2": "bz2", "tbz2": "bz2", "tbz": "bz2", "xz": "xz", "txz": "xz"} {
+		for ending, kind := range map[string]string{"gz": "gz", "tgz": "gz", "bz2": "bz2", "tbz2": "bz2", "tbz": "bz2",
+			"xz": "xz", "txz": "xz"} {
 			if strings.HasSuffix(file, "."+ending) {
 				return kind
 			}
@@ -140,7 +152,8 @@ func (a archive) make(ctx context.Context, m archives.Make, sources any, runas s
 		return nil, fmt.Errorf("the archive %q has to be an absolute path", m.File)
 	}
 	if runas != "" {
-		return nil, diag.WithHint(errors.New("archives are made by the agent's own user"), "run tar or zip with cmd.run and runas")
+		return nil, diag.WithHint(errors.New("archives are made by the agent's own user"),
+			"run tar or zip with cmd.run and runas")
 	}
 	if _, isText := sources.(string); isText {
 		sources = value.Strings(strings.Split(sources.(string), ",")...)
@@ -158,7 +171,8 @@ func (a archive) make(ctx context.Context, m archives.Make, sources any, runas s
 }
 
 // zip makes a zip archive. Without a directory names are those below the root.
-func (a archive) zip(ctx context.Context, file string, sources, template any, cwd, runas string, _ any) ([]string, error) {
+func (a archive) zip(ctx context.Context, file string, sources, template any, cwd, runas string, _ any) ([]string,
+	error) {
 	if template != nil {
 		return nil, errors.New("archive.zip renders no names here")
 	}
@@ -176,9 +190,11 @@ func under(cwd, file string) string {
 	return path.Join(cwd, file)
 }
 
-func (a archive) unzip(ctx context.Context, file, dest string, excludes, options, _ any, runas string, _, password any, _ any) ([]string, error) {
+func (a archive) unzip(ctx context.Context, file, dest string, excludes, options, _ any, runas string, _, password any,
+	_ any) ([]string, error) {
 	if value.Truth(password) || value.Truth(options) {
-		return nil, diag.WithHint(errors.New("archive.unzip knows neither options nor a password here"), "extract it with unzip by cmd.run")
+		return nil, diag.WithHint(errors.New("archive.unzip knows neither options nor a password here"),
+			"extract it with unzip by cmd.run")
 	}
 	left, err := function.Texts(excludes)
 	if err != nil {
@@ -200,7 +216,8 @@ func (a archive) extract(ctx context.Context, file, dest, format, options, runas
 	if err != nil {
 		return nil, err
 	}
-	arguments := value.NewMap("name", dest, "source", file, "archive_format", format, "enforce_toplevel", false, "overwrite", true)
+	arguments := value.NewMap("name", dest, "source", file, "archive_format", format, "enforce_toplevel", false,
+		"overwrite", true)
 	if options != "" {
 		arguments.Set("options", options)
 	}
@@ -242,7 +259,8 @@ func (a archive) gunzip(file string, template, runas, options any) ([]string, er
 }
 
 // replace writes a file made of another, with its mode and owner, and removes that.
-func (a archive) replace(from, to string, template, runas, options any, make func(io.Reader, io.Writer) error) ([]string, error) {
+func (a archive) replace(from, to string, template, runas, options any,
+	make func(io.Reader, io.Writer) error) ([]string, error) {
 	if !path.IsAbs(from) || value.Truth(template) || value.Truth(runas) || value.Truth(options) {
 		return nil, errors.New("an absolute path and no options are taken here")
 	}

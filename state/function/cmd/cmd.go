@@ -24,10 +24,13 @@ type cmd struct{ *function.Facts }
 
 // sharedParameters are the parameters that cmd.run and its variants have after their own. Those that make no difference
 // here are ignored.
-const sharedParameters = "cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', python_shell=None, env=None, clean_env=False, " +
-	"template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, " +
+const sharedParameters = "cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', python_shell=None, " +
+	"env=None, clean_env=False, " +
+	"template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel='debug', log_callback=None, " +
+	"hide_output=False, " +
 	"timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, bg=False, password=None, " +
-	"encoded_cmd=False, raise_err=False, prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None, " +
+	"encoded_cmd=False, raise_err=False, prepend_path=None, success_retcodes=None, success_stdout=None, " +
+	"success_stderr=None, " +
 	"redirect_stderr=False, **kwargs"
 
 // Functions are the functions of cmd that templates may call.
@@ -90,7 +93,8 @@ func (c cmd) code(stream string) func(context.Context, function.Arguments) (any,
 		if err := c.Host.Commands.Allowed("running code by " + interpreter[0]); err != nil {
 			return nil, err
 		}
-		file, err := c.Host.TempFor(function.OptionalText(a.Value("runas")), "code-*", []byte(value.Str(a.Value("code"))), 0o600)
+		file, err := c.Host.TempFor(function.OptionalText(a.Value("runas")), "code-*", []byte(value.Str(a.Value("code"))),
+			0o600)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +149,8 @@ func succeeds(out host.Output, a function.Arguments) bool {
 			return true
 		}
 	}
-	return containsAny(out.Stdout, function.CommaList(a.Value("success_stdout"))) || containsAny(out.Stderr, function.CommaList(a.Value("success_stderr")))
+	return containsAny(out.Stdout, function.CommaList(a.Value("success_stdout"))) ||
+		containsAny(out.Stderr, function.CommaList(a.Value("success_stderr")))
 }
 
 func containsAny(text string, parts []string) bool {
@@ -166,8 +171,9 @@ func (c cmd) tell(line host.Line, a function.Arguments) {
 
 // line makes a command line of the arguments.
 func (c cmd) line(ctx context.Context, a function.Arguments) (host.Line, error) {
-	l := host.Line{Shell: function.OptionalText(a.Value("shell")), Dir: function.OptionalText(a.Value("cwd")), RunAs: function.OptionalText(a.Value("runas")),
-		Path: function.OptionalText(a.Value("prepend_path")), Clean: value.Truth(a.Value("clean_env")),
+	l := host.Line{Shell: function.OptionalText(a.Value("shell")), Dir: function.OptionalText(a.Value("cwd")),
+		RunAs: function.OptionalText(a.Value("runas")),
+		Path:  function.OptionalText(a.Value("prepend_path")), Clean: value.Truth(a.Value("clean_env")),
 		Merge: value.Truth(a.Value("redirect_stderr")), Env: module.Environment(a.Value("env"))}
 	if s := a.Value("stdin"); s != nil {
 		l.Stdin = strings.ReplaceAll(value.Str(s), `\n`, "\n")
@@ -224,7 +230,8 @@ func (c cmd) rendered(ctx context.Context, text, template string) (string, error
 	if c.Render == nil {
 		return "", errors.New("there is nothing to render the command with")
 	}
-	v, err := c.Render(ctx, render.Source{Name: ":command:", File: ":command:", Env: c.Environment(""), Text: text}, template, value.NewMap())
+	v, err := c.Render(ctx, render.Source{Name: ":command:", File: ":command:", Env: c.Environment(""), Text: text},
+		template, value.NewMap())
 	return value.Str(v), err
 }
 

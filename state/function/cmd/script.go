@@ -67,7 +67,8 @@ func (c cmd) scriptText(ctx context.Context, a function.Arguments) (string, erro
 	}
 	content, ok := read.(string)
 	if !ok {
-		return "", diag.WithHint(fmt.Errorf("argument source: there is no file %s", source), "correct the path, or put the script there")
+		return "", diag.WithHint(fmt.Errorf("argument source: there is no file %s", source),
+			"correct the path, or put the script there")
 	}
 	if template := function.OptionalText(a.Value("template")); template != "" {
 		return c.rendered(ctx, content, template)

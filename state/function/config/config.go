@@ -17,10 +17,14 @@ type config struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	c := config{f}
 	return function.Table{
-		"config.get": function.Of("key, default='', delimiter=':', merge=None, omit_opts=False, omit_pillar=False, omit_master=False, omit_grains=False", c.get),
-		"config.option": function.Of("value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False, "+
-			"omit_all=False, wildcard=False", c.option),
-		"config.merge":           function.Of("value, default='', omit_opts=False, omit_master=False, omit_pillar=False", c.merge),
+		"config.get": function.Of(
+			"key, default='', delimiter=':', merge=None, omit_opts=False, omit_pillar=False, omit_master=False, "+
+				"omit_grains=False", c.get),
+		"config.option": function.Of(
+			"value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False, "+
+				"omit_all=False, wildcard=False", c.option),
+		"config.merge": function.Of("value, default='', omit_opts=False, omit_master=False, omit_pillar=False",
+			c.merge),
 		"config.dot_vals":        function.Of("value", c.dotted),
 		"config.items":           function.Of("", c.items),
 		"config.backup_mode":     function.Of("backup=''", c.backupMode),
@@ -29,7 +33,8 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-func (c config) get(key, fallback any, delimiter string, merge any, noOpts, noPillar, noMaster, noGrains bool) (any, error) {
+func (c config) get(key, fallback any, delimiter string, merge any, noOpts, noPillar, noMaster, noGrains bool) (any,
+	error) {
 	if merge != nil {
 		return c.getMerged(key, fallback, delimiter, value.Str(merge))
 	}
@@ -113,7 +118,8 @@ func matching(pattern string, sources []*value.Map, fallback any) any {
 // else stands alone. A mapping of the master's or the pillar's is changed, as in Salt.
 func (c config) merge(key string, fallback any, noOpts, noMaster, noPillar bool) any {
 	var merged any
-	for _, data := range append(c.SettingSources(!noOpts, false, false, !noMaster), c.SettingSources(false, false, !noPillar, false)...) {
+	for _, data := range append(c.SettingSources(!noOpts, false, false, !noMaster),
+		c.SettingSources(false, false, !noPillar, false)...) {
 		v, ok := data.Get(key)
 		if !ok {
 			continue

@@ -24,18 +24,20 @@ type cp struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	c := cp{f}
 	return function.Table{
-		"cp.envs":                 function.Of("", c.envs),
-		"cp.list_states":          function.Of("saltenv=None", c.listStates),
-		"cp.list_master":          function.Of("saltenv=None, prefix=''", c.listFiles),
-		"cp.list_master_dirs":     function.Of("saltenv=None, prefix=''", c.listFolders),
-		"cp.list_master_symlinks": function.Of("saltenv=None, prefix=''", func(_, _ any) *value.Map { return value.NewMap() }),
-		"cp.list_minion":          function.Of("saltenv=None", func(any) *value.List { return value.NewList() }),
-		"cp.get_file_str":         function.Of("path, saltenv=None", c.TreeText),
-		"cp.hash_file":            function.Of("path, saltenv=None", c.hash),
-		"cp.stat_file":            function.Of("path, saltenv=None, octal=True", c.mode),
-		"cp.is_cached":            function.Of("path, saltenv=None", c.cached),
-		"cp.cache_file":           function.Of("path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False", c.cacheFile),
-		"cp.get_url":              function.Of("path, dest='', saltenv=None, makedirs=False, source_hash=None", c.url),
+		"cp.envs":             function.Of("", c.envs),
+		"cp.list_states":      function.Of("saltenv=None", c.listStates),
+		"cp.list_master":      function.Of("saltenv=None, prefix=''", c.listFiles),
+		"cp.list_master_dirs": function.Of("saltenv=None, prefix=''", c.listFolders),
+		"cp.list_master_symlinks": function.Of("saltenv=None, prefix=''", func(_, _ any) *value.Map {
+			return value.NewMap()
+		}),
+		"cp.list_minion":  function.Of("saltenv=None", func(any) *value.List { return value.NewList() }),
+		"cp.get_file_str": function.Of("path, saltenv=None", c.TreeText),
+		"cp.hash_file":    function.Of("path, saltenv=None", c.hash),
+		"cp.stat_file":    function.Of("path, saltenv=None, octal=True", c.mode),
+		"cp.is_cached":    function.Of("path, saltenv=None", c.cached),
+		"cp.cache_file":   function.Of("path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False", c.cacheFile),
+		"cp.get_url":      function.Of("path, dest='', saltenv=None, makedirs=False, source_hash=None", c.url),
 	}
 }
 
@@ -141,7 +143,8 @@ func (c cp) url(from string, dest *string, env string, _, _ any) (any, error) {
 		return c.TreeText(from, env)
 	}
 	if *dest != "" {
-		return nil, diag.WithHint(errors.New("copying to a destination is acting, and templates only read"), "use a file.managed state")
+		return nil, diag.WithHint(errors.New("copying to a destination is acting, and templates only read"),
+			"use a file.managed state")
 	}
 	return c.cacheFile(from, env, nil, nil, nil)
 }
@@ -152,14 +155,17 @@ func Acting(f *function.Facts) function.Table {
 	fromSource, cached := map[string]string{"path": "source", "dest": "name"}, []string{"gzip", "verify_ssl", "use_etag"}
 	destination := func(a function.Arguments) any { return a.Value("dest") }
 	return function.StateFunctions(f, map[string]function.ByState{
-		"cp.get_file": {Signature: "path, dest, makedirs=False", State: "file.managed", Rename: fromSource, Without: cached, Answer: destination},
-		"cp.get_template": {Signature: "path, dest, template='jinja', makedirs=False", State: "file.managed", Rename: fromSource, Without: cached,
+		"cp.get_file": {Signature: "path, dest, makedirs=False", State: "file.managed", Rename: fromSource, Without: cached,
 			Answer: destination},
-	}).Add(function.Table{"cp.get_dir": function.Of("path, dest, saltenv=None, template=None, gzip=None, **kwargs", c.dir)})
+		"cp.get_template": {Signature: "path, dest, template='jinja', makedirs=False", State: "file.managed",
+			Rename: fromSource, Without: cached,
+			Answer: destination},
+	}).Add(function.Table{"cp.get_dir": function.Of("path, dest, saltenv=None, template=None, gzip=None, **kwargs",
+		c.dir)})
 }
 
-// dir copies a directory of the state tree into one of the host, and lists its files there. As under Salt its last name is
-// part of where they go, unless it ends with a slash.
+// dir copies a directory of the state tree into one of the host, and lists its files there. As under Salt its last name
+// is part of where they go, unless it ends with a slash.
 func (c cp) dir(ctx context.Context, url, dest, env string, template, _ any, _ *value.Map) ([]string, error) {
 	rest, ok := strings.CutPrefix(url, "salt://")
 	if !ok {
@@ -177,7 +183,8 @@ func (c cp) dir(ctx context.Context, url, dest, env string, template, _ any, _ *
 	if len(files) == 0 {
 		return nil, fmt.Errorf("there is no directory %s with files", url)
 	}
-	arguments := value.NewMap("name", dest, "source", "salt://"+strings.TrimRight(rest, "/"), "__env__", c.Environment(env))
+	arguments := value.NewMap("name", dest, "source", "salt://"+strings.TrimRight(rest, "/"), "__env__",
+		c.Environment(env))
 	if template != nil {
 		arguments.Set("template", template)
 	}

@@ -28,9 +28,11 @@ func Functions(f *function.Facts) function.Table {
 // Acting are the functions of cron that change the host.
 func Acting(f *function.Facts) function.Table {
 	c := crontab{f}
-	remove := function.Of("user, cmd, minute=None, hour=None, daymonth=None, month=None, dayweek=None, identifier=None", c.remove)
+	remove := function.Of("user, cmd, minute=None, hour=None, daymonth=None, month=None, dayweek=None, identifier=None",
+		c.remove)
 	return function.Table{
-		"cron.set_job":     function.Of("user, minute, hour, daymonth, month, dayweek, cmd, commented=False, comment=None, identifier=None", c.set),
+		"cron.set_job": function.Of(
+			"user, minute, hour, daymonth, month, dayweek, cmd, commented=False, comment=None, identifier=None", c.set),
 		"cron.set_special": function.Of("user, special, cmd, commented=False, comment=None, identifier=None", c.setSpecial),
 		"cron.set_env":     function.Of("user, name, value=None", c.setVariable),
 		"cron.rm_job":      remove,
@@ -70,8 +72,10 @@ func (c crontab) entry(ctx context.Context, user string, id, command *string) (a
 	return false, nil
 }
 
-func (c crontab) set(ctx context.Context, user string, minute, hour, day, month, weekday any, command string, disabled bool, comment *string, id string) (string, error) {
-	return cron.Set(ctx, c.Host, user, cron.Job{Times: timesOf(minute, hour, day, month, weekday), Command: command, Comment: comment, Identifier: id, Disabled: disabled})
+func (c crontab) set(ctx context.Context, user string, minute, hour, day, month, weekday any, command string,
+	disabled bool, comment *string, id string) (string, error) {
+	return cron.Set(ctx, c.Host, user, cron.Job{Times: timesOf(minute, hour, day, month, weekday), Command: command,
+		Comment: comment, Identifier: id, Disabled: disabled})
 }
 
 func timesOf(fields ...any) (times [5]string) {
@@ -81,14 +85,17 @@ func timesOf(fields ...any) (times [5]string) {
 	return times
 }
 
-func (c crontab) setSpecial(ctx context.Context, user, special, command string, disabled bool, comment *string, id string) (string, error) {
+func (c crontab) setSpecial(ctx context.Context, user, special, command string, disabled bool, comment *string,
+	id string) (string, error) {
 	if !strings.HasPrefix(special, "@") {
 		return "", fmt.Errorf("%q is no special time; those begin with @, such as @daily", special)
 	}
-	return cron.Set(ctx, c.Host, user, cron.Job{Special: special, Command: command, Comment: comment, Identifier: id, Disabled: disabled})
+	return cron.Set(ctx, c.Host, user, cron.Job{Special: special, Command: command, Comment: comment, Identifier: id,
+		Disabled: disabled})
 }
 
-func (c crontab) remove(ctx context.Context, user, command string, minute, hour, day, month, weekday any, id string) (string, error) {
+func (c crontab) remove(ctx context.Context, user, command string, minute, hour, day, month, weekday any,
+	id string) (string, error) {
 	if id == "" && !(minute == nil && hour == nil && day == nil && month == nil && weekday == nil) {
 		return c.removeAt(ctx, user, command, []any{minute, hour, day, month, weekday})
 	}

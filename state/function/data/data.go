@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// data is a store of values that outlives a run: the file datastore.json in the cache directory, which only its owner may
-// read.
+// data is a store of values that outlives a run: the file datastore.json in the cache directory, which only its owner
+// may read.
 type data struct{ *function.Facts }
 
 // Functions are the functions of data that templates may call.
@@ -83,7 +83,8 @@ func (d data) store(m *value.Map) (bool, error) {
 	if err := d.Host.Announce(d.file()); err != nil {
 		return false, err
 	}
-	err = d.Host.Files.Write(d.file(), host.NewFile{Content: strings.NewReader(text + "\n"), Mode: &mode, UID: -1, GID: -1})
+	err = d.Host.Files.Write(d.file(), host.NewFile{Content: strings.NewReader(text + "\n"), Mode: &mode, UID: -1,
+		GID: -1})
 	return err == nil, err
 }
 

@@ -17,9 +17,10 @@ type defaults struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	d := defaults{f}
 	return function.Table{
-		"defaults.get":      function.Of("key, default=''", d.get),
-		"defaults.merge":    function.Of("dest, src, merge_lists=False, in_place=True, convert_none=True", mergeDefaults),
-		"defaults.update":   function.Of("dest, defaults, merge_lists=True, in_place=True, convert_none=True", updateDefaults),
+		"defaults.get":   function.Of("key, default=''", d.get),
+		"defaults.merge": function.Of("dest, src, merge_lists=False, in_place=True, convert_none=True", mergeDefaults),
+		"defaults.update": function.Of("dest, defaults, merge_lists=True, in_place=True, convert_none=True",
+			updateDefaults),
 		"defaults.deepcopy": function.Of("source", value.Copy),
 	}
 }

@@ -19,7 +19,8 @@ type docker struct{ *function.Facts }
 // Functions are the functions of docker that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := docker{f}
-	return function.Table{"docker.ps": function.Of("filters=None, **kwargs", d.containers)}.Needing(f.Host, "docker", "docker.io")
+	return function.Table{"docker.ps": function.Of("filters=None, **kwargs", d.containers)}.Needing(f.Host, "docker",
+		"docker.io")
 }
 
 // containers are those that run, or all of them with all=True, by identifier.
@@ -31,7 +32,8 @@ func (d docker) containers(ctx context.Context, filters *value.Map, options *val
 	for name, v := range filters.All() {
 		args = append(args, "--filter", value.Str(name)+"="+value.Str(v))
 	}
-	text, err := program.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Minute}.Ask(ctx, d.Host, args...)
+	text, err := program.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Minute}.Ask(ctx, d.Host,
+		args...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,8 @@ func (d docker) containers(ctx context.Context, filters *value.Map, options *val
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
 			return nil, fmt.Errorf("docker answers with what is no JSON: %w", err)
 		}
-		all.Set(c.ID, value.NewMap("Id", c.ID, "Names", value.Strings(strings.Split(c.Names, ",")...), "Image", c.Image, "Command", strings.Trim(c.Command, `"`),
+		all.Set(c.ID, value.NewMap("Id", c.ID, "Names", value.Strings(strings.Split(c.Names, ",")...), "Image", c.Image,
+			"Command", strings.Trim(c.Command, `"`),
 			"Time_Created_Local", c.CreatedAt, "Status", c.Status, "State", c.State, "Ports", c.Ports))
 	}
 	return all, nil

@@ -25,13 +25,15 @@ func contentFunctions(o file) function.Table {
 		"file.contains":       function.Of("path, text", o.contains),
 		"file.contains_regex": function.Of("path, regex, lchar=''", o.containsRegexp),
 		"file.contains_glob":  function.Of("path, glob_expr", o.containsGlob),
-		"file.search":         function.Of("path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline=False", o.search),
-		"file.grep":           function.Of("path, pattern, *opts", o.grep),
-		"file.get_hash":       function.Of("path, form='sha256', chunk_size=65536", func(ctx context.Context, p, form string, _ any) (string, error) { return o.sum(ctx, o.path(p), form) }),
-		"file.get_sum":        function.Of("path, form='sha256'", o.sumOrText),
-		"file.check_hash":     function.Of("path, file_hash", o.checkHash),
-		"file.lsattr":         function.Of("path", o.attributes),
-		"file.find":           function.Of("path, *args, **kwargs", o.find),
+		"file.search": function.Of("path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline=False",
+			o.search),
+		"file.grep": function.Of("path, pattern, *opts", o.grep),
+		"file.get_hash": function.Of("path, form='sha256', chunk_size=65536",
+			func(ctx context.Context, p, form string, _ any) (string, error) { return o.sum(ctx, o.path(p), form) }),
+		"file.get_sum":    function.Of("path, form='sha256'", o.sumOrText),
+		"file.check_hash": function.Of("path, file_hash", o.checkHash),
+		"file.lsattr":     function.Of("path", o.attributes),
+		"file.find":       function.Of("path, *args, **kwargs", o.find),
 	}
 }
 
@@ -121,7 +123,8 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 		for _, name := range names {
 			flag, ok := known[strings.ToUpper(name)]
 			if !ok {
-				return flags, "", diag.WithHint(fmt.Errorf("%q is no flag of a regular expression here", name), "the flags are IGNORECASE, MULTILINE and DOTALL")
+				return flags, "", diag.WithHint(fmt.Errorf("%q is no flag of a regular expression here", name),
+					"the flags are IGNORECASE, MULTILINE and DOTALL")
 			}
 			sum |= flag
 		}
@@ -135,8 +138,8 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 	return value.RegexpFlags{IgnoreCase: sum&ignoreCase != 0, Multiline: sum&multiline != 0}, inline, err
 }
 
-// grep runs grep(1) over files and answers as cmd.run_all does. grep is given what the files hold and not their names: a name
-// may mean another file, or a pipe that never ends, to a program that follows links.
+// grep runs grep(1) over files and answers as cmd.run_all does. grep is given what the files hold and not their names:
+// a name may mean another file, or a pipe that never ends, to a program that follows links.
 func (o file) grep(ctx context.Context, p, pattern string, options []string) (*value.Map, error) {
 	files := ospath.Glob(o.Host, o.path(p))
 	if len(files) == 0 {
@@ -193,8 +196,8 @@ func joinLines(above, below string) string {
 	return strings.TrimSuffix(above, "\n") + "\n" + below
 }
 
-// mostHashed is the size of the largest file that a template has the digest of. A user makes a file of 300 GB without room on
-// the disk, whose digest takes half an hour, and devices have no end.
+// mostHashed is the size of the largest file that a template has the digest of. A user makes a file of 300 GB without
+// room on the disk, whose digest takes half an hour, and devices have no end.
 const mostHashed = 4 << 30
 
 func tooMuch(p string) error {

@@ -25,10 +25,12 @@ type file struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	o := file{f}
 	return function.Table{
-		"file.basename":         function.Of("path", ospath.Base),
-		"file.dirname":          function.Of("path", ospath.Dir),
-		"file.normpath":         function.Of("path", ospath.Norm),
-		"file.join":             function.Of("path, *args", func(first string, more []string) string { return ospath.Join(append([]string{first}, more...)) }),
+		"file.basename": function.Of("path", ospath.Base),
+		"file.dirname":  function.Of("path", ospath.Dir),
+		"file.normpath": function.Of("path", ospath.Norm),
+		"file.join": function.Of("path, *args", func(first string, more []string) string {
+			return ospath.Join(append([]string{first}, more...))
+		}),
 		"file.pardir":           function.Of("", func() string { return ".." }),
 		"file.file_exists":      function.Of("path", o.IsFile),
 		"file.directory_exists": function.Of("path", o.isDir),
@@ -268,8 +270,8 @@ func (o file) diskUsage(ctx context.Context, p string) (int, error) {
 	return total, o.complete(ctx, "file.diskusage", err)
 }
 
-// complete writes to the log what a walk left out. Only the end of the context is an error: a user makes directories of any
-// depth, which must not keep a template from being rendered.
+// complete writes to the log what a walk left out. Only the end of the context is an error: a user makes directories of
+// any depth, which must not keep a template from being rendered.
 func (o file) complete(ctx context.Context, function string, leftOut error) error {
 	if leftOut != nil && ctx.Err() == nil {
 		o.WriteLog("warning", fmt.Sprintf("%s: %v; what is below is left out", function, leftOut))

@@ -21,7 +21,8 @@ func Filters(f *function.Facts) map[string]jinja.Filter {
 		"is_bin_file":  function.PathFilter("is_bin_file", func(p string) any { return files.isBinary(p) }),
 		"is_empty":     function.PathFilter("is_empty", func(p string) any { return files.isEmpty(p) }),
 		"list_files":   jinja.Define("list_files", files.listFilter, jinja.Arg("path")),
-		"file_hashsum": jinja.Define("file_hashsum", files.hashFilter, jinja.Arg("path"), jinja.Opt("form", "sha256"), jinja.Opt("chunk_size", 65536)),
+		"file_hashsum": jinja.Define("file_hashsum", files.hashFilter, jinja.Arg("path"), jinja.Opt("form", "sha256"),
+			jinja.Opt("chunk_size", 65536)),
 	}
 }
 
@@ -67,11 +68,12 @@ func (o file) isText(name string) bool {
 	return ok && !slices.Contains(text, 0) && (utf8.Valid(text) || !mostlyBinary(text, "\n\r\t\f\b"))
 }
 
-// isBinary is Salt's guess by the first 2,048 bytes of a file, which is not the contrary of isText: it counts characters, and
-// what is no UTF-8 is binary.
+// isBinary is Salt's guess by the first 2,048 bytes of a file, which is not the contrary of isText: it counts
+// characters, and what is no UTF-8 is binary.
 func (o file) isBinary(name string) bool {
 	text, ok := o.head(name, 2048)
-	return ok && len(text) > 0 && (slices.Contains(text, 0) || !utf8.Valid(text) || mostlyBinary([]rune(string(text)), "\n\r\t\b"))
+	return ok && len(text) > 0 && (slices.Contains(text, 0) || !utf8.Valid(text) ||
+		mostlyBinary([]rune(string(text)), "\n\r\t\b"))
 }
 
 // mostlyBinary reports whether more than three of ten characters are neither printable ASCII nor blanks.

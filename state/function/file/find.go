@@ -25,7 +25,8 @@ import (
 // criterion is a sentence, as in Salt.
 func (o file) find(ctx context.Context, p string, words []string, options *value.Map) (any, error) {
 	if slices.Contains(words, "delete") || options.Has("delete") || options.Has("exec") {
-		return nil, diag.WithHint(errors.New("deleting and running are acting, and templates only read"), "use file.tidied or cmd.run as a state")
+		return nil, diag.WithHint(errors.New("deleting and running are acting, and templates only read"),
+			"use file.tidied or cmd.run as a state")
 	}
 	s, err := o.searchFor(options)
 	if err != nil {
@@ -289,7 +290,8 @@ func (s *searching) show(ctx context.Context, what, full string, info host.Info)
 	case "size":
 		return int(info.Size)
 	case "type":
-		return map[string]string{"file": "f", "dir": "d", "link": "l", "char": "c", "block": "b", "pipe": "p", "socket": "s"}[kindOf(info.Mode)]
+		return map[string]string{"file": "f", "dir": "d", "link": "l", "char": "c", "block": "b", "pipe": "p",
+			"socket": "s"}[kindOf(info.Mode)]
 	case "mode":
 		return int(info.Mode.Perm())
 	case "mtime":

@@ -15,20 +15,24 @@ import (
 func stateFunctions(o file) function.Table {
 	path := map[string]string{"path": "name"}
 	t := function.StateFunctions(o.Facts, map[string]function.ByState{
-		"file.remove":  {Signature: "path", State: "file.absent", Rename: path, True: true},
-		"file.touch":   {Signature: "name, atime=None, mtime=None", State: "file.touch", True: true},
-		"file.symlink": {Signature: "src, path, force=False", State: "file.symlink", Rename: map[string]string{"src": "target", "path": "name"}, True: true},
-		"file.mkdir":   {Signature: "dir_path, user=None, group=None, mode=None", State: "file.directory", Rename: map[string]string{"dir_path": "name"}, True: true},
+		"file.remove": {Signature: "path", State: "file.absent", Rename: path, True: true},
+		"file.touch":  {Signature: "name, atime=None, mtime=None", State: "file.touch", True: true},
+		"file.symlink": {Signature: "src, path, force=False", State: "file.symlink",
+			Rename: map[string]string{"src": "target", "path": "name"}, True: true},
+		"file.mkdir": {Signature: "dir_path, user=None, group=None, mode=None", State: "file.directory",
+			Rename: map[string]string{"dir_path": "name"}, True: true},
 		"file.makedirs": {Signature: "path, user=None, group=None, mode=None", State: "file.directory", Rename: path,
 			Fixed: map[string]any{"makedirs": true}},
-		"file.rename": {Signature: "src, dst", State: "file.rename", Rename: map[string]string{"src": "source", "dst": "name"},
-			Fixed: map[string]any{"force": true}, True: true},
+		"file.rename": {Signature: "src, dst", State: "file.rename",
+			Rename: map[string]string{"src": "source", "dst": "name"},
+			Fixed:  map[string]any{"force": true}, True: true},
 		"file.comment":   {Signature: "path, regex, char='#'", State: "file.comment", Rename: path},
 		"file.uncomment": {Signature: "path, regex, char='#'", State: "file.uncomment", Rename: path},
 		"file.replace":   {Signature: "path, pattern, repl", State: "file.replace", Rename: path},
 	})
-	copied := function.ByState{Signature: "src, dst, recurse=False, remove_existing=False", State: "file.copy", Rename: map[string]string{"src": "source", "dst": "name"},
-		Fixed: map[string]any{"force": true}, Without: []string{"recurse", "remove_existing"}, True: true}
+	copied := function.ByState{Signature: "src, dst, recurse=False, remove_existing=False", State: "file.copy",
+		Rename: map[string]string{"src": "source", "dst": "name"},
+		Fixed:  map[string]any{"force": true}, Without: []string{"recurse", "remove_existing"}, True: true}
 	t["file.copy"] = function.Of(copied.Signature, o.copy(copied))
 	return t
 }

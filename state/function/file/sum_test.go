@@ -36,7 +36,8 @@ func TestDigestsHaveABound(t *testing.T) {
 	}
 }
 
-// TestDigestsEndWithTheContext: a template takes the digest of a file that a user made large, and the run is interrupted.
+// TestDigestsEndWithTheContext: a template takes the digest of a file that a user made large, and the run is
+// interrupted.
 func TestDigestsEndWithTheContext(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "file"), []byte("x"), 0o600); err != nil {
@@ -54,8 +55,8 @@ func TestDigestsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// TestWalksSayWhatTheyLeaveOut: a user makes directories of any depth. A template goes on without what lies too deep, and the
-// log says what that is.
+// TestWalksSayWhatTheyLeaveOut: a user makes directories of any depth. A template goes on without what lies too deep,
+// and the log says what that is.
 func TestWalksSayWhatTheyLeaveOut(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", host.MostLevels+5)), 0o700); err != nil {
@@ -75,7 +76,8 @@ func TestWalksSayWhatTheyLeaveOut(t *testing.T) {
 		if err := walk(o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if len(log) != 1 || !strings.HasPrefix(log[0], "warning "+name+": /d/x/x/") || !strings.Contains(log[0], "256 levels") {
+		if len(log) != 1 || !strings.HasPrefix(log[0], "warning "+name+": /d/x/x/") ||
+			!strings.Contains(log[0], "256 levels") {
 			t.Errorf("%s writes %q to the log", name, log)
 		}
 	}

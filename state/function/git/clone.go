@@ -13,8 +13,10 @@ import (
 
 // Acting are the functions of git that change the host.
 func Acting(f *function.Facts) function.Table {
-	cloned := function.ByState{Signature: "cwd, url=None, name=None, opts='', git_opts='', user=None, password=None, identity=None, https_user=None, https_pass=None",
-		State: "git.cloned", Rename: map[string]string{"url": "name", "cwd": "target"}, Without: []string{"opts", "git_opts", "password", "ignore_retcode", "saltenv", "output_encoding"}, True: true}
+	cloned := function.ByState{Signature: "cwd, url=None, name=None, opts='', git_opts='', user=None, password=None, " +
+		"identity=None, https_user=None, https_pass=None",
+		State: "git.cloned", Rename: map[string]string{"url": "name", "cwd": "target"},
+		Without: []string{"opts", "git_opts", "password", "ignore_retcode", "saltenv", "output_encoding"}, True: true}
 	return function.Table{"git.clone": function.Of(cloned.Signature+", **kwargs", git{f}.clone(cloned))}
 }
 
@@ -57,7 +59,8 @@ func branchOf(words []string) (branch string, err error) {
 	for i := 0; i < len(words); i++ {
 		name, v, given := strings.Cut(words[i], "=")
 		if name != "--branch" && name != "-b" {
-			return "", diag.WithHint(fmt.Errorf("git.clone has no option %s here", words[i]), "it knows --branch; the states git.latest and git.cloned have others as arguments")
+			return "", diag.WithHint(fmt.Errorf("git.clone has no option %s here", words[i]),
+				"it knows --branch; the states git.latest and git.cloned have others as arguments")
 		}
 		if !given && i+1 < len(words) {
 			i++

@@ -30,10 +30,13 @@ func Functions(f *function.Facts) function.Table {
 		"git.list_branches":  function.Of("cwd, remote=False, "+gitAs, g.branches),
 		"git.list_tags":      function.Of("cwd, "+gitAs, g.tags),
 		"git.symbolic_ref":   function.Of("cwd, ref, "+gitAs, g.symbolicRef),
-		"git.remotes":        function.Of("cwd, user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None", g.remotes),
-		"git.remote_get": function.Of("cwd, remote='origin', user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None",
+		"git.remotes": function.Of(
+			"cwd, user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None", g.remotes),
+		"git.remote_get": function.Of(
+			"cwd, remote='origin', user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None",
 			g.remote),
-		"git.config_get":  function.Of("key, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs", g.config),
+		"git.config_get": function.Of(
+			"key, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs", g.config),
 		"git.status":      function.Of("cwd, "+gitAs, g.status),
 		"git.is_worktree": function.Of("cwd, user=None, password=None, output_encoding=None", g.isWorktree),
 		"git.version":     function.Of("versioninfo=False", g.version),
@@ -65,7 +68,8 @@ func (g git) try(ctx context.Context, at where, args ...string) (host.Output, er
 		}
 		as = owner
 	}
-	return g.Output(ctx, host.Line{Argv: append([]string{"git"}, args...), Dir: dir, RunAs: as, Env: []string{"GIT_TERMINAL_PROMPT=0", "SUDO_UID="}})
+	return g.Output(ctx, host.Line{Argv: append([]string{"git"}, args...), Dir: dir, RunAs: as,
+		Env: []string{"GIT_TERMINAL_PROMPT=0", "SUDO_UID="}})
 }
 
 // at makes a function that runs git with fixed arguments in a checkout.
@@ -83,7 +87,8 @@ func (g git) revision(ctx context.Context, cwd, rev string, short bool, user str
 	return g.run(ctx, where{cwd, user}, append(args, rev)...)
 }
 
-func (g git) revParse(ctx context.Context, cwd string, rev *string, options, gitOptions, user string, _, _, _ any) (string, error) {
+func (g git) revParse(ctx context.Context, cwd string, rev *string, options, gitOptions, user string, _, _,
+	_ any) (string, error) {
 	before, errB := function.SplitWords(gitOptions)
 	after, errA := function.SplitWords(options)
 	if errB != nil || errA != nil {
@@ -160,7 +165,8 @@ func withoutPassword(text string) string {
 	return credentials.ReplaceAllString(text, "$1://<redacted>@")
 }
 
-func (g git) config(ctx context.Context, key string, cwd *string, user string, _, _, _ any, options *value.Map) (any, error) {
+func (g git) config(ctx context.Context, key string, cwd *string, user string, _, _, _ any, options *value.Map) (any,
+	error) {
 	scope, at := "--local", where{user: user}
 	switch {
 	case value.Truth(options.Value("global")):

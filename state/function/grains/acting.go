@@ -23,7 +23,9 @@ func Acting(f *function.Facts) function.Table {
 		"grains.append":  function.Of("key, val, convert=False, delimiter=':'", g.append),
 		"grains.remove":  function.Of("key, val, delimiter=':'", g.remove),
 		"grains.delval":  function.Of("key, destructive=False, force=False", g.clear),
-		"grains.delkey":  function.Of("key, force=False", func(key string, force bool) (any, error) { return g.set(key, nil, force, true, ":") }),
+		"grains.delkey": function.Of("key, force=False", func(key string, force bool) (any, error) {
+			return g.set(key, nil, force, true, ":")
+		}),
 	}
 }
 
@@ -90,7 +92,8 @@ func readGrains(h *host.Host, file string) (*value.Map, error) {
 	}
 	m, ok := doc.Value.(*value.Map)
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("%s holds a %s, and a mapping was expected", file, value.TypeName(doc.Value)), "correct the file; nothing was changed")
+		return nil, diag.WithHint(fmt.Errorf("%s holds a %s, and a mapping was expected", file, value.TypeName(doc.Value)),
+			"correct the file; nothing was changed")
 	}
 	return m, nil
 }
@@ -100,7 +103,8 @@ func (g grains) current(key string, otherwise any, delimiter string) any {
 	return value.Copy(function.Traverse(g.Grains, key, otherwise, delimiter))
 }
 
-// append puts a value, or all of a list, at the end of a list. Where it cannot, the answer is a sentence, as under Salt.
+// append puts a value, or all of a list, at the end of a list. Where it cannot, the answer is a sentence, as under
+// Salt.
 func (g grains) append(key string, v any, convert bool, delimiter string) (any, error) {
 	list, ok := g.listOf(key, convert, delimiter)
 	switch {
@@ -185,9 +189,12 @@ func (g grains) set(key string, v any, force, destructive bool, delimiter string
 	if there && old != nil && !force {
 		switch {
 		case complexValue(old):
-			return reportOf(fmt.Sprintf("The key '%s' exists but is a dict or a list. Use 'force=True' to overwrite.", key), false, nil), nil
+			return reportOf(fmt.Sprintf("The key '%s' exists but is a dict or a list. Use 'force=True' to overwrite.", key),
+				false, nil), nil
 		case complexValue(v):
-			return reportOf(fmt.Sprintf("The key '%s' exists and the given value is a dict or a list. Use 'force=True' to overwrite.", key), false, nil), nil
+			return reportOf(
+				fmt.Sprintf("The key '%s' exists and the given value is a dict or a list. Use 'force=True' to overwrite.", key),
+				false, nil), nil
 		}
 	}
 	remove := v == nil && destructive
@@ -198,7 +205,8 @@ func (g grains) set(key string, v any, force, destructive bool, delimiter string
 		}
 		around, ok := nest(g.current(above, value.NewMap(), delimiter), below, v, remove, force)
 		if !ok {
-			return reportOf(fmt.Sprintf("The key '%s' holds another value than '%s'. Use 'force=True' to overwrite.", above, below), false, nil), nil
+			return reportOf(fmt.Sprintf("The key '%s' holds another value than '%s'. Use 'force=True' to overwrite.", above,
+				below), false, nil), nil
 		}
 		key, v, remove = above, around, false
 	}

@@ -24,7 +24,8 @@ func Functions(f *function.Facts) function.Table {
 		"grains.ls":        function.Of("", g.ls),
 		"grains.keys":      function.Of("", g.ls),
 		"grains.equals":    function.Of("key, value", g.equals),
-		"grains.filter_by": function.Of("lookup_dict, grain='os_family', merge=None, default='default', base=None", g.filterBy),
+		"grains.filter_by": function.Of("lookup_dict, grain='os_family', merge=None, default='default', base=None",
+			g.filterBy),
 	}
 }
 
@@ -69,7 +70,8 @@ func (g grains) equals(key, v any) bool {
 }
 
 func (g grains) filterBy(lookup *value.Map, grain, merge, fallback, base any) (any, error) {
-	return function.FilterBy(g.Grains, function.Filter{Lookup: lookup, Key: grain, Merge: merge, Fallback: fallback, Base: base})
+	return function.FilterBy(g.Grains, function.Filter{Lookup: lookup, Key: grain, Merge: merge, Fallback: fallback,
+		Base: base})
 }
 
 // hideIdentity replaces what would identify a host.

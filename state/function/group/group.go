@@ -23,7 +23,8 @@ func (g group) info(name string, _ any) (*value.Map, error) {
 	if err != nil || !ok {
 		return value.NewMap(), err
 	}
-	return value.NewMap("name", found.Name, "passwd", found.Password, "gid", found.GID, "members", value.Strings(found.Members...)), nil
+	return value.NewMap("name", found.Name, "passwd", found.Password, "gid", found.GID, "members",
+		value.Strings(found.Members...)), nil
 }
 
 func (g group) all(_, _ any) (*value.List, error) {

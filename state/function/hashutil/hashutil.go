@@ -23,12 +23,20 @@ type hashutil struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	h := hashutil{f}
 	return function.Table{
-		"hashutil.digest":              function.Of("instr, checksum='md5'", digest),
-		"hashutil.digest_file":         function.Of("infile, checksum='md5'", h.digestFile),
-		"hashutil.md5_digest":          function.Of("instr", func(text string) (string, error) { return function.HexDigest("md5", []byte(text)) }),
-		"hashutil.sha256_digest":       function.Of("instr", func(text string) (string, error) { return function.HexDigest("sha256", []byte(text)) }),
-		"hashutil.sha512_digest":       function.Of("instr", func(text string) (string, error) { return function.HexDigest("sha512", []byte(text)) }),
-		"hashutil.base64_b64encode":    function.Of("instr", func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }),
+		"hashutil.digest":      function.Of("instr, checksum='md5'", digest),
+		"hashutil.digest_file": function.Of("infile, checksum='md5'", h.digestFile),
+		"hashutil.md5_digest": function.Of("instr", func(text string) (string, error) {
+			return function.HexDigest("md5", []byte(text))
+		}),
+		"hashutil.sha256_digest": function.Of("instr", func(text string) (string, error) {
+			return function.HexDigest("sha256", []byte(text))
+		}),
+		"hashutil.sha512_digest": function.Of("instr", func(text string) (string, error) {
+			return function.HexDigest("sha512", []byte(text))
+		}),
+		"hashutil.base64_b64encode": function.Of("instr", func(text string) string {
+			return base64.StdEncoding.EncodeToString([]byte(text))
+		}),
 		"hashutil.base64_b64decode":    function.Of("instr", decode64),
 		"hashutil.base64_encodestring": function.Of("instr", func(text string) string { return encode64Lines([]byte(text)) }),
 		"hashutil.base64_decodestring": function.Of("instr", decode64),
@@ -72,7 +80,8 @@ func encode64Lines(data []byte) string {
 // decode64 passes over what is no base64, as Python does. What is no text stays bytes.
 func decode64(text string) (any, error) {
 	clean := strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+/=", r)) {
+		if r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("+/=", r)) {
 			return r
 		}
 		return -1

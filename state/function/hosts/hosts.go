@@ -109,7 +109,9 @@ func (h hosts) has(ip string, aliases []string) (bool, error) {
 // Acting add and remove names of addresses.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
-		"hosts.add_host": {Signature: "ip, alias", State: "host.present", Rename: map[string]string{"alias": "name"}, True: true},
-		"hosts.rm_host":  {Signature: "ip, alias", State: "host.absent", Rename: map[string]string{"alias": "name"}, True: true},
+		"hosts.add_host": {Signature: "ip, alias", State: "host.present", Rename: map[string]string{"alias": "name"},
+			True: true},
+		"hosts.rm_host": {Signature: "ip, alias", State: "host.absent", Rename: map[string]string{"alias": "name"},
+			True: true},
 	})
 }

@@ -16,8 +16,10 @@ import (
 
 type http struct{ *function.Facts }
 
-const queryParameters = "url, method='GET', params=None, header_dict=None, header_list=None, username=None, password=None, decode=False, " +
-	"decode_type='auto', status=False, headers=False, text=False, verify_ssl=None, timeout=None, raise_error=True, decode_body=True, " +
+const queryParameters = "url, method='GET', params=None, header_dict=None, header_list=None, username=None, " +
+	"password=None, decode=False, " +
+	"decode_type='auto', status=False, headers=False, text=False, verify_ssl=None, timeout=None, raise_error=True, " +
+	"decode_body=True, " +
 	"backend=None, opts=None, ca_bundle=None, agent=None, follow_redirects=True"
 
 // Functions are the functions of http that templates may call.
@@ -116,7 +118,8 @@ func decodeBody(kind string, got function.Response) (v any, decoded bool, err er
 func request(a function.Arguments) (function.Request, error) {
 	method := strings.ToUpper(value.Str(a.Value("method")))
 	if method != "GET" {
-		return function.Request{}, diag.WithHint(fmt.Errorf("%s may change something, and templates only read", method), "use the http.query state or cmd.run")
+		return function.Request{}, diag.WithHint(fmt.Errorf("%s may change something, and templates only read", method),
+			"use the http.query state or cmd.run")
 	}
 	target, err := function.Text(a.Value("url"))
 	if err != nil {
@@ -129,7 +132,8 @@ func request(a function.Arguments) (function.Request, error) {
 		}
 		target += "?" + query.Encode()
 	}
-	r := function.Request{URL: target, User: function.OptionalText(a.Value("username")), Password: function.OptionalText(a.Value("password")), Header: map[string]string{},
+	r := function.Request{URL: target, User: function.OptionalText(a.Value("username")),
+		Password: function.OptionalText(a.Value("password")), Header: map[string]string{},
 		Unverified: a.Value("verify_ssl") == false}
 	if m, ok := a.Value("header_dict").(*value.Map); ok {
 		for name, v := range m.All() {

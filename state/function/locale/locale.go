@@ -23,7 +23,8 @@ func Functions(f *function.Facts) function.Table {
 
 // get is the language that the system's files set; "" where they set none.
 func (l locale) get() (string, error) {
-	for _, file := range []string{"/etc/locale.conf", "/etc/default/locale", "/etc/sysconfig/i18n", "/etc/sysconfig/language"} {
+	for _, file := range []string{"/etc/locale.conf", "/etc/default/locale", "/etc/sysconfig/i18n",
+		"/etc/sysconfig/language"} {
 		text, err := function.ReadText(l.Host, file)
 		if err != nil && !function.Absent(err) {
 			return "", err
@@ -74,7 +75,9 @@ func normalLocale(name string) string {
 // Acting set and generate locales.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
-		"locale.set_locale": {Signature: "locale", State: "locale.system", Rename: map[string]string{"locale": "name"}, True: true},
-		"locale.gen_locale": {Signature: "locale", State: "locale.present", Rename: map[string]string{"locale": "name"}, True: true},
+		"locale.set_locale": {Signature: "locale", State: "locale.system", Rename: map[string]string{"locale": "name"},
+			True: true},
+		"locale.gen_locale": {Signature: "locale", State: "locale.present", Rename: map[string]string{"locale": "name"},
+			True: true},
 	})
 }

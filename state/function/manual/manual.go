@@ -1,5 +1,5 @@
-// Package manual explains the functions that templates and `call` know, and those of states. What a function takes is in
-// its code; what it is for is in functions.txt and states.txt, which a test compares with the functions there are.
+// Package manual explains the functions that templates and `call` know, and those of states. What a function takes is
+// in its code; what it is for is in functions.txt and states.txt, which a test compares with the functions there are.
 package manual
 
 import (
@@ -73,7 +73,8 @@ func parse(text string) Book {
 			call, sentence, _ := strings.Cut(line, " | ")
 			function, example, _ := strings.Cut(call, " ")
 			own = map[string]string{}
-			book[module+"."+function] = Entry{Sentence: sentence, Example: example, meanings: []map[string]string{own, section, all}}
+			book[module+"."+function] = Entry{Sentence: sentence, Example: example,
+				meanings: []map[string]string{own, section, all}}
 		}
 	}
 	return book
@@ -103,7 +104,8 @@ func (e Entry) Own() []string {
 // Function is the text about an execution function.
 func (b Book) Function(name, signature string, arguments []string) string {
 	e := b[name]
-	return e.text(name, signature, arguments) + "\n\nCLI Example:\n\n" + indent(strings.TrimRight("corpus-agent call "+name+" "+e.Example, " "))
+	return e.text(name, signature, arguments) + "\n\nCLI Example:\n\n" +
+		indent(strings.TrimRight("corpus-agent call "+name+" "+e.Example, " "))
 }
 
 // State is the text about a function of a state.

@@ -14,13 +14,16 @@ type match struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	m := match{f}
 	t := function.Table{
-		"match.ipcidr":    function.Of("tgt", func(tgt any) bool { return m.Matches(function.Query{Kind: "ipcidr"}, tgt) }),
-		"match.filter_by": function.Of("lookup, tgt_type='compound', minion_id=None, merge=None, merge_lists=False, default='default'", m.filterBy),
+		"match.ipcidr": function.Of("tgt", func(tgt any) bool { return m.Matches(function.Query{Kind: "ipcidr"}, tgt) }),
+		"match.filter_by": function.Of(
+			"lookup, tgt_type='compound', minion_id=None, merge=None, merge_lists=False, default='default'", m.filterBy),
 		"match.search_by": function.Of("lookup, tgt_type='compound', minion_id=None", m.searchBy),
 		"match.ifelse":    function.Of("*args, tgt_type='compound', minion_id=None, merge=None, merge_lists=False", m.ifElse),
 	}
 	for _, kind := range []string{"compound", "glob", "list", "pcre"} {
-		t["match."+kind] = function.Of("tgt, minion_id=None", func(tgt any, id string) bool { return m.Matches(function.Query{Kind: kind, ID: id}, tgt) })
+		t["match."+kind] = function.Of("tgt, minion_id=None", func(tgt any, id string) bool {
+			return m.Matches(function.Query{Kind: kind, ID: id}, tgt)
+		})
 	}
 	for _, kind := range []string{"grain", "grain_pcre", "pillar", "pillar_pcre"} {
 		t["match."+kind] = function.Of("tgt, delimiter=':'", func(tgt any, delimiter string) bool {
@@ -83,7 +86,8 @@ func (m match) searchBy(lookup *value.Map, kind, id string) (any, error) {
 // end. True and False match always and never.
 func (m match) ifElse(args []any, kind, id string, merge any, mergeLists bool) (any, error) {
 	if len(args)%2 == 0 {
-		return nil, fmt.Errorf("it takes pairs of a match and a value and then one value more, and %d arguments were given", len(args))
+		return nil, fmt.Errorf("it takes pairs of a match and a value and then one value more, and %d arguments were given",
+			len(args))
 	}
 	last := args[len(args)-1]
 	const otherwise = "\x00otherwise"

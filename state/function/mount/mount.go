@@ -48,8 +48,10 @@ func (m mount) details() (*value.Map, error) {
 	all := value.NewMap()
 	for _, l := range walk.Mounts(text) {
 		major, minor, _ := strings.Cut(l.Number, ":")
-		all.Set(l.Place, value.NewMap("mountid", l.ID, "parentid", l.Parent, "major", major, "minor", minor, "root", l.Root, "opts", options(l.Options),
-			"fstype", l.Type, "device", strings.ReplaceAll(l.Device, `\040`, `\ `), "alt_device", l.Device, "superopts", options(l.SuperBlock),
+		all.Set(l.Place, value.NewMap("mountid", l.ID, "parentid", l.Parent, "major", major, "minor", minor, "root", l.Root,
+			"opts", options(l.Options),
+			"fstype", l.Type, "device", strings.ReplaceAll(l.Device, `\040`, `\ `), "alt_device", l.Device, "superopts",
+			options(l.SuperBlock),
 			"device_uuid", nil, "device_label", nil))
 	}
 	return all, err
@@ -78,7 +80,8 @@ func (m mount) fstab(file string) (*value.Map, error) {
 		for all.Has(name) {
 			name += "_"
 		}
-		all.Set(name, value.NewMap("device", f[0], "fstype", f[2], "opts", value.Strings(strings.Split(f[3], ",")...), "dump", f[4], "pass", f[5]))
+		all.Set(name, value.NewMap("device", f[0], "fstype", f[2], "opts", value.Strings(strings.Split(f[3], ",")...), "dump",
+			f[4], "pass", f[5]))
 	}
 	return all, err
 }

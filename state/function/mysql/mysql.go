@@ -27,7 +27,8 @@ func Functions(f *function.Facts) function.Table {
 // query runs a statement. Neither the password nor the statement, which may hold one, is on a command line.
 func (m mysql) query(ctx context.Context, statement string, connection *value.Map) ([]string, error) {
 	argv := []string{"mysql", "--batch", "--skip-column-names"}
-	for option, names := range map[string][]string{"--user": {"connection_user", "user"}, "--host": {"connection_host", "host"},
+	for option, names := range map[string][]string{"--user": {"connection_user", "user"},
+		"--host": {"connection_host", "host"},
 		"--port": {"connection_port", "port"}, "--socket": {"connection_unix_socket", "unix_socket"}} {
 		if v := m.ConnectionSetting(connection, "mysql.", names...); v != "" {
 			argv = append(argv, option+"="+v)

@@ -18,9 +18,11 @@ func calculations() function.Table {
 		"network.convert_cidr": function.Of("cidr", convertCIDR),
 		"network.ip_in_subnet": function.Of("ip_addr, cidr", inSubnet),
 		"network.is_private":   function.Of("ip_addr", func(text string) (bool, error) { return address(text, isPrivate) }),
-		"network.is_loopback":  function.Of("ip_addr", func(text string) (bool, error) { return address(text, netip.Addr.IsLoopback) }),
-		"network.reverse_ip":   function.Of("ip_addr", reverseIP),
-		"network.iphexval":     function.Of("ip", hexAddress),
+		"network.is_loopback": function.Of("ip_addr", func(text string) (bool, error) {
+			return address(text, netip.Addr.IsLoopback)
+		}),
+		"network.reverse_ip": function.Of("ip_addr", reverseIP),
+		"network.iphexval":   function.Of("ip", hexAddress),
 	}
 }
 
@@ -148,7 +150,8 @@ func networkDetails(p netip.Prefix) *value.Map {
 func isPrivate(a netip.Addr) bool {
 	a = a.Unmap()
 	for _, text := range []string{
-		"0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31", "192.0.2.0/24",
+		"0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",
+		"192.0.2.0/24",
 		"192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32",
 		"::1/128", "::/128", "100::/64", "2001::/23", "2001:2::/48", "2001:db8::/32", "2001:10::/28", "fc00::/7", "fe80::/10",
 	} {

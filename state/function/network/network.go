@@ -23,15 +23,19 @@ type network struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	n := network{f}
 	return function.Table{
-		"network.interfaces":      function.Of("", n.interfaces),
-		"network.interface":       function.Of("iface", n.ofLink("inet")),
-		"network.interface_ip":    function.Of("iface", n.linkAddress),
-		"network.hw_addr":         function.Of("iface", n.ofLink("hwaddr")),
-		"network.hwaddr":          function.Of("iface", n.ofLink("hwaddr")),
-		"network.ip_addrs":        function.Of("interface=None, include_loopback=False, cidr=None, type=None", n.addresses(false)),
-		"network.ipaddrs":         function.Of("interface=None, include_loopback=False, cidr=None, type=None", n.addresses(false)),
-		"network.ip_addrs6":       function.Of("interface=None, include_loopback=False, cidr=None, type=None", n.addresses(true)),
-		"network.ipaddrs6":        function.Of("interface=None, include_loopback=False, cidr=None, type=None", n.addresses(true)),
+		"network.interfaces":   function.Of("", n.interfaces),
+		"network.interface":    function.Of("iface", n.ofLink("inet")),
+		"network.interface_ip": function.Of("iface", n.linkAddress),
+		"network.hw_addr":      function.Of("iface", n.ofLink("hwaddr")),
+		"network.hwaddr":       function.Of("iface", n.ofLink("hwaddr")),
+		"network.ip_addrs": function.Of("interface=None, include_loopback=False, cidr=None, type=None",
+			n.addresses(false)),
+		"network.ipaddrs": function.Of("interface=None, include_loopback=False, cidr=None, type=None",
+			n.addresses(false)),
+		"network.ip_addrs6": function.Of("interface=None, include_loopback=False, cidr=None, type=None",
+			n.addresses(true)),
+		"network.ipaddrs6": function.Of("interface=None, include_loopback=False, cidr=None, type=None",
+			n.addresses(true)),
 		"network.ip_networks":     function.Of("interface=None, include_loopback=False, verbose=False", n.networks(false)),
 		"network.ip_networks6":    function.Of("interface=None, include_loopback=False, verbose=False", n.networks(true)),
 		"network.subnets":         function.Of("interfaces=None", n.subnets),
@@ -302,7 +306,8 @@ func route4(f []string) (*value.Map, bool) {
 	if gateway != "0.0.0.0" {
 		flags = "UG"
 	}
-	return value.NewMap("addr_family", "inet", "destination", destination, "gateway", gateway, "netmask", mask, "flags", flags,
+	return value.NewMap("addr_family", "inet", "destination", destination, "gateway", gateway, "netmask", mask, "flags",
+		flags,
 		"interface", f[0]), true
 }
 

@@ -86,10 +86,12 @@ func (n network) connect(ctx context.Context, to string, port any, options *valu
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, proto+family, net.JoinHostPort(to, value.Str(port)))
 	if err != nil {
-		return value.NewMap("result", false, "comment", fmt.Sprintf("Unable to connect to %s on %s port %s: %v", to, proto, value.Str(port), err)), nil
+		return value.NewMap("result", false, "comment", fmt.Sprintf("Unable to connect to %s on %s port %s: %v", to, proto,
+			value.Str(port), err)), nil
 	}
 	defer c.Close()
-	return value.NewMap("result", true, "comment", fmt.Sprintf("Successfully connected to %s (%s) on %s port %s", to, hostOf(c.RemoteAddr()), proto, value.Str(port))), nil
+	return value.NewMap("result", true, "comment", fmt.Sprintf("Successfully connected to %s (%s) on %s port %s", to,
+		hostOf(c.RemoteAddr()), proto, value.Str(port))), nil
 }
 
 func hostOf(a net.Addr) string {
@@ -102,7 +104,8 @@ func hostOf(a net.Addr) string {
 
 // tcpStates are the names of the kernel's numbers.
 func tcpStates() []string {
-	return []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE", "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING"}
+	return []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
+		"CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING"}
 }
 
 // netstat lists the sockets of the running system.
@@ -183,7 +186,8 @@ func (n network) active() (*value.Map, error) {
 		if err := errors.Join(errL, errR); err != nil {
 			return nil, err
 		}
-		_ = all.SetKey(all.Len(), value.NewMap("local_addr", local.Addr().Unmap().String(), "local_port", strconv.Itoa(int(local.Port())),
+		_ = all.SetKey(all.Len(), value.NewMap("local_addr", local.Addr().Unmap().String(), "local_port",
+			strconv.Itoa(int(local.Port())),
 			"remote_addr", remote.Addr().Unmap().String(), "remote_port", strconv.Itoa(int(remote.Port()))))
 	}
 	return all, nil

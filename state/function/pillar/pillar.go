@@ -16,7 +16,8 @@ type pillar struct{ *function.Facts }
 // Functions are the functions of pillar that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := pillar{f}
-	get := function.Of("key, default=..., merge=False, merge_nested_lists=None, delimiter=':', pillarenv=None, saltenv=None", p.get)
+	get := function.Of(
+		"key, default=..., merge=False, merge_nested_lists=None, delimiter=':', pillarenv=None, saltenv=None", p.get)
 	return function.Table{
 		"pillar.get":         get,
 		"pillar.fetch":       get,
@@ -33,7 +34,8 @@ func Functions(f *function.Facts) function.Table {
 }
 
 // get merges what it finds into the default if asked to, where both are mappings or both lists.
-func (p pillar) get(ctx context.Context, key, fallback any, merge bool, mergeLists any, delimiter, pillarenv, saltenv string) (any, error) {
+func (p pillar) get(ctx context.Context, key, fallback any, merge bool, mergeLists any, delimiter, pillarenv,
+	saltenv string) (any, error) {
 	data, err := p.of(ctx, pillarenv, saltenv)
 	if err != nil {
 		return nil, err
@@ -74,7 +76,9 @@ func (p pillar) merged(data *value.Map, key, fallback any, mergeLists bool, deli
 			return union(under, over)
 		}
 	}
-	p.WriteLog("error", fmt.Sprintf("pillar.get: %s is not merged into its default, since they are not two mappings or two lists", value.Str(key)))
+	p.WriteLog("error",
+		fmt.Sprintf("pillar.get: %s is not merged into its default, since they are not two mappings or two lists",
+			value.Str(key)))
 	return nil
 }
 
@@ -107,7 +111,8 @@ func (p pillar) refreshed(ctx context.Context, env string, override *value.Map) 
 }
 
 func (p pillar) missing(key any) error {
-	return diag.WithHint(fmt.Errorf("there is no key %s in the pillar", value.Str(key)), "give a default, or set the key in the pillar")
+	return diag.WithHint(fmt.Errorf("there is no key %s in the pillar", value.Str(key)),
+		"give a default, or set the key in the pillar")
 }
 
 // items is the pillar rendered again, or the keys that are named of the one at hand.
@@ -212,5 +217,6 @@ func (p pillar) fileExists(path, saltenv string) (bool, error) {
 }
 
 func (p pillar) filterBy(lookup *value.Map, key, merge, fallback, base any) (any, error) {
-	return function.FilterBy(p.CurrentPillar(), function.Filter{Lookup: lookup, Key: key, Merge: merge, Fallback: fallback, Base: base})
+	return function.FilterBy(p.CurrentPillar(), function.Filter{Lookup: lookup, Key: key, Merge: merge, Fallback: fallback,
+		Base: base})
 }

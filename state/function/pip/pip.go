@@ -33,7 +33,8 @@ func Acting(f *function.Facts) function.Table {
 
 // lines are the lines of pip list --format=freeze, without its advice.
 func (p pip) lines(ctx context.Context, env, user, cwd string) ([]string, error) {
-	python := program.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Remote: true, Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
+	python := program.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Remote: true,
+		Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
 	if env != "" {
 		python.Name = strings.TrimRight(env, "/")
 		if !strings.HasPrefix(python.Name[strings.LastIndexByte(python.Name, '/')+1:], "pip") {
@@ -76,7 +77,8 @@ func (p pip) install(ctx context.Context, pkgs, requirements any, env *string, o
 }
 
 // uninstall removes packages one after the other and gives what changed.
-func (p pip) uninstall(ctx context.Context, pkgs, requirements any, env *string, options *value.Map) (*value.Map, error) {
+func (p pip) uninstall(ctx context.Context, pkgs, requirements any, env *string, options *value.Map) (*value.Map,
+	error) {
 	arguments, names, err := pipArguments(pkgs, requirements, env, options)
 	if err != nil {
 		return nil, err

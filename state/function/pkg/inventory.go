@@ -16,13 +16,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// inventory are the functions about the files of packages and what is known of them. dpkg's database is read; rpm is asked.
+// inventory are the functions about the files of packages and what is known of them. dpkg's database is read; rpm is
+// asked.
 func inventory(p pkg) function.Table {
 	info := function.Of("*names, failhard=True, **kwargs", p.info)
 	list, dict := function.Of("*packages, **kwargs", p.fileList), function.Of("*packages, **kwargs", p.fileDict)
 	return function.Table{
-		"pkg.list_upgrades":  function.Of("refresh=True, dist_upgrade=True, **kwargs", p.upgrades),
-		"pkg.list_repos":     function.Of("**kwargs", func(*value.Map) (*value.Map, error) { return repositories.ListRepositories(p.Host) }),
+		"pkg.list_upgrades": function.Of("refresh=True, dist_upgrade=True, **kwargs", p.upgrades),
+		"pkg.list_repos": function.Of("**kwargs", func(*value.Map) (*value.Map, error) {
+			return repositories.ListRepositories(p.Host)
+		}),
 		"pkg.info_installed": info,
 		"pkg.owner":          function.Of("*paths, **kwargs", p.owner),
 		"pkg.file_list":      list,
@@ -118,7 +121,8 @@ func (p pkg) fileLists() ([]string, error) {
 
 func (p pkg) rpm(ctx context.Context, args ...string) (string, error) {
 	if family := p.Host.Packages.Family(); family == "apk" || family == "pacman" {
-		return "", diag.WithHint(fmt.Errorf("files of packages of %s are not looked up here", family), "ask the package manager with cmd.run")
+		return "", diag.WithHint(fmt.Errorf("files of packages of %s are not looked up here", family),
+			"ask the package manager with cmd.run")
 	}
 	return p.Stdout(ctx, append([]string{"rpm"}, args...)...)
 }
@@ -250,7 +254,8 @@ func (p pkg) infoOfRPM(ctx context.Context, name string) (*value.Map, error) {
 	if strings.HasPrefix(name, "-") {
 		return nil, fmt.Errorf("%q is no package's name", name)
 	}
-	tags := []string{"arch", "group", "license", "packager", "release", "size", "sourcerpm", "summary", "url", "vendor", "version", "installtime", "description"}
+	tags := []string{"arch", "group", "license", "packager", "release", "size", "sourcerpm", "summary", "url", "vendor",
+		"version", "installtime", "description"}
 	text, err := p.rpm(ctx, "-q", "--queryformat", "%{"+strings.Join(tags, "}\\n%{")+"}", name)
 	if err != nil {
 		return nil, err
@@ -280,8 +285,10 @@ func setInstalled(m *value.Map, seconds string) {
 
 // infoNames are the names that Salt gives the fields of dpkg's database.
 func infoNames() map[string]string {
-	return map[string]string{"Package": "name", "Architecture": "architecture", "Maintainer": "packager", "Source": "source", "Version": "version",
-		"Section": "group", "Installed-Size": "installed_size", "Homepage": "url", "Origin": "vendor", "Description": "description"}
+	return map[string]string{"Package": "name", "Architecture": "architecture", "Maintainer": "packager",
+		"Source": "source", "Version": "version",
+		"Section": "group", "Installed-Size": "installed_size", "Homepage": "url", "Origin": "vendor",
+		"Description": "description"}
 }
 
 func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
@@ -304,7 +311,8 @@ func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
 	}
 	for _, name := range names {
 		if failhard && !all.Has(name) {
-			return nil, diag.WithHint(fmt.Errorf("package %s is not installed", name), "failhard=False leaves out what is not installed")
+			return nil, diag.WithHint(fmt.Errorf("package %s is not installed", name),
+				"failhard=False leaves out what is not installed")
 		}
 	}
 	return all, nil

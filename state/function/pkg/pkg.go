@@ -15,7 +15,8 @@ type pkg struct{ *function.Facts }
 // Functions are the functions of pkg that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := pkg{f}
-	latest := function.Of("*names, refresh=True, show_installed=False, fromrepo=None, cache_valid_time=0, **kwargs", p.latest)
+	latest := function.Of("*names, refresh=True, show_installed=False, fromrepo=None, cache_valid_time=0, **kwargs",
+		p.latest)
 	return function.Table{
 		"pkg.version":           function.Of("*names, versions_as_list=False, **kwargs", p.version),
 		"pkg.list_pkgs":         function.Of("versions_as_list=False, **kwargs", p.list),
@@ -85,7 +86,8 @@ func (p pkg) list(asList any, _ *value.Map) (*value.Map, error) {
 
 // latest is the version an installation would give, "" where it would change nothing. It does not
 // refresh the indexes: that is acting.
-func (p pkg) latest(ctx context.Context, names []string, _, withInstalled any, release string, _ any, _ *value.Map) (any, error) {
+func (p pkg) latest(ctx context.Context, names []string, _, withInstalled any, release string, _ any,
+	_ *value.Map) (any, error) {
 	if len(names) == 0 {
 		return "", nil
 	}

@@ -19,15 +19,19 @@ type postgres struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	p := postgres{f}
 	return function.Table{
-		"postgres.psql_query": function.Of("query, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None, write=False", p.query),
-		"postgres.db_exists":  function.Of("name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None", p.exists),
+		"postgres.psql_query": function.Of(
+			"query, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None, write=False", p.query),
+		"postgres.db_exists": function.Of(
+			"name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None", p.exists),
 	}.Needing(f.Host, "psql", "postgresql-client")
 }
 
 // query gives the rows of a query as mappings by column; no rows where the server cannot be asked.
-func (p postgres) query(ctx context.Context, query, user, server, port, db, password, runas string, _ any) (*value.List, error) {
+func (p postgres) query(ctx context.Context, query, user, server, port, db, password, runas string, _ any) (*value.List,
+	error) {
 	connection := value.NewMap()
-	for name, v := range map[string]string{"user": user, "host": server, "port": port, "maintenance_db": db, "pass": password} {
+	for name, v := range map[string]string{"user": user, "host": server, "port": port, "maintenance_db": db,
+		"pass": password} {
 		if v != "" {
 			connection.Set(name, v)
 		}
@@ -43,7 +47,8 @@ func (p postgres) query(ctx context.Context, query, user, server, port, db, pass
 		db = "postgres"
 	}
 	copied := "COPY (" + strings.TrimRight(strings.TrimSpace(query), ";") + ") TO STDOUT WITH CSV HEADER"
-	l := host.Line{Argv: append(argv, "--dbname", db, "-v", "datestyle=ISO,MDY", "--quiet", "--file=-"), RunAs: runas, Stdin: copied + ";\n"}
+	l := host.Line{Argv: append(argv, "--dbname", db, "-v", "datestyle=ISO,MDY", "--quiet", "--file=-"), RunAs: runas,
+		Stdin: copied + ";\n"}
 	if at := get("host"); runas == "" && (at == "" || strings.HasPrefix(at, "/")) {
 		l.RunAs = "postgres"
 	}

@@ -55,7 +55,8 @@ func (p ps) top(ctx context.Context, count, seconds int) (*value.List, error) {
 			command = p.ProcessName(dir, false)
 		}
 		all.Append(value.NewMap("pid", s.pid, "cmd", command, "user", p.ProcessOwner(dir), "status", s.state,
-			"cpu", value.NewMap("user", float64(s.user)/100, "system", float64(s.system)/100), "mem", value.NewMap("rss", s.memory, "vms", s.virtual)))
+			"cpu", value.NewMap("user", float64(s.user)/100, "system", float64(s.system)/100), "mem",
+			value.NewMap("rss", s.memory, "vms", s.virtual)))
 	}
 	return all, err
 }
@@ -74,13 +75,15 @@ func (p ps) samples() ([]sample, error) {
 			continue
 		}
 		at := func(i int) int { n, _ := strconv.Atoi(f[i]); return n }
-		all = append(all, sample{pid: n, user: at(11), system: at(12), state: processState(f[0]), virtual: at(20), memory: at(21) * 4096})
+		all = append(all, sample{pid: n, user: at(11), system: at(12), state: processState(f[0]), virtual: at(20),
+			memory: at(21) * 4096})
 	}
 	return all, err
 }
 
 func processState(letter string) string {
-	names := map[string]string{"R": "running", "S": "sleeping", "D": "disk-sleep", "T": "stopped", "t": "tracing-stop", "Z": "zombie", "X": "dead", "I": "idle"}
+	names := map[string]string{"R": "running", "S": "sleeping", "D": "disk-sleep", "T": "stopped", "t": "tracing-stop",
+		"Z": "zombie", "X": "dead", "I": "idle"}
 	if name, ok := names[letter]; ok {
 		return name
 	}

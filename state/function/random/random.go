@@ -20,9 +20,13 @@ type random struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	r := random{f}
 	return function.Table{
-		"random.hash":       function.Of("value, algorithm='sha512'", func(text, form string) (string, error) { return function.HexDigest(form, []byte(text)) }),
+		"random.hash": function.Of("value, algorithm='sha512'", func(text, form string) (string, error) {
+			return function.HexDigest(form, []byte(text))
+		}),
 		"random.str_encode": function.Of("value, encoder='base64'", encoded),
-		"random.get_str": function.Of("length=20, chars=None, lowercase=True, uppercase=True, digits=True, punctuation=True, whitespace=False, printable=False",
+		"random.get_str": function.Of(
+			"length=20, chars=None, lowercase=True, uppercase=True, digits=True, punctuation=True, whitespace=False, "+
+				"printable=False",
 			r.text),
 		"random.rand_int": function.Of("start=1, end=10, seed=None", r.number),
 		"random.seed":     function.Of("range=10, hash=None", r.seeded),
@@ -104,13 +108,15 @@ func sequence(v any) ([]any, error) {
 const longestText = 1 << 20
 
 // text draws characters for a password.
-func (random) text(length int, chars string, lower, upper, digits, punctuation, whitespace, printable bool) (string, error) {
+func (random) text(length int, chars string, lower, upper, digits, punctuation, whitespace, printable bool) (string,
+	error) {
 	if length > longestText {
 		return "", fmt.Errorf("%d characters are more than the limit of %d", length, longestText)
 	}
 	from := charset(chars, lower, upper, digits, punctuation, whitespace, printable)
 	if from == "" && length > 0 {
-		return "", diag.WithHint(errors.New("there are no characters to draw from"), "allow one kind of characters, or name them with chars")
+		return "", diag.WithHint(errors.New("there are no characters to draw from"),
+			"allow one kind of characters, or name them with chars")
 	}
 	return secret(from, max(length, 0))
 }

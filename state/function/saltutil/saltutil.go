@@ -10,8 +10,11 @@ import (
 // no master to fetch from, and every run reads everything again.
 func Functions() function.Table {
 	t := function.Table{
-		"saltutil.sync_all":        function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None", syncAll),
-		"saltutil.refresh_pillar":  function.Of("wait=False, timeout=30, clean_cache=True", func(_, _, _ any) bool { return true }),
+		"saltutil.sync_all": function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
+			syncAll),
+		"saltutil.refresh_pillar": function.Of("wait=False, timeout=30, clean_cache=True", func(_, _, _ any) bool {
+			return true
+		}),
 		"saltutil.refresh_modules": function.Of("**kwargs", func(*value.Map) bool { return true }),
 		"saltutil.refresh_grains":  function.Of("**kwargs", func(*value.Map) bool { return true }),
 		"saltutil.clear_cache":     function.Of("", func() bool { return true }),
@@ -28,7 +31,8 @@ func Functions() function.Table {
 
 // extensions are the kinds of programs that Salt fetches, in its order.
 func extensions() []string {
-	return []string{"clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils", "log_handlers",
+	return []string{"clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils",
+		"log_handlers",
 		"executors", "proxymodules", "engines", "thorium", "serializers", "matchers", "pillar"}
 }
 

@@ -15,12 +15,17 @@ import (
 func Acting(f *function.Facts) function.Table {
 	s := service{f}
 	return function.Table{
-		"service.start":            function.Of("name, no_block=False, unmask=False, unmask_runtime=False", s.act(host.Start)),
-		"service.stop":             function.Of("name, no_block=False", s.stop),
-		"service.restart":          function.Of("name, no_block=False, unmask=False, unmask_runtime=False", s.act(host.Restart)),
-		"service.reload":           function.Of("name, no_block=False, unmask=False, unmask_runtime=False", s.act(host.Reload)),
-		"service.force_reload":     function.Of("name, no_block=True, unmask=False, unmask_runtime=False", s.act(host.ReloadOrRestart)),
-		"service.enable":           function.Of("name, no_block=False, unmask=False, unmask_runtime=False, root=None, **kwargs", s.enable),
+		"service.start": function.Of("name, no_block=False, unmask=False, unmask_runtime=False",
+			s.act(host.Start)),
+		"service.stop": function.Of("name, no_block=False", s.stop),
+		"service.restart": function.Of("name, no_block=False, unmask=False, unmask_runtime=False",
+			s.act(host.Restart)),
+		"service.reload": function.Of("name, no_block=False, unmask=False, unmask_runtime=False",
+			s.act(host.Reload)),
+		"service.force_reload": function.Of("name, no_block=True, unmask=False, unmask_runtime=False",
+			s.act(host.ReloadOrRestart)),
+		"service.enable": function.Of(
+			"name, no_block=False, unmask=False, unmask_runtime=False, root=None, **kwargs", s.enable),
 		"service.disable":          function.Of("name, no_block=False, root=None, **kwargs", s.disable),
 		"service.mask":             function.Of("name, runtime=False, root=None", s.boot(host.Mask)),
 		"service.unmask":           function.Of("name, runtime=False, root=None", s.boot(host.Unmask)),
@@ -81,6 +86,7 @@ func (s service) reread(ctx context.Context) (bool, error) {
 	if err := s.Host.Units.Allowed("systemctl daemon-reload"); err != nil {
 		return false, err
 	}
-	_, err := program.Program{Name: "systemctl", Package: "systemd", Limit: 2 * time.Minute}.Do(ctx, s.Host, "daemon-reload")
+	_, err := program.Program{Name: "systemctl", Package: "systemd", Limit: 2 * time.Minute}.Do(ctx, s.Host,
+		"daemon-reload")
 	return err == nil, err
 }

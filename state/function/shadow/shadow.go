@@ -18,8 +18,10 @@ type shadow struct{ *function.Facts }
 func Functions(f *function.Facts) function.Table {
 	s := shadow{f}
 	return function.Table{
-		"shadow.info":       function.Of("name, root=None", s.info),
-		"shadow.list_users": function.Of("root=None", func(any) ([]string, error) { return function.AccountNames(f.Host, "/etc/shadow") }),
+		"shadow.info": function.Of("name, root=None", s.info),
+		"shadow.list_users": function.Of("root=None", func(any) ([]string, error) {
+			return function.AccountNames(f.Host, "/etc/shadow")
+		}),
 	}
 }
 
@@ -38,12 +40,24 @@ func Acting(f *function.Facts) function.Table {
 		"shadow.del_password":    function.Of("name, root=None", s.deletePassword),
 		"shadow.lock_password":   function.Of("name, root=None", s.lock),
 		"shadow.unlock_password": function.Of("name, root=None", s.unlock),
-		"shadow.set_date":        function.Of("name, date, root=None", days(func(c *host.ShadowChange, n *int) { c.LastChange = n })),
-		"shadow.set_mindays":     function.Of("name, mindays, root=None", days(func(c *host.ShadowChange, n *int) { c.Min = n })),
-		"shadow.set_maxdays":     function.Of("name, maxdays, root=None", days(func(c *host.ShadowChange, n *int) { c.Max = n })),
-		"shadow.set_warndays":    function.Of("name, warndays, root=None", days(func(c *host.ShadowChange, n *int) { c.Warn = n })),
-		"shadow.set_inactdays":   function.Of("name, inactdays, root=None", days(func(c *host.ShadowChange, n *int) { c.Inactive = n })),
-		"shadow.set_expire":      function.Of("name, expire, root=None", days(func(c *host.ShadowChange, n *int) { c.Expire = n })),
+		"shadow.set_date": function.Of("name, date, root=None", days(func(c *host.ShadowChange, n *int) {
+			c.LastChange = n
+		})),
+		"shadow.set_mindays": function.Of("name, mindays, root=None", days(func(c *host.ShadowChange, n *int) {
+			c.Min = n
+		})),
+		"shadow.set_maxdays": function.Of("name, maxdays, root=None", days(func(c *host.ShadowChange, n *int) {
+			c.Max = n
+		})),
+		"shadow.set_warndays": function.Of("name, warndays, root=None", days(func(c *host.ShadowChange, n *int) {
+			c.Warn = n
+		})),
+		"shadow.set_inactdays": function.Of("name, inactdays, root=None", days(func(c *host.ShadowChange, n *int) {
+			c.Inactive = n
+		})),
+		"shadow.set_expire": function.Of("name, expire, root=None", days(func(c *host.ShadowChange, n *int) {
+			c.Expire = n
+		})),
 	}
 }
 
@@ -54,9 +68,11 @@ func (s shadow) info(name string, _ any) (*value.Map, error) {
 		return nil, err
 	}
 	if !ok {
-		return value.NewMap("name", "", "passwd", "", "lstchg", "", "min", "", "max", "", "warn", "", "inact", "", "expire", ""), nil
+		return value.NewMap("name", "", "passwd", "", "lstchg", "", "min", "", "max", "", "warn", "", "inact", "", "expire",
+			""), nil
 	}
-	return value.NewMap("name", e.Name, "passwd", e.Hash, "lstchg", e.LastChange, "min", e.Min, "max", e.Max, "warn", e.Warn,
+	return value.NewMap("name", e.Name, "passwd", e.Hash, "lstchg", e.LastChange, "min", e.Min, "max", e.Max, "warn",
+		e.Warn,
 		"inact", e.Inactive, "expire", e.Expire), nil
 }
 

@@ -19,7 +19,9 @@ func bannerText(width int, comment, border string, start, end, title, text *stri
 		title = pointerTo("THIS FILE IS MANAGED BY SALT - DO NOT EDIT")
 	}
 	if text == nil {
-		text = pointerTo("The contents of this file are managed by Salt. Any changes to this file may be overwritten automatically and without warning.")
+		text = pointerTo(
+			"The contents of this file are managed by Salt. Any changes to this file may be overwritten automatically and " +
+				"without warning.")
 	}
 	if r, size := utf8.DecodeRuneInString(border); size > 0 {
 		border = string(r)

@@ -25,8 +25,9 @@ func deserialize(ctx context.Context, format string, text any, options *value.Ma
 
 func writers() function.Table {
 	return function.Table{
-		"json":         function.Of("obj, indent=None, sort_keys=False, ensure_ascii=False", jsonText),
-		"yaml":         function.Of("obj, default_flow_style=None, indent=2, width=80, sort_keys=True, allow_unicode=False", yamlText),
+		"json": function.Of("obj, indent=None, sort_keys=False, ensure_ascii=False", jsonText),
+		"yaml": function.Of("obj, default_flow_style=None, indent=2, width=80, sort_keys=True, allow_unicode=False",
+			yamlText),
 		"configparser": function.Of("obj", iniText),
 		"keyvalue":     function.Of("obj, separator='=', line_ending='\n', quoting=False", keyValueText),
 		"python":       function.Of("obj, **options", dumpAs("python")),
@@ -39,7 +40,9 @@ func writers() function.Table {
 
 func readers() function.Table {
 	return function.Table{
-		"json":     function.Of("stream_or_string, **options", func(text string, _ *value.Map) (any, error) { return function.FromJSON(text, "the text") }),
+		"json": function.Of("stream_or_string, **options", func(text string, _ *value.Map) (any, error) {
+			return function.FromJSON(text, "the text")
+		}),
 		"yaml":     function.Of("stream_or_string", fromPlainYAML),
 		"keyvalue": function.Of("stream_or_string, separator='=', quoting=None", keyValues),
 
@@ -150,7 +153,8 @@ func interpolated(text string, settings *value.Map, depth int) (string, error) {
 		name, rest, ok := strings.Cut(after, ")s")
 		v, known := settings.Get(strings.ToLower(strings.TrimPrefix(name, "(")))
 		if !ok || !strings.HasPrefix(name, "(") || !known {
-			return "", value.Raise("ValueError", "%% is followed by no reference to a setting, such as %%(home)s, and is not doubled")
+			return "", value.Raise("ValueError",
+				"%% is followed by no reference to a setting, such as %%(home)s, and is not doubled")
 		}
 		inner, err := interpolated(value.Str(v), settings, depth+1)
 		if err != nil {
@@ -232,7 +236,8 @@ func iniText(sections *value.Map) (string, error) {
 			}
 			text := value.Str(v)
 			if plain := strings.ReplaceAll(text, "%%", ""); strings.Contains(plain, "%") && !interpolates(plain) {
-				return "", value.Raise("ValueError", "setting %s of section %s has a %% that is not doubled", value.Str(key), value.Str(name))
+				return "", value.Raise("ValueError", "setting %s of section %s has a %% that is not doubled", value.Str(key),
+					value.Str(name))
 			}
 			fmt.Fprintf(&b, "%s = %s\n", strings.ToLower(value.Str(key)), strings.ReplaceAll(text, "\n", "\n\t"))
 		}
@@ -288,7 +293,8 @@ func keyValueText(v any, separator, ending string, quoting bool) (string, error)
 // quoted quotes a word for a shell, if it has to be.
 func quoted(s string) string {
 	safe := func(r rune) bool {
-		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r))
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("@%+=:,./-_", r))
 	}
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
 		return s

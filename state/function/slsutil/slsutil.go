@@ -26,7 +26,8 @@ func Functions(f *function.Facts) function.Table {
 		"slsutil.renderer":    function.Of("path=None, string=None, default_renderer='jinja|yaml', **kwargs", s.renderer),
 		"slsutil.serialize":   function.Of("serializer, obj, **mod_kwargs", serialize),
 		"slsutil.deserialize": function.Of("serializer, stream_or_string, **mod_kwargs", deserialize),
-		"slsutil.banner": function.Of("width=72, commentchar='#', borderchar='#', blockstart=None, blockend=None, title=None, text=None, newline=False",
+		"slsutil.banner": function.Of(
+			"width=72, commentchar='#', borderchar='#', blockstart=None, blockend=None, title=None, text=None, newline=False",
 			bannerText),
 		"slsutil.boolstr":     function.Of("value, true='true', false='false'", boolstr),
 		"slsutil.file_exists": function.Of("path, saltenv='base'", s.fileExists),
@@ -47,7 +48,8 @@ func (s slsutil) merge(a, b any, strategy, renderer string, mergeLists bool) (an
 	under, ok := a.(*value.Map)
 	over, okOver := b.(*value.Map)
 	if !ok || !okOver {
-		return nil, function.TypeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(b), value.TypeName(a))
+		return nil, function.TypeError("a %s cannot be merged into a %s: both have to be mappings", value.TypeName(b),
+			value.TypeName(a))
 	}
 	how := value.Strategy(strategy)
 	switch {

@@ -185,7 +185,8 @@ func (s status) diskCounters() (*value.Map, error) {
 		if len(f) < 14 {
 			return
 		}
-		m := labelled(`reads_issued reads_merged sectors_read ms_spent_reading writes_completed writes_merged sectors_written ms_spent_writing
+		m := labelled(
+			`reads_issued reads_merged sectors_read ms_spent_reading writes_completed writes_merged sectors_written ms_spent_writing
 			io_in_progress ms_spent_in_io weighted_ms_spent_in_io`, f[3:])
 		m.Update(value.NewMap("major", number(f[0]), "minor", number(f[1]), "device", f[2]))
 		all.Set(f[2], m)
@@ -251,7 +252,8 @@ func (s status) sessions(ctx context.Context) (*value.List, error) {
 	all := value.NewList()
 	for line := range strings.Lines(out.Stdout) {
 		if f := value.Fields(line, 6); len(f) == 7 {
-			all.Append(value.NewMap("user", f[0], "tty", f[1], "login", f[2], "idle", f[3], "jcpu", f[4], "pcpu", f[5], "what", strings.TrimSpace(f[6])))
+			all.Append(value.NewMap("user", f[0], "tty", f[1], "login", f[2], "idle", f[3], "jcpu", f[4], "pcpu", f[5], "what",
+				strings.TrimSpace(f[6])))
 		}
 	}
 	return all, nil

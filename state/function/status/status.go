@@ -26,7 +26,9 @@ func Functions(f *function.Facts) function.Table {
 		"status.meminfo": function.Of("", s.MemInfo),
 		"status.cpuinfo": function.Of("", s.processor),
 		"status.nproc":   function.Of("", s.CountProcessors),
-		"status.time":    function.Of("format='%A, %d. %B %Y %I:%M%p'", func(format string) string { return salt.Strftime(s.Time(), format) }),
+		"status.time": function.Of("format='%A, %d. %B %Y %I:%M%p'", func(format string) string {
+			return salt.Strftime(s.Time(), format)
+		}),
 		"status.version": function.Of("", s.version),
 	}.Add(counters(s))
 }
@@ -43,7 +45,8 @@ func (s status) uptime(ctx context.Context) (*value.Map, error) {
 	}
 	seconds := int(up)
 	boot := s.Time().Add(-time.Duration(seconds) * time.Second).UTC()
-	m := value.NewMap("seconds", seconds, "since_iso", boot.Format("2006-01-02T15:04:05.000000"), "since_t", int(boot.Unix()),
+	m := value.NewMap("seconds", seconds, "since_iso", boot.Format("2006-01-02T15:04:05.000000"), "since_t",
+		int(boot.Unix()),
 		"days", seconds/86400, "time", fmt.Sprintf("%d:%d", seconds%86400/3600, seconds%3600/60))
 	if out, err := s.Output(ctx, host.Line{Argv: []string{"who", "-s"}}); err == nil {
 		m.Set("users", len(strings.Split(out.Stdout, "\n")))

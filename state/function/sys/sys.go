@@ -20,16 +20,20 @@ type sys struct {
 func Functions(f *function.Facts, all function.Table) function.Table {
 	s := sys{f, all}
 	return function.Table{
-		"sys.list_functions": function.Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.functions(patterns) }),
+		"sys.list_functions": function.Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string {
+			return s.functions(patterns)
+		}),
 		"sys.list_modules":   function.Of("*args", s.modules),
 		"sys.argspec":        function.Of("module=''", s.argspec),
 		"sys.doc":            function.Of("*args", s.doc),
 		"sys.reload_modules": function.Of("", func() bool { return true }),
 
-		"sys.list_state_functions": function.Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string { return s.stateFunctions(patterns) }),
-		"sys.list_state_modules":   function.Of("*args", s.stateModules),
-		"sys.state_argspec":        function.Of("module=''", s.stateArgspec),
-		"sys.state_doc":            function.Of("*args", s.stateDoc),
+		"sys.list_state_functions": function.Of("*args, **kwargs", func(patterns []string, _ *value.Map) []string {
+			return s.stateFunctions(patterns)
+		}),
+		"sys.list_state_modules": function.Of("*args", s.stateModules),
+		"sys.state_argspec":      function.Of("module=''", s.stateArgspec),
+		"sys.state_doc":          function.Of("*args", s.stateDoc),
 	}
 }
 
@@ -136,7 +140,8 @@ func (s sys) doc(patterns []string) (*value.Map, error) {
 	texts, book := value.NewMap(), manual.Functions()
 	names := s.functions(nil)
 	for _, name := range names {
-		if len(patterns) > 0 && !slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
+		if len(patterns) > 0 &&
+			!slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
 			continue
 		}
 		parameters, err := s.parameters(name)

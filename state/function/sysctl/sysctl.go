@@ -78,7 +78,8 @@ func (s sysctl) assign(ctx context.Context, name string, v any) (*value.Map, err
 	if found, err := s.Host.Files.Stat("/proc/sys/" + swapped(name)); err != nil || found.IsDir() {
 		return nil, fmt.Errorf("there is no kernel setting %s", name)
 	}
-	_, err := s.Host.Tool(ctx, host.Tool{Argv: []string{"sysctl", "-w", name + "=" + text}, Package: "procps", Changes: host.Subject{Kind: host.KindSysctl, Name: name}})
+	_, err := s.Host.Tool(ctx, host.Tool{Argv: []string{"sysctl", "-w", name + "=" + text}, Package: "procps",
+		Changes: host.Subject{Kind: host.KindSysctl, Name: name}})
 	return value.NewMap(name, text), err
 }
 

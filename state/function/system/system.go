@@ -37,17 +37,22 @@ const rebootWitness = "/run/salt/reboot-required.witnessed"
 func Acting(f *function.Facts) function.Table {
 	m := machine{f}
 	return function.Table{
-		"system.reboot":                        function.Of("at_time=None", m.end("-r")),
-		"system.shutdown":                      function.Of("at_time=None", m.end("-P")),
-		"system.poweroff":                      function.Of("", func(ctx context.Context) (string, error) { return m.end("-P")(ctx, nil) }),
-		"system.halt":                          function.Of("", func(ctx context.Context) (string, error) { return m.end("-H")(ctx, nil) }),
+		"system.reboot":   function.Of("at_time=None", m.end("-r")),
+		"system.shutdown": function.Of("at_time=None", m.end("-P")),
+		"system.poweroff": function.Of("", func(ctx context.Context) (string, error) {
+			return m.end("-P")(ctx, nil)
+		}),
+		"system.halt": function.Of("", func(ctx context.Context) (string, error) {
+			return m.end("-H")(ctx, nil)
+		}),
 		"system.set_reboot_required_witnessed": function.Of("", m.witness),
 		"system.init":                          function.Of("runlevel", m.level),
 		"system.set_computer_name":             function.Of("hostname", m.name("--static", "--transient")),
 		"system.set_computer_desc":             function.Of("desc", m.name("--pretty")),
 		"system.set_system_date":               function.Of("newdate, utc_offset=None", m.setDate),
 		"system.set_system_time":               function.Of("newtime, utc_offset=None, posix_form=None", m.setTime),
-		"system.set_system_date_time": function.Of("years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None",
+		"system.set_system_date_time": function.Of(
+			"years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None",
 			m.setDateTime),
 	}
 }
@@ -125,7 +130,8 @@ func (m machine) name(kinds ...string) func(ctx context.Context, name string) (b
 			return false, err
 		}
 		args := append([]string{"set-hostname"}, kinds...)
-		_, err := program.Program{Name: "hostnamectl", Package: "systemd", Limit: time.Minute}.Do(ctx, m.Host, append(args, name)...)
+		_, err := program.Program{Name: "hostnamectl", Package: "systemd", Limit: time.Minute}.Do(ctx, m.Host,
+			append(args, name)...)
 		return err == nil, err
 	}
 }
@@ -138,7 +144,8 @@ func (m machine) setDate(ctx context.Context, date, offset string) (bool, error)
 	}
 	for _, layout := range []string{"01-02-2006", "01-02-06", "01/02/2006", "01/02/06", "2006/01/02", "2006-01-02"} {
 		if day, err := time.Parse(layout, date); err == nil {
-			return m.set(ctx, time.Date(day.Year(), day.Month(), day.Day(), now.Hour(), now.Minute(), now.Second(), 0, now.Location()))
+			return m.set(ctx, time.Date(day.Year(), day.Month(), day.Day(), now.Hour(), now.Minute(), now.Second(), 0,
+				now.Location()))
 		}
 	}
 	return false, fmt.Errorf("%q is no date such as 2024-01-31", date)
@@ -159,7 +166,8 @@ func (m machine) setTime(ctx context.Context, clock, offset string, _ any) (bool
 }
 
 // setDateTime sets the parts of date and time that are given.
-func (m machine) setDateTime(ctx context.Context, years, months, days, hours, minutes, seconds *int, offset string) (bool, error) {
+func (m machine) setDateTime(ctx context.Context, years, months, days, hours, minutes, seconds *int,
+	offset string) (bool, error) {
 	now, err := m.in(offset)
 	if err != nil {
 		return false, err
@@ -192,9 +200,11 @@ func (m machine) set(ctx context.Context, to time.Time) (bool, error) {
 	if err := m.Host.Kernel.Allowed("setting the clock"); err != nil {
 		return false, err
 	}
-	_, err := program.Program{Name: "date", Package: "coreutils", Limit: time.Minute}.Do(ctx, m.Host, "--set", to.Format("2006-01-02T15:04:05-07:00"))
+	_, err := program.Program{Name: "date", Package: "coreutils", Limit: time.Minute}.Do(ctx, m.Host, "--set",
+		to.Format("2006-01-02T15:04:05-07:00"))
 	if _, ok := m.Host.Which("hwclock"); ok && err == nil {
-		_, err = program.Program{Name: "hwclock", Package: "util-linux-extra", Limit: time.Minute}.Do(ctx, m.Host, "--systohc")
+		_, err = program.Program{Name: "hwclock", Package: "util-linux-extra", Limit: time.Minute}.Do(ctx, m.Host,
+			"--systohc")
 	}
 	return err == nil, err
 }

@@ -114,7 +114,9 @@ func (f *fixture) root(t testing.TB) string {
 type unrendered struct{}
 
 func (unrendered) Render(_ context.Context, src render.Source, _ *value.Map) (render.Text, error) {
-	return render.Text{Text: src.Text, Origin: func(line, col int) diag.Pos { return diag.Pos{File: src.File, Line: line, Col: col} }}, nil
+	return render.Text{Text: src.Text, Origin: func(line, col int) diag.Pos {
+		return diag.Pos{File: src.File, Line: line, Col: col}
+	}}, nil
 }
 
 // facts are what functions know of the host.

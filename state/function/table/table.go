@@ -56,8 +56,10 @@ import (
 func Acting(facts function.Facts) function.Table {
 	t := New(facts)
 	return t.Add(
-		alternatives.Acting(&facts), archive.Acting(&facts), cmd.Acting(&facts), cp.Acting(&facts), cron.Acting(&facts), data.Acting(&facts), file.Acting(&facts), git.Acting(&facts),
-		grains.Acting(&facts), group.Acting(&facts), hosts.Acting(&facts), locale.Acting(&facts), network.Acting(&facts), pip.Acting(&facts), pkg.Acting(&facts), service.Acting(&facts),
+		alternatives.Acting(&facts), archive.Acting(&facts), cmd.Acting(&facts), cp.Acting(&facts), cron.Acting(&facts),
+		data.Acting(&facts), file.Acting(&facts), git.Acting(&facts),
+		grains.Acting(&facts), group.Acting(&facts), hosts.Acting(&facts), locale.Acting(&facts), network.Acting(&facts),
+		pip.Acting(&facts), pkg.Acting(&facts), service.Acting(&facts),
 		shadow.Acting(&facts), sysctl.Acting(&facts), system.Acting(&facts), timezone.Acting(&facts), user.Acting(&facts))
 }
 
@@ -72,9 +74,14 @@ func Filters(f *function.Facts) map[string]jinja.Filter {
 func New(facts function.Facts) function.Table {
 	f, t := &facts, function.Table{}
 	return t.Add(
-		alternatives.Functions(f), archive.Functions(f), cmd.Functions(f), config.Functions(f), cp.Functions(f), cron.Functions(f), data.Functions(f), defaults.Functions(f), dig.Functions(f), disk.Functions(f),
-		dnsutil.Functions(f), docker.Functions(f), mysql.Functions(f), environ.Functions(f), file.Functions(f), git.Functions(f), grains.Functions(f), group.Functions(f), hashutil.Functions(f), hosts.Functions(f),
-		http.Functions(f), kmod.Functions(f), locale.Functions(f), log.Functions(f), match.Functions(f), mine.Functions(f, t), mount.Functions(f), network.Functions(f),
-		pillar.Functions(f), pkg.Functions(f), pip.Functions(f), postgres.Functions(f), ps.Functions(f), random.Functions(f), saltutil.Functions(), service.Functions(f), shadow.Functions(f), slsutil.Functions(f), status.Functions(f),
-		sys.Functions(f, t), sysctl.Functions(f), system.Functions(f), test.Functions(f, t), timezone.Functions(f), user.Functions(f))
+		alternatives.Functions(f), archive.Functions(f), cmd.Functions(f), config.Functions(f), cp.Functions(f),
+		cron.Functions(f), data.Functions(f), defaults.Functions(f), dig.Functions(f), disk.Functions(f),
+		dnsutil.Functions(f), docker.Functions(f), mysql.Functions(f), environ.Functions(f), file.Functions(f),
+		git.Functions(f), grains.Functions(f), group.Functions(f), hashutil.Functions(f), hosts.Functions(f),
+		http.Functions(f), kmod.Functions(f), locale.Functions(f), log.Functions(f), match.Functions(f), mine.Functions(f, t),
+		mount.Functions(f), network.Functions(f),
+		pillar.Functions(f), pkg.Functions(f), pip.Functions(f), postgres.Functions(f), ps.Functions(f), random.Functions(f),
+		saltutil.Functions(), service.Functions(f), shadow.Functions(f), slsutil.Functions(f), status.Functions(f),
+		sys.Functions(f, t), sysctl.Functions(f), system.Functions(f), test.Functions(f, t), timezone.Functions(f),
+		user.Functions(f))
 }

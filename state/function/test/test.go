@@ -48,16 +48,19 @@ func Functions(f *function.Facts, all function.Table) function.Table {
 		"test.versions":        function.Of("", t.versions),
 		"test.rand_str":        function.Of("size=9999999999, hash_type=None", t.randomHash),
 		"test.random_hash":     function.Of("size=9999999999, hash_type=None", t.randomHash),
-		"test.exception":       function.Of("message='Test Exception'", func(message any) (any, error) { return nil, errors.New(value.Str(message)) }),
-		"test.assertion":       function.Of("assertion", t.assertion),
-		"test.try":             function.Of("module, return_try_exception=False, **kwargs", t.try),
-		"test.cross_test":      function.Of("func, args=None", t.cross),
-		"test.fib":             function.Of("num", t.fibonacci),
-		"test.not_loaded":      function.Of("", func() *value.List { return value.NewList() }),
-		"test.attr_call":       function.Of("", func() *value.Map { return f.Grains.Clone() }),
-		"test.raise_exception": function.Of("name, *args, **kwargs", func(name string, args []string, _ *value.Map) (any, error) {
-			return nil, value.Raise(name, "%s", strings.Join(args, ", "))
+		"test.exception": function.Of("message='Test Exception'", func(message any) (any, error) {
+			return nil, errors.New(value.Str(message))
 		}),
+		"test.assertion":  function.Of("assertion", t.assertion),
+		"test.try":        function.Of("module, return_try_exception=False, **kwargs", t.try),
+		"test.cross_test": function.Of("func, args=None", t.cross),
+		"test.fib":        function.Of("num", t.fibonacci),
+		"test.not_loaded": function.Of("", func() *value.List { return value.NewList() }),
+		"test.attr_call":  function.Of("", func() *value.Map { return f.Grains.Clone() }),
+		"test.raise_exception": function.Of("name, *args, **kwargs",
+			func(name string, args []string, _ *value.Map) (any, error) {
+				return nil, value.Raise(name, "%s", strings.Join(args, ", "))
+			}),
 	}
 }
 

@@ -86,6 +86,7 @@ func (t timezone) clock() (string, error) {
 // Acting set the time zone.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
-		"timezone.set_zone": {Signature: "timezone", State: "timezone.system", Rename: map[string]string{"timezone": "name"}, True: true},
+		"timezone.set_zone": {Signature: "timezone", State: "timezone.system", Rename: map[string]string{"timezone": "name"},
+			True: true},
 	})
 }

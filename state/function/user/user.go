@@ -36,8 +36,10 @@ func (u user) info(name string, _ any) (*value.Map, error) {
 func (u user) describe(a host.User) (*value.Map, error) {
 	groups, err := u.Host.Accounts.GroupsOf(a.Name)
 	gecos := append(strings.SplitN(a.Gecos, ",", 5), "", "", "", "")
-	return value.NewMap("gid", a.GID, "groups", value.Strings(groups...), "home", a.Home, "name", a.Name, "passwd", a.Password,
-		"shell", a.Shell, "uid", a.UID, "fullname", gecos[0], "roomnumber", gecos[1], "workphone", gecos[2], "homephone", gecos[3],
+	return value.NewMap("gid", a.GID, "groups", value.Strings(groups...), "home", a.Home, "name", a.Name, "passwd",
+		a.Password,
+		"shell", a.Shell, "uid", a.UID, "fullname", gecos[0], "roomnumber", gecos[1], "workphone", gecos[2], "homephone",
+		gecos[3],
 		"other", gecos[4]), err
 }
 
@@ -83,7 +85,8 @@ func (u user) all(_, _ any) (*value.List, error) {
 // Acting add and delete users.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
-		"user.add":    {Signature: "name", State: "user.present", True: true},
-		"user.delete": {Signature: "name, remove=False", State: "user.absent", Rename: map[string]string{"remove": "purge"}, True: true},
+		"user.add": {Signature: "name", State: "user.present", True: true},
+		"user.delete": {Signature: "name, remove=False", State: "user.absent", Rename: map[string]string{"remove": "purge"},
+			True: true},
 	})
 }

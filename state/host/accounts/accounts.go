@@ -93,8 +93,9 @@ func (a *Accounts) read() (*tables, error) {
 func index(users []host.User, groups []host.Group) *tables {
 	t := &tables{
 		allUsers: users, allGroups: groups,
-		users: map[string]host.User{}, usersByID: map[int]host.User{}, groups: map[string]host.Group{}, groupsByID: map[int]host.Group{},
-		memberOf: map[string][]string{}, byGID: map[int][]string{},
+		users: map[string]host.User{}, usersByID: map[int]host.User{}, groups: map[string]host.Group{},
+		groupsByID: map[int]host.Group{},
+		memberOf:   map[string][]string{}, byGID: map[int][]string{},
 	}
 	for _, u := range users {
 		keepFirst(t.users, u.Name, u)

@@ -55,7 +55,8 @@ func small(t testing.TB, answers map[string]host.Output) (*host.Host, *recorded,
 	t.Helper()
 	root := t.TempDir()
 	hosttest.Tree(t, root)
-	for _, name := range []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd", "passwd", "getent", "crontab"} {
+	for _, name := range []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage",
+		"chpasswd", "passwd", "getent", "crontab"} {
 		hosttest.Put(t, filepath.Join(root, "usr/sbin", name), "", 0o755)
 	}
 	commands, subjects := &recorded{answers: answers}, new(replaced)
@@ -81,31 +82,41 @@ func TestAccountCommands(t *testing.T) {
 		{"a user", func(a host.Accounts) error { return a.AddUser(ctx, host.NewUser{Name: "bob", CreateHome: true}) },
 			[]string{"useradd -m -- bob <"}, []string{"user bob", "group bob", "file /var/mail/bob", "tree /home/bob"}},
 		{"a user with everything", func(a host.Accounts) error {
-			return a.AddUser(ctx, host.NewUser{Name: "bob", UID: ptr(7), Group: "users", OwnGroup: ptr(false), Groups: []string{"adm", "games"}, Gecos: "B",
+			return a.AddUser(ctx, host.NewUser{Name: "bob", UID: ptr(7), Group: "users", OwnGroup: ptr(false),
+				Groups: []string{"adm", "games"}, Gecos: "B",
 				Home: "/srv/b", Shell: "/bin/sh", NonUnique: true, System: true, NoLog: true})
 		}, []string{"useradd -u 7 -g users -N -G adm,games -c B -d /srv/b -M -s /bin/sh -o -r -l -- bob <"},
 			[]string{"user bob", "group bob", "file /var/mail/bob", "group adm", "group games", "tree /srv/b"}},
 		{"a change of a user", func(a host.Accounts) error {
-			return a.ChangeUser(ctx, "alice", host.UserChange{UID: ptr(8), Group: ptr("adm"), Groups: &[]string{"games"}, KeepGroups: true, Shell: ptr("/bin/x"), LockedState: ptr(true)})
+			return a.ChangeUser(ctx, "alice", host.UserChange{UID: ptr(8), Group: ptr("adm"), Groups: &[]string{"games"},
+				KeepGroups: true, Shell: ptr("/bin/x"), LockedState: ptr(true)})
 		}, []string{"usermod -u 8 -g adm -s /bin/x -a -G games -L -- alice <"},
 			[]string{"user alice", "group adm", "group alice", "group users", "group games"}},
 		{"no change", func(a host.Accounts) error { return a.ChangeUser(ctx, "alice", host.UserChange{}) }, nil, nil},
 		{"the end of a user", func(a host.Accounts) error {
 			return a.RemoveUser(ctx, "alice", host.UserRemoval{Purge: true, Force: true})
-		}, []string{"userdel -r -f -- alice <"}, []string{"user alice", "group alice", "group adm", "group alice", "group users", "tree /home/alice", "file /var/mail/alice"}},
-		{"the end of nobody", func(a host.Accounts) error { return a.RemoveUser(ctx, "nobody", host.UserRemoval{}) }, nil, nil},
+		}, []string{"userdel -r -f -- alice <"}, []string{"user alice", "group alice", "group adm", "group alice",
+			"group users", "tree /home/alice", "file /var/mail/alice"}},
+		{"the end of nobody", func(a host.Accounts) error { return a.RemoveUser(ctx, "nobody", host.UserRemoval{}) }, nil,
+			nil},
 		{"a password", func(a host.Accounts) error {
-			return a.SetShadow(ctx, "alice", host.ShadowChange{Hash: ptr("$6$a$b"), LastChange: ptr(1), Min: ptr(2), Max: ptr(3), Warn: ptr(4), Inactive: ptr(5), Expire: ptr(-1)})
-		}, []string{"chpasswd -e <alice:$6$a$b\n", "chage -d 1 -m 2 -M 3 -W 4 -I 5 -E -1 -- alice <"}, []string{"user alice", "user alice"}},
+			return a.SetShadow(ctx, "alice", host.ShadowChange{Hash: ptr("$6$a$b"), LastChange: ptr(1), Min: ptr(2), Max: ptr(3),
+				Warn: ptr(4), Inactive: ptr(5), Expire: ptr(-1)})
+		}, []string{"chpasswd -e <alice:$6$a$b\n", "chage -d 1 -m 2 -M 3 -W 4 -I 5 -E -1 -- alice <"},
+			[]string{"user alice", "user alice"}},
 		{"no password", func(a host.Accounts) error { return a.SetShadow(ctx, "alice", host.ShadowChange{Hash: ptr("")}) },
 			[]string{"passwd -d -- alice <"}, []string{"user alice"}},
 		{"a group", func(a host.Accounts) error {
-			return a.AddGroup(ctx, host.NewGroup{Name: "crew", GID: ptr(9), NonUnique: true, System: true, Members: []string{"alice", "root"}})
-		}, []string{"groupadd -g 9 -o -r -- crew <", "gpasswd -M alice,root -- crew <"}, []string{"group crew", "group crew"}},
+			return a.AddGroup(ctx, host.NewGroup{Name: "crew", GID: ptr(9), NonUnique: true, System: true,
+				Members: []string{"alice", "root"}})
+		}, []string{"groupadd -g 9 -o -r -- crew <", "gpasswd -M alice,root -- crew <"},
+			[]string{"group crew", "group crew"}},
 		{"a change of a group", func(a host.Accounts) error {
 			return a.ChangeGroup(ctx, "adm", host.GroupChange{GID: ptr(9), Add: []string{"root"}, Remove: []string{"alice"}})
-		}, []string{"groupmod -g 9 -- adm <", "gpasswd -a root -- adm <", "gpasswd -d alice -- adm <"}, []string{"group adm", "group adm", "group adm"}},
-		{"the end of a group", func(a host.Accounts) error { return a.RemoveGroup(ctx, "adm") }, []string{"groupdel -- adm <"}, []string{"group adm"}},
+		}, []string{"groupmod -g 9 -- adm <", "gpasswd -a root -- adm <", "gpasswd -d alice -- adm <"},
+			[]string{"group adm", "group adm", "group adm"}},
+		{"the end of a group", func(a host.Accounts) error { return a.RemoveGroup(ctx, "adm") },
+			[]string{"groupdel -- adm <"}, []string{"group adm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, commands, subjects, _ := small(t, nil)
@@ -140,7 +151,8 @@ func TestBadPasswords(t *testing.T) {
 func TestReading(t *testing.T) {
 	h, _, _, root := small(t, nil)
 	alice, ok, err := h.Accounts.User("alice")
-	if want := (host.User{Name: "alice", Password: "x", UID: 1000, GID: 1000, Gecos: "Alice A,12,34,56,staff,more", Home: "/home/alice", Shell: "/bin/sh"}); !ok || err != nil || alice != want {
+	if want := (host.User{Name: "alice", Password: "x", UID: 1000, GID: 1000, Gecos: "Alice A,12,34,56,staff,more",
+		Home: "/home/alice", Shell: "/bin/sh"}); !ok || err != nil || alice != want {
 		t.Errorf("alice is %+v, %v, %v, want %+v", alice, ok, err, want)
 	}
 	groups, err := h.Accounts.GroupsOf("alice")
@@ -148,7 +160,8 @@ func TestReading(t *testing.T) {
 		t.Errorf("her groups are %v, %v, want %v", groups, err, want)
 	}
 	shadow, ok, err := h.Accounts.Shadow("alice")
-	if want := (host.Shadow{Name: "alice", Hash: "$6$abc$def", LastChange: 19000, Max: 99999, Warn: 7, Inactive: -1, Expire: -1}); !ok || err != nil || shadow != want {
+	if want := (host.Shadow{Name: "alice", Hash: "$6$abc$def", LastChange: 19000, Max: 99999, Warn: 7, Inactive: -1,
+		Expire: -1}); !ok || err != nil || shadow != want {
 		t.Errorf("her shadow is %+v, %v, %v, want %+v", shadow, ok, err, want)
 	}
 	// Behind the agent's back nothing changes for it; what it does itself, or has done, it sees.
@@ -157,7 +170,8 @@ func TestReading(t *testing.T) {
 	if _, ok, _ := h.Accounts.User("alice"); !ok {
 		t.Error("a file was read again, though nothing said that it had changed")
 	}
-	if err := h.Files.Write("/etc/passwd", host.NewFile{Content: strings.NewReader(passwd), UID: -1, GID: -1}); err != nil {
+	if err := h.Files.Write("/etc/passwd", host.NewFile{Content: strings.NewReader(passwd), UID: -1,
+		GID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok, _ := h.Accounts.User("alice"); ok {
@@ -177,7 +191,8 @@ func TestOtherSources(t *testing.T) {
 	if _, ok, err := h.Accounts.User("ldap"); ok || err != nil || len(commands.commands) > 0 {
 		t.Errorf("with files alone: %v, %v, %q", ok, err, commands.lines())
 	}
-	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), "# who\npasswd:\tfiles [NOTFOUND=continue] sss # x\ngroup: files compat\n", 0o644)
+	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"),
+		"# who\npasswd:\tfiles [NOTFOUND=continue] sss # x\ngroup: files compat\n", 0o644)
 	h, err := machine.New(host.Options{Root: root, Commands: commands})
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +232,8 @@ func TestGroupsFromElsewhere(t *testing.T) {
 	_, commands, _, root := small(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
 	h, err := machine.New(host.Options{Root: root, Commands: answer(func(argv []string) string {
-		return map[string]string{"passwd ldap": "ldap:*:5000:100:L:/home/ldap:/bin/sh\n", "initgroups ldap": "ldap                  4 6000 6001\n", "group 6000": "far:*:6000:\n"}[strings.Join(argv[1:], " ")]
+		return map[string]string{"passwd ldap": "ldap:*:5000:100:L:/home/ldap:/bin/sh\n",
+			"initgroups ldap": "ldap                  4 6000 6001\n", "group 6000": "far:*:6000:\n"}[strings.Join(argv[1:], " ")]
 	})})
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +268,8 @@ func TestHints(t *testing.T) {
 		tool string
 		code int
 		hint string
-	}{{"useradd", 4, "another uid"}, {"groupadd", 4, "another gid"}, {"useradd", 9, "set gid"}, {"useradd", 1, "/etc"}, {"userdel", 8, "force: True"}, {"useradd", 99, ""}} {
+	}{{"useradd", 4, "another uid"}, {"groupadd", 4, "another gid"}, {"useradd", 9, "set gid"}, {"useradd", 1, "/etc"},
+		{"userdel", 8, "force: True"}, {"useradd", 99, ""}} {
 		err := &host.ToolError{Tool: c.tool, Code: c.code, Text: "why"}
 		if err.Error() != "why" || !strings.Contains(diag.HintOf(err), c.hint) || (c.hint == "") != (diag.HintOf(err) == "") {
 			t.Errorf("%s ending with %d: %v (hint: %s), want a hint with %q", c.tool, c.code, err, diag.HintOf(err), c.hint)
@@ -289,7 +306,8 @@ func TestLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if err := h.Accounts.RemoveGroup(ctx, "adm"); !errors.Is(err, context.DeadlineExceeded) || diag.HintOf(err) == "" || len(commands.commands) > 0 {
+	if err := h.Accounts.RemoveGroup(ctx, "adm"); !errors.Is(err, context.DeadlineExceeded) || diag.HintOf(err) == "" ||
+		len(commands.commands) > 0 {
 		t.Errorf("while others hold the lock: %v after %q, want a wait that ends with the run", err, commands.lines())
 	}
 	time.AfterFunc(100*time.Millisecond, func() { f.Close() })
@@ -312,14 +330,16 @@ func TestPlansAreTrue(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			hosttest.Tree(t, root)
-			for file, text := range map[string]string{"etc/passwd": c.passwd, "etc/group": c.group, "etc/login.defs": c.login, "etc/default/useradd": c.defaults} {
+			for file, text := range map[string]string{"etc/passwd": c.passwd, "etc/group": c.group, "etc/login.defs": c.login,
+				"etc/default/useradd": c.defaults} {
 				add(t, filepath.Join(root, file), text)
 			}
 			h, err := machine.New(host.Options{Root: root, Chroot: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, n := range []host.NewUser{{Name: "one"}, {Name: "two", System: true}, {Name: "three", OwnGroup: ptr(true)}, {Name: "four", OwnGroup: ptr(false)}, {Name: "five", UID: ptr(77)}, {Name: "six", UID: ptr(78), System: true}} {
+			for _, n := range []host.NewUser{{Name: "one"}, {Name: "two", System: true}, {Name: "three", OwnGroup: ptr(true)},
+				{Name: "four", OwnGroup: ptr(false)}, {Name: "five", UID: ptr(77)}, {Name: "six", UID: ptr(78), System: true}} {
 				foreseen(t, h, n)
 			}
 			planned, err := h.Accounts.PlanGroup(host.NewGroup{Name: "crew"})

@@ -27,7 +27,8 @@ type crontabs struct {
 
 // NewCrontabs opens the crontabs of the users of a host, whose accounts are open.
 func NewCrontabs(h *host.Host, o host.Options) host.Crontabs {
-	return &crontabs{files: h.Files, commands: h.Commands, accounts: h.Accounts, recorder: o.Recorder, refused: o.Refuses(), read: &host.ParseCache{}}
+	return &crontabs{files: h.Files, commands: h.Commands, accounts: h.Accounts, recorder: o.Recorder,
+		refused: o.Refuses(), read: &host.ParseCache{}}
 }
 
 func (c *crontabs) Allowed(what string) error {
@@ -99,7 +100,8 @@ func (c *crontabs) tool(user string) ([]string, error) {
 	}
 	path, ok := host.Which(c.files, "crontab")
 	if !ok {
-		err := diag.WithHint(errors.New("crontab is not installed, so there is no cron to give jobs to"), "install cron in a pkg.installed state that this one requires")
+		err := diag.WithHint(errors.New("crontab is not installed, so there is no cron to give jobs to"),
+			"install cron in a pkg.installed state that this one requires")
 		return nil, host.Lacking(err, host.ACommand, "crontab")
 	}
 	self, ok, err := c.accounts.UserByID(os.Geteuid())
@@ -128,7 +130,8 @@ func (c *crontabs) list(ctx context.Context, user string) (string, error) {
 		return "", err
 	}
 	if out.Code != 0 && !strings.Contains(out.Stderr, "no crontab for") {
-		return "", fmt.Errorf("reading the crontab of %s: %w", user, &host.ToolError{Tool: "crontab", Code: out.Code, Text: host.FirstLines(out.Stderr)})
+		return "", fmt.Errorf("reading the crontab of %s: %w", user,
+			&host.ToolError{Tool: "crontab", Code: out.Code, Text: host.FirstLines(out.Stderr)})
 	}
 	return withoutBanner(out.Stdout), nil
 }
@@ -146,7 +149,8 @@ func (c *crontabs) Write(ctx context.Context, user, text string) error {
 	}
 	if out.Code != 0 {
 		err := &host.ToolError{Tool: "crontab", Code: out.Code, Text: host.FirstLines(out.Stderr)}
-		return diag.WithHint(fmt.Errorf("cron refused the crontab of %s: %w", user, err), "correct the line it names; the crontab is as it was")
+		return diag.WithHint(fmt.Errorf("cron refused the crontab of %s: %w", user, err),
+			"correct the line it names; the crontab is as it was")
 	}
 	return nil
 }

@@ -30,13 +30,15 @@ func TestCrontabs(t *testing.T) {
 	if err := h.Crontabs.Write(ctx, "alice", "3 * * * * z\n"); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := commands.lines(), []string{"/usr/sbin/crontab -u alice - <3 * * * * z\n"}; !reflect.DeepEqual(got, want) {
+	if got, want := commands.lines(), []string{"/usr/sbin/crontab -u alice - <3 * * * * z\n"}; !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("ran %q, want %q", got, want)
 	}
 	if got, want := []string(*subjects), []string{"file /var/spool/cron/crontabs/alice"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
-	commands.answers["crontab"] = host.Output{Code: 1, Stderr: "\"-\":0: bad minute\nerrors in crontab file, can't install.\n"}
+	commands.answers["crontab"] = host.Output{Code: 1,
+		Stderr: "\"-\":0: bad minute\nerrors in crontab file, can't install.\n"}
 	err := h.Crontabs.Write(ctx, "alice", "x\n")
 	if err == nil || !strings.Contains(err.Error(), "bad minute") || diag.HintOf(err) == "" {
 		t.Errorf("a crontab cron refuses: %v (hint: %s)", err, diag.HintOf(err))
@@ -71,7 +73,8 @@ func TestCrontabOfOthers(t *testing.T) {
 		t.Errorf("alice has %q, %v", text, err)
 	}
 	commands.answers["crontab"] = host.Output{Code: 1, Stderr: "must be privileged to use -u\n"}
-	if _, err := h.Crontabs.Read(context.Background(), "alice"); err == nil || !strings.Contains(err.Error(), "privileged") {
+	if _, err := h.Crontabs.Read(context.Background(), "alice"); err == nil ||
+		!strings.Contains(err.Error(), "privileged") {
 		t.Errorf("a crontab that may not be read: %v", err)
 	}
 }
@@ -93,7 +96,8 @@ func TestParsed(t *testing.T) {
 	hosttest.Put(t, filepath.Join(root, "etc/list"), "one", 0o644)
 	read(3, 1)
 	read(3, 1)
-	if n, err := host.Parsed(h, "/etc/list", func(text string) string { return strings.ToUpper(text) }); n != "ONE" || err != nil {
+	if n, err := host.Parsed(h, "/etc/list", func(text string) string { return strings.ToUpper(text) }); n != "ONE" ||
+		err != nil {
 		t.Errorf("read as something else it is %q, %v", n, err)
 	}
 	if err := h.Files.Write("/etc/list", host.NewFile{Content: strings.NewReader("two"), UID: -1, GID: -1}); err != nil {

@@ -70,7 +70,8 @@ func SetLine(ctx context.Context, h *host.Host, file, name string, line Line) er
 	if err != nil {
 		return fmt.Errorf("putting back the line of %s: %w", name, err)
 	}
-	return h.Files.Write(file, host.NewFile{Content: strings.NewReader(withLine(string(data), name, line)), UID: -1, GID: -1})
+	return h.Files.Write(file, host.NewFile{Content: strings.NewReader(withLine(string(data), name, line)), UID: -1,
+		GID: -1})
 }
 
 // withLine is a file of accounts in which a name has the given line.

@@ -73,14 +73,16 @@ func (a *Accounts) getent(t *tables, database, table, key string) (string, error
 	if !ok {
 		return "", nil
 	}
-	out, err := a.commands.Run(context.Background(), host.Command{Argv: []string{tool, table, key}, Env: host.ToolEnvironment(), Limit: 30 * time.Second, Quiet: true})
+	out, err := a.commands.Run(context.Background(), host.Command{Argv: []string{tool, table, key},
+		Env: host.ToolEnvironment(), Limit: 30 * time.Second, Quiet: true})
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("looking up %s: %w", question, err)
 	case out.TimedOut:
 		return "", fmt.Errorf("looking up %s: no answer in 30 seconds", question)
 	case out.Code != 0 && out.Code != notFound:
-		return "", fmt.Errorf("looking up %s: getent ended with code %d: %s", question, out.Code, strings.TrimSpace(out.Stderr))
+		return "", fmt.Errorf("looking up %s: getent ended with code %d: %s", question, out.Code,
+			strings.TrimSpace(out.Stderr))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

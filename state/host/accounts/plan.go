@@ -82,7 +82,8 @@ func gap[V any](r span, used map[int]V, downwards bool) (int, error) {
 			return id, nil
 		}
 	}
-	return 0, diag.WithHint(fmt.Errorf("no number between %d and %d is free", r.min, r.max), "widen the range in /etc/login.defs")
+	return 0, diag.WithHint(fmt.Errorf("no number between %d and %d is free", r.min, r.max),
+		"widen the range in /etc/login.defs")
 }
 
 func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
@@ -129,7 +130,8 @@ func planUID(t *tables, login settings, n host.NewUser) (int, error) {
 		return free(login.ids("UID", n.System), t.usersByID, n.System)
 	}
 	if owner, taken := t.usersByID[*n.UID]; taken && !n.NonUnique {
-		return 0, diag.WithHint(fmt.Errorf("uid %d is taken by user %s", *n.UID, owner.Name), "choose another uid, or set unique: False")
+		return 0, diag.WithHint(fmt.Errorf("uid %d is taken by user %s", *n.UID, owner.Name),
+			"choose another uid, or set unique: False")
 	}
 	return *n.UID, nil
 }
@@ -148,7 +150,8 @@ func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewU
 		return a.groupNamed(t, or(defaults["GROUP"], "100"))
 	}
 	if _, taken := t.groups[n.Name]; taken {
-		return host.Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name), "set gid: %s to take it as the user's own", n.Name)
+		return host.Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name),
+			"set gid: %s to take it as the user's own", n.Name)
 	}
 	// The group gets the user's number if it can; one of the system may have any below its range too.
 	ids := login.ids("GID", n.System)
@@ -168,8 +171,12 @@ func (t *tables) with(e host.Expected) *tables {
 	if len(e.Users)+len(e.Groups)+len(e.GoneUsers)+len(e.GoneGroups) == 0 {
 		return t
 	}
-	users := slices.DeleteFunc(slices.Clone(t.allUsers), func(u host.User) bool { return slices.Contains(e.GoneUsers, u.Name) })
-	groups := slices.DeleteFunc(slices.Clone(t.allGroups), func(g host.Group) bool { return slices.Contains(e.GoneGroups, g.Name) })
+	users := slices.DeleteFunc(slices.Clone(t.allUsers), func(u host.User) bool {
+		return slices.Contains(e.GoneUsers, u.Name)
+	})
+	groups := slices.DeleteFunc(slices.Clone(t.allGroups), func(g host.Group) bool {
+		return slices.Contains(e.GoneGroups, g.Name)
+	})
 	more := index(append(users, e.Users...), append(groups, e.Groups...))
 	more.elsewhere = t.elsewhere
 	return more
@@ -189,7 +196,8 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 		g, ok, err = a.GroupByID(gid)
 	}
 	if err == nil && !ok {
-		err = host.Lacking(diag.WithHint(fmt.Errorf("group %s does not exist", name), "make it in a group.present state that this one requires"), host.AGroup, name)
+		err = host.Lacking(diag.WithHint(fmt.Errorf("group %s does not exist", name),
+			"make it in a group.present state that this one requires"), host.AGroup, name)
 	}
 	return g, err
 }
@@ -211,7 +219,8 @@ func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	}
 	g.GID = *n.GID
 	if owner, taken := t.groupsByID[g.GID]; taken && !n.NonUnique {
-		return g, diag.WithHint(fmt.Errorf("gid %d is taken by group %s", g.GID, owner.Name), "choose another gid, or set non_unique: True")
+		return g, diag.WithHint(fmt.Errorf("gid %d is taken by group %s", g.GID, owner.Name),
+			"choose another gid, or set non_unique: True")
 	}
 	return g, nil
 }

@@ -26,7 +26,8 @@ func (a *Accounts) run(ctx context.Context, t tool) error {
 	}
 	path, ok := host.Which(a.files, name)
 	if !ok {
-		return diag.WithHint(fmt.Errorf("%s is not installed", name), "install the package that has it: passwd, or shadow-utils")
+		return diag.WithHint(fmt.Errorf("%s is not installed", name),
+			"install the package that has it: passwd, or shadow-utils")
 	}
 	if err := host.Record(a.recorder, t.subjects...); err != nil {
 		return err
@@ -35,7 +36,8 @@ func (a *Accounts) run(ctx context.Context, t tool) error {
 		return err
 	}
 	defer a.Forget()
-	out, err := a.commands.Run(ctx, host.Command{Argv: append([]string{path}, t.argv[1:]...), Env: host.ToolEnvironment(), Stdin: t.stdin, Limit: host.ToolLimit, Named: true, Paths: t.paths})
+	out, err := a.commands.Run(ctx, host.Command{Argv: append([]string{path}, t.argv[1:]...), Env: host.ToolEnvironment(),
+		Stdin: t.stdin, Limit: host.ToolLimit, Named: true, Paths: t.paths})
 	switch {
 	case err != nil:
 		return err

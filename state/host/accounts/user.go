@@ -34,7 +34,8 @@ func (a *Accounts) AddUser(ctx context.Context, n host.NewUser) error {
 	option(n.System, "-r")
 	option(n.NoLog, "-l")
 	// A group of the user's name may be made along with it, and a mailbox.
-	subjects := memberships([]host.Subject{userSubject(n.Name), groupSubject(n.Name), {Kind: host.KindFile, Name: a.mailbox(n.Name)}}, n.Groups)
+	subjects := memberships([]host.Subject{userSubject(n.Name), groupSubject(n.Name),
+		{Kind: host.KindFile, Name: a.mailbox(n.Name)}}, n.Groups)
 	var paths []string
 	if planned, _, err := a.PlanUser(n); err == nil {
 		subjects = append(subjects, host.Subject{Kind: host.KindTree, Name: planned.Home})
@@ -136,7 +137,8 @@ func (a *Accounts) RemoveUser(ctx context.Context, name string, r host.UserRemov
 	var paths []string
 	argv, subjects := []string{"userdel"}, memberships([]host.Subject{userSubject(name), groupSubject(name)}, groups)
 	if r.Purge {
-		argv, subjects = append(argv, "-r"), append(subjects, host.Subject{Kind: host.KindTree, Name: u.Home}, host.Subject{Kind: host.KindFile, Name: a.mailbox(name)})
+		argv, subjects = append(argv, "-r"), append(subjects, host.Subject{Kind: host.KindTree, Name: u.Home},
+			host.Subject{Kind: host.KindFile, Name: a.mailbox(name)})
 		if u.Home != "" {
 			paths = append(paths, u.Home)
 		}

@@ -10,7 +10,8 @@ import (
 
 // tools are the programs that accounts are changed with.
 func tools() []string {
-	return []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd", "passwd", "getent"}
+	return []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd",
+		"passwd", "getent"}
 }
 
 // Chroot makes a small system of the machine's own account tools, to be entered, with crontab and

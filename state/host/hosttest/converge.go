@@ -25,16 +25,19 @@ func Converge(t testing.TB, h *host.Host, table module.Table, function string, a
 		t.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(arguments), err, diag.HintOf(err))
 	}
 	if !value.Equal(diff.Changes, report.Changes) {
-		t.Errorf("%s of %s: foreseen were\n%s\nand there came\n%s", function, value.Repr(arguments), value.Repr(diff.Changes), value.Repr(report.Changes))
+		t.Errorf("%s of %s: foreseen were\n%s\nand there came\n%s", function, value.Repr(arguments), value.Repr(diff.Changes),
+			value.Repr(report.Changes))
 	}
 	if _, again := Look(t, h, table, function, arguments); !again.Empty() {
-		t.Errorf("%s of %s: a second run would still change %s: %s", function, value.Repr(arguments), value.Repr(again.Changes), again.Comment)
+		t.Errorf("%s of %s: a second run would still change %s: %s", function, value.Repr(arguments),
+			value.Repr(again.Changes), again.Comment)
 	}
 	return report
 }
 
 // Look makes a resource and lets it check.
-func Look(t testing.TB, h *host.Host, table module.Table, function string, arguments *value.Map) (module.Resource, module.Diff) {
+func Look(t testing.TB, h *host.Host, table module.Table, function string, arguments *value.Map) (module.Resource,
+	module.Diff) {
 	t.Helper()
 	resource := Resource(t, table, function, arguments)
 	diff, err := resource.Check(context.Background(), h)

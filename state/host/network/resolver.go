@@ -39,7 +39,8 @@ func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]strin
 	}
 	var errs []error
 	for _, s := range servers {
-		m, err := ask(ctx, net.JoinHostPort(s, "53"), dnsmessage.Question{Name: question, Type: kindOf, Class: dnsmessage.ClassINET})
+		m, err := ask(ctx, net.JoinHostPort(s, "53"), dnsmessage.Question{Name: question, Type: kindOf,
+			Class: dnsmessage.ClassINET})
 		if err == nil {
 			return answers(m, kindOf), nil
 		}
@@ -49,7 +50,8 @@ func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]strin
 }
 
 func recordKinds() map[string]dnsmessage.Type {
-	return map[string]dnsmessage.Type{"A": dnsmessage.TypeA, "AAAA": dnsmessage.TypeAAAA, "CNAME": dnsmessage.TypeCNAME, "MX": dnsmessage.TypeMX,
+	return map[string]dnsmessage.Type{"A": dnsmessage.TypeA, "AAAA": dnsmessage.TypeAAAA, "CNAME": dnsmessage.TypeCNAME,
+		"MX": dnsmessage.TypeMX,
 		"NS": dnsmessage.TypeNS, "PTR": dnsmessage.TypePTR, "TXT": dnsmessage.TypeTXT}
 }
 

@@ -74,7 +74,9 @@ func nameServer(t *testing.T, answer func(m *dnsmessage.Message), cut bool) stri
 func TestResolving(t *testing.T) {
 	name := dnsmessage.MustNewName("www.example.org.")
 	add := func(m *dnsmessage.Message, kind dnsmessage.Type, body dnsmessage.ResourceBody) {
-		m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: name, Type: kind, Class: dnsmessage.ClassINET}, Body: body})
+		m.Answers = append(m.Answers,
+			dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: name, Type: kind, Class: dnsmessage.ClassINET},
+				Body: body})
 	}
 	for _, c := range []struct {
 		name   string
@@ -84,19 +86,25 @@ func TestResolving(t *testing.T) {
 		fails  string
 		cut    bool
 	}{
-		{name: "an alias and its address", kind: dnsmessage.TypeA, want: []string{"real.example.org.", "192.0.2.7"}, answer: func(m *dnsmessage.Message) {
-			add(m, dnsmessage.TypeCNAME, &dnsmessage.CNAMEResource{CNAME: dnsmessage.MustNewName("real.example.org.")})
-			add(m, dnsmessage.TypeA, &dnsmessage.AResource{A: [4]byte{192, 0, 2, 7}})
-			add(m, dnsmessage.TypeTXT, &dnsmessage.TXTResource{TXT: []string{"not asked for"}})
-		}},
-		{name: "too long for a packet", kind: dnsmessage.TypeMX, cut: true, want: []string{"10 mx.example.org."}, answer: func(m *dnsmessage.Message) {
-			add(m, dnsmessage.TypeMX, &dnsmessage.MXResource{Pref: 10, MX: dnsmessage.MustNewName("mx.example.org.")})
-		}},
+		{name: "an alias and its address", kind: dnsmessage.TypeA, want: []string{"real.example.org.", "192.0.2.7"},
+			answer: func(m *dnsmessage.Message) {
+				add(m, dnsmessage.TypeCNAME, &dnsmessage.CNAMEResource{CNAME: dnsmessage.MustNewName("real.example.org.")})
+				add(m, dnsmessage.TypeA, &dnsmessage.AResource{A: [4]byte{192, 0, 2, 7}})
+				add(m, dnsmessage.TypeTXT, &dnsmessage.TXTResource{TXT: []string{"not asked for"}})
+			}},
+		{name: "too long for a packet", kind: dnsmessage.TypeMX, cut: true, want: []string{"10 mx.example.org."},
+			answer: func(m *dnsmessage.Message) {
+				add(m, dnsmessage.TypeMX, &dnsmessage.MXResource{Pref: 10, MX: dnsmessage.MustNewName("mx.example.org.")})
+			}},
 		{name: "text", kind: dnsmessage.TypeTXT, want: []string{`"a \"b\"" "c"`}, answer: func(m *dnsmessage.Message) {
 			add(m, dnsmessage.TypeTXT, &dnsmessage.TXTResource{TXT: []string{`a "b"`, "c"}})
 		}},
-		{name: "no such name", kind: dnsmessage.TypeA, want: []string{}, answer: func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError }},
-		{name: "a server that fails", kind: dnsmessage.TypeA, fails: "ServerFailure", answer: func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeServerFailure }},
+		{name: "no such name", kind: dnsmessage.TypeA, want: []string{}, answer: func(m *dnsmessage.Message) {
+			m.RCode = dnsmessage.RCodeNameError
+		}},
+		{name: "a server that fails", kind: dnsmessage.TypeA, fails: "ServerFailure", answer: func(m *dnsmessage.Message) {
+			m.RCode = dnsmessage.RCodeServerFailure
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q := dnsmessage.Question{Name: name, Type: c.kind, Class: dnsmessage.ClassINET}
@@ -142,14 +150,16 @@ func TestPages(t *testing.T) {
 	defer server.Close()
 	ask := Request{URL: server.URL, User: "u", Password: "p", Header: map[string]string{"X-Mine": "yes"}, Unverified: true}
 	got, err := Network{}.Get(context.Background(), ask)
-	if err != nil || got.Status != http.StatusTeapot || got.Body != "u:p yes" || got.Header["content-type"] != "text/plain" {
+	if err != nil || got.Status != http.StatusTeapot || got.Body != "u:p yes" ||
+		got.Header["content-type"] != "text/plain" {
 		t.Errorf("the answer is %+v, %v", got, err)
 	}
 	ask.Unverified = false
 	if _, err := (Network{}).Get(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody vouches for gives %v", err)
 	}
-	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond, Unverified: true}); err == nil {
+	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond,
+		Unverified: true}); err == nil {
 		t.Error("an answer that never comes is no error")
 	}
 }

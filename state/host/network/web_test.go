@@ -37,7 +37,8 @@ func TestRedirectsTakeNoCredentials(t *testing.T) {
 		}
 	}))
 	defer here.Close()
-	request := Request{User: "me", Password: "s3cret", Header: map[string]string{"X-Vault-Token": "s3cret", "Private-Token": "s3cret", "Cookie": "s=s3cret", "Accept": "text/plain"}}
+	request := Request{User: "me", Password: "s3cret", Header: map[string]string{"X-Vault-Token": "s3cret",
+		"Private-Token": "s3cret", "Cookie": "s=s3cret", "Accept": "text/plain"}}
 	for _, path := range []string{"/other?sig=s3cret", "/around?sig=s3cret"} {
 		request.URL = here.URL + path
 		got, err := Network{}.Get(t.Context(), request)
@@ -78,12 +79,14 @@ func TestPagesAreBounded(t *testing.T) {
 	}))
 	defer s.Close()
 	defer close(hold)
-	for path, want := range map[string]string{"/endless": "longer than 16 MiB", "/silent": "deadline exceeded", "/circle": "more than 5 redirects"} {
+	for path, want := range map[string]string{"/endless": "longer than 16 MiB", "/silent": "deadline exceeded",
+		"/circle": "more than 5 redirects"} {
 		limit := time.Minute
 		if path == "/silent" {
 			limit = 300 * time.Millisecond
 		}
-		if _, err := (Network{}).Get(t.Context(), Request{URL: s.URL + path, Limit: limit}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Network{}).Get(t.Context(), Request{URL: s.URL + path, Limit: limit}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}

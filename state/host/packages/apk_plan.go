@@ -98,7 +98,8 @@ func (a *apk) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 
 // parseAPKPlan reads lines such as: (1/2) Upgrading foo (1.0-r0 -> 1.1-r0).
 func parseAPKPlan(text string, v *host.Inventory) ([]host.PackageChange, error) {
-	step := regexp.MustCompile(`^\(\s*\d+/\d+\) (Installing|Upgrading|Downgrading|Replacing|Reinstalling|Purging) (\S+) \((\S+)(?: -> (\S+))?\)$`)
+	step := regexp.MustCompile(
+		`^\(\s*\d+/\d+\) (Installing|Upgrading|Downgrading|Replacing|Reinstalling|Purging) (\S+) \((\S+)(?: -> (\S+))?\)$`)
 	var changes []host.PackageChange
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -152,15 +153,24 @@ func apkLocked(out host.Output) bool { return strings.Contains(out.Stderr, "Unab
 
 func apkClues() []clue {
 	return []clue{
-		{`Unable to lock database: (?:Permission denied|Read-only)|Unable to open log: Permission denied`, "this user may not change packages", "run the agent as root"},
-		{`Unable to lock database`, "the database is locked: another process changes packages just now", "let that end, or see what it waits for; the next run tries again"},
+		{`Unable to lock database: (?:Permission denied|Read-only)|Unable to open log: Permission denied`,
+			"this user may not change packages", "run the agent as root"},
+		{`Unable to lock database`, "the database is locked: another process changes packages just now",
+			"let that end, or see what it waits for; the next run tries again"},
 		{`(?s)are not removed due to:\n(.*?)\n\n`, "other packages need them: $1", "remove those as well"},
-		{`(\S+) \(no such package\):\n\s+required by: world`, "the repositories have no package $1", "check the name and the version, or add the repository that has it in a pkgrepo.managed state"},
-		{`(\S+) \(virtual\):(?s:.*?)provided by: ([^\n]+)`, "package $1 is none of its own: others provide it", "name one of the packages that provide it: $2"},
-		{`(?s)(?:unable to select packages|unsatisfiable constraints)[^\n]*\n(.*)`, "dependencies cannot be met: $1", "check that all repositories it needs are there, and that nothing it needs is on hold in " + apkWorld},
-		{`non-repository package to system, but it would be lost`, "this host runs from memory, and a package from a file would be gone after the next boot", "set up a cache for packages with setup-apkcache"},
-		{`(?m)^ERROR: [^\n]*UNTRUSTED[^\n]*`, "$0", "put the key of the repository into /etc/apk/keys, or set skip_verify if you trust the way there"},
-		{`(?m)^ERROR: [^\n]*(?:network|timed out|temporary error|DNS|Host|not found|fetching)[^\n]*`, "$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
+		{`(\S+) \(no such package\):\n\s+required by: world`, "the repositories have no package $1",
+			"check the name and the version, or add the repository that has it in a pkgrepo.managed state"},
+		{`(\S+) \(virtual\):(?s:.*?)provided by: ([^\n]+)`, "package $1 is none of its own: others provide it",
+			"name one of the packages that provide it: $2"},
+		{`(?s)(?:unable to select packages|unsatisfiable constraints)[^\n]*\n(.*)`, "dependencies cannot be met: $1",
+			"check that all repositories it needs are there, and that nothing it needs is on hold in " + apkWorld},
+		{`non-repository package to system, but it would be lost`,
+			"this host runs from memory, and a package from a file would be gone after the next boot",
+			"set up a cache for packages with setup-apkcache"},
+		{`(?m)^ERROR: [^\n]*UNTRUSTED[^\n]*`, "$0",
+			"put the key of the repository into /etc/apk/keys, or set skip_verify if you trust the way there"},
+		{`(?m)^ERROR: [^\n]*(?:network|timed out|temporary error|DNS|Host|not found|fetching)[^\n]*`, "$0",
+			"check that the host reaches its package repositories: network, name resolution and proxy"},
 		{`(?m)^ERROR: [^\n]*No space left[^\n]*`, "$0", "make room there; `apk cache clean` deletes downloaded packages"},
 		{`(?m)^ERROR: [^\n]+`, "$0", "run the same command on the host to see more"},
 	}

@@ -46,29 +46,35 @@ A:x86_64
 func apkOf(t *testing.T, answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
 	t.Helper()
 	commands := &hosttest.Scripted{T: t, Answers: answers}
-	files := rootWith(t, map[string]string{"/lib/apk/db/installed": apkInstalled, apkWorld: "bar\nfoo=1.0-r1\nbaz><Q1abc=\nz@edge=3\n!no\nx>1\n"}).Files
+	files := rootWith(t, map[string]string{"/lib/apk/db/installed": apkInstalled,
+		apkWorld: "bar\nfoo=1.0-r1\nbaz><Q1abc=\nz@edge=3\n!no\nx>1\n"}).Files
 	return &Packages{manager: &apk{client{files: files, commands: commands, lockWait: time.Millisecond}}}, commands
 }
 
 func TestAPK(t *testing.T) {
 	const start = "apk --no-network --no-progress "
 	p, commands := apkOf(t, map[string]host.Output{
-		start + "policy -- foo nope":              {Stdout: apkPolicy},
-		start + "add --simulate -- foo=2.0-r1":    {Stdout: "(1/2) Upgrading foo (1.0-r1 -> 2.0-r1)\n(2/2) Installing lib@edge (1-r0)\nOK: 0 MiB in 2 packages\n"},
+		start + "policy -- foo nope": {Stdout: apkPolicy},
+		start + "add --simulate -- foo=2.0-r1": {Stdout: "(1/2) Upgrading foo (1.0-r1 -> 2.0-r1)\n(2/2) Installing " +
+			"lib@edge (1-r0)\nOK: 0 MiB in 2 packages\n"},
 		start + "add --simulate --upgrade -- baz": {Stdout: "(1/1) Downgrading foo (1.0-r1 -> 0.9-r0)\n"},
-		start + "del --simulate -- baz":           {Stdout: "World updated, but the following packages are not removed due to:\n  baz: bar foo\n\n(1/1) Purging x (1)\n"},
-		start + "add -- foo":                      {},
-		start + "add -- foo=1.0-r1":               {},
-		"apk --no-progress add -- foo=2.0-r1":     {},
-		"apk --no-progress update":                {Code: 1, Stdout: "1 unavailable, 0 stale; 6 distinct packages available\n", Stderr: "WARNING: updating https://u:p@example.com: temporary error\n"},
+		start + "del --simulate -- baz": {Stdout: "World updated, but the following packages are not removed " +
+			"due to:\n  baz: bar foo\n\n(1/1) Purging x (1)\n"},
+		start + "add -- foo":                  {},
+		start + "add -- foo=1.0-r1":           {},
+		"apk --no-progress add -- foo=2.0-r1": {},
+		"apk --no-progress update": {Code: 1, Stdout: "1 unavailable, 0 stale; 6 distinct packages available\n",
+			Stderr: "WARNING: updating https://u:p@example.com: temporary error\n"},
 	})
 	ctx := context.Background()
 	v, err := p.Installed()
-	if err != nil || v.Version("foo") != "1.0-r1" || !v.Held("foo") || v.Held("baz") || !reflect.DeepEqual(v.Providers("virt"), []string{"baz"}) {
+	if err != nil || v.Version("foo") != "1.0-r1" || !v.Held("foo") || v.Held("baz") ||
+		!reflect.DeepEqual(v.Providers("virt"), []string{"baz"}) {
 		t.Errorf("installed are %v, %v", v.Names(), err)
 	}
 	offers, err := p.Offers(ctx, []string{"foo", "nope"}, "")
-	if want := (map[string]host.Offer{"foo": {Candidate: "2.0-r1", Versions: []string{"2.0-r1", "1.0-r1"}}}); err != nil || !reflect.DeepEqual(offers, want) {
+	if want := (map[string]host.Offer{"foo": {Candidate: "2.0-r1", Versions: []string{"2.0-r1", "1.0-r1"}}}); err != nil ||
+		!reflect.DeepEqual(offers, want) {
 		t.Errorf("offers are %+v, %v", offers, err)
 	}
 	tagged, err := parseAPKPolicy(apkPolicy, "edge")
@@ -77,22 +83,28 @@ func TestAPK(t *testing.T) {
 	}
 	newer := host.Transaction{Packages: []host.Wanted{{Name: "foo", Version: "2.0-r1"}}}
 	changes, err := p.Plan(ctx, newer)
-	if err != nil || !reflect.DeepEqual(changes, []host.PackageChange{{Name: "foo", Old: "1.0-r1", New: "2.0-r1"}, {Name: "lib", New: "1-r0"}}) {
+	if err != nil ||
+		!reflect.DeepEqual(changes, []host.PackageChange{{Name: "foo", Old: "1.0-r1", New: "2.0-r1"},
+			{Name: "lib", New: "1-r0"}}) {
 		t.Errorf("the plan is %+v, %v", changes, err)
 	}
 	if err := p.Do(ctx, newer); err != nil {
 		t.Error(err)
 	}
-	if want := []string{start + "add -- foo", "apk --no-progress add -- foo=2.0-r1", start + "add -- foo=1.0-r1"}; !reflect.DeepEqual(commands.Writes, want) {
+	if want := []string{start + "add -- foo", "apk --no-progress add -- foo=2.0-r1",
+		start + "add -- foo=1.0-r1"}; !reflect.DeepEqual(commands.Writes, want) {
 		t.Errorf("ran %q, want %q", commands.Writes, want)
 	}
-	if _, err := p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "baz"}}}); err == nil || !strings.Contains(err.Error(), "on hold") {
+	if _, err := p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "baz"}}}); err == nil ||
+		!strings.Contains(err.Error(), "on hold") {
 		t.Errorf("changing what is on hold: %v", err)
 	}
-	if _, err := p.Plan(ctx, host.Transaction{Action: host.RemovePackages, Packages: []host.Wanted{{Name: "baz"}}}); err == nil || !strings.Contains(err.Error(), "need them: baz: bar foo") {
+	if _, err := p.Plan(ctx, host.Transaction{Action: host.RemovePackages,
+		Packages: []host.Wanted{{Name: "baz"}}}); err == nil || !strings.Contains(err.Error(), "need them: baz: bar foo") {
 		t.Errorf("removing what others need: %v", err)
 	}
-	if warnings, err := p.Refresh(ctx); err != nil || !reflect.DeepEqual(warnings, []string{"updating https://***@example.com: temporary error"}) {
+	if warnings, err := p.Refresh(ctx); err != nil || !reflect.DeepEqual(warnings,
+		[]string{"updating https://***@example.com: temporary error"}) {
 		t.Errorf("refreshing warns of %q, %v", warnings, err)
 	}
 }
@@ -116,10 +128,16 @@ func TestAPKNotUnderstood(t *testing.T) {
 // What apk 2.14 prints where it fails, and what becomes of it.
 func TestAPKFailures(t *testing.T) {
 	for _, c := range []struct{ said, want string }{
-		{"ERROR: unable to select packages:\n  nope (no such package):\n    required by: world[nope]\n", "x: the repositories have no package nope"},
-		{"ERROR: unable to select packages:\n  nothere (no such package):\n    required by: broken-1-r1[nothere]\n", "x: dependencies cannot be met: nothere (no such package): required by: broken-1-r1[nothere]"},
-		{"ERROR: unable to select packages:\n  virt (virtual):\n    note: please select one of the 'provided by'\n          packages explicitly\n    provided by: baz qux\n    required by: world[virt]\n", "x: package virt is none of its own: others provide it"},
-		{"ERROR: Unable to lock database: Resource temporarily unavailable\nERROR: Failed to open apk database: Resource temporarily unavailable\n", "x: the database is locked: another process changes packages just now"},
+		{"ERROR: unable to select packages:\n  nope (no such package):\n    required by: world[nope]\n",
+			"x: the repositories have no package nope"},
+		{"ERROR: unable to select packages:\n  nothere (no such package):\n    required by: broken-1-r1[nothere]\n",
+			"x: dependencies cannot be met: nothere (no such package): required by: broken-1-r1[nothere]"},
+		{"ERROR: unable to select packages:\n  virt (virtual):\n    note: please select one of the 'provided by'\n" +
+			"          packages explicitly\n    provided by: baz qux\n    required by: world[virt]\n",
+			"x: package virt is none of its own: others provide it"},
+		{"ERROR: Unable to lock database: Resource temporarily unavailable\n" +
+			"ERROR: Failed to open apk database: Resource temporarily unavailable\n",
+			"x: the database is locked: another process changes packages just now"},
 		{"ERROR: Unable to lock database: Permission denied\n", "x: this user may not change packages"},
 	} {
 		err := whyFailed("x", host.Output{Code: 1, Stderr: c.said}, apkClues())

@@ -224,7 +224,8 @@ func (a *apt) options(t host.Transaction) []string {
 }
 
 func (a *apt) order(t host.Transaction) []string {
-	verb := map[host.PackageAction]string{host.InstallPackages: "install", host.RemovePackages: "remove", host.PurgePackages: "purge",
+	verb := map[host.PackageAction]string{host.InstallPackages: "install", host.RemovePackages: "remove",
+		host.PurgePackages:   "purge",
 		host.UpgradePackages: "upgrade", host.FullUpgradePackages: "dist-upgrade"}[t.Action]
 	argv := []string{verb, "--"}
 	return append(argv, targets(t)...)
@@ -251,7 +252,8 @@ func (a *apt) perform(ctx context.Context, t host.Transaction) error {
 		return err
 	}
 	held := a.heldTargets(t)
-	argv := slices.Concat([]string{"apt-get"}, a.options(t), []string{"-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(a.lockWait.Seconds()))},
+	argv := slices.Concat([]string{"apt-get"}, a.options(t), []string{"-o",
+		fmt.Sprintf("DPkg::Lock::Timeout=%d", int(a.lockWait.Seconds()))},
 		allowHeld(held), a.order(t))
 	if a.scoped {
 		argv = append(inScope(t.String()), argv...)

@@ -70,7 +70,8 @@ func knownFailures() []knownFailure {
 		{regexp.MustCompile(`(?m)^(?:E|W): (Failed to fetch .*)$`),
 			say("%s", 1), say("check that the host reaches its package repositories: network, name resolution and proxy")},
 		{regexp.MustCompile(`unauthenticated packages|packages cannot be authenticated|is not signed|NO_PUBKEY`),
-			complaintsAs, say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the way there")},
+			complaintsAs,
+			say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the way there")},
 		{regexp.MustCompile(`Sub-process \S+ (?:returned an error code|exited unexpectedly|received)`),
 			scripts, say("see /var/log/apt/term.log; once that is mended, `dpkg --configure -a` ends what was begun")},
 	}
@@ -78,7 +79,10 @@ func knownFailures() []knownFailure {
 
 // aptLocked reports whether apt ended because another process has one of its locks.
 func aptLocked(out host.Output) bool {
-	return out.Code != 0 && regexp.MustCompile(`(?:Could not get|Unable to acquire the dpkg frontend|Unable to lock) (?:lock|directory|the)`).MatchString(out.Stderr+out.Stdout) ||
+	return out.Code != 0 &&
+		regexp.MustCompile(
+			`(?:Could not get|Unable to acquire the dpkg frontend|Unable to lock) (?:lock|directory|the)`).MatchString(
+			out.Stderr+out.Stdout) ||
 		out.Code != 0 && strings.Contains(out.Stderr, "Unable to acquire the dpkg frontend lock")
 }
 

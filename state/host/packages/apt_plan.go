@@ -49,7 +49,8 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 		switch {
 		case w.File != "":
 		case !syntax.MatchString(w.Name):
-			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name), "package names have small letters, digits and the signs + - . only")
+			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name),
+				"package names have small letters, digits and the signs + - . only")
 		case strings.ContainsAny(w.Name, "+.") || strings.HasSuffix(w.Name, "-"):
 			if v.Version(w.Name) == "" && v.Leftover(w.Name) == "" {
 				doubtful = append(doubtful, w.Name)

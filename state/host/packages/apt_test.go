@@ -36,10 +36,13 @@ virt:
 // TestVersionsThatCannotBeHadAgain passes over what dpkg's status alone still knows of a package that was removed,
 // and keeps what is installed, whatever has it.
 func TestVersionsThatCannotBeHadAgain(t *testing.T) {
-	offers := parsePolicy("removed:\n  Installed: (none)\n  Candidate: 1.0\n  Version table:\n     1.0 -1\n        100 /var/lib/dpkg/status\n" +
-		"local:\n  Installed: 2.0\n  Candidate: 2.0\n  Version table:\n *** 2.0 100\n        100 /var/lib/dpkg/status\n" +
-		"both:\n  Installed: (none)\n  Candidate: 3.0\n  Version table:\n     3.0 500\n        500 http://deb.example.com stable/main amd64 Packages\n        100 /var/lib/dpkg/status\n")
-	want := map[string]host.Offer{"removed": {}, "local": {Candidate: "2.0", Versions: []string{"2.0"}}, "both": {Candidate: "3.0", Versions: []string{"3.0"}}}
+	offers := parsePolicy(
+		"removed:\n  Installed: (none)\n  Candidate: 1.0\n  Version table:\n     1.0 -1\n        100 /var/lib/dpkg/status\n" +
+			"local:\n  Installed: 2.0\n  Candidate: 2.0\n  Version table:\n *** 2.0 100\n        100 /var/lib/dpkg/status\n" +
+			"both:\n  Installed: (none)\n  Candidate: 3.0\n  Version table:\n     3.0 500\n" +
+			"        500 http://deb.example.com stable/main amd64 Packages\n        100 /var/lib/dpkg/status\n")
+	want := map[string]host.Offer{"removed": {}, "local": {Candidate: "2.0", Versions: []string{"2.0"}},
+		"both": {Candidate: "3.0", Versions: []string{"3.0"}}}
 	if !reflect.DeepEqual(offers, want) {
 		t.Errorf("the offers are %+v, want %+v", offers, want)
 	}
@@ -48,8 +51,10 @@ func TestVersionsThatCannotBeHadAgain(t *testing.T) {
 // aptWith makes a Packages over apt with scripted answers.
 func aptWith(t *testing.T, recorder host.Recorder, answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
 	commands := &hosttest.Scripted{T: t, Answers: answers}
-	files := rootWith(t, map[string]string{dpkgStatus: status, "/etc/apt/sources.list": "deb http://example.com stable main\n"}).Files
-	return &Packages{recorder: recorder, manager: &apt{client{files: files, commands: commands, lockWait: time.Second}}}, commands
+	files := rootWith(t,
+		map[string]string{dpkgStatus: status, "/etc/apt/sources.list": "deb http://example.com stable main\n"}).Files
+	return &Packages{recorder: recorder, manager: &apt{client{files: files, commands: commands, lockWait: time.Second}}},
+		commands
 }
 
 func TestOffers(t *testing.T) {
@@ -63,7 +68,8 @@ func TestOffers(t *testing.T) {
 		t.Errorf("offers are %+v, want %+v", offers, want)
 	}
 	line := commands.Ran[0]
-	if !strings.Contains(line, "Dir::Cache::pkgcache=") || !strings.Contains(line, "APT::Default-Release=testing") || len(commands.Writes) != 0 {
+	if !strings.Contains(line, "Dir::Cache::pkgcache=") || !strings.Contains(line, "APT::Default-Release=testing") ||
+		len(commands.Writes) != 0 {
 		t.Errorf("a question must not write the cache: %s", line)
 	}
 }
@@ -79,10 +85,12 @@ Purg old
 
 func TestTransaction(t *testing.T) {
 	recorder := &hosttest.Recorded{}
-	p, commands := aptWith(t, recorder, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}, "apt-get -q": {}, "apt-mark hold": {}})
+	p, commands := aptWith(t, recorder, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}, "apt-get -q": {},
+		"apt-mark hold": {}})
 	ctx := context.Background()
 	no := false
-	order := host.Transaction{Packages: []host.Wanted{{Name: "foo", Version: "2:0.5"}, {Name: "bar"}}, Recommends: &no, Release: "testing"}
+	order := host.Transaction{Packages: []host.Wanted{{Name: "foo", Version: "2:0.5"}, {Name: "bar"}}, Recommends: &no,
+		Release: "testing"}
 	changes, err := p.Plan(ctx, order)
 	if err != nil {
 		t.Fatal(err)
@@ -100,14 +108,16 @@ func TestTransaction(t *testing.T) {
 	if err := p.Do(ctx, order); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"package bar", "package dpkg", "package foo", "package libc6:i386", "package old"}; !reflect.DeepEqual(recorder.Subjects, want) {
+	if want := []string{"package bar", "package dpkg", "package foo", "package libc6:i386",
+		"package old"}; !reflect.DeepEqual(recorder.Subjects, want) {
 		t.Errorf("recorded were %v, want %v", recorder.Subjects, want)
 	}
 	if len(commands.Writes) != 2 || len(commands.Ran) != 3 {
 		t.Fatalf("a plan is made once, a transaction is one call, and holds are put back; ran %q", commands.Ran)
 	}
 	line := commands.Writes[0]
-	for _, option := range []string{"-y", "--force-confold", "--force-confdef", "DPkg::Lock::Timeout=", "--no-install-recommends", "-t testing",
+	for _, option := range []string{"-y", "--force-confold", "--force-confdef", "DPkg::Lock::Timeout=",
+		"--no-install-recommends", "-t testing",
 		"--allow-change-held-packages", " install -- foo=2:0.5 bar"} {
 		if !strings.Contains(line, option) {
 			t.Errorf("%s lacks %s", line, option)
@@ -120,7 +130,8 @@ func TestTransaction(t *testing.T) {
 
 func TestRecorderStopsTransaction(t *testing.T) {
 	full := errors.New("the journal is full")
-	p, commands := aptWith(t, &hosttest.Recorded{Refuse: full}, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}})
+	p, commands := aptWith(t, &hosttest.Recorded{Refuse: full},
+		map[string]host.Output{"apt-get --simulate": {Stdout: simulated}})
 	err := p.Do(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}, {Name: "bar"}}})
 	if !errors.Is(err, full) || len(commands.Writes) != 0 {
 		t.Errorf("got %v after %v, want the recorder's error and no change", err, commands.Writes)
@@ -149,7 +160,9 @@ func TestHeldPackageInTheWay(t *testing.T) {
 }
 
 func TestRefreshOnce(t *testing.T) {
-	p, commands := aptWith(t, nil, map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://u:secret@example.com/x  Could not resolve\nW: other\n"}})
+	p, commands := aptWith(t, nil,
+		map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://u:secret@example.com/x  Could " +
+			"not resolve\nW: other\n"}})
 	ctx := context.Background()
 	if p.Fresh(time.Hour) {
 		t.Error("indexes that are not there are fresh")
@@ -181,7 +194,8 @@ func TestYoungIndexesAreFresh(t *testing.T) {
 	if p.Fresh(time.Hour) {
 		t.Error("a directory without lists, as images have it, is no index")
 	}
-	if err := files.Write(aptLists+"/example.com_dists_stable_InRelease", host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1}); err != nil {
+	if err := files.Write(aptLists+"/example.com_dists_stable_InRelease",
+		host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if !p.Fresh(time.Hour) || p.Fresh(0) || p.Fresh(time.Nanosecond) {
@@ -195,7 +209,8 @@ func TestInterruptedDpkg(t *testing.T) {
 	if err := a.files.Mkdir(dpkgUpdatesDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	update := host.NewFile{Content: strings.NewReader("Package: foo\nStatus: install ok unpacked\nVersion: 2\n"), UID: -1, GID: -1}
+	update := host.NewFile{Content: strings.NewReader("Package: foo\nStatus: install ok unpacked\nVersion: 2\n"), UID: -1,
+		GID: -1}
 	if err := a.files.Write(dpkgUpdatesDir+"/0001", update); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +227,8 @@ func TestPackagesBelowARoot(t *testing.T) {
 	_, planErr := h.Packages.Plan(ctx, host.Transaction{})
 	_, refreshErr := h.Packages.Refresh(ctx)
 	for _, err := range []error{
-		h.Packages.Allowed("x"), planErr, refreshErr, h.Packages.Do(ctx, host.Transaction{}), h.Packages.Hold(ctx, []string{"foo"}, true),
+		h.Packages.Allowed("x"), planErr, refreshErr, h.Packages.Do(ctx, host.Transaction{}),
+		h.Packages.Hold(ctx, []string{"foo"}, true),
 	} {
 		if !errors.As(err, &skipped) {
 			t.Errorf("got %v, want a refusal", err)
@@ -236,7 +252,9 @@ func TestLockIsWaitedFor(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("the process that holds the lock is a line of Python, which is not installed")
 	}
-	holder := exec.Command("python3", "-c", "import fcntl,sys\nf=open(sys.argv[1],'w')\nfcntl.lockf(f,fcntl.LOCK_EX)\nprint('x',flush=True)\nsys.stdin.read()", path)
+	holder := exec.Command("python3", "-c",
+		"import fcntl,sys\nf=open(sys.argv[1],'w')\nfcntl.lockf(f,fcntl.LOCK_EX)\nprint('x',flush=True)\nsys.stdin.read()",
+		path)
 	release, _ := holder.StdinPipe()
 	ready, _ := holder.StdoutPipe()
 	if err := holder.Start(); err != nil {
@@ -252,7 +270,8 @@ func TestLockIsWaitedFor(t *testing.T) {
 	}
 	a.files = h.Files
 	err = a.waitFor(context.Background(), path)
-	if err == nil || !strings.Contains(err.Error(), "python") || !strings.Contains(err.Error(), "is locked by") || diag.HintOf(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "python") || !strings.Contains(err.Error(), "is locked by") ||
+		diag.HintOf(err) == "" {
 		t.Errorf("got %v, want the holder's name", err)
 	}
 	a.lockWait = 10 * time.Second
@@ -268,25 +287,37 @@ func TestAptFailures(t *testing.T) {
 		{"unknown, nothing near", "E: Unable to locate package zzzzzzzzzz", "", "no package zzzzzzzzzz", "pkgrepo.managed"},
 		{"version", "E: Version '9' for 'foo' was not found", "", "no version 9 of package foo", "2:0.5, 1:1.0-2"},
 		{"virtual", "E: Package 'virt' has no installation candidate",
-			"Package virt is a virtual package provided by:\n  foo 1.0\n  bar 2.0\nYou should explicitly select one to install.\n", "virt cannot be installed", "foo, bar"},
+			"Package virt is a virtual package provided by:\n  foo 1.0\n  bar 2.0\n" +
+				"You should explicitly select one to install.\n", "virt cannot be installed", "foo, bar"},
 		{"unmet", "E: Unable to correct problems, you have held broken packages.",
-			"The following packages have unmet dependencies:\n impossible : Depends: nowhere but it is not installable\n", "impossible : Depends: nowhere", "on hold and may stand in the way: foo, later"},
-		{"interrupted", "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ", "", "interrupted", "dpkg --configure -a"},
-		{"lock", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 123 (apt-get)\nE: Unable to acquire the dpkg frontend lock", "", "process 123 (apt-get)", "let that end"},
-		{"lock of old", "E: Could not get lock /var/lib/apt/lists/lock - open (11: Resource temporarily unavailable)\n", "", "another process", "let that end"},
-		{"no root", "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?", "", "may not change", "root"},
-		{"network", "E: Failed to fetch http://me:pw@x.example.com/a.deb  Temporary failure resolving 'x.example.com'\n", "", "://***@x.example.com/a.deb", "network"},
-		{"space", "E: You don't have enough free space in /var/cache/apt/archives/.", "", "little space in /var/cache/apt/archives/", "apt-get clean"},
-		{"unsigned", "E: There were unauthenticated packages and -y was used without --allow-unauthenticated", "", "unauthenticated", "skip_verify"},
+			"The following packages have unmet dependencies:\n impossible : Depends: nowhere but it is not installable\n",
+			"impossible : Depends: nowhere", "on hold and may stand in the way: foo, later"},
+		{"interrupted", "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ", "",
+			"interrupted", "dpkg --configure -a"},
+		{"lock", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 123 (apt-get)\n" +
+			"E: Unable to acquire the dpkg frontend lock", "", "process 123 (apt-get)", "let that end"},
+		{"lock of old", "E: Could not get lock /var/lib/apt/lists/lock - open (11: Resource temporarily unavailable)\n", "",
+			"another process", "let that end"},
+		{"no root", "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n" +
+			"E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?", "", "may not change",
+			"root"},
+		{"network", "E: Failed to fetch http://me:pw@x.example.com/a.deb  Temporary failure resolving 'x.example.com'\n", "",
+			"://***@x.example.com/a.deb", "network"},
+		{"space", "E: You don't have enough free space in /var/cache/apt/archives/.", "",
+			"little space in /var/cache/apt/archives/", "apt-get clean"},
+		{"unsigned", "E: There were unauthenticated packages and -y was used without --allow-unauthenticated", "",
+			"unauthenticated", "skip_verify"},
 		{"script", "E: Sub-process /usr/bin/dpkg returned an error code (1)",
-			"dpkg: error processing package broken (--configure):\r\n installed broken package post-installation script subprocess returned error exit status 3\n",
+			"dpkg: error processing package broken (--configure):\r\n" +
+				" installed broken package post-installation script subprocess returned error exit status 3\n",
 			"package broken (--configure): installed broken package post-installation script", "/var/log/apt/term.log"},
 		{"other", "W: x\nE: something\nE: else\n", "", "something; else", ""},
 		{"silent", "", "", "code 100", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := aptWith(t, nil, map[string]host.Output{
-				"apt-get": {Code: 100, Stderr: c.stderr, Stdout: c.stdout}, "apt-cache -q policy": {Stdout: policy}, "apt-cache pkgnames": {Stdout: "foo\nbar\n"},
+				"apt-get": {Code: 100, Stderr: c.stderr, Stdout: c.stdout}, "apt-cache -q policy": {Stdout: policy},
+				"apt-cache pkgnames": {Stdout: "foo\nbar\n"},
 			})
 			_, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
 			if err == nil || !strings.Contains(err.Error(), c.cause) || !strings.Contains(diag.HintOf(err), c.hint) {
@@ -297,9 +328,11 @@ func TestAptFailures(t *testing.T) {
 }
 
 func TestCached(t *testing.T) {
-	h := rootWith(t, map[string]string{"/usr/bin/apt-get": "", aptArchives + "/foo_1%3a1.0-2_all.deb": "", aptArchives + "/lock": "", aptArchives + "/odd.deb": ""})
+	h := rootWith(t, map[string]string{"/usr/bin/apt-get": "", aptArchives + "/foo_1%3a1.0-2_all.deb": "",
+		aptArchives + "/lock": "", aptArchives + "/odd.deb": ""})
 	packages, err := h.Packages.Cached()
-	if want := []host.Package{{Name: "foo", Version: "1:1.0-2", Arch: "all"}}; err != nil || !reflect.DeepEqual(packages, want) {
+	if want := []host.Package{{Name: "foo", Version: "1:1.0-2", Arch: "all"}}; err != nil ||
+		!reflect.DeepEqual(packages, want) {
 		t.Errorf("got %+v, %v, want %+v", packages, err, want)
 	}
 }
@@ -311,15 +344,18 @@ func TestDescribe(t *testing.T) {
 	for _, compression := range []string{"none", "gzip", "xz", "zstd"} {
 		file := buildDeb(t, compression)
 		p, err := describeDeb(bytes.NewReader(file))
-		if want := (host.Package{Name: "tiny", Version: "1:2.0-3", Arch: "all", State: host.InstalledPackage}); err != nil || !reflect.DeepEqual(p, want) {
+		if want := (host.Package{Name: "tiny", Version: "1:2.0-3", Arch: "all", State: host.InstalledPackage}); err != nil ||
+			!reflect.DeepEqual(p, want) {
 			t.Errorf("%s: got %+v, %v", compression, p, err)
 		}
 		// What is behind the description need not be there.
-		if _, err := describeDeb(io.LimitReader(bytes.NewReader(file), int64(bytes.LastIndex(file, []byte("data.tar"))))); err != nil {
+		if _, err := describeDeb(io.LimitReader(bytes.NewReader(file),
+			int64(bytes.LastIndex(file, []byte("data.tar"))))); err != nil {
 			t.Errorf("%s: reading the start of a package: %v", compression, err)
 		}
 	}
-	for _, bad := range []string{"", "!<arch>\n", "no package at all, but some text", "!<arch>\ndebian-binary   1342943816  0     0     100644  99999999  `\n2.0\n"} {
+	for _, bad := range []string{"", "!<arch>\n", "no package at all, but some text",
+		"!<arch>\ndebian-binary   1342943816  0     0     100644  99999999  `\n2.0\n"} {
 		if _, err := describeDeb(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q was taken for a package", bad)
 		}
@@ -336,7 +372,8 @@ func buildDeb(t testing.TB, compression string) []byte {
 	if err := os.WriteFile(dir+"/p/DEBIAN/control", []byte(control), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("dpkg-deb", "--uniform-compression", "-Z"+compression, "--root-owner-group", "-b", dir+"/p", dir+"/tiny.deb")
+	build := exec.Command("dpkg-deb", "--uniform-compression", "-Z"+compression, "--root-owner-group", "-b", dir+"/p",
+		dir+"/tiny.deb")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

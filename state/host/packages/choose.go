@@ -73,7 +73,9 @@ func (c client) has(file string) bool {
 }
 
 func (c client) hasProgram(name string) bool {
-	return slices.ContainsFunc([]string{"/usr/bin/", "/usr/sbin/", "/sbin/", "/bin/"}, func(dir string) bool { return c.has(dir + name) })
+	return slices.ContainsFunc([]string{"/usr/bin/", "/usr/sbin/", "/sbin/", "/bin/"}, func(dir string) bool {
+		return c.has(dir + name)
+	})
 }
 
 // packageFamily is the family that a distribution says it belongs to, by the package manager it has.

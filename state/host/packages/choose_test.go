@@ -7,7 +7,8 @@ import (
 
 // Which package manager a host has is said by its distribution; the programs say whether it is there.
 func TestPackageManagerOf(t *testing.T) {
-	const debian, fedora, suse, arch, alpine = "ID=debian\n", "ID=fedora\n", "ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\n", "ID=arch\n", "ID=alpine\n"
+	const debian, fedora, suse, arch, alpine = "ID=debian\n", "ID=fedora\n",
+		"ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\n", "ID=arch\n", "ID=alpine\n"
 	for _, c := range []struct {
 		name, release string
 		programs      []string
@@ -15,13 +16,15 @@ func TestPackageManagerOf(t *testing.T) {
 		want          string
 	}{
 		{"Debian", debian, []string{"/usr/bin/apt-get"}, nil, "apt"},
-		{"Debian with the clients of others", debian, []string{"/usr/bin/dnf", "/usr/bin/zypper", "/usr/bin/pacman", "/usr/bin/apt-get"}, nil, "apt"},
+		{"Debian with the clients of others", debian, []string{"/usr/bin/dnf", "/usr/bin/zypper", "/usr/bin/pacman",
+			"/usr/bin/apt-get"}, nil, "apt"},
 		{"an image without apt", debian, []string{dpkgStatus}, nil, "apt"},
 		{"Fedora", fedora, []string{"/usr/bin/dnf"}, nil, "dnf"},
 		{"Fedora with apt", fedora, []string{"/usr/bin/apt-get", "/usr/bin/dnf"}, nil, "dnf"},
 		{"Fedora with dnf5", fedora, []string{"/usr/bin/dnf5"}, map[string]string{"/usr/bin/dnf": "dnf5"}, "dnf"},
 		{"CentOS 7", "ID=\"centos\"\nID_LIKE=\"rhel fedora\"\n", []string{"/usr/bin/yum"}, nil, "yum"},
-		{"RHEL 8", "ID=\"rhel\"\n", []string{"/usr/bin/dnf-3"}, map[string]string{"/usr/bin/dnf": "dnf-3", "/usr/bin/yum": "dnf-3"}, "dnf"},
+		{"RHEL 8", "ID=\"rhel\"\n", []string{"/usr/bin/dnf-3"}, map[string]string{"/usr/bin/dnf": "dnf-3",
+			"/usr/bin/yum": "dnf-3"}, "dnf"},
 		{"Amazon Linux 2", "ID=\"amzn\"\nID_LIKE=\"centos rhel fedora\"\n", []string{"/usr/bin/yum"}, nil, "yum"},
 		{"Leap", suse, []string{"/usr/bin/zypper", "/usr/bin/dnf"}, nil, "zypper"},
 		{"SLES", "ID=\"sles\"\nID_LIKE=\"suse\"\n", []string{"/usr/bin/zypper"}, nil, "zypper"},

@@ -50,7 +50,8 @@ func (c *client) runIn(ctx context.Context, env *host.Environment, quiet bool, a
 
 // change runs a program that changes packages, in a systemd scope where there is systemd. While
 // another holds the lock, it is tried again until the wait is over.
-func (c *client) change(ctx context.Context, what string, locked func(host.Output) bool, argv ...string) (host.Output, error) {
+func (c *client) change(ctx context.Context, what string, locked func(host.Output) bool, argv ...string) (host.Output,
+	error) {
 	if c.scoped {
 		argv = append(inScope(what), argv...)
 	}
@@ -60,7 +61,8 @@ func (c *client) change(ctx context.Context, what string, locked func(host.Outpu
 }
 
 // insist runs a program, again and again while another process holds the lock, until the wait is over.
-func (c *client) insist(ctx context.Context, quiet bool, locked func(host.Output) bool, argv ...string) (host.Output, error) {
+func (c *client) insist(ctx context.Context, quiet bool, locked func(host.Output) bool, argv ...string) (host.Output,
+	error) {
 	start := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		out, err := c.run(ctx, quiet, argv...)

@@ -151,7 +151,8 @@ func rpmSpec(w host.Wanted) string {
 }
 
 func rpmArchs() []string {
-	return []string{"x86_64", "i386", "i486", "i586", "i686", "noarch", "aarch64", "armv7hl", "ppc64le", "s390x", "riscv64"}
+	return []string{"x86_64", "i386", "i486", "i586", "i686", "noarch", "aarch64", "armv7hl", "ppc64le", "s390x",
+		"riscv64"}
 }
 
 func (d *dnf) perform(ctx context.Context, t host.Transaction) error {
@@ -208,7 +209,8 @@ func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 }
 
 // foresee reads what a command would do. It ends as one that failed, because nobody said yes.
-func (d *dnf) foresee(ctx context.Context, v *host.Inventory, t host.Transaction, argv []string) ([]host.PackageChange, error) {
+func (d *dnf) foresee(ctx context.Context, v *host.Inventory, t host.Transaction, argv []string) ([]host.PackageChange,
+	error) {
 	out, err := d.insist(ctx, true, dnfLocked, argv...)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ func (d *dnf) lockFile() string {
 	}
 	data, _ := d.files.ReadFile(conf) // without one, the usual place counts
 	for line := range strings.SplitSeq(string(data), "\n") {
-		if key, v, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "locklist" && strings.HasPrefix(strings.TrimSpace(v), "/") {
+		if key, v, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "locklist" &&
+			strings.HasPrefix(strings.TrimSpace(v), "/") {
 			file = strings.TrimSpace(v)
 		}
 	}
@@ -140,7 +141,8 @@ func (d *dnf) checkHeld(names []string, held bool) error {
 			continue
 		}
 		if held {
-			return diag.WithHint(fmt.Errorf("package %s could not be put on hold", name), "only what is installed, or in a repository, has a version to hold")
+			return diag.WithHint(fmt.Errorf("package %s could not be put on hold", name),
+				"only what is installed, or in a repository, has a version to hold")
 		}
 		return diag.WithHint(fmt.Errorf("package %s could not be taken off hold", name), "look for it in %s", d.lockFile())
 	}

@@ -123,7 +123,8 @@ func (d *dnf) names(ctx context.Context) ([]string, error) {
 	if d.program == "yum" {
 		return d.namesOfYum(ctx)
 	}
-	out, err := d.insist(ctx, true, dnfLocked, d.fromCache("-q", "repoquery", "--available", "--queryformat", `%{name}\n`)...)
+	out, err := d.insist(ctx, true, dnfLocked, d.fromCache("-q", "repoquery", "--available", "--queryformat",
+		`%{name}\n`)...)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,8 @@ func parseDnfPlan(program, text string, v *host.Inventory) ([]host.PackageChange
 // isDnfHeading finds the line with the names of the columns.
 func isDnfHeading(line string) bool {
 	f := strings.Fields(line)
-	return len(f) >= 4 && f[0] == "Package" && strings.HasPrefix(f[1], "Arch") && f[2] == "Version" && strings.HasPrefix(f[3], "Repo")
+	return len(f) >= 4 && f[0] == "Package" && strings.HasPrefix(f[1], "Arch") && f[2] == "Version" &&
+		strings.HasPrefix(f[3], "Repo")
 }
 
 // dnfPlan is the table as far as it was read.
@@ -134,7 +135,8 @@ func (p *dnfPlan) flush() error {
 	c := host.PackageChange{Name: name, Old: p.v.Version(name), New: plainEVR(row[2])}
 	if p.section == "gone" {
 		c.New = ""
-		if rest := slices.DeleteFunc(p.v.Versions(name), func(v string) bool { return v == plainEVR(row[2]) }); len(rest) > 0 {
+		if rest := slices.DeleteFunc(p.v.Versions(name),
+			func(v string) bool { return v == plainEVR(row[2]) }); len(rest) > 0 {
 			c.New = strings.Join(rest, ",") // other versions stay beside
 		}
 	}

@@ -25,7 +25,8 @@ func rpmInventory() *host.Inventory {
 
 func TestRPMNames(t *testing.T) {
 	v := rpmInventory()
-	for name, want := range map[string]string{"foo.noarch": "foo", "foo.x86_64": "foo", "glibc.i686": "glibc.i686", "python3.11": "python3.11", "foo": "foo"} {
+	for name, want := range map[string]string{"foo.noarch": "foo", "foo.x86_64": "foo", "glibc.i686": "glibc.i686",
+		"python3.11": "python3.11", "foo": "foo"} {
 		if got := v.ListName(name); got != want {
 			t.Errorf("%s is listed as %s, want %s", name, got, want)
 		}
@@ -36,11 +37,15 @@ func TestRPMNames(t *testing.T) {
 }
 
 func TestParseRPM(t *testing.T) {
-	got, err := parseRPM("foo\t(none)\t1.0\t1\tnoarch\nbar\t3\t1.0\t1\tx86_64\nkernel\t0\t6\t1\tx86_64\nkernel\t0\t5.10\t1\tx86_64\ngpg-pubkey\t(none)\tabc\tdef\t(none)\n")
+	got, err := parseRPM(
+		"foo\t(none)\t1.0\t1\tnoarch\nbar\t3\t1.0\t1\tx86_64\nkernel\t0\t6\t1\tx86_64\nkernel\t0\t5.10\t1\tx86_64\n" +
+			"gpg-pubkey\t(none)\tabc\tdef\t(none)\n")
 	want := []host.Package{
-		{Name: "bar", Version: "3:1.0-1", Arch: "x86_64", State: host.InstalledPackage}, {Name: "foo", Version: "1.0-1", Arch: "noarch", State: host.InstalledPackage},
+		{Name: "bar", Version: "3:1.0-1", Arch: "x86_64", State: host.InstalledPackage},
+		{Name: "foo", Version: "1.0-1", Arch: "noarch", State: host.InstalledPackage},
 		{Name: "gpg-pubkey", Version: "abc-def", Arch: "(none)", State: host.InstalledPackage},
-		{Name: "kernel", Version: "5.10-1", Arch: "x86_64", State: host.InstalledPackage}, {Name: "kernel", Version: "6-1", Arch: "x86_64", State: host.InstalledPackage},
+		{Name: "kernel", Version: "5.10-1", Arch: "x86_64", State: host.InstalledPackage},
+		{Name: "kernel", Version: "6-1", Arch: "x86_64", State: host.InstalledPackage},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -112,13 +117,17 @@ func TestParseDnfPlan(t *testing.T) {
 		name, text string
 		want       []host.PackageChange
 	}{
-		{"nothing", "Package foo-1.0-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n", nil},
+		{"nothing", "Package foo-1.0-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n",
+			nil},
 		{"upgrade", dnfUpgrade, []host.PackageChange{
-			{Name: long, New: "1.0-1.20260101gitabcdef0123456789"}, {Name: "bar", New: "3:1.0-1"}, {Name: "foo", Old: "1.0-1", New: "2.0-2"},
+			{Name: long, New: "1.0-1.20260101gitabcdef0123456789"}, {Name: "bar", New: "3:1.0-1"},
+			{Name: "foo", Old: "1.0-1", New: "2.0-2"},
 			{Name: "glibc.i686", Old: "2-1", New: "2-2"}, {Name: "old", Old: "3-1"},
 		}},
-		{"remove", dnfRemove, []host.PackageChange{{Name: "foo", Old: "1.0-1"}, {Name: "kernel", Old: "5-1,6-1", New: "6-1"}}},
-		{"dnf5", dnf5Upgrade, []host.PackageChange{{Name: "bar", New: "1.0-1"}, {Name: "foo", Old: "1.0-1", New: "2.0-2"}, {Name: "old", Old: "3-1"}}},
+		{"remove", dnfRemove, []host.PackageChange{{Name: "foo", Old: "1.0-1"},
+			{Name: "kernel", Old: "5-1,6-1", New: "6-1"}}},
+		{"dnf5", dnf5Upgrade, []host.PackageChange{{Name: "bar", New: "1.0-1"}, {Name: "foo", Old: "1.0-1", New: "2.0-2"},
+			{Name: "old", Old: "3-1"}}},
 	} {
 		got, err := parseDnfPlan("dnf", c.text, rpmInventory())
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -126,8 +135,10 @@ func TestParseDnfPlan(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		dnfHead + "Teleporting:\n foo noarch 1 test 1 k\n\nTransaction Summary\n", dnfHead + "Installing:\n foo noarch\n\nTransaction Summary\n",
-		dnfHead + "Installing:\n foo noarch 1.0 test 1 k\n", dnfHead + "Installing:\n     replacing  x.noarch 1\n\nTransaction Summary\n",
+		dnfHead + "Teleporting:\n foo noarch 1 test 1 k\n\nTransaction Summary\n",
+		dnfHead + "Installing:\n foo noarch\n\nTransaction Summary\n",
+		dnfHead + "Installing:\n foo noarch 1.0 test 1 k\n", dnfHead +
+			"Installing:\n     replacing  x.noarch 1\n\nTransaction Summary\n",
 	} {
 		if got, err := parseDnfPlan("dnf", text, rpmInventory()); err == nil || diag.HintOf(err) == "" {
 			t.Errorf("%q is understood as %v", text, got)
@@ -136,13 +147,18 @@ func TestParseDnfPlan(t *testing.T) {
 }
 
 func TestVersionLocks(t *testing.T) {
-	locks := parseVersionLocks("# Added lock on Sun Nov 22 01:59:06 2026\nfoo-0:1.0-1.*\n1:bar-2.0-1.*\n!baz-0:1-1.*\npython3-foo-bar-*:3.0-1.el9.*\nplain-1.0-1.el8.*\nglob*\n")
-	for name, want := range map[string]bool{"foo": true, "bar": true, "baz": false, "python3-foo-bar": true, "plain": true, "globular": true, "fo": false} {
+	locks := parseVersionLocks(
+		"# Added lock on Sun Nov 22 01:59:06 2026\nfoo-0:1.0-1.*\n1:bar-2.0-1.*\n!baz-0:1-1.*\n" +
+			"python3-foo-bar-*:3.0-1.el9.*\nplain-1.0-1.el8.*\nglob*\n")
+	for name, want := range map[string]bool{"foo": true, "bar": true, "baz": false, "python3-foo-bar": true, "plain": true,
+		"globular": true, "fo": false} {
 		if locks.holds(name) != want {
 			t.Errorf("%s is on hold: %v, want %v", name, !want, want)
 		}
 	}
-	table := parseLockTable("version = \"1.0\"\n\n[[packages]]\nname = \"acl\"\n[[packages.conditions]]\nkey = \"evr\"\nname = \"no\"\n[[packages]]\nname = 'bash'\n")
+	table := parseLockTable(
+		"version = \"1.0\"\n\n[[packages]]\nname = \"acl\"\n[[packages.conditions]]\nkey = \"evr\"\nname = \"no\"\n" +
+			"[[packages]]\nname = 'bash'\n")
 	if len(table) != 2 || !table.holds("acl") || !table.holds("bash") {
 		t.Errorf("the table has %+v", table)
 	}
@@ -161,13 +177,17 @@ func TestYum(t *testing.T) {
 	p, commands := yumOf(t, map[string]host.Output{
 		"rpm -qa": rpm,
 		"yum -C -q --disableplugin=versionlock list available --showduplicates": {Stdout: "Available Packages\nfoo.noarch    1:2.0-1    base\nfoo.noarch\n             1:2.0-2    updates\nx.i686  1-1  base\n"},
-		"yum -C --assumeno downgrade":                                           {Code: 1, Stdout: dnfHead + "Downgrading:\n old noarch 2-1 base 1 k\n\nTransaction Summary\n", Stderr: "Exiting on user command\n"},
-		"yum -y --setopt=exit_on_lock=T":                                        {},
-		"yum -C -y versionlock delete":                                          {Code: 1, Stderr: "Error: Failed to obtain the transaction lock (logged in as: root).\n"},
+		"yum -C --assumeno downgrade": {Code: 1,
+			Stdout: dnfHead + "Downgrading:\n old noarch 2-1 base 1 k\n\nTransaction Summary\n",
+			Stderr: "Exiting on user command\n"},
+		"yum -y --setopt=exit_on_lock=T": {},
+		"yum -C -y versionlock delete": {Code: 1,
+			Stderr: "Error: Failed to obtain the transaction lock (logged in as: root).\n"},
 	})
 	ctx := context.Background()
 	offers, err := p.Offers(ctx, []string{"foo", "x", "x.i686", "nope"}, "")
-	want := map[string]host.Offer{"foo": {Candidate: "1:2.0-2", Versions: []string{"1:2.0-2", "1:2.0-1"}}, "x.i686": {Candidate: "1-1", Versions: []string{"1-1"}}}
+	want := map[string]host.Offer{"foo": {Candidate: "1:2.0-2", Versions: []string{"1:2.0-2", "1:2.0-1"}},
+		"x.i686": {Candidate: "1-1", Versions: []string{"1-1"}}}
 	if err != nil || !reflect.DeepEqual(offers, want) {
 		t.Errorf("offers are %+v, %v", offers, err)
 	}
@@ -200,12 +220,19 @@ func TestParseYumList(t *testing.T) {
 func TestDnfFailures(t *testing.T) {
 	for _, c := range []struct{ said, want, hint string }{
 		{"Error: Unable to find a match: nope\n", "x: the repositories have no package nope", "pkgrepo.managed"},
-		{"Error: \n Problem: conflicting requests\n  - nothing provides nothere needed by broken-1-1.noarch\n", "x: dependencies cannot be met: conflicting requests - nothing provides nothere needed by broken-1-1.noarch", "on hold"},
-		{"Error: Cache-only enabled but no cache for 'test'\n", "x: the index of repository test was never fetched", "makecache"},
-		{"Error: Failed to download metadata for repo 'bad': Cannot download repomd.xml: https://u:p@x.example.com\n", "x: the index of repository bad cannot be fetched: Cannot download repomd.xml: https://***@x.example.com", "network"},
-		{"No such command: versionlock. Please use /usr/bin/dnf --help\n", "x: the versionlock plugin is not installed", "plugin-versionlock"},
+		{"Error: \n Problem: conflicting requests\n  - nothing provides nothere needed by broken-1-1.noarch\n",
+			"x: dependencies cannot be met: conflicting requests - nothing provides nothere needed by broken-1-1.noarch",
+			"on hold"},
+		{"Error: Cache-only enabled but no cache for 'test'\n", "x: the index of repository test was never fetched",
+			"makecache"},
+		{"Error: Failed to download metadata for repo 'bad': Cannot download repomd.xml: https://u:p@x.example.com\n",
+			"x: the index of repository bad cannot be fetched: Cannot download repomd.xml: https://***@x.example.com",
+			"network"},
+		{"No such command: versionlock. Please use /usr/bin/dnf --help\n", "x: the versionlock plugin is not installed",
+			"plugin-versionlock"},
 		{"Error: This command has to be run under the root user.\n", "x: this user may not change packages", "root"},
-		{"All matches were filtered out by exclude filtering for argument: foo\nError: Unable to find a match: foo", "x: package foo is kept away by a hold, or by an exclude in the configuration", "pkg.unheld"},
+		{"All matches were filtered out by exclude filtering for argument: foo\nError: Unable to find a match: foo",
+			"x: package foo is kept away by a hold, or by an exclude in the configuration", "pkg.unheld"},
 		{"error: rpmdb open failed\n", "x: the database of rpm is damaged or locked", "rebuilddb"},
 		{"Error: something new\n", "x: Error: something new", ""},
 		{"", "x: it ended with code 1", ""},

@@ -26,7 +26,8 @@ func readDpkg(files host.Files) (*host.Inventory, error) {
 	if err := d.read(files, dpkgStatus); err != nil {
 		return nil, err
 	}
-	if err := d.readDir(files, dpkgStatusDir, func(name string) bool { return !strings.HasSuffix(name, ".md5sums") }); err != nil {
+	if err := d.readDir(files, dpkgStatusDir,
+		func(name string) bool { return !strings.HasSuffix(name, ".md5sums") }); err != nil {
 		return nil, err
 	}
 	merged := len(d.packages)

@@ -72,7 +72,8 @@ func TestInventory(t *testing.T) {
 	if want := []string{"dpkg", "foo", "going", "libc6", "libc6:i386"}; !reflect.DeepEqual(v.Names(), want) {
 		t.Errorf("installed are %v, want %v", v.Names(), want)
 	}
-	for name, want := range map[string]string{"foo": "1:1.0-2", "libc6": "2.36", "libc6:i386": "2.35", "old": "", "half": "", "later": ""} {
+	for name, want := range map[string]string{"foo": "1:1.0-2", "libc6": "2.36", "libc6:i386": "2.35", "old": "",
+		"half": "", "later": ""} {
 		if got := v.Version(name); got != want {
 			t.Errorf("%s is at %q, want %q", name, got, want)
 		}
@@ -83,7 +84,8 @@ func TestInventory(t *testing.T) {
 	if want := []string{"foo", "later"}; !reflect.DeepEqual(v.Holds(), want) {
 		t.Errorf("on hold are %v, want %v", v.Holds(), want)
 	}
-	if want := []string{"foo"}; !reflect.DeepEqual(v.Providers("web-server"), want) || !reflect.DeepEqual(v.Providers("virt"), want) {
+	if want := []string{"foo"}; !reflect.DeepEqual(v.Providers("web-server"), want) ||
+		!reflect.DeepEqual(v.Providers("virt"), want) {
 		t.Errorf("providers are %v and %v", v.Providers("web-server"), v.Providers("virt"))
 	}
 	if v.ListName("foo:amd64") != "foo" || v.ListName("foo:all") != "foo" || v.ListName("foo:i386") != "foo:i386" {
@@ -132,7 +134,8 @@ func TestChanges(t *testing.T) {
 		{Name: "new", Version: "1", State: host.InstalledPackage}, {Name: "left", Version: "4", State: host.ConfigFiles},
 	})
 	want := []host.PackageChange{
-		{Name: "gone", Old: "1"}, {Name: "left", Old: "4"}, {Name: "new", New: "1"}, {Name: "purged", Old: "3", Purged: true}, {Name: "up", Old: "1", New: "2"},
+		{Name: "gone", Old: "1"}, {Name: "left", Old: "4"}, {Name: "new", New: "1"}, {Name: "purged", Old: "3", Purged: true},
+		{Name: "up", Old: "1", New: "2"},
 	}
 	if got := before.Changes(after); !reflect.DeepEqual(got, want) {
 		t.Errorf("changes are %+v, want %+v", got, want)
@@ -143,10 +146,11 @@ func TestChanges(t *testing.T) {
 func bigStatus(size int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, "Package: package-%d\nStatus: install ok installed\nPriority: optional\nSection: libs\nInstalled-Size: 686\n"+
-			"Maintainer: Somebody <somebody@example.com>\nArchitecture: %s\nMulti-Arch: foreign\nVersion: 1.%d-1+deb12u1\n"+
-			"Depends: libc6 (>= 2.34), package-%d\nConffiles:\n /etc/package-%d.conf cc3493ecd2d09837ffdcc3e25fdfff18\n"+
-			"Description: a package\n%s\n\n", i, []string{"all", "amd64", "amd64"}[i%3], i, i/2, i,
+		fmt.Fprintf(&b,
+			"Package: package-%d\nStatus: install ok installed\nPriority: optional\nSection: libs\nInstalled-Size: 686\n"+
+				"Maintainer: Somebody <somebody@example.com>\nArchitecture: %s\nMulti-Arch: foreign\nVersion: 1.%d-1+deb12u1\n"+
+				"Depends: libc6 (>= 2.34), package-%d\nConffiles:\n /etc/package-%d.conf cc3493ecd2d09837ffdcc3e25fdfff18\n"+
+				"Description: a package\n%s\n\n", i, []string{"all", "amd64", "amd64"}[i%3], i, i/2, i,
 			strings.Repeat(" It does what it is for and nothing else.\n", 8))
 	}
 	return b.Bytes()

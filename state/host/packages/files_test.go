@@ -56,7 +56,8 @@ func TestDescribeRPM(t *testing.T) {
 			t.Fatalf("the first %d bytes are taken for %+v", n, p)
 		}
 	}
-	for name, data := range map[string][]byte{"a source package": rpmFile(1, fooTags(), 0), "no name": rpmFile(0, map[uint32]string{rpmVersion: "1"}, 0), "text": []byte("no package")} {
+	for name, data := range map[string][]byte{"a source package": rpmFile(1, fooTags(), 0),
+		"no name": rpmFile(0, map[uint32]string{rpmVersion: "1"}, 0), "text": []byte("no package")} {
 		if p, err := describeRPM(bytes.NewReader(data)); err == nil {
 			t.Errorf("%s is taken for %+v", name, p)
 		}

@@ -90,7 +90,9 @@ func (j *jointPlan) covers(t host.Transaction) bool {
 	t.Packages = nil
 	all := j.all
 	all.Packages = nil
-	return keyOf(t) == keyOf(all) && !slices.ContainsFunc(packages, func(w host.Wanted) bool { return !slices.Contains(j.all.Packages, w) })
+	return keyOf(t) == keyOf(all) && !slices.ContainsFunc(packages, func(w host.Wanted) bool {
+		return !slices.Contains(j.all.Packages, w)
+	})
 }
 
 // joined is one transaction for several that differ in nothing but their packages.

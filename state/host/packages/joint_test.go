@@ -17,7 +17,8 @@ func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 		}
 		return t
 	}
-	simulated := "Inst lib (1 Debian [amd64])\nInst web (2 Debian [amd64])\nInst tool (3 Debian [all])\nInst mailer (4 Debian [amd64])\nConf lib (1)\n"
+	simulated := "Inst lib (1 Debian [amd64])\nInst web (2 Debian [amd64])\nInst tool (3 Debian [all])\n" +
+		"Inst mailer (4 Debian [amd64])\nConf lib (1)\n"
 	shown := "Package: lib\nVersion: 1\n\nPackage: web\nVersion: 2\nDepends: libc6 (>= 2), lib:any (>= 1) | other\n\n" +
 		"Package: tool\nRecommends: lib, dpkg\n\nPackage: mailer\nProvides: mail-agent (= 4)\n"
 	p, commands := aptWith(t, nil, map[string]host.Output{
@@ -28,7 +29,8 @@ func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 	if err := p.PlanAhead(context.Background(), append(list, install("unknown"))); err != nil {
 		t.Fatal(err)
 	}
-	want := [][]host.PackageChange{{{Name: "lib", New: "1"}, {Name: "web", New: "2"}}, {{Name: "tool", New: "3"}}, {{Name: "mailer", New: "4"}}}
+	want := [][]host.PackageChange{{{Name: "lib", New: "1"}, {Name: "web", New: "2"}}, {{Name: "tool", New: "3"}},
+		{{Name: "mailer", New: "4"}}}
 	for range 2 { // a step may be asked twice
 		for i, one := range list {
 			if err := p.PlanAhead(context.Background(), list[i:]); err != nil {
@@ -48,7 +50,8 @@ func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
 func TestWhatCannotBePlannedTogetherIsPlannedAlone(t *testing.T) {
 	a, b := host.Transaction{Packages: []host.Wanted{{Name: "a"}}}, host.Transaction{Packages: []host.Wanted{{Name: "b"}}}
 	p, commands := aptWith(t, nil, map[string]host.Output{
-		"apt-get --simulate": {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"}, "apt-cache -q policy": {Stdout: "a:\n  Candidate: 1\nb:\n  Candidate: 1\n"},
+		"apt-get --simulate":  {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"},
+		"apt-cache -q policy": {Stdout: "a:\n  Candidate: 1\nb:\n  Candidate: 1\n"},
 	})
 	if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil {
 		t.Errorf("a plan with a removal: %v", err)
@@ -57,7 +60,8 @@ func TestWhatCannotBePlannedTogetherIsPlannedAlone(t *testing.T) {
 	p.Forget()
 	ran := len(commands.Ran)
 	for range 3 {
-		if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil || len(commands.Ran) != ran+1 {
+		if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil ||
+			len(commands.Ran) != ran+1 {
 			t.Errorf("transactions of two kinds: %v, %q", err, commands.Ran[ran:])
 		}
 	}

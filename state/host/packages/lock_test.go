@@ -17,25 +17,35 @@ func TestPlanningWaitsForTheLock(t *testing.T) {
 		busy host.Output
 		host func(*testing.T) (*Packages, *hosttest.Scripted, *time.Duration)
 	}{
-		"apk": {host.Output{Code: 99, Stderr: "ERROR: Unable to lock database: temporary error (try again later)\nERROR: Failed to open apk database: temporary error (try again later)\n"},
+		"apk": {host.Output{Code: 99,
+			Stderr: "ERROR: Unable to lock database: temporary error (try again later)\n" +
+				"ERROR: Failed to open apk database: temporary error (try again later)\n"},
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
-				p, c := apkOf(t, map[string]host.Output{"apk --no-network --no-progress add --simulate": {Stdout: "(1/1) Installing new (1-r0)\nOK: 0 MiB in 1 packages\n"}})
+				p, c := apkOf(t,
+					map[string]host.Output{"apk --no-network --no-progress add --simulate": {Stdout: "(1/1) Installing new (1-r0)\nOK: 0 MiB in 1 packages\n"}})
 				return p, c, &p.manager.(*apk).lockWait
 			}},
-		"pacman": {host.Output{Code: 1, Stderr: "error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n"},
+		"pacman": {host.Output{Code: 1,
+			Stderr: "error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n"},
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
 				p, c := pacmanOf(t, map[string]host.Output{"pacman -S --print": {Stdout: pacmanStep + "new 1-1\n"}})
 				return p, c, &p.manager.(*pacman).lockWait
 			}},
-		"dnf": {host.Output{Code: 200, Stderr: "Another app is currently holding the yum lock; exiting as configured by exit_on_lock\n"},
+		"dnf": {host.Output{Code: 200,
+			Stderr: "Another app is currently holding the yum lock; exiting as configured by exit_on_lock\n"},
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
 				p, c := yumOf(t, map[string]host.Output{"rpm -qa": {Stdout: "foo\t(none)\t1.0\t1\tnoarch\n"},
-					"yum -C --assumeno": {Code: 1, Stdout: dnfHead + "Installing:\n new noarch 1-1 base 1 k\n\nTransaction Summary\n", Stderr: "Exiting on user command\n"}})
+					"yum -C --assumeno": {Code: 1, Stdout: dnfHead + "Installing:\n new noarch 1-1 base 1 k\n\nTransaction Summary\n",
+						Stderr: "Exiting on user command\n"}})
 				return p, c, &p.manager.(*dnf).lockWait
 			}},
-		"zypper": {host.Output{Code: 7, Stderr: "System management is locked by the application with pid 7 (zypper).\nClose this application before trying again.\n"},
+		"zypper": {host.Output{Code: 7,
+			Stderr: "System management is locked by the application with pid 7 (zypper).\n" +
+				"Close this application before trying again.\n"},
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
-				p, c := zypperOf(t, map[string]host.Output{start + "install": {Stdout: `<stream><install-summary><to-install><solvable type="package" name="new" edition="1-1" arch="noarch"/></to-install></install-summary></stream>`}})
+				p, c := zypperOf(t,
+					map[string]host.Output{start +
+						"install": {Stdout: `<stream><install-summary><to-install><solvable type="package" name="new" edition="1-1" arch="noarch"/></to-install></install-summary></stream>`}})
 				return p, c, &p.manager.(*zypper).lockWait
 			}},
 	}

@@ -220,7 +220,8 @@ func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.Package
 	return changes, err
 }
 
-func withPlan(plans map[string][]host.PackageChange, key string, changes []host.PackageChange) map[string][]host.PackageChange {
+func withPlan(plans map[string][]host.PackageChange, key string,
+	changes []host.PackageChange) map[string][]host.PackageChange {
 	if plans == nil {
 		plans = map[string][]host.PackageChange{}
 	}

@@ -61,11 +61,13 @@ func (p *pacman) readLocal(file string) (host.Package, error) {
 	data, err := p.files.ReadFile(file)
 	if err != nil {
 		err = fmt.Errorf("reading the package database: %w", err)
-		return host.Package{}, diag.WithHint(err, "a change of packages was cut off; run `pacman -Dk` on the host and look at what it says")
+		return host.Package{},
+			diag.WithHint(err, "a change of packages was cut off; run `pacman -Dk` on the host and look at what it says")
 	}
 	one := parseLocal(string(data))
 	if one.Name == "" || one.Version == "" {
-		return one, diag.WithHint(fmt.Errorf("the package database is damaged: %s has no name or no version", file), "run `pacman -Dk` on the host and look at what it says")
+		return one, diag.WithHint(fmt.Errorf("the package database is damaged: %s has no name or no version", file),
+			"run `pacman -Dk` on the host and look at what it says")
 	}
 	return one, nil
 }
@@ -142,7 +144,8 @@ func (p *pacman) hold(_ context.Context, names []string, held bool) error {
 	edited := editIgnored(text, names, held)
 	for _, name := range names {
 		if !held && parseIgnored(edited).holds(name) {
-			return diag.WithHint(fmt.Errorf("package %s is on hold by a pattern", name), "change IgnorePkg in %s by hand", pacmanConf)
+			return diag.WithHint(fmt.Errorf("package %s is on hold by a pattern", name), "change IgnorePkg in %s by hand",
+				pacmanConf)
 		}
 	}
 	if err := p.files.Write(pacmanConf, host.NewFile{Content: strings.NewReader(edited), UID: -1, GID: -1}); err != nil {
@@ -260,7 +263,8 @@ func (p *pacman) offers(ctx context.Context, names []string, release string) (ma
 		if _, ok := offers[name]; ok || strings.HasPrefix(name, "-") {
 			continue
 		}
-		if out, err := p.insist(ctx, true, pacmanLocked, "pacman", "-Sp", "--noconfirm", "--print-format", "%n %v", "--", name); err == nil && out.Code == 0 {
+		if out, err := p.insist(ctx, true, pacmanLocked, "pacman", "-Sp", "--noconfirm", "--print-format", "%n %v", "--",
+			name); err == nil && out.Code == 0 {
 			offers[name] = host.Offer{} // others provide it
 		}
 	}
@@ -288,7 +292,8 @@ func (p *pacman) cached() ([]host.Package, error) {
 		base, kind, ok := strings.Cut(name, ".pkg.tar")
 		parts := strings.Split(base, "-")
 		if n := len(parts); ok && n > 3 && !strings.HasSuffix(kind, ".sig") && !strings.HasSuffix(kind, ".part") {
-			packages = append(packages, host.Package{Name: strings.Join(parts[:n-3], "-"), Version: parts[n-3] + "-" + parts[n-2], Arch: parts[n-1]})
+			packages = append(packages, host.Package{Name: strings.Join(parts[:n-3], "-"),
+				Version: parts[n-3] + "-" + parts[n-2], Arch: parts[n-1]})
 		}
 	}
 	return packages, nil
@@ -299,7 +304,8 @@ func (p *pacman) refreshedAt() time.Time { return p.newest(pacmanDB + "/sync") }
 func (p *pacman) repositoriesAt() time.Time { return p.newest(pacmanConf, "/etc/pacman.d") }
 
 func (p *pacman) refresh(ctx context.Context) ([]string, error) {
-	out, err := p.change(ctx, "refreshing the package indexes", pacmanLocked, "pacman", "-Sy", "--noconfirm", "--noprogressbar")
+	out, err := p.change(ctx, "refreshing the package indexes", pacmanLocked, "pacman", "-Sy", "--noconfirm",
+		"--noprogressbar")
 	if err == nil && out.Code != 0 {
 		err = orPassing(ctx, pacmanLocked, out, whyFailed("refreshing the package indexes", out, pacmanClues()))
 	}

@@ -111,16 +111,28 @@ func pacmanLocked(out host.Output) bool {
 
 func pacmanClues() []clue {
 	return []clue{
-		{`unable to lock database`, "the database is locked: another process changes packages just now, or one was cut off", "let that end; if no pacman runs, delete " + pacmanLock},
+		{`unable to lock database`, "the database is locked: another process changes packages just now, or one was cut off",
+			"let that end; if no pacman runs, delete " + pacmanLock},
 		{`(?m)^error: (?:could not parse package description|invalid name for database entry|could not open file|database \S+ is)[^\n]*`, "$0", "the index or the package database is damaged; `pacman -Syy` fetches the indexes anew, `pacman -Dk` checks the database"},
-		{`you cannot perform this operation unless you are root`, "this user may not change packages", "run the agent as root"},
-		{`target not found: (\S+)`, "the repositories have no package $1", "check the name and the version (a repository has one alone), or add the repository that has it in a pkgrepo.managed state"},
-		{`database file for '([^']*)' does not exist|database not found: (\S+)`, "the index of repository $1$2 was never fetched", "leave out `refresh: False`, or run `pacman -Sy` on the host"},
-		{`(?s)could not satisfy dependencies\)\n(.*)`, "dependencies cannot be met: $1", "refresh the indexes; a host of this family is upgraded as a whole, with pkg.uptodate, and what is on hold may stand in the way"},
-		{`(?s)unresolvable package conflicts detected.*|conflicting files\)\n.*`, "$0", "one of the packages has to go first, in a pkg.removed state"},
-		{`(?m)^error: failed retrieving file '([^']*)\.sig'`, "there is no signature of $1", "have its repository sign it (repo-add --sign), or set SigLevel of the repository"},
-		{`(?m)^error: (?:failed retrieving file|failed to synchronize|failed to update)[^\n]*`, "$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
-		{`(?m)^error: [^\n]*(?:signature|PGP|key)[^\n]*`, "$0", "run `pacman-key --populate` on the host, or set SigLevel of the repository"},
-		{`(?m)^error: [^\n]*(?:space|mount point|mtab)[^\n]*`, "$0", "make room there; `pacman -Sc` deletes downloaded packages"},
+		{`you cannot perform this operation unless you are root`, "this user may not change packages",
+			"run the agent as root"},
+		{`target not found: (\S+)`, "the repositories have no package $1",
+			"check the name and the version (a repository has one alone), or add the repository that has it in a " +
+				"pkgrepo.managed state"},
+		{`database file for '([^']*)' does not exist|database not found: (\S+)`,
+			"the index of repository $1$2 was never fetched", "leave out `refresh: False`, or run `pacman -Sy` on the host"},
+		{`(?s)could not satisfy dependencies\)\n(.*)`, "dependencies cannot be met: $1",
+			"refresh the indexes; a host of this family is upgraded as a whole, with pkg.uptodate, and what is on hold may " +
+				"stand in the way"},
+		{`(?s)unresolvable package conflicts detected.*|conflicting files\)\n.*`, "$0",
+			"one of the packages has to go first, in a pkg.removed state"},
+		{`(?m)^error: failed retrieving file '([^']*)\.sig'`, "there is no signature of $1",
+			"have its repository sign it (repo-add --sign), or set SigLevel of the repository"},
+		{`(?m)^error: (?:failed retrieving file|failed to synchronize|failed to update)[^\n]*`, "$0",
+			"check that the host reaches its package repositories: network, name resolution and proxy"},
+		{`(?m)^error: [^\n]*(?:signature|PGP|key)[^\n]*`, "$0",
+			"run `pacman-key --populate` on the host, or set SigLevel of the repository"},
+		{`(?m)^error: [^\n]*(?:space|mount point|mtab)[^\n]*`, "$0",
+			"make room there; `pacman -Sc` deletes downloaded packages"},
 	}
 }

@@ -31,7 +31,8 @@ func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages = slices.DeleteFunc(packages, func(p host.Package) bool { return p.Name == "gpg-pubkey" }) // rpm keeps keys like packages
+	// rpm keeps keys like packages
+	packages = slices.DeleteFunc(packages, func(p host.Package) bool { return p.Name == "gpg-pubkey" })
 	for i, p := range packages {
 		packages[i].Held = held(p.Name)
 	}
@@ -41,7 +42,9 @@ func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
 }
 
 func rpmNames() host.ArchNames {
-	return host.ArchNames{Join: ".", Any: []string{"noarch"}, Same: func(native, arch string) bool { return is32(native) && is32(arch) }}
+	return host.ArchNames{Join: ".", Any: []string{"noarch"}, Same: func(native, arch string) bool {
+		return is32(native) && is32(arch)
+	}}
 }
 
 // is32 reports whether an architecture is one of the names of 32-bit PCs.
@@ -67,7 +70,8 @@ func parseRPM(text string) ([]host.Package, error) {
 		if len(f) != 5 || f[0] == "" || f[2] == "" {
 			return nil, notUnderstood("rpm", line)
 		}
-		packages = append(packages, host.Package{Name: f[0], Version: evr(f[1], f[2], f[3]), Arch: f[4], State: host.InstalledPackage})
+		packages = append(packages, host.Package{Name: f[0], Version: evr(f[1], f[2], f[3]), Arch: f[4],
+			State: host.InstalledPackage})
 	}
 	structsort.Func(packages, func(a, b host.Package) int {
 		if a.Name != b.Name {
@@ -152,7 +156,8 @@ func heldOf(v *host.Inventory, t host.Transaction) []string {
 
 // aroundHold performs a transaction that changes packages on hold: they are taken off it, and put
 // back whatever came of the transaction.
-func aroundHold(ctx context.Context, held []string, hold func(context.Context, []string, bool) error, do func() error) error {
+func aroundHold(ctx context.Context, held []string, hold func(context.Context, []string, bool) error,
+	do func() error) error {
 	if len(held) == 0 {
 		return do()
 	}
@@ -170,10 +175,12 @@ func checkPackageNames(t host.Transaction, signs string) error {
 	bad := func(r rune) bool { return !strings.ContainsRune(lettersAndDigits+signs, r) }
 	for _, w := range t.Packages {
 		if w.File == "" && (w.Name == "" || strings.ContainsFunc(w.Name, bad) || strings.ContainsAny(w.Name[:1], "-+.~!@:")) {
-			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name), "package names here have letters, digits and the signs %s", signs)
+			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name),
+				"package names here have letters, digits and the signs %s", signs)
 		}
 		if strings.ContainsAny(w.Version, " \t\n<>=!*?[]/") || strings.HasPrefix(w.Version, "-") {
-			return diag.WithHint(fmt.Errorf("%q is no version of a package", w.Version), "give a version that the repositories have")
+			return diag.WithHint(fmt.Errorf("%q is no version of a package", w.Version),
+				"give a version that the repositories have")
 		}
 	}
 	return nil

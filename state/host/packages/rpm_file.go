@@ -38,7 +38,8 @@ func describeRPM(file io.Reader) (host.Package, error) {
 	if err != nil {
 		return host.Package{}, err
 	}
-	p := host.Package{Name: h.text(rpmName), Arch: h.text(rpmArch), Version: evr(h.number(rpmEpoch), h.text(rpmVersion), h.text(rpmRelease))}
+	p := host.Package{Name: h.text(rpmName), Arch: h.text(rpmArch),
+		Version: evr(h.number(rpmEpoch), h.text(rpmVersion), h.text(rpmRelease))}
 	if p.Name == "" || h.text(rpmVersion) == "" {
 		return host.Package{}, errNoRPM
 	}

@@ -118,7 +118,8 @@ func (z *zypper) virtual(ctx context.Context, names []string, offers map[string]
 		if _, ok := offers[name]; ok {
 			continue
 		}
-		answer, out, err := z.query(ctx, "asking what the repositories have", z.quiet("search", "--provides", "--match-exact", "--type", "package", "--", name))
+		answer, out, err := z.query(ctx, "asking what the repositories have",
+			z.quiet("search", "--provides", "--match-exact", "--type", "package", "--", name))
 		if err != nil {
 			return err
 		}
@@ -193,12 +194,14 @@ func (z *zypper) refresh(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	const someSkipped = 106
-	if out.Code != 0 && out.Code != someSkipped && !strings.Contains(out.Stdout+out.Stderr, "Some of the repositories have not been refreshed") {
+	if out.Code != 0 && out.Code != someSkipped && !strings.Contains(out.Stdout+out.Stderr,
+		"Some of the repositories have not been refreshed") {
 		return nil, z.failure(ctx, "refreshing the package indexes", out)
 	}
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stdout+"\n"+out.Stderr, "\n") {
-		if strings.HasPrefix(line, "Skipping repository") || strings.HasPrefix(line, "Repository '") && strings.Contains(line, "invalid") {
+		if strings.HasPrefix(line, "Skipping repository") || strings.HasPrefix(line, "Repository '") &&
+			strings.Contains(line, "invalid") {
 			warnings = append(warnings, WithoutPasswords(line))
 		}
 	}
@@ -220,7 +223,8 @@ func (z *zypper) hold(ctx context.Context, names []string, held bool) error {
 	locks, err := z.locks()
 	for _, name := range names {
 		if err == nil && slices.Contains(locks, name) != held {
-			err = diag.WithHint(fmt.Errorf("the hold of package %s did not change", name), "look at its entry in %s", zypperLocks)
+			err = diag.WithHint(fmt.Errorf("the hold of package %s did not change", name), "look at its entry in %s",
+				zypperLocks)
 		}
 	}
 	return err

@@ -80,9 +80,12 @@ func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageCh
 
 // planHeld foresees what becomes of packages on hold themselves, from what the repositories have, and
 // of the others by playing it through.
-func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transaction, held []string) ([]host.PackageChange, error) {
+func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transaction,
+	held []string) ([]host.PackageChange, error) {
 	others := t
-	others.Packages = slices.DeleteFunc(slices.Clone(t.Packages), func(w host.Wanted) bool { return slices.Contains(held, w.Name) })
+	others.Packages = slices.DeleteFunc(slices.Clone(t.Packages), func(w host.Wanted) bool {
+		return slices.Contains(held, w.Name)
+	})
 	var changes []host.PackageChange
 	if len(others.Packages) > 0 {
 		var err error
@@ -120,7 +123,8 @@ func (z *zypper) foresee(ctx context.Context, v *host.Inventory, t host.Transact
 		return nil, err
 	}
 	answer, parseErr := parseZypper(out.Stdout)
-	if zypperFailed(out) && (t.Action != host.RemovePackages && t.Action != host.PurgePackages || out.Code != zypperNothing) {
+	if zypperFailed(out) && (t.Action != host.RemovePackages && t.Action != host.PurgePackages ||
+		out.Code != zypperNothing) {
 		return nil, z.failure(ctx, t.String(), out)
 	}
 	if parseErr != nil {

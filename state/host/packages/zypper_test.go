@@ -62,7 +62,8 @@ func TestZypperPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := answer.changes(rpmInventory())
-	want := []host.PackageChange{{Name: "bar", New: "3:1.0-1"}, {Name: "foo", Old: "1.0-1", New: "2.0-2"}, {Name: "old", Old: "3-1"}}
+	want := []host.PackageChange{{Name: "bar", New: "3:1.0-1"}, {Name: "foo", Old: "1.0-1", New: "2.0-2"},
+		{Name: "old", Old: "3-1"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -86,7 +87,9 @@ func TestZypperPlan(t *testing.T) {
 }
 
 func TestZypperLocks(t *testing.T) {
-	got := parseZypperLocks("\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: foo\n\ntype: patch\nsolvable_name: no\n\nsolvable_name: bar\n# a: comment\n")
+	got := parseZypperLocks(
+		"\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: foo\n\ntype: patch\nsolvable_name: no\n\n" +
+			"solvable_name: bar\n# a: comment\n")
 	if want := []string{"foo", "bar"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("on hold are %v, want %v", got, want)
 	}
@@ -103,15 +106,19 @@ func zypperOf(t *testing.T, answers map[string]host.Output) (*Packages, *hosttes
 func TestZypper(t *testing.T) {
 	const start = "zypper --xmlout --non-interactive --no-refresh "
 	p, commands := zypperOf(t, map[string]host.Output{
-		start + "search --details":                 {Stdout: zypperFound},
-		start + "search --provides":                {Code: 104, Stdout: "<stream></stream>"},
-		start + "install --auto-agree":             {Code: 4, Stdout: zypperProblem},
-		start + "addlock":                          {Code: 7, Stderr: "System management is locked by the application with pid 7 (zypper).\nClose this application before trying again.\n"},
-		"zypper --non-interactive refresh --force": {Code: 106, Stdout: "Skipping repository 'bad' because of the above error.\n"},
+		start + "search --details":     {Stdout: zypperFound},
+		start + "search --provides":    {Code: 104, Stdout: "<stream></stream>"},
+		start + "install --auto-agree": {Code: 4, Stdout: zypperProblem},
+		start + "addlock": {Code: 7,
+			Stderr: "System management is locked by the application with pid 7 (zypper).\n" +
+				"Close this application before trying again.\n"},
+		"zypper --non-interactive refresh --force": {Code: 106,
+			Stdout: "Skipping repository 'bad' because of the above error.\n"},
 	})
 	ctx := context.Background()
 	offers, err := p.Offers(ctx, []string{"foo", "nope"}, "")
-	if want := (map[string]host.Offer{"foo": {Candidate: "2.0-2", Versions: []string{"2.0-2", "2.0-1"}}}); err != nil || !reflect.DeepEqual(offers, want) {
+	if want := (map[string]host.Offer{"foo": {Candidate: "2.0-2", Versions: []string{"2.0-2", "2.0-1"}}}); err != nil ||
+		!reflect.DeepEqual(offers, want) {
 		t.Errorf("offers are %+v, %v", offers, err)
 	}
 	if v, err := p.Installed(); err != nil || !v.Held("foo") || v.Version("gpg-pubkey.(none)") != "" {
@@ -123,7 +130,8 @@ func TestZypper(t *testing.T) {
 		t.Errorf("the plan is %+v, %v", changes, err)
 	}
 	_, err = p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "broken"}}})
-	if err == nil || err.Error() != "installing packages: dependencies cannot be met: nothing provides nothere needed by broken-1-1.noarch" {
+	if err == nil ||
+		err.Error() != "installing packages: dependencies cannot be met: nothing provides nothere needed by broken-1-1.noarch" {
 		t.Errorf("got %v", err)
 	}
 	err = p.Hold(ctx, []string{"foo"}, true)

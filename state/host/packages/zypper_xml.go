@@ -69,7 +69,8 @@ func (a zypperAnswer) found() []zypperSolvable {
 // offer is what the repositories have of a package; "" is the host's own architecture.
 func (a zypperAnswer) offer(name, arch string) (o host.Offer, ok bool) {
 	for _, s := range a.found() {
-		fits := s.Arch == arch || arch == "" && (s.Arch == "noarch" || s.Arch == rpmNative(nil) || is32(s.Arch) && is32(rpmNative(nil)))
+		fits := s.Arch == arch || arch == "" && (s.Arch == "noarch" || s.Arch == rpmNative(nil) ||
+			is32(s.Arch) && is32(rpmNative(nil)))
 		if s.Name == name && fits && s.Edition != "" && !slices.Contains(o.Versions, plainEVR(s.Edition)) {
 			o.Versions = append(o.Versions, plainEVR(s.Edition))
 		}
@@ -112,7 +113,8 @@ func (a zypperAnswer) changes(v *host.Inventory) ([]host.PackageChange, error) {
 
 // zypperRemarks are the parts of a summary that say what does not happen.
 func zypperRemarks() []string {
-	return []string{"recommended", "suggested", "not-updated", "locked", "not-supported", "no-update", "unsupported", "need-reboot", "vendor-unsupported", "superseded", "update-blocked"}
+	return []string{"recommended", "suggested", "not-updated", "locked", "not-supported", "no-update", "unsupported",
+		"need-reboot", "vendor-unsupported", "superseded", "update-blocked"}
 }
 
 // errors are what it says went wrong, and the problems it would have asked about.

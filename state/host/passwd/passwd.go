@@ -21,7 +21,8 @@ type Group struct {
 	Members        []string
 }
 
-// Records yields the lines that have the given number of fields. Comments, NIS markers and broken lines are no accounts.
+// Records yields the lines that have the given number of fields. Comments, NIS markers and broken lines are no
+// accounts.
 func Records(text string, fields int) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.SplitSeq(text, "\n") {

@@ -6,7 +6,8 @@ import "testing"
 func TestCgroupsAreNamedAsTheInitSystemDoes(t *testing.T) {
 	for _, c := range [][3]string{
 		{"/system.slice/app.service", "/init.scope", "/system.slice/app.service"},
-		{"/machine.slice/m.scope/payload/system.slice/app.service", "/machine.slice/m.scope/payload/init.scope", "/system.slice/app.service"},
+		{"/machine.slice/m.scope/payload/system.slice/app.service", "/machine.slice/m.scope/payload/init.scope",
+			"/system.slice/app.service"},
 		{"/user.slice/user-1.slice/session-1.scope", "/init.scope", "/user.slice/user-1.slice/session-1.scope"},
 		{"/../x/system.slice/app.service", "/../x/init.scope", "/system.slice/app.service"},
 		{"/elsewhere/system.slice/app.service", "/m/init.scope", "/elsewhere/system.slice/app.service"},

@@ -22,7 +22,8 @@ type Socket struct {
 
 // Takes reports whether connections to an address are the socket's.
 func (s Socket) Takes(to netip.AddrPort) bool {
-	return s.Listens && s.Local.Port() == to.Port() && (s.Local.Addr().IsUnspecified() || s.Local.Addr() == to.Addr().Unmap())
+	return s.Listens && s.Local.Port() == to.Port() && (s.Local.Addr().IsUnspecified() ||
+		s.Local.Addr() == to.Addr().Unmap())
 }
 
 // Sockets are the TCP sockets of the running system that a caller wants, in the order of their addresses. Those of

@@ -47,7 +47,8 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 
 // TestListenersAreFound asks who listens on addresses of this process, and on one that nothing has.
 func TestListenersAreFound(t *testing.T) {
-	for listen, ask := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "[::1]:0": "::1", "[::]:0": "127.0.0.1"} {
+	for listen, ask := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "[::1]:0": "::1",
+		"[::]:0": "127.0.0.1"} {
 		l, err := net.Listen("tcp", listen)
 		if err != nil {
 			t.Logf("%s is not to be had here: %v", listen, err)

@@ -27,9 +27,10 @@ type Program struct {
 	Reads   []string // files and directories, below Dir unless absolute, that decide what the program runs: see rootsOwn
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
-	Limit   time.Duration // 0 for an hour, or five minutes of a question: a user's own configuration can make a program wait for ever
-	Umask   *int
-	Remote  bool // it asks another server: a failure to reach that is an *outage.Error
+	// 0 for an hour, or five minutes of a question: a user's own configuration can make a program wait for ever
+	Limit  time.Duration
+	Umask  *int
+	Remote bool // it asks another server: a failure to reach that is an *outage.Error
 	// Hide removes secrets from what the program prints; nil removes nothing.
 	Hide func(text string) string
 }
@@ -96,7 +97,8 @@ func (p Program) path(h *host.Host) (string, bool) {
 	if !strings.Contains(p.Name, "/") {
 		return h.Which(p.Name)
 	}
-	info, err := h.Following().Files.Stat(p.Name) // a virtual environment links to the python of the system; asOwner says who runs it
+	// a virtual environment links to the python of the system; asOwner says who runs it
+	info, err := h.Following().Files.Stat(p.Name)
 	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
 
@@ -136,7 +138,8 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 		return "", err
 	}
 	out, err := h.Shell(ctx, host.Line{
-		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin, Limit: p.limit(quiet), Umask: p.Umask, Quiet: quiet,
+		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin,
+		Limit: p.limit(quiet), Umask: p.Umask, Quiet: quiet,
 	})
 	if err != nil {
 		return out.Stdout, fmt.Errorf("running %s: %w", path.Base(p.Name), err)
@@ -144,7 +147,8 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 	if out.Code == 0 && !out.TimedOut {
 		return out.Stdout, nil
 	}
-	failure := &Error{Program: path.Base(p.Name), Code: out.Code, Stdout: out.Stdout, Stderr: out.Stderr, Timeout: out.TimedOut}
+	failure := &Error{Program: path.Base(p.Name), Code: out.Code, Stdout: out.Stdout, Stderr: out.Stderr,
+		Timeout: out.TimedOut}
 	if p.Hide != nil {
 		failure.Stdout, failure.Stderr = p.Hide(out.Stdout), p.Hide(out.Stderr)
 	}

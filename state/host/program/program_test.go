@@ -10,7 +10,8 @@ func TestProgramsHaveALimit(t *testing.T) {
 		given time.Duration
 		asks  bool
 		want  time.Duration
-	}{{0, true, 5 * time.Minute}, {0, false, time.Hour}, {time.Minute, true, time.Minute}, {2 * time.Hour, false, 2 * time.Hour}} {
+	}{{0, true, 5 * time.Minute}, {0, false, time.Hour}, {time.Minute, true, time.Minute},
+		{2 * time.Hour, false, 2 * time.Hour}} {
 		if got := (Program{Limit: c.given}).limit(c.asks); got != c.want {
 			t.Errorf("limit %s, asks %t: %s, want %s", c.given, c.asks, got, c.want)
 		}

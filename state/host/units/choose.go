@@ -23,5 +23,6 @@ func initSystemOf(files host.Files, commands host.Commands, relocated, asleep bo
 
 // holdsUnits reports whether a file may say what units there are or when they start.
 func holdsUnits(path string) bool {
-	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") || strings.HasPrefix(path, "/etc/rc") || strings.HasPrefix(path, runlevels)
+	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") ||
+		strings.HasPrefix(path, "/etc/rc") || strings.HasPrefix(path, runlevels)
 }

@@ -129,7 +129,8 @@ func lost(done <-chan string) string {
 }
 
 // lastWords tells why a job failed, with what the unit has said since.
-func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit, result string, since time.Time) error {
+func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit, result string,
+	since time.Time) error {
 	err := fmt.Errorf("%s of %s failed: %s", verb, unit, s.reason(ctx, c, unit, result))
 	if lines := LastLines(s.journal(ctx, unit, since)); len(lines) > 0 {
 		err = fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))

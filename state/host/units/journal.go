@@ -68,10 +68,12 @@ func cutLine(line string) string {
 func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []string {
 	env := host.Variables(process.Environ(), "LC_ALL=C")
 	// Lines may still be on their way; a journal that cannot be synced shows what it has.
-	_, _ = s.commands.Run(ctx, host.Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true, Limit: 5 * time.Second})
+	_, _ = s.commands.Run(ctx, host.Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true,
+		Limit: 5 * time.Second})
 	out, err := s.commands.Run(ctx, host.Command{
-		Argv: []string{"journalctl", "--no-pager", "-q", "-o", "json", "-u", unit, "-n", fmt.Sprint(journalEntries), "-S", fmt.Sprintf("@%d.%06d", since.Unix(), since.Nanosecond()/1000)},
-		Env:  env, Quiet: true, Limit: 10 * time.Second,
+		Argv: []string{"journalctl", "--no-pager", "-q", "-o", "json", "-u", unit, "-n", fmt.Sprint(journalEntries), "-S",
+			fmt.Sprintf("@%d.%06d", since.Unix(), since.Nanosecond()/1000)},
+		Env: env, Quiet: true, Limit: 10 * time.Second,
 	})
 	if err != nil {
 		return nil

@@ -29,7 +29,8 @@ func hasOpenRC(files host.Files) bool {
 	if _, err := files.Stat(runlevels); err != nil {
 		return false
 	}
-	return slices.ContainsFunc([]string{"/sbin/rc-service", "/usr/sbin/rc-service", "/usr/bin/rc-service", "/bin/rc-service"}, func(file string) bool {
+	return slices.ContainsFunc([]string{"/sbin/rc-service", "/usr/sbin/rc-service", "/usr/bin/rc-service",
+		"/bin/rc-service"}, func(file string) bool {
 		_, err := files.Stat(file)
 		return err == nil
 	})
@@ -90,7 +91,8 @@ func openrcStatus(script string, out host.Output) (string, error) {
 	case 32:
 		return "failed", nil
 	}
-	err := fmt.Errorf("asking for service %s: rc-service ended with code %d: %s", script, out.Code, strings.TrimSpace(out.Stdout+out.Stderr))
+	err := fmt.Errorf("asking for service %s: rc-service ended with code %d: %s", script, out.Code,
+		strings.TrimSpace(out.Stdout+out.Stderr))
 	return "", diag.WithHint(err, "run `rc-service %s status` on the host to see more", script)
 }
 
@@ -111,7 +113,8 @@ func (o *openrc) act(ctx context.Context, verb host.UnitVerb, name string, _ boo
 		action = string(host.Reload)
 	}
 	out, err := o.service(ctx, script, action, false)
-	if err == nil && verb == host.ReloadOrRestart && out.Code != 0 && strings.Contains(out.Stdout+out.Stderr, "unknown function") {
+	if err == nil && verb == host.ReloadOrRestart && out.Code != 0 &&
+		strings.Contains(out.Stdout+out.Stderr, "unknown function") {
 		out, err = o.service(ctx, script, string(host.Restart), false)
 	}
 	if err != nil {
@@ -128,7 +131,8 @@ func (o *openrc) setBoot(ctx context.Context, verb host.BootVerb, name string, _
 	script := scriptName(host.UnitName(name))
 	switch {
 	case verb == host.Mask || verb == host.Unmask:
-		return diag.WithHint(errors.New("OpenRC cannot mask a service"), "use service.dead with `enable: False`, or service.disabled")
+		return diag.WithHint(errors.New("OpenRC cannot mask a service"),
+			"use service.dead with `enable: False`, or service.disabled")
 	case !isInitScript(o.files, script):
 		return fmt.Errorf("%w: %s", errNoUnit, name)
 	}
@@ -136,12 +140,14 @@ func (o *openrc) setBoot(ctx context.Context, verb host.BootVerb, name string, _
 	if verb == host.Disable {
 		argv = append([]string{"rc-update", "delete", script}, o.levelsOf(script)...)
 	}
-	out, err := o.commands.Run(ctx, host.Command{Argv: argv, Env: host.Variables(process.Environ(), "LC_ALL=C"), Named: true})
+	out, err := o.commands.Run(ctx, host.Command{Argv: argv, Env: host.Variables(process.Environ(), "LC_ALL=C"),
+		Named: true})
 	if err == nil {
 		err = host.Complaint(out)
 	}
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("%s of service %s: %w", verb, script, err), "run `rc-update show` on the host to see what starts when")
+		return diag.WithHint(fmt.Errorf("%s of service %s: %w", verb, script, err),
+			"run `rc-update show` on the host to see what starts when")
 	}
 	return nil
 }

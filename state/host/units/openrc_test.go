@@ -15,7 +15,8 @@ import (
 func openrcHost(t *testing.T, answers map[string]host.Output) (*Units, *hosttest.Scripted) {
 	t.Helper()
 	files := hosttest.Root(t, map[string]string{
-		"/etc/init.d/web": initScript, "/etc/init.d/db": initScript, "/etc/runlevels/default/web": "", "/etc/runlevels/boot/web": "", "/sbin/rc-service": "",
+		"/etc/init.d/web": initScript, "/etc/init.d/db": initScript, "/etc/runlevels/default/web": "",
+		"/etc/runlevels/boot/web": "", "/sbin/rc-service": "",
 	}).Files
 	for _, name := range []string{"web", "db"} {
 		if err := files.Chmod("/etc/init.d/"+name, 0o755); err != nil {
@@ -31,14 +32,18 @@ func openrcHost(t *testing.T, answers map[string]host.Output) (*Units, *hosttest
 }
 
 func TestOpenRCStatus(t *testing.T) {
-	for code, want := range map[int]string{0: "active", 3: "inactive", 4: "deactivating", 8: "activating", 16: "activating", 32: "failed"} {
+	for code, want := range map[int]string{0: "active", 3: "inactive", 4: "deactivating", 8: "activating",
+		16: "activating", 32: "failed"} {
 		u, _ := openrcHost(t, map[string]host.Output{"rc-service --nocolor web status": {Code: code}})
-		if got, err := u.Unit(context.Background(), "web", ""); err != nil || got != (host.Unit{Name: "web.service", Found: true, Active: want, Boot: "enabled"}) {
+		if got, err := u.Unit(context.Background(), "web", ""); err != nil ||
+			got != (host.Unit{Name: "web.service", Found: true, Active: want, Boot: "enabled"}) {
 			t.Errorf("code %d: web is %+v, %v", code, got, err)
 		}
 	}
-	u, _ := openrcHost(t, map[string]host.Output{"rc-service --nocolor db status": {Code: 1, Stderr: "rc-service: not today\n"}})
-	if _, err := u.Unit(context.Background(), "db", ""); err == nil || !strings.Contains(err.Error(), "not today") || diag.HintOf(err) == "" {
+	u, _ := openrcHost(t,
+		map[string]host.Output{"rc-service --nocolor db status": {Code: 1, Stderr: "rc-service: not today\n"}})
+	if _, err := u.Unit(context.Background(), "db", ""); err == nil || !strings.Contains(err.Error(), "not today") ||
+		diag.HintOf(err) == "" {
 		t.Errorf("an answer that is none: %v", err)
 	}
 	if got, err := u.Unit(context.Background(), "none", ""); err != nil || got.Found {
@@ -48,24 +53,29 @@ func TestOpenRCStatus(t *testing.T) {
 
 func TestOpenRCActs(t *testing.T) {
 	u, commands := openrcHost(t, map[string]host.Output{
-		"rc-service --nocolor web reload": {Code: 1, Stderr: " * web: unknown function `reload'\n"}, "rc-service --nocolor web restart": {},
-		"rc-service --nocolor db start": {Code: 1, Stderr: " * no disk\n * ERROR: db failed to start\n"}, "rc-update": {},
+		"rc-service --nocolor web reload":  {Code: 1, Stderr: " * web: unknown function `reload'\n"},
+		"rc-service --nocolor web restart": {},
+		"rc-service --nocolor db start":    {Code: 1, Stderr: " * no disk\n * ERROR: db failed to start\n"}, "rc-update": {},
 	})
 	ctx := context.Background()
-	if err := errors.Join(u.Act(ctx, host.ReloadOrRestart, "web", true), u.SetBoot(ctx, host.Disable, "web", false), u.SetBoot(ctx, host.Enable, "db", false)); err != nil {
+	if err := errors.Join(u.Act(ctx, host.ReloadOrRestart, "web", true), u.SetBoot(ctx, host.Disable, "web", false),
+		u.SetBoot(ctx, host.Enable, "db", false)); err != nil {
 		t.Error(err)
 	}
-	want := []string{"rc-service --nocolor web reload", "rc-service --nocolor web restart", "rc-update delete web boot default", "rc-update add db default"}
+	want := []string{"rc-service --nocolor web reload", "rc-service --nocolor web restart",
+		"rc-update delete web boot default", "rc-update add db default"}
 	if !reflect.DeepEqual(commands.Writes, want) {
 		t.Errorf("ran %q, want %q", commands.Writes, want)
 	}
-	if err := u.Act(ctx, host.Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") || diag.HintOf(err) == "" {
+	if err := u.Act(ctx, host.Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") ||
+		diag.HintOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
 	if err := u.SetBoot(ctx, host.Mask, "web", false); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("masking: %v", err)
 	}
-	if err := u.Act(ctx, host.Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web"?` {
+	if err := u.Act(ctx, host.Start, "wbe", true); !errors.Is(err, errNoUnit) ||
+		diag.HintOf(err) != `did you mean "web"?` {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 }

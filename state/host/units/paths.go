@@ -10,8 +10,10 @@ import (
 // Paths are the directories in which systemd looks for a system's unit files, the first first.
 func Paths() []string {
 	return []string{
-		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early",
-		"/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator",
+		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient",
+		"/run/systemd/generator.early",
+		"/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system", "/run/systemd/system.attached",
+		"/run/systemd/generator",
 		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/generator.late",
 	}
 }
@@ -25,7 +27,8 @@ func systemdReads(p string) bool {
 			return true
 		}
 	}
-	for _, prefix := range []string{"/etc/init.d/", "/etc/rc", "/etc/fstab", "/etc/crypttab", "/etc/veritytab", "/etc/integritytab", "/etc/exports"} {
+	for _, prefix := range []string{"/etc/init.d/", "/etc/rc", "/etc/fstab", "/etc/crypttab", "/etc/veritytab",
+		"/etc/integritytab", "/etc/exports"} {
 		if strings.HasPrefix(p, prefix) {
 			return true
 		}

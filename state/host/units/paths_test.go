@@ -16,19 +16,24 @@ func TestDropInNames(t *testing.T) {
 // TestUnitFilesThatSystemdHasNotRead are changes that NeedDaemonReload does not tell of.
 func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 	web := loadedFrom{names: []string{"web.service"}, fragment: "/usr/lib/systemd/system/web.service"}
-	with := loadedFrom{names: web.names, fragment: web.fragment, dropIns: []string{"/etc/systemd/system/web.service.d/x.conf"}}
+	with := loadedFrom{names: web.names, fragment: web.fragment,
+		dropIns: []string{"/etc/systemd/system/web.service.d/x.conf"}}
 	unit := "/usr/lib/systemd/system/web.service"
 	for name, c := range map[string]struct {
 		files map[string]string
 		from  loadedFrom
 		want  bool
 	}{
-		"nothing changed":              {map[string]string{unit: ""}, web, false},
-		"the first drop-in":            {map[string]string{unit: "", "/etc/systemd/system/web.service.d/x.conf": ""}, web, true},
-		"a drop-in that is known":      {map[string]string{unit: "", "/etc/systemd/system/web.service.d/x.conf": ""}, with, false},
-		"a drop-in that is gone":       {map[string]string{unit: ""}, with, true},
-		"one for all services":         {map[string]string{unit: "", "/run/systemd/system/service.d/all.conf": ""}, web, true},
-		"a file that is no drop-in":    {map[string]string{unit: "", "/etc/systemd/system/web.service.d/README": ""}, web, false},
+		"nothing changed": {map[string]string{unit: ""}, web, false},
+		"the first drop-in": {map[string]string{unit: "", "/etc/systemd/system/web.service.d/x.conf": ""}, web,
+			true},
+		"a drop-in that is known": {map[string]string{unit: "", "/etc/systemd/system/web.service.d/x.conf": ""}, with,
+			false},
+		"a drop-in that is gone": {map[string]string{unit: ""}, with, true},
+		"one for all services": {map[string]string{unit: "", "/run/systemd/system/service.d/all.conf": ""}, web,
+			true},
+		"a file that is no drop-in": {map[string]string{unit: "", "/etc/systemd/system/web.service.d/README": ""}, web,
+			false},
 		"a unit file that goes before": {map[string]string{unit: "", "/etc/systemd/system/web.service": ""}, web, true},
 		"a unit file in /lib":          {map[string]string{"/lib/systemd/system/web.service": ""}, web, false},
 	} {
@@ -40,10 +45,14 @@ func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 
 func TestSystemdReads(t *testing.T) {
 	for p, want := range map[string]bool{
-		"/etc/systemd/system/web.service.d/x.conf": true, "/usr/lib/systemd/system/web.service": true, "/run/systemd/transient/a.service": true,
-		"/etc/systemd/system.control/a.service.d/b.conf": true, "/etc/systemd/system-preset/00.preset": true, "/usr/lib/systemd/system-generators/g": true,
-		"/etc/fstab": true, "/etc/crypttab": true, "/etc/init.d/web": true, "/etc/rc2.d/S01web": true, "/etc/containers/systemd/web.container": true,
-		"/etc/systemd/zram-generator.conf": true, "/etc/systemd/journald.conf": false, "/etc/motd": false, "/etc/systemd/resolved.conf.d/a.conf": false,
+		"/etc/systemd/system/web.service.d/x.conf": true, "/usr/lib/systemd/system/web.service": true,
+		"/run/systemd/transient/a.service":               true,
+		"/etc/systemd/system.control/a.service.d/b.conf": true, "/etc/systemd/system-preset/00.preset": true,
+		"/usr/lib/systemd/system-generators/g": true,
+		"/etc/fstab":                           true, "/etc/crypttab": true, "/etc/init.d/web": true,
+		"/etc/rc2.d/S01web": true, "/etc/containers/systemd/web.container": true,
+		"/etc/systemd/zram-generator.conf": true, "/etc/systemd/journald.conf": false, "/etc/motd": false,
+		"/etc/systemd/resolved.conf.d/a.conf": false,
 	} {
 		if got := systemdReads(p); got != want {
 			t.Errorf("%s: %t", p, got)

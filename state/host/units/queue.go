@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file keeps a start from waiting for the end of the run that waits for it. systemd orders the jobs of units: the start
-// of one with After=corpus-agent.service waits in the queue as long as the start job of that unit runs, which is until the run
-// is over, since it is a oneshot.
+// This file keeps a start from waiting for the end of the run that waits for it. systemd orders the jobs of units: the
+// start of one with After=corpus-agent.service waits in the queue as long as the start job of that unit runs, which is
+// until the run is over, since it is a oneshot.
 
 // queueLimit is how long a job may wait in systemd's queue before it has begun.
 const queueLimit = 10 * time.Minute
@@ -37,8 +37,9 @@ type order struct {
 
 const waiting = "waiting"
 
-// free lets a unit's job, or the one that it waits for, begin without regard to the order of units where it waits for the job
-// of this process's own unit. freed is the unit of that job; "" for none. A job that has waited for too long is an error.
+// free lets a unit's job, or the one that it waits for, begin without regard to the order of units where it waits for
+// the job of this process's own unit. freed is the unit of that job; "" for none. A job that has waited for too long is
+// an error.
 func (q *queue) free(ctx context.Context, unit string) (freed string, err error) {
 	all, err := q.conn.ListJobsContext(ctx)
 	if err != nil {
@@ -71,8 +72,8 @@ func (q *queue) ask(ctx context.Context, unit string) (o order, ok bool) {
 	return o, true
 }
 
-// next is the unit whose job has to be freed first for that of a unit to begin: a unit that it pulls in goes before it. "" is
-// for a job that does not wait for this process, or that waits for one of these to end.
+// next is the unit whose job has to be freed first for that of a unit to begin: a unit that it pulls in goes before it.
+// "" is for a job that does not wait for this process, or that waits for one of these to end.
 func (q *queue) next(unit string, seen map[string]bool) string {
 	if seen[unit] || !q.behind(unit, map[string]bool{}) {
 		return ""
@@ -125,5 +126,6 @@ func (q *queue) late(unit string) error {
 	if len(others) > 0 {
 		text = fmt.Errorf("%w, behind: %s", text, strings.Join(others, ", "))
 	}
-	return diag.WithHint(text, "`systemctl list-jobs --after` shows what waits for what; check After= and Before= of %s", unit)
+	return diag.WithHint(text, "`systemctl list-jobs --after` shows what waits for what; check After= and Before= of %s",
+		unit)
 }

@@ -22,15 +22,21 @@ func TestJobsBehindOurOwnAreFreed(t *testing.T) {
 		jobs       map[string]string
 		own        string
 	}{
-		"ordered after us":                 {unit: "web.service", want: "web.service", jobs: map[string]string{"web.service": waiting}},
-		"it runs":                          {unit: "web.service", jobs: map[string]string{"web.service": "running"}},
-		"what it pulls in comes first":     {unit: "worker.service", want: "web.service", jobs: map[string]string{"worker.service": waiting, "web.service": waiting}},
-		"and is waited for":                {unit: "worker.service", jobs: map[string]string{"worker.service": waiting, "web.service": "running"}},
-		"what it does not pull in is left": {unit: "late.service", want: "late.service", jobs: map[string]string{"late.service": waiting, "boot.target": waiting}},
-		"behind another unit":              {unit: "other.service", jobs: map[string]string{"other.service": waiting, "network.service": "running"}},
-		"a circle":                         {unit: "circle.service", jobs: map[string]string{"circle.service": waiting, "circle2.service": waiting}},
+		"ordered after us": {unit: "web.service", want: "web.service",
+			jobs: map[string]string{"web.service": waiting}},
+		"it runs": {unit: "web.service", jobs: map[string]string{"web.service": "running"}},
+		"what it pulls in comes first": {unit: "worker.service", want: "web.service",
+			jobs: map[string]string{"worker.service": waiting, "web.service": waiting}},
+		"and is waited for": {unit: "worker.service",
+			jobs: map[string]string{"worker.service": waiting, "web.service": "running"}},
+		"what it does not pull in is left": {unit: "late.service", want: "late.service",
+			jobs: map[string]string{"late.service": waiting, "boot.target": waiting}},
+		"behind another unit": {unit: "other.service", jobs: map[string]string{"other.service": waiting,
+			"network.service": "running"}},
+		"a circle": {unit: "circle.service", jobs: map[string]string{"circle.service": waiting, "circle2.service": waiting}},
 	} {
-		q := queue{own: own, jobs: map[string]dbus.JobStatus{own: {Unit: own, Status: "running"}}, deps: func(unit string) (order, bool) { o, ok := deps[unit]; return o, ok }}
+		q := queue{own: own, jobs: map[string]dbus.JobStatus{own: {Unit: own, Status: "running"}},
+			deps: func(unit string) (order, bool) { o, ok := deps[unit]; return o, ok }}
 		for unit, status := range c.jobs {
 			q.jobs[unit] = dbus.JobStatus{Unit: unit, Status: status}
 		}

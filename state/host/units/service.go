@@ -85,7 +85,8 @@ func Forgive(ctx context.Context, h *host.Host, name string) {
 		return
 	}
 	if s, ok := u.init.(*systemd); ok {
-		_ = s.connected(ctx, func(c *dbus.Conn) error { return c.ResetFailedUnitContext(ctx, host.UnitName(name)) }) // a unit that is not loaded has none
+		// a unit that is not loaded has none
+		_ = s.connected(ctx, func(c *dbus.Conn) error { return c.ResetFailedUnitContext(ctx, host.UnitName(name)) })
 	}
 }
 
@@ -142,7 +143,8 @@ func (d *Service) read(all map[string]any) {
 		d.Files = append(d.Files, file)
 	}
 	for name, v := range all {
-		if strings.HasPrefix(name, "Exec") || slices.Contains([]string{"EnvironmentFiles", "Environment", "WorkingDirectory", "RootDirectory", "Paths"}, name) {
+		if strings.HasPrefix(name, "Exec") ||
+			slices.Contains([]string{"EnvironmentFiles", "Environment", "WorkingDirectory", "RootDirectory", "Paths"}, name) {
 			d.Settings = texts(d.Settings, v)
 		}
 	}
@@ -163,7 +165,9 @@ const statusUser = 217
 // Ended is how the main program ended.
 func (d Service) Ended() string {
 	if d.Status == statusUser {
-		return fmt.Sprintf("was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User, d.User)
+		return fmt.Sprintf(
+			"was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User,
+			d.User)
 	}
 	if d.Result != "" && d.Result != "success" {
 		return fmt.Sprintf("ended with status %d (%s)", d.Status, d.Result)

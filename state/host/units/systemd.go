@@ -269,7 +269,8 @@ func explainBus(err error, what, unit string) error {
 	case "systemd1.JobTypeNotApplicable":
 		return diag.WithHint(text, "this unit cannot do that; a unit without ExecReload= can only restart")
 	case "systemd1.UnitExists":
-		return diag.WithHint(text, "a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or take the file away")
+		return diag.WithHint(text,
+			"a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or take the file away")
 	case "DBus.Error.AccessDenied", "DBus.Error.InteractiveAuthorizationRequired":
 		return diag.WithHint(text, "run the agent as root")
 	}

@@ -26,7 +26,8 @@ const initScripts = "/etc/init.d"
 func scriptName(unit string) string { return strings.TrimSuffix(unit, ".service") }
 
 func isInitScript(files host.Files, name string) bool {
-	if name == "" || strings.ContainsAny(name, "/") || slices.Contains([]string{"README", "rc", "rcS", "skeleton", "functions"}, name) {
+	if name == "" || strings.ContainsAny(name, "/") ||
+		slices.Contains([]string{"README", "rc", "rcS", "skeleton", "functions"}, name) {
 		return false
 	}
 	info, err := files.Stat(initScripts + "/" + name)
@@ -120,7 +121,8 @@ func (s *sysv) act(ctx context.Context, verb host.UnitVerb, name string, _ bool)
 		return err
 	}
 	if out.Code != 0 {
-		err := fmt.Errorf("%s of %s failed with code %d: %s", verb, script, out.Code, strings.TrimSpace(out.Stdout+out.Stderr))
+		err := fmt.Errorf("%s of %s failed with code %d: %s", verb, script, out.Code,
+			strings.TrimSpace(out.Stdout+out.Stderr))
 		return diag.WithHint(err, "run `%s/%s %s` on the host to see more", initScripts, script, action)
 	}
 	return nil
@@ -129,7 +131,8 @@ func (s *sysv) act(ctx context.Context, verb host.UnitVerb, name string, _ bool)
 // call runs an init script. A daemon that it leaves running may hold on to our pipes; the door of
 // commands does not wait for that.
 func (s *sysv) call(ctx context.Context, script, action string, quiet bool) (host.Output, error) {
-	return s.commands.Run(ctx, host.Command{Argv: []string{initScripts + "/" + script, action}, Env: host.Variables(process.Environ(), "LC_ALL=C"), Quiet: quiet, Named: true})
+	return s.commands.Run(ctx, host.Command{Argv: []string{initScripts + "/" + script, action},
+		Env: host.Variables(process.Environ(), "LC_ALL=C"), Quiet: quiet, Named: true})
 }
 
 func (s *sysv) setBoot(ctx context.Context, verb host.BootVerb, name string, _ bool) error {
@@ -160,7 +163,8 @@ func switchScript(ctx context.Context, commands host.Commands, verb host.BootVer
 
 func inTurn(ctx context.Context, commands host.Commands, lines [][]string) error {
 	for _, argv := range lines {
-		out, err := commands.Run(ctx, host.Command{Argv: argv, Env: host.Variables(process.Environ(), "LC_ALL=C"), Named: true})
+		out, err := commands.Run(ctx, host.Command{Argv: argv, Env: host.Variables(process.Environ(), "LC_ALL=C"),
+			Named: true})
 		if err != nil {
 			return err
 		}

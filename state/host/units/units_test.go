@@ -34,7 +34,8 @@ no json
 `
 
 func TestParseJournal(t *testing.T) {
-	want := []string{"web: cannot find my configuration", "web: Hi\uFFFD", "without a name", "web: red", "web: and a second line"}
+	want := []string{"web: cannot find my configuration", "web: Hi\uFFFD", "without a name", "web: red",
+		"web: and a second line"}
 	if got := parseJournal(journal); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -108,23 +109,29 @@ func TestInitScripts(t *testing.T) {
 
 func TestInitScriptsAct(t *testing.T) {
 	recorder := &hosttest.Recorded{}
-	u, commands := sysvHost(t, map[string]host.Output{"/etc/init.d/web": {}, "/etc/init.d/db": {Code: 1, Stdout: "no disk\n"}, "update-rc.d": {}})
+	u, commands := sysvHost(t, map[string]host.Output{"/etc/init.d/web": {},
+		"/etc/init.d/db": {Code: 1, Stdout: "no disk\n"}, "update-rc.d": {}})
 	u.recorder = recorder
 	ctx := context.Background()
-	if err := errors.Join(u.Act(ctx, host.Start, "web", true), u.Act(ctx, host.ReloadOrRestart, "web", true), u.SetBoot(ctx, host.Disable, "web", false)); err != nil {
+	if err := errors.Join(u.Act(ctx, host.Start, "web", true), u.Act(ctx, host.ReloadOrRestart, "web", true),
+		u.SetBoot(ctx, host.Disable, "web", false)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/etc/init.d/web start", "/etc/init.d/web force-reload", "update-rc.d web defaults", "update-rc.d web disable"}
+	want := []string{"/etc/init.d/web start", "/etc/init.d/web force-reload", "update-rc.d web defaults",
+		"update-rc.d web disable"}
 	if !reflect.DeepEqual(commands.Writes, want) {
 		t.Errorf("ran %q, want %q", commands.Writes, want)
 	}
-	if want := []string{"unit web.service", "unit web.service", "unit at boot web.service"}; !reflect.DeepEqual(recorder.Subjects, want) {
+	if want := []string{"unit web.service", "unit web.service",
+		"unit at boot web.service"}; !reflect.DeepEqual(recorder.Subjects, want) {
 		t.Errorf("recorded %v, want %v", recorder.Subjects, want)
 	}
-	if err := u.Act(ctx, host.Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") || diag.HintOf(err) == "" {
+	if err := u.Act(ctx, host.Start, "db", true); err == nil || !strings.Contains(err.Error(), "no disk") ||
+		diag.HintOf(err) == "" {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
-	if err := u.Act(ctx, host.Start, "wbe", true); !errors.Is(err, errNoUnit) || diag.HintOf(err) != `did you mean "web"?` {
+	if err := u.Act(ctx, host.Start, "wbe", true); !errors.Is(err, errNoUnit) ||
+		diag.HintOf(err) != `did you mean "web"?` {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	if err := u.SetBoot(ctx, host.Mask, "web", false); err == nil || diag.HintOf(err) == "" {
@@ -167,10 +174,12 @@ func TestUnitsOfAChroot(t *testing.T) {
 	if err := u.Act(ctx, host.Start, "web", true); !errors.As(err, &skipped) {
 		t.Errorf("starting in a chroot: %v", err)
 	}
-	if err := errors.Join(u.SetBoot(ctx, host.Enable, "db", false), u.SetBoot(ctx, host.Mask, "web", true), u.SetBoot(ctx, host.Enable, "old", false)); err != nil {
+	if err := errors.Join(u.SetBoot(ctx, host.Enable, "db", false), u.SetBoot(ctx, host.Mask, "web", true),
+		u.SetBoot(ctx, host.Enable, "old", false)); err != nil {
 		t.Error(err)
 	}
-	want := []string{"systemctl enable db.service", "systemctl --runtime mask web.service", "update-rc.d old defaults", "update-rc.d old enable"}
+	want := []string{"systemctl enable db.service", "systemctl --runtime mask web.service", "update-rc.d old defaults",
+		"update-rc.d old enable"}
 	if !reflect.DeepEqual(commands.Writes, want) {
 		t.Errorf("ran %q, want %q", commands.Writes, want)
 	}
@@ -189,7 +198,8 @@ func TestUnitsBelowARoot(t *testing.T) {
 	_, lookErr := h.Units.Unit(ctx, "web", "")
 	var skipped *host.Skipped
 	for _, err := range []error{
-		lookErr, h.Units.Allowed("x"), h.Units.AllowedAtBoot("x"), h.Units.Act(ctx, host.Start, "web", true), h.Units.SetBoot(ctx, host.Enable, "web", false),
+		lookErr, h.Units.Allowed("x"), h.Units.AllowedAtBoot("x"), h.Units.Act(ctx, host.Start, "web", true),
+		h.Units.SetBoot(ctx, host.Enable, "web", false),
 	} {
 		if !errors.As(err, &skipped) {
 			t.Errorf("got %v, want a refusal", err)

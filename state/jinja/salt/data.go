@@ -23,12 +23,13 @@ func dataFilters() map[string]jinja.Filter {
 		"load_json":               jinja.Define("load_json", loadJSON, v),
 		"load_yaml":               jinja.Define("load_yaml", loadYAML, v),
 		"python":                  jinja.Define("python", toPython, v),
-		"tojson":                  jinja.Define("tojson", toScriptJSON, jinja.Arg("val"), jinja.Opt("indent", nil), jinja.Opt("sort_keys", false)),
-		"xml":                     jinja.Define("xml", toXML, v),
-		"yaml":                    jinja.Define("yaml", toYAML, v, jinja.Opt("flow_style", true)),
-		"yaml_dquote":             jinja.Define("yaml_dquote", yamlQuoted(yaml.DoubleQuoted), jinja.Arg("text")),
-		"yaml_encode":             jinja.Define("yaml_encode", yamlEncode, jinja.Arg("data")),
-		"yaml_squote":             jinja.Define("yaml_squote", yamlQuoted(yaml.SingleQuoted), jinja.Arg("text")),
+		"tojson": jinja.Define("tojson", toScriptJSON, jinja.Arg("val"), jinja.Opt("indent", nil),
+			jinja.Opt("sort_keys", false)),
+		"xml":         jinja.Define("xml", toXML, v),
+		"yaml":        jinja.Define("yaml", toYAML, v, jinja.Opt("flow_style", true)),
+		"yaml_dquote": jinja.Define("yaml_dquote", yamlQuoted(yaml.DoubleQuoted), jinja.Arg("text")),
+		"yaml_encode": jinja.Define("yaml_encode", yamlEncode, jinja.Arg("data")),
+		"yaml_squote": jinja.Define("yaml_squote", yamlQuoted(yaml.SingleQuoted), jinja.Arg("text")),
 	}
 }
 
@@ -183,7 +184,8 @@ func loadJSON(c *jinja.Call) (any, error) {
 	if b, isBytes := v.([]byte); isBytes {
 		text, ok = string(b), true
 	}
-	failure := &jinja.Failure{Class: "TemplateRuntimeError", Message: "Unable to load json from " + shortened(value.Str(v))}
+	failure := &jinja.Failure{Class: "TemplateRuntimeError", Message: "Unable to load json from " +
+		shortened(value.Str(v))}
 	if !ok {
 		if _, err := c.Str(0); err != nil {
 			return nil, err

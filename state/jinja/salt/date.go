@@ -25,8 +25,10 @@ func formatDate(c *jinja.Call) (any, error) {
 
 // dateLayouts are the forms of dates that are understood.
 var dateLayouts = []string{
-	"2006-01-02", "2006/01/02", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00",
-	"2006-01-02 15:04:05Z07:00", "02 Jan 2006", "2 January 2006", "Jan 2, 2006", "January 2, 2006", "20060102", "20060102T150405",
+	"2006-01-02", "2006/01/02", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
+	"2006-01-02T15:04:05Z07:00",
+	"2006-01-02 15:04:05Z07:00", "02 Jan 2006", "2 January 2006", "Jan 2, 2006", "January 2, 2006", "20060102",
+	"20060102T150405",
 	time.RFC1123, time.RFC1123Z, time.ANSIC, time.UnixDate,
 }
 
@@ -59,7 +61,8 @@ func dateOf(c *jinja.Call) (time.Time, error) {
 
 // layouts are the directives that Go knows too.
 var layouts = map[byte]string{
-	'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'h': "Jan", 'd': "02", 'e': "_2", 'H': "15", 'I': "03", 'j': "002",
+	'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'h': "Jan", 'd': "02", 'e': "_2", 'H': "15", 'I': "03",
+	'j': "002",
 	'm': "01", 'M': "04", 'p': "PM", 'S': "05", 'y': "06", 'Y': "2006", 'z': "-0700", 'Z': "MST", 'F': "2006-01-02",
 	'T': "15:04:05", 'R': "15:04", 'D': "01/02/06", 'c': "Mon Jan _2 15:04:05 2006", 'x': "01/02/06", 'X': "15:04:05",
 	'r': "03:04:05 PM",

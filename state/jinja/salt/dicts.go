@@ -10,7 +10,8 @@ import (
 
 func dictFilters() map[string]jinja.Filter {
 	keyed := []jinja.Param{
-		jinja.Arg("in_dict"), jinja.Arg("keys"), jinja.Arg("value"), jinja.Opt("delimiter", ":"), jinja.Opt("ordered_dict", false),
+		jinja.Arg("in_dict"), jinja.Arg("keys"), jinja.Arg("value"), jinja.Opt("delimiter", ":"),
+		jinja.Opt("ordered_dict", false),
 	}
 	return map[string]jinja.Filter{
 		"append_dict_key_value": jinja.Define("append_dict_key_value", atKey(appendAt), keyed...),
@@ -19,7 +20,8 @@ func dictFilters() map[string]jinja.Filter {
 		"method_call":           methodCall,
 		"mysql_to_dict":         jinja.Define("mysql_to_dict", mysqlToDict, jinja.Arg("data"), jinja.Arg("key")),
 		"set_dict_key_value":    jinja.Define("set_dict_key_value", atKey(setAt), keyed...),
-		"traverse":              jinja.Define("traverse", traverse, jinja.Arg("data"), jinja.Arg("key"), jinja.Opt("default", nil), jinja.Opt("delimiter", ":")),
+		"traverse": jinja.Define("traverse", traverse, jinja.Arg("data"), jinja.Arg("key"),
+			jinja.Opt("default", nil), jinja.Opt("delimiter", ":")),
 		"update_dict_key_value": jinja.Define("update_dict_key_value", atKey(updateAt), keyed...),
 	}
 }
@@ -180,7 +182,8 @@ func updateAt(c *jinja.Call, m *value.Map, key string) error {
 }
 
 func cannot(v any, what string) error {
-	return &jinja.Failure{Class: "SaltInvocationError", Message: "The last key contains a " + describe(v) + ", which cannot " + what + "."}
+	return &jinja.Failure{Class: "SaltInvocationError", Message: "The last key contains a " + describe(v) +
+		", which cannot " + what + "."}
 }
 
 // traverse follows a path of keys and indexes. A key that looks like another type of YAML is tried

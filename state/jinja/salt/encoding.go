@@ -21,14 +21,16 @@ func encodingFilters() map[string]jinja.Filter {
 	return map[string]jinja.Filter{
 		"base64_decode": jinja.Define("base64_decode", base64Decode, text),
 		"base64_encode": jinja.Define("base64_encode", base64Encode, text),
-		"hmac":          jinja.Define("hmac", hmacVerify, jinja.Arg("string"), jinja.Arg("shared_secret"), jinja.Arg("challenge_hmac")),
-		"hmac_compute":  jinja.Define("hmac_compute", hmacCompute, jinja.Arg("string"), jinja.Arg("shared_secret")),
-		"md5":           jinja.Define("md5", digest(md5.New), text),
-		"sha1":          jinja.Define("sha1", digest(sha1.New), text),
-		"sha256":        jinja.Define("sha256", digest(sha256.New), text),
-		"sha512":        jinja.Define("sha512", digest(sha512.New), text),
-		"to_bytes":      jinja.Define("to_bytes", toBytes, jinja.Arg("s"), jinja.Opt("encoding", nil), jinja.Opt("errors", "strict")),
-		"uuid":          jinja.Define("uuid", uuid, jinja.Arg("val")),
+		"hmac": jinja.Define("hmac", hmacVerify, jinja.Arg("string"), jinja.Arg("shared_secret"),
+			jinja.Arg("challenge_hmac")),
+		"hmac_compute": jinja.Define("hmac_compute", hmacCompute, jinja.Arg("string"), jinja.Arg("shared_secret")),
+		"md5":          jinja.Define("md5", digest(md5.New), text),
+		"sha1":         jinja.Define("sha1", digest(sha1.New), text),
+		"sha256":       jinja.Define("sha256", digest(sha256.New), text),
+		"sha512":       jinja.Define("sha512", digest(sha512.New), text),
+		"to_bytes": jinja.Define("to_bytes", toBytes, jinja.Arg("s"), jinja.Opt("encoding", nil),
+			jinja.Opt("errors", "strict")),
+		"uuid": jinja.Define("uuid", uuid, jinja.Arg("val")),
 
 		"json_decode_dict": jinja.Define("json_decode_dict", recode(decoded), jinja.Arg("data")),
 		"json_decode_list": jinja.Define("json_decode_list", recode(decoded), jinja.Arg("data")),
@@ -114,7 +116,8 @@ func toBytes(c *jinja.Call) (any, error) {
 }
 
 // namespaceUUID is the namespace in which Salt makes its UUIDs.
-var namespaceUUID = [16]byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48, 0x0e}
+var namespaceUUID = [16]byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48,
+	0x0e}
 
 // uuid is a UUID of version 5 of a text.
 func uuid(c *jinja.Call) (any, error) {

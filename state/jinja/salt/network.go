@@ -14,19 +14,20 @@ func networkFilters() map[string]jinja.Filter {
 	v, options, version := jinja.Arg("value"), jinja.Opt("options", nil), jinja.Opt("version", nil)
 	ip := jinja.Arg("ip_addr")
 	return map[string]jinja.Filter{
-		"filter_by_networks": jinja.Define("filter_by_networks", filterByNetworks, jinja.Arg("values"), jinja.Arg("networks")),
-		"gen_mac":            jinja.Define("gen_mac", makeMAC, jinja.Opt("prefix", "AC:DE:48")),
-		"ip_host":            jinja.Define("ip_host", eachAddress(hostOf), v, options, version),
-		"ipaddr":             jinja.Define("ipaddr", anyAddress, v, options),
-		"ipv4":               jinja.Define("ipv4", onlyAddresses(4), v, options),
-		"ipv6":               jinja.Define("ipv6", onlyAddresses(6), v, options),
-		"ipwrap":             jinja.Define("ipwrap", wrapAddress, jinja.Arg("data")),
-		"is_ip":              jinja.Define("is_ip", isAddress(4, 6), ip, options),
-		"is_ipv4":            jinja.Define("is_ipv4", isAddress(4), ip, options),
-		"is_ipv6":            jinja.Define("is_ipv6", isAddress(6), ip, options),
-		"mac_str_to_bytes":   jinja.Define("mac_str_to_bytes", macBytes, jinja.Arg("mac_str")),
-		"network_hosts":      jinja.Define("network_hosts", eachAddress(hostsOf), v, options, version),
-		"network_size":       jinja.Define("network_size", eachAddress(sizeOf), v, options, version),
+		"filter_by_networks": jinja.Define("filter_by_networks", filterByNetworks, jinja.Arg("values"),
+			jinja.Arg("networks")),
+		"gen_mac":          jinja.Define("gen_mac", makeMAC, jinja.Opt("prefix", "AC:DE:48")),
+		"ip_host":          jinja.Define("ip_host", eachAddress(hostOf), v, options, version),
+		"ipaddr":           jinja.Define("ipaddr", anyAddress, v, options),
+		"ipv4":             jinja.Define("ipv4", onlyAddresses(4), v, options),
+		"ipv6":             jinja.Define("ipv6", onlyAddresses(6), v, options),
+		"ipwrap":           jinja.Define("ipwrap", wrapAddress, jinja.Arg("data")),
+		"is_ip":            jinja.Define("is_ip", isAddress(4, 6), ip, options),
+		"is_ipv4":          jinja.Define("is_ipv4", isAddress(4), ip, options),
+		"is_ipv6":          jinja.Define("is_ipv6", isAddress(6), ip, options),
+		"mac_str_to_bytes": jinja.Define("mac_str_to_bytes", macBytes, jinja.Arg("mac_str")),
+		"network_hosts":    jinja.Define("network_hosts", eachAddress(hostsOf), v, options, version),
+		"network_size":     jinja.Define("network_size", eachAddress(sizeOf), v, options, version),
 	}
 }
 

@@ -53,7 +53,8 @@ func randomHash(c *jinja.Call) (any, error) {
 // hashOf is the algorithm that an argument names, or MD5.
 func hashOf(c *jinja.Call, i int) (func() hash.Hash, error) {
 	known := map[string]func() hash.Hash{
-		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384,
+		"sha512": sha512.New,
 	}
 	given, err := c.Bool(i)
 	if !given || err != nil {

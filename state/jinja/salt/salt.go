@@ -11,7 +11,8 @@ import "github.com/corpus-agent/corpus-agent/state/jinja"
 func Filters() map[string]jinja.Filter {
 	all := map[string]jinja.Filter{}
 	for _, group := range []map[string]jinja.Filter{
-		dataFilters(), dictFilters(), encodingFilters(), listFilters(), networkFilters(), randomFilters(), regexpFilters(), textFilters(),
+		dataFilters(), dictFilters(), encodingFilters(), listFilters(), networkFilters(), randomFilters(), regexpFilters(),
+		textFilters(),
 	} {
 		for name, f := range group {
 			all[name] = f
@@ -25,7 +26,9 @@ func Tests() map[string]jinja.Test {
 	return map[string]jinja.Test{
 		"equalto": jinja.DefineTest("equalto", func(c *jinja.Call) (bool, error) { return c.Equal(c.Args[0], c.Args[1]) },
 			jinja.Arg("value"), jinja.Arg("other")),
-		"list":  jinja.DefineTest("list", func(c *jinja.Call) (bool, error) { return isList(c.Args[0]), nil }, jinja.Arg("value")),
+		"list": jinja.DefineTest("list", func(c *jinja.Call) (bool, error) {
+			return isList(c.Args[0]), nil
+		}, jinja.Arg("value")),
 		"match": jinja.DefineTest("match", matchTest, regexpParams()...),
 	}
 }

@@ -11,10 +11,14 @@ import (
 func addTemplates(f *testing.F) {
 	f.Helper()
 	for _, text := range []string{
-		"", "{{ a.b['c'](1, *d, **e) | f(g=1) is h }}", "{% for x, y in z if w recursive %}{% else %}{% endfor %}", "{%- raw -%}{{ {%- endraw -%}",
-		"{% macro m(a, b=1) %}{% endmacro %}{% call(x) m() %}{% endcall %}", "{# {{ #}", "{{ '\\x41\\u00e9\\N{DASH}' }}", "{% set a.b, c = 1 %}",
-		"{% load_yaml as x %}{% endload %}{% import_json 'a' as b %}", "{{ 1_0.5e-3 // 2 ** -3 ~ not a }}", "{%", "{{ (", "{% if %}{% elif %}", "{{ [ }}",
-		strings.Repeat("{{ (", 500), strings.Repeat("{% if a %}", 500), "{{ " + strings.Repeat("-", 2000) + "1 }}", "{{ a" + strings.Repeat(".b", 2000) + " }}",
+		"", "{{ a.b['c'](1, *d, **e) | f(g=1) is h }}", "{% for x, y in z if w recursive %}{% else %}{% endfor %}",
+		"{%- raw -%}{{ {%- endraw -%}",
+		"{% macro m(a, b=1) %}{% endmacro %}{% call(x) m() %}{% endcall %}", "{# {{ #}", "{{ '\\x41\\u00e9\\N{DASH}' }}",
+		"{% set a.b, c = 1 %}",
+		"{% load_yaml as x %}{% endload %}{% import_json 'a' as b %}", "{{ 1_0.5e-3 // 2 ** -3 ~ not a }}", "{%", "{{ (",
+		"{% if %}{% elif %}", "{{ [ }}",
+		strings.Repeat("{{ (", 500), strings.Repeat("{% if a %}", 500), "{{ " + strings.Repeat("-", 2000) + "1 }}",
+		"{{ a" + strings.Repeat(".b", 2000) + " }}",
 	} {
 		f.Add(text, true, true)
 		f.Add(text, false, false)
@@ -44,7 +48,8 @@ func FuzzLexer(f *testing.F) {
 			if token.at < at || token.at > len(text) {
 				t.Fatalf("%q: token %s at %d after %d", text, token.describe(), token.at, at)
 			}
-			if line := strings.Count(text[:token.at], "\n") + 1; token.kind != tokEOF && token.kind != tokData && token.line != line {
+			if line := strings.Count(text[:token.at], "\n") + 1; token.kind != tokEOF && token.kind != tokData &&
+				token.line != line {
 				t.Fatalf("%q: token %s at %d is on line %d, not %d", text, token.describe(), token.at, line, token.line)
 			}
 			at = token.at

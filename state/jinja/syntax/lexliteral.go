@@ -20,7 +20,8 @@ func (l *lexer) name() error {
 		return l.unexpected()
 	}
 	text := l.src[l.pos:end]
-	if first, _ := utf8.DecodeRuneInString(text); first != '_' && !unicode.IsLetter(first) && !unicode.Is(unicode.Nl, first) {
+	if first, _ := utf8.DecodeRuneInString(text); first != '_' && !unicode.IsLetter(first) &&
+		!unicode.Is(unicode.Nl, first) {
 		return fail(l.line, l.pos, "Invalid character in identifier")
 	}
 	l.tokens = append(l.tokens, token{kind: tokName, line: l.line, at: l.pos, text: text})
@@ -32,7 +33,8 @@ func isNameRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return isNameByte(byte(r))
 	}
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.In(r, unicode.M, unicode.Nl, unicode.Pc))
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) ||
+		unicode.In(r, unicode.M, unicode.Nl, unicode.Pc))
 }
 
 // number cuts an integer or a float. Digits after a dot belong to an attribute: a.1.2 has no float.

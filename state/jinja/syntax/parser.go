@@ -230,7 +230,8 @@ func (p *parser) unknownTag(t token) error {
 	looking := p.ends[len(p.ends)-1]
 	if len(looking) > 0 {
 		if p.endsSomething(t.text) {
-			message += " You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for " + quotedList(looking) + "."
+			message += " You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for " +
+				quotedList(looking) + "."
 		} else {
 			message += " Jinja was looking for the following tags: " + quotedList(looking) + "."
 		}

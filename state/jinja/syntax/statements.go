@@ -197,7 +197,8 @@ func (p *parser) templateBlock() (Stmt, error) {
 	s.Scoped = p.skipName("scoped")
 	s.Required = p.skipName("required")
 	if p.current().kind == tokSub {
-		return nil, p.fail("Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead.")
+		return nil, p.fail(
+			"Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead.")
 	}
 	if s.Body, err = p.body("endblock"); err != nil {
 		return nil, err

@@ -48,7 +48,8 @@ func Puppet(users int) map[string]string {
 
 // Write writes the trees for so many users to salt/, ansible/ and puppet/ below dir.
 func Write(dir string, users int) error {
-	for name, files := range map[string]map[string]string{"salt": Salt(users), "ansible": Ansible(users), "puppet": Puppet(users)} {
+	for name, files := range map[string]map[string]string{"salt": Salt(users), "ansible": Ansible(users),
+		"puppet": Puppet(users)} {
 		for path, text := range files {
 			file := filepath.Join(dir, name, path)
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -84,7 +85,8 @@ func userPillar(users int) string {
 	var b strings.Builder
 	b.WriteString("users:\n")
 	for _, u := range Users(users) {
-		fmt.Fprintf(&b, "  %s:\n    uid: %d\n    fullname: %s\n    shell: %s\n    groups: [%s]\n    key: %s\n    comment: %s\n",
+		fmt.Fprintf(&b,
+			"  %s:\n    uid: %d\n    fullname: %s\n    shell: %s\n    groups: [%s]\n    key: %s\n    comment: %s\n",
 			u.Name, u.UID, u.FullName, u.Shell, strings.Join(u.Groups, ", "), u.Key, u.Comment)
 	}
 	return b.String()
@@ -94,7 +96,9 @@ func appPillar() string {
 	var b strings.Builder
 	b.WriteString("apps:\n")
 	for _, a := range applications() {
-		fmt.Fprintf(&b, "  %s:\n    port: %d\n    workers: %d\n    debug: %t\n    hosts: [%s]\n    env:\n      LOG_LEVEL: %s\n      REGION: %s\n",
+		fmt.Fprintf(&b,
+			"  %s:\n    port: %d\n    workers: %d\n    debug: %t\n    hosts: [%s]\n    env:\n      LOG_LEVEL: %s\n"+
+				"      REGION: %s\n",
 			a.Name, a.Port, a.Workers, a.Debug, strings.Join(a.Hosts, ", "), a.Env["LOG_LEVEL"], a.Env["REGION"])
 	}
 	return b.String()

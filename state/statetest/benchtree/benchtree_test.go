@@ -24,7 +24,8 @@ func TestWrite(t *testing.T) {
 		}
 		return string(text)
 	}
-	for _, path := range []string{"salt/states/top.sls", "salt/states/apps/files/app.conf.j2", "ansible/site.yml", "puppet/site.pp"} {
+	for _, path := range []string{"salt/states/top.sls", "salt/states/apps/files/app.conf.j2", "ansible/site.yml",
+		"puppet/site.pp"} {
 		if read(path) == "" {
 			t.Errorf("%s is empty", path)
 		}
@@ -41,7 +42,8 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	var data struct{ Users, Apps []map[string]any }
-	if err := json.Unmarshal([]byte(read("ansible/data.json")), &data); err != nil || len(data.Users) != 3 || len(data.Apps) != 40 {
+	if err := json.Unmarshal([]byte(read("ansible/data.json")), &data); err != nil || len(data.Users) != 3 ||
+		len(data.Apps) != 40 {
 		t.Errorf("%d users and %d applications, %v", len(data.Users), len(data.Apps), err)
 	}
 }

@@ -95,7 +95,11 @@ func dpkgStatus() string {
 		names = append(names, fmt.Sprintf("package-%d", i))
 	}
 	for i, name := range names {
-		fmt.Fprintf(&b, "Package: %s\nStatus: install ok installed\nPriority: optional\nSection: utils\nInstalled-Size: %d\nMaintainer: Somebody <somebody@example.org>\nArchitecture: amd64\nVersion: 1.%d-1\nDepends: libc6 (>= 2.34), libselinux1 (>= 3.1)\nDescription: a package\n It has a long description\n of several lines.\n\n", name, i, i)
+		fmt.Fprintf(&b,
+			"Package: %s\nStatus: install ok installed\nPriority: optional\nSection: utils\nInstalled-Size: %d\n"+
+				"Maintainer: Somebody <somebody@example.org>\nArchitecture: amd64\nVersion: 1.%d-1\n"+
+				"Depends: libc6 (>= 2.34), libselinux1 (>= 3.1)\nDescription: a package\n It has a long description\n"+
+				" of several lines.\n\n", name, i, i)
 	}
 	return b.String()
 }

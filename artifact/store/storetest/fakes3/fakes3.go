@@ -49,8 +49,9 @@ func Login(t *testing.T, access, secret string) {
 	home := t.TempDir()
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": access, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "",
-		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_EC2_METADATA_DISABLED": "true",
-		"MINIO_ACCESS_KEY": "", "MINIO_SECRET_KEY": "", "MINIO_ROOT_USER": "", "MINIO_ROOT_PASSWORD": "",
+		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "",
+		"AWS_EC2_METADATA_DISABLED": "true",
+		"MINIO_ACCESS_KEY":          "", "MINIO_SECRET_KEY": "", "MINIO_ROOT_USER": "", "MINIO_ROOT_PASSWORD": "",
 		"AWS_CONFIG_FILE": home + "/config", "AWS_SHARED_CREDENTIALS_FILE": home + "/credentials", "MC_CONFIG_DIR": home,
 	} {
 		t.Setenv(name, value)

@@ -86,7 +86,8 @@ func (s *Server) Start(tb testing.TB) {
 	tb.Helper()
 	s.log.Reset()
 	s.process = exec.Command(s.program, "server", "--quiet", "--address", s.Host, s.dir)
-	s.process.Env = []string{"MINIO_ROOT_USER=" + user, "MINIO_ROOT_PASSWORD=" + secret, "HOME=" + s.dir, "MINIO_BROWSER=off", "MINIO_UPDATE=off"}
+	s.process.Env = []string{"MINIO_ROOT_USER=" + user, "MINIO_ROOT_PASSWORD=" + secret, "HOME=" + s.dir,
+		"MINIO_BROWSER=off", "MINIO_UPDATE=off"}
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
