@@ -126,10 +126,10 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 		return err
 	}
 	err := r.record.Stage("link", pair.String(), func() error {
-		if err := r.follow(ctx, pair, r.linkedFirst(pair)); err != nil {
+		if err := r.serving.Follow(ctx, pair, r.serving.LinkedFirst(pair)); err != nil {
 			return err
 		}
-		defer r.moved()
+		defer r.serving.Moved()
 		return failure.OfWork(r.link(pair))
 	})
 	if err != nil {
@@ -140,7 +140,8 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	}
 	r.flips = true
 	err = r.convergeAndInstall(ctx, pair)
-	r.flips, r.late = false, r.putOff()
+	r.flips = false
+	r.serving.StartPutOffLater()
 	if err != nil {
 		return err
 	}
@@ -148,16 +149,16 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 		return ctx.Err()
 	}
 	err = r.record.Stage("release", pair.String(), func() error {
-		if err := r.follow(ctx, pair, pair.Releases()); err != nil {
+		if err := r.serving.Follow(ctx, pair, pair.Releases()); err != nil {
 			return err
 		}
-		defer r.moved()
+		defer r.serving.Moved()
 		return failure.OfWork(r.promote(pair, before))
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.serve(ctx, pair, r.leaves != nil); err != nil {
+	if err := r.serving.Serve(ctx, pair, r.leaves != nil); err != nil {
 		return err
 	}
 	if err := r.hooks(ctx, postRelease, pair); err != nil {
@@ -166,7 +167,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.selfTest(ctx); err != nil {
 		return err
 	}
-	return r.healthy(ctx, pair)
+	return r.serving.Healthy(ctx, pair)
 }
 
 // convergeAndInstall is what makes the host what the pair says, by top files and then by the

@@ -28,7 +28,7 @@ import (
 // to where there is nothing current.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	if !r.ending(ctx) {
-		cause = failure.Unexecuted(r.Layout, r.occupied(ctx, pair, cause))
+		cause = failure.Unexecuted(r.Layout, r.serving.ExplainPorts(ctx, pair, cause))
 	}
 	f := r.faultOf(ctx, pair, cause)
 	switch {
@@ -47,14 +47,14 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 // release that does so each time is found out.
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
-	r.followBack(ctx, r.ledger.Runs())
+	r.serving.FollowBack(ctx, r.ledger.Runs())
 	err := r.restoreLinks(ctx, before)
 	switch good := r.ledger.Runs(); {
 	case err != nil || r.ShuttingDown(ctx): // its next boot starts units through the links as they are now
 	case good != nil && r.ledger.Serving != nil:
-		err = r.serveBack(ctx, *good)
+		err = r.serving.ServeBack(ctx, *good)
 	case good == nil:
-		err = r.giveUpUnits(ctx)
+		err = r.serving.StopStarted(ctx)
 	}
 	if err == nil {
 		if r.ownStop.Load() || r.ShuttingDown(ctx) {
@@ -80,7 +80,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	if err == nil {
 		err = link.Of(project).Restore(link.Set{Next: failed.Dir()})
 	}
-	err = errors.Join(err, r.giveUpUnits(ctx))
+	err = errors.Join(err, r.serving.StopStarted(ctx))
 	scope := undo.Scope{From: pair.Key()}
 	if base := r.ledger.Alone; base != nil {
 		scope.To = base.Key()
@@ -119,7 +119,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.condemn(pair, f)
 	r.ledger.Running.Failed = true
 	r.left = &pair
-	r.followBack(ctx, &good)
+	r.serving.FollowBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(ctx, before))
 	})
@@ -182,11 +182,11 @@ func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 // Whatever fails, all of it is done: what was left must not go on serving, and what is there now needs its
 // hooks and is asked by its probes.
 func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
-	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serveBack(ctx, good), r.save()}
+	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serving.ServeBack(ctx, good), r.save()}
 	if stopped(ctx) {
 		return errors.Join(append(errs, ctx.Err())...)
 	}
-	errs = append(errs, r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good), r.healthyBack(ctx, good))
+	errs = append(errs, r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good), r.serving.HealthyBack(ctx, good))
 	return errors.Join(errs...)
 }
 
@@ -230,8 +230,8 @@ func firstLine(err error) string {
 // what is good instead, or is removed: a release that somebody deleted must not keep a host from going
 // back.
 func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) error {
-	defer r.forgiveUnits(ctx)
-	defer r.moved()
+	defer r.serving.ResetStartLimits(ctx)
+	defer r.serving.Moved()
 	var errs []error
 	for project, s := range before {
 		links := link.Of(r.LayoutOf(project))

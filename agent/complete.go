@@ -94,8 +94,8 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 
 // relink makes the links lead to a pair that was deployed before, and notes the units that do not run it.
 func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
-	moving := r.moving(pair.Releases())
-	if err := r.noteStrays(ctx, pair); err != nil {
+	moving := r.serving.Moving(pair.Releases())
+	if err := r.serving.NoteWrongUnits(ctx, pair); err != nil {
 		r.record.Note("which units do not run %s was not found out: %v", pair, err)
 	}
 	if err := r.link(pair); err != nil {
@@ -119,7 +119,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	for _, project := range moving {
 		// A link that is repaired makes no process old: what was started since the deploy runs it.
 		if r.ledger.Linked[project].Release != inspect.CurrentOf(r.LayoutOf(project)) {
-			r.noteLinked(project, r.Time())
+			r.serving.NoteLinked(project, r.Time())
 		}
 	}
 	if s := r.ledger.Serving; s != nil && !s.Since.IsZero() {
@@ -182,16 +182,16 @@ func (r *run) heal(ctx context.Context, failure error) error {
 func (r *run) keepServing(ctx context.Context) error {
 	runs := *r.ledger.Runs()
 	if r.ledger.Failing != nil || r.ledger.Running != nil {
-		return r.stillServes(ctx, r.convergeGood(ctx))
+		return r.serving.StillServes(ctx, r.convergeGood(ctx))
 	}
-	if len(r.unservedBefore(ctx, runs)) > 0 {
+	if len(r.serving.UnservedBefore(ctx, runs)) > 0 {
 		r.refetch(ctx, runs)
 	}
-	err := r.stillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
+	err := r.serving.StillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
 	if err != nil || len(r.report.Unserved) == 0 || !r.refetch(ctx, runs) {
 		return err
 	}
-	return r.stillServes(ctx, r.convergeGood(ctx))
+	return r.serving.StillServes(ctx, r.convergeGood(ctx))
 }
 
 // refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether one was

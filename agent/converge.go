@@ -38,7 +38,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		if err := r.settleCut(ctx); err != nil {
 			return r.baseWithout(ctx, err)
 		}
-		return r.stillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
+		return r.serving.StillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
 	})
 }
 
@@ -54,15 +54,15 @@ func (r *run) convergeGood(ctx context.Context) error {
 		if fresh {
 			converge = r.convergeAndInstall
 		}
-		restart, err := r.followReplaced(ctx, *r.ledger.Runs())
+		restart, err := r.serving.FollowReplaced(ctx, *r.ledger.Runs())
 		if err != nil {
 			return err
 		}
 		switch s := r.ledger.Serving; {
 		case restart:
-			return r.convergeAndServe(ctx, *r.ledger.Runs(), converge)
+			return r.serving.ConvergeAndServe(ctx, *r.ledger.Runs(), converge)
 		case s != nil && !s.Since.IsZero():
-			return r.restartStrays(ctx, *r.ledger.Runs(), converge)
+			return r.serving.ConvergeAndRestart(ctx, *r.ledger.Runs(), converge)
 		case fresh:
 			return converge(ctx, *r.ledger.Runs())
 		}
@@ -100,14 +100,14 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if r.Engine == nil && r.Config.Engine != "native" {
 			r.learnSecrets(ctx, pair)
 		}
-		down := r.unservedBefore(ctx, pair)
+		down := r.serving.UnservedBefore(ctx, pair)
 		began := time.Now()
 		seen := &fromBase{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
 		outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
 		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.synced())
 		r.settleUnits(ctx)
-		r.keepUnserved(ctx, down)
+		r.serving.KeepUnserved(ctx, down)
 		if outcome.Output != "" {
 			r.record.Output(outcome.Output)
 		}
@@ -172,7 +172,10 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	if request.Host, err = r.recording(pair); err != nil {
 		return request, err
 	}
-	request.Host.Units, err = r.followingUnits(pair, cmp.Or(r.StateUnits, request.Host.Units))
+	request.Host.Units = cmp.Or(r.StateUnits, request.Host.Units)
+	if r.flips {
+		request.Host.Units, err = r.serving.UnitsBeforeLinks(pair, request.Host.Units)
+	}
 	return request, err
 }
 

@@ -39,7 +39,7 @@ func (r *run) settleCut(ctx context.Context) error {
 		return r.finishPackages(ctx)
 	}
 	r.left = &cut.Pair
-	r.followBack(ctx, r.ledger.Runs())
+	r.serving.FollowBack(ctx, r.ledger.Runs())
 	if err := r.restoreLinks(ctx, cut.Before); err != nil {
 		return err
 	}

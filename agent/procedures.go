@@ -68,7 +68,7 @@ func (r *run) named(ctx context.Context) error {
 		{procedure.Fixperms, func() error { return r.fixperms(ctx, pair) }},
 		{procedure.Converge, func() error { return r.converge(ctx, pair) }},
 		{procedure.Install, func() error { return r.install(ctx, pair) }},
-		{procedure.Health, func() error { return r.healthyNow(ctx, pair) }},
+		{procedure.Health, func() error { return r.serving.HealthyNow(ctx, pair) }},
 		{procedure.Rollback, func() error { return r.rollbackProcedure(ctx, pair) }},
 	} {
 		if !r.only.Has(step.name) {

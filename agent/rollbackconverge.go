@@ -159,7 +159,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	r.ledger.Running = r.underWay(w.left)
 	r.ledger.Running.Before, r.ledger.Running.Back, r.ledger.Running.UndoTo = links, true, w.scope.Run
 	r.left, r.over = &w.left, &w.left
-	r.followBack(ctx, &w.target)
+	r.serving.FollowBack(ctx, &w.target)
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
 	if err != nil {
 		return r.stuckBack(err)

@@ -8,7 +8,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
-	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/grains"
 )
@@ -42,7 +41,7 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 			r.record.Note("would quarantine %s", release)
 		}
 	}
-	if units := r.unitsToFollow(ctx, target); len(units) > 0 {
+	if units := r.serving.UnitsToFollow(ctx, *r.ledger.Good, target); len(units) > 0 {
 		r.record.Note("would restart %s, as far as they run another release then", strings.Join(units, ", "))
 	}
 	plan, _, err := r.planBack(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
@@ -53,24 +52,4 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 		r.record.Note("%d changes that states of %s made are not taken back; `corpus-agent rollback --converge --test` shows them", len(plan.Actions), r.ledger.Good)
 	}
 	return r.converge(ctx, target)
-}
-
-// unitsToFollow are the running units of what is deployed and of a pair to go back to.
-func (r *run) unitsToFollow(ctx context.Context, target ledger.Pair) (units []string) {
-	s, err := r.System()
-	if err != nil || s.Allowed() != nil {
-		return nil // as a real run, which notes it, restarts none
-	}
-	for _, pair := range []ledger.Pair{*r.ledger.Good, target} {
-		members, err := r.members(ctx, s, pair)
-		if err == nil {
-			var running []string
-			running, err = service.Running(ctx, s, members)
-			units = joined(units, running)
-		}
-		if err != nil {
-			r.record.Note("which units run was not found out: %v", err)
-		}
-	}
-	return units
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
-	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/serving"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -63,21 +63,15 @@ type run struct {
 	kept     []string        // directories in archives that get the report beside them
 	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
 
-	held    *records.Exclusive       // the lock of this run; nil for a trial, whose lock is lent
-	files   self.Snapshot            // the agent's own files, as they were last known to work
-	units   self.Units               // the agent's own units, as they were before a deploy
-	took    time.Duration            // the longest converge of this run
-	began   time.Duration            // on the clock of units, when the run began
-	moves   []string                 // projects whose links are about to move
-	movedAt map[string]time.Duration // on the same clock, when this run moved the links of a project
-	served  []service.Result         // what was done about units so far
-	watch   *service.Watch           // over the units that were put into service; nil where there are none
-	flips   bool                     // states run that come before the links move
-	late    []string                 // units that states could not start before that
-	over    *ledger.Pair             // what ran before the pair that a way back has come to; nil else
-	left    *ledger.Pair             // what failed and is rolled back
+	held  *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
+	files self.Snapshot      // the agent's own files, as they were last known to work
+	units self.Units         // the agent's own units, as they were before a deploy
+	took  time.Duration      // the longest converge of this run
+	flips bool               // states run that come before the links move
+	over  *ledger.Pair       // what ran before the pair that a way back has come to; nil else
+	left  *ledger.Pair       // what failed and is rolled back
 
-	following   *following   // the units as states see them that run before the links move; nil else
+	serving     *serving.Run // puts pairs into service
 	failedTrial *failedTrial // the last trial of the agent, if it failed
 
 	rehearsed string // the temporary directory of trust of a dry run; "" for none
@@ -172,7 +166,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 
 // remember writes into the ledger who the host is and where its links lead, and reports whether that was not there before.
 func (r *run) remember() (changed bool) {
-	links := r.rememberLinks()
+	links := r.serving.RememberLinks()
 	return r.rememberWho() || links
 }
 
@@ -186,10 +180,16 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	started := a.Time()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
 	record := report.Record(rep, a.Secrets(), a.Sinks...)
-	return &run{
-		Agent: a, id: rep.ID, began: a.UnitClock(), test: test, ledger: book, report: rep, record: record,
+	r := &run{
+		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record,
 		readable: outgoing.NewReadable(a.Layout, rep, record),
-	}, nil
+	}
+	r.serving = &serving.Run{
+		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Began: a.UnitClock(), ProbeAnyRoot: a.ProbeAnyRoot,
+		Save: r.save, Ending: r.ending, Intact: r.intact, HookEnv: r.hookEnv, Replaced: r.wasReplaced,
+		AsksHealth: func() bool { return r.only.Has(procedure.Health) },
+	}
+	return r, nil
 }
 
 // redacted is an error without secrets in its text; its exit code stays.
@@ -226,7 +226,7 @@ func (r *run) sweep() error {
 // finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
 // tells nobody else, since it did nothing.
 func (r *run) finish(ctx context.Context, err error) {
-	r.repeatUnserved()
+	r.serving.RepeatUnserved()
 	r.notePassed()
 	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.Time().UTC()

@@ -87,13 +87,13 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/run.go":             {state, "Agent.pass"},
 		"agent/self/restore.go": {etc + ", and the agent's own program and units",
 			"Self.restoreProgram file.restore put remove"},
-		"agent/self/self.go":        {etc + ", and the agent's own program and units", "fileOf stampOf unitFiles"},
-		"agent/self/try.go":         {"refuses a path of which a part is not root's", "trusted"},
-		"agent/service/evidence.go": {kernel + ", and names of releases", "treesOf passes"},
-		"agent/site/modes.go":       {project, "Site.Impassable"},
-		"agent/site/temporary.go":   {state, "Site.NoteTemporary Site.SweepTemporary"},
-		"agent/strays.go":           {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
-		"agent/suits.go":            {"the host's loaders and libraries, whose existence is asked for", "run.suits"},
+		"agent/self/self.go":            {etc + ", and the agent's own program and units", "fileOf stampOf unitFiles"},
+		"agent/self/try.go":             {"refuses a path of which a part is not root's", "trusted"},
+		"agent/service/evidence.go":     {kernel + ", and names of releases", "treesOf passes"},
+		"agent/serving/changedlinks.go": {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
+		"agent/site/modes.go":           {project, "Site.Impassable"},
+		"agent/site/temporary.go":       {state, "Site.NoteTemporary Site.SweepTemporary"},
+		"agent/suits.go":                {"the host's loaders and libraries, whose existence is asked for", "run.suits"},
 	}
 	calls := regexp.MustCompile(
 		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)

@@ -1,4 +1,4 @@
-package agent
+package serving
 
 import (
 	"context"
@@ -19,12 +19,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file finds out whether another process has the ports at which a release is to answer. A release that cannot
-// have its port is not at fault, and an answer from such a process proves nothing.
+// This file finds out whether another process listens on the ports on which a release has to answer. A release that cannot
+// get its port is not at fault, and an answer from another process proves nothing.
 
-// answering finds out which processes answer the probes of a pair; it is nil where the processes that run
-// here are not this host's.
-func (r *run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.Probe) (*service.Answering, error) {
+// answering returns what finds out which processes answer the probes of a pair. It is nil where the agent may not act on
+// the units of this host, as below a root.
+func (r *Run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.Probe) (*service.Answering, error) {
 	s, err := r.System()
 	if err != nil || s.Allowed() != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func (r *run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.P
 	return &service.Answering{System: s, Projects: projects, Units: units}, nil
 }
 
-// occupied adds to the failure of a pair that was put into service which process has a port that the pair was to
-// have, if one does.
-func (r *run) occupied(ctx context.Context, pair ledger.Pair, cause error) error {
+// ExplainPorts adds to the failure of a pair that was put into service which other process listens on a port that
+// probes of the pair ask, if one does.
+func (r *Run) ExplainPorts(ctx context.Context, pair ledger.Pair, cause error) error {
 	var found *service.Occupied
 	var units *service.Failed
 	var sick *health.Unhealthy
@@ -72,7 +72,7 @@ func (r *run) occupied(ctx context.Context, pair ledger.Pair, cause error) error
 	}
 	found, err = answering.Occupant(context.WithoutCancel(ctx), portsOf(wanted.Probes))
 	if err != nil {
-		r.record.Note("which process has the ports of %s was not found out: %v", pair, err)
+		r.Record.Note("which process has the ports of %s was not found out: %v", pair, err)
 	}
 	if found == nil {
 		return cause
@@ -80,7 +80,7 @@ func (r *run) occupied(ctx context.Context, pair ledger.Pair, cause error) error
 	return diag.WithHint(fmt.Errorf("%w; and %w", cause, found), "%s", found.Hint())
 }
 
-// portsOf are the ports of this host that the probes of releases ask.
+// portsOf lists the ports of this host that the probes of releases ask.
 func portsOf(probes []recipe.Probe) []uint16 {
 	var ports []uint16
 	for _, p := range probes {
@@ -102,7 +102,7 @@ func portsOf(probes []recipe.Probe) []uint16 {
 	return ports
 }
 
-// hostOf is the host and port of a URL.
+// hostOf returns host:port of a URL, with the port of its scheme if it names none; "" for what is no URL.
 func hostOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -114,7 +114,8 @@ func hostOf(target string) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// localPort is the port of an address of this host; 0 for one of another, and for names that have to be looked up.
+// localPort returns the port of host:port if it is an address of this host. It returns 0 for other hosts and for names
+// that would have to be looked up.
 func localPort(target string) uint16 {
 	name, number, err := net.SplitHostPort(target)
 	if err != nil {

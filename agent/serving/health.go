@@ -1,0 +1,121 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/health"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
+)
+
+// healthStage is the stage of a run in which a pair has to become healthy; scripts find it in CORPUS_STAGE.
+const healthStage = report.HealthStage
+
+// wantedHealth returns the probes of the host, base and the service, and how long and how often they are asked: as the
+// service says, else as base says, else as the host is configured.
+func (r *Run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
+	wanted := r.Config.Health
+	for _, release := range pair.Releases() {
+		dir := r.LayoutOf(release.Project).Release(release.Dir())
+		says, err := r.Recipe(release)
+		if err != nil {
+			return wanted, fmt.Errorf("reading how %s becomes healthy: %w", release, err)
+		}
+		wanted = health.Merge(absolute(says.Health, release.Project, dir), wanted)
+	}
+	return wanted, nil
+}
+
+// checkHealth waits until the units of a pair run it and its probes answer.
+func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
+	wanted, err := r.wantedHealth(pair)
+	if err != nil {
+		return err
+	}
+	if r.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
+		r.Record.Note(
+			"%d health probes were skipped: they would ask the running system and not what is below %s",
+			len(wanted.Probes),
+			r.Layout.Root,
+		)
+		wanted.Probes = nil
+	}
+	if len(wanted.Probes) == 0 && r.watch == nil {
+		return nil
+	}
+	last := pair.Own()
+	scripts := r.LayoutOf(last.Project).Release(last.Dir())
+	return r.Record.Stage(healthStage, pair.String(), func() error {
+		if err := r.Intact(ctx, pair); err != nil {
+			return err
+		}
+		answering, err := r.answering(ctx, pair, wanted.Probes)
+		if err != nil {
+			return err
+		}
+		results, err := health.Check(
+			ctx,
+			health.Options{
+				Health:    wanted,
+				Dir:       scripts,
+				Env:       r.HookEnv(healthStage, pair),
+				Units:     r.watch,
+				Answering: answering,
+				Journal:   r.unitJournal,
+				Check:     r.CheckScript,
+			},
+		)
+		r.Record.Probes(results)
+		return err
+	})
+}
+
+// unitJournal returns the last lines that a unit logged in this run, as many as an error shows, redacted.
+func (r *Run) unitJournal(ctx context.Context, unit string) []string {
+	s, err := r.System()
+	if err != nil || s.Allowed() != nil {
+		return nil
+	}
+	began := time.Now().Add(r.Began - r.UnitClock())
+	if at := r.firstStart(ctx, s, unit); at.After(began) {
+		began = at
+	}
+	return units.LastLines(strings.Split(r.Record.Show(strings.Join(s.Journal(ctx, unit, began), "\n")), "\n"))
+}
+
+// firstStart returns when the first program of a unit started that this run watches: the program before it logs its end
+// after the run began, and those that systemd starts after it died do not log why. It is zero if systemd has restarted
+// the unit already.
+func (r *Run) firstStart(ctx context.Context, s service.System, unit string) time.Time {
+	if r.watch != nil {
+		if at, known := r.watch.FirstStart(unit); known {
+			return at
+		}
+	}
+	if d, err := s.Service(ctx, unit); err == nil && d.Restarts == 0 {
+		return d.BeganAt
+	}
+	return time.Time{}
+}
+
+// absolute makes the paths of a release's script probes absolute, so that they name the release's own files, and sets
+// the project of each probe.
+func absolute(h recipe.Health, project, dir string) recipe.Health {
+	probes := make([]recipe.Probe, len(h.Probes))
+	for i, p := range h.Probes {
+		if p.Kind == recipe.ProbeScript && !filepath.IsAbs(p.Target) {
+			p.Target = filepath.Join(dir, p.Target)
+		}
+		p.Project = project
+		probes[i] = p
+	}
+	h.Probes = probes
+	return h
+}
