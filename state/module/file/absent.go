@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is file.absent: nothing is at a path, whatever was there.
+// absent implements file.absent: it removes the file, link or whole directory at a path.
 type absent struct {
 	Name string `sls:"name"`
 }

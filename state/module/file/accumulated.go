@@ -13,15 +13,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// accumulators hold what file.accumulated gathers for the files that come later in the run: by file
-// and by the name of the accumulator.
+// accumulators hold the texts of file.accumulated for file states that run later, by file and by name of the
+// accumulator.
 type accumulators struct {
 	mu    sync.Mutex
 	texts map[string]*value.Map          // file -> name -> list of texts
-	fors  map[string]map[string][]string // file -> name -> the states it is for
+	fors  map[string]map[string][]string // file -> name -> the states it is meant for
 }
 
-// of gives a file's accumulators, or nil.
+// of returns a copy of the accumulators of a file, or nil if it has none.
 func (a *accumulators) of(file string) *value.Map {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,7 +31,8 @@ func (a *accumulators) of(file string) *value.Map {
 	return nil
 }
 
-// lines are the texts for a file that are meant for a state, by ID or name, or all if none is.
+// lines returns the texts for a file that are meant for the state with an ID, or that name the file itself. If
+// no accumulator is meant for either, it returns all texts for the file.
 func (a *accumulators) lines(file, id string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,8 +72,8 @@ func (a *accumulators) add(file, name string, texts []any, states []string) {
 	a.fors[file][name] = append(a.fors[file][name], states...)
 }
 
-// gathered is file.accumulated: text for a template or a block of a file that a later state makes.
-// It changes nothing on the host, so it does its work in a dry run as well.
+// gathered implements file.accumulated: it collects text for a template or a block that a later state writes.
+// It changes nothing on the host, so Check does all the work, in a dry run as well.
 type gathered struct {
 	Name      string `sls:"name"`
 	Filename  string `sls:"filename,required"`
@@ -103,7 +104,7 @@ func (g *gathered) Apply(context.Context, *host.Host, module.Diff) (module.Repor
 	return module.Report{}, nil
 }
 
-// targets lists the names in requisites, and whether one of them is a file.
+// targets returns the names in the given requisites, and whether any of them is a file state.
 func targets(requisites ...any) (names []string, forFile bool) {
 	for _, r := range requisites {
 		list, ok := r.(*value.List)

@@ -12,15 +12,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// addition is file.append and file.prepend: text that is in a file, at its end or at its start if
-// it was nowhere before.
+// addition implements file.append and file.prepend: it adds text to the end or the start of a file that does
+// not contain it.
 type addition struct {
 	textual
 	Name             string `sls:"name"`
 	Text             any    `sls:"text"`
 	MakeDirs         bool   `sls:"makedirs"`
-	IgnoreWhitespace bool   `sls:"ignore_whitespace"` // of append only
-	Header           bool   `sls:"header"`            // of prepend only: it has to be at the start
+	IgnoreWhitespace bool   `sls:"ignore_whitespace"` // file.append only
+	Header           bool   `sls:"header"`            // file.prepend only: the text must be at the start
 
 	prepend bool
 	family  *family
@@ -58,7 +58,7 @@ func (a *addition) Check(ctx context.Context, h *host.Host) (module.Diff, error)
 	return module.Diff{Changes: value.NewMap("diff", a.diff(added)), Comment: "would edit " + a.edit.name}, nil
 }
 
-// chunks are the texts to be found in the file or put there.
+// chunks returns the texts that the file must contain.
 func (a *addition) chunks(ctx context.Context) ([]string, error) {
 	chunks, err := a.textual.texts(ctx, a.family, a.edit.name)
 	if err != nil || chunks != nil {
@@ -70,7 +70,7 @@ func (a *addition) chunks(ctx context.Context) ([]string, error) {
 	return parts(a.Text), nil
 }
 
-// missing are the lines of the chunks that the file lacks, and sets what the file becomes.
+// missing returns the lines that the file lacks and sets a.edit.after to the content with them.
 func (a *addition) missing(chunks []string) ([]string, error) {
 	var added []string
 	for _, chunk := range chunks {
@@ -98,7 +98,7 @@ func (a *addition) missing(chunks []string) ([]string, error) {
 	return added, nil
 }
 
-// signedEnd gives every line its end.
+// signedEnd appends a newline to every line.
 func signedEnd(list []string) []string {
 	out := make([]string, len(list))
 	for i, l := range list {
@@ -119,7 +119,7 @@ func startsWithLines(all, start []string) bool {
 	return true
 }
 
-// has reports whether the file has a text already.
+// has reports whether the file already contains a text.
 func (a *addition) has(chunk string) (bool, error) {
 	switch {
 	case a.prepend && a.Header:
@@ -135,7 +135,8 @@ func (a *addition) has(chunk string) (bool, error) {
 	return m != nil, err
 }
 
-// diff is in the form Salt has: by lines without their ends when appending.
+// diff describes the added lines in Salt's form: for file.append, Salt compares the lines without their line
+// ends.
 func (a *addition) diff(added []string) string {
 	if !isText(a.edit.before) {
 		return "Replace binary file"

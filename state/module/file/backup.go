@@ -9,14 +9,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// backupTo is the path under the directory of backups where a file that is about to be replaced is
-// kept: its own path, with the time in Salt's form.
+// backupTo returns the path of a backup: the path of the file below the directory of backups, with a time stamp
+// in Salt's format appended.
 func (f *family) backupTo(file string, now time.Time) string {
 	stamp := now.Format("Mon_Jan_02_15:04:05_") + fmt.Sprintf("%06d_%d", now.Nanosecond()/1000, now.Year())
 	return path.Join(f.Cache, "file_backup", path.Dir(file), path.Base(file)+"_"+stamp)
 }
 
-// backUp keeps a copy of a file, if a backup is asked for in this way and the file is there.
+// backUp copies an existing file to the directory of backups if the backup argument is minion or both.
 func (f *family) backUp(ctx context.Context, h *host.Host, how, file string) error {
 	if how != "minion" && how != "both" {
 		return nil
@@ -35,7 +35,7 @@ func (f *family) backUp(ctx context.Context, h *host.Host, how, file string) err
 	return nil
 }
 
-// backupWarning tells of a way to back up that there is none of.
+// backupWarning returns a warning for values of the backup argument that need a master.
 func backupWarning(how string) []string {
 	if how == "master" || how == "both" {
 		return []string{fmt.Sprintf("backup: %s: there is no master to keep a copy", how)}

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// blockReplace is file.blockreplace: the lines between two markers.
+// blockReplace implements file.blockreplace: it sets the lines between two markers.
 type blockReplace struct {
 	textual
 	block
@@ -67,14 +67,14 @@ func (b *blockReplace) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	return b.edit.apply(ctx, h, d, suffix(b.Backup))
 }
 
-// block says where in a file some lines are.
+// block holds the arguments that identify a block and place a new one.
 type block struct {
 	Start       string `sls:"marker_start"`
 	End         string `sls:"marker_end"`
 	Content     string `sls:"content"`
 	Append      bool   `sls:"append_if_not_found"`
 	Prepend     bool   `sls:"prepend_if_not_found"`
-	Newline     *bool  `sls:"append_newline"` // by default a newline where there is none
+	Newline     *bool  `sls:"append_newline"` // by default, a newline is added where there is none
 	BeforeMatch string `sls:"insert_before_match"`
 	BehindMatch string `sls:"insert_after_match"`
 }
@@ -96,7 +96,7 @@ func (b *block) Valid() error {
 	return nil
 }
 
-// apply gives the lines as they shall be. All blocks with these markers get the content.
+// apply returns the lines with content in every block that has these markers. Without such a block it adds one.
 func (b *block) apply(before []string, content string) ([]string, error) {
 	end := "\n"
 	if len(before) > 0 {
@@ -125,7 +125,7 @@ func (b *block) apply(before []string, content string) ([]string, error) {
 	return b.add(after, append([]string{b.Start + end}, b.fill(content, b.End, end)...))
 }
 
-// fill are the lines of a block after its first marker.
+// fill returns the lines of a block that follow its start marker, the end marker (last) included.
 func (b *block) fill(content, last, end string) []string {
 	last = bare(last) + end
 	list := strings.Split(strings.ReplaceAll(content, "\r\n", "\n"), "\n")
@@ -144,7 +144,7 @@ func (b *block) fill(content, last, end string) []string {
 	return list
 }
 
-// add puts a new block where it shall be if there is none yet.
+// add inserts a new block where the arguments place it.
 func (b *block) add(after, made []string) ([]string, error) {
 	switch {
 	case b.Prepend:

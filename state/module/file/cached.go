@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cached is file.cached: a file from elsewhere is on the host, below the cache, or a file of the
-// host has the hash it should have.
+// cached implements file.cached: it fetches a file into the cache. For a file of the host it only compares the
+// hash.
 type cached struct {
 	sourced
 	Name string `sls:"name"`
@@ -26,7 +26,7 @@ type cached struct {
 	place  string
 }
 
-// cachePlace is where a URL is cached.
+// cachePlace returns the path at which a URL is cached.
 func (f *family) cachePlace(url, env string) string {
 	where := url
 	if i := strings.Index(url, "://"); i >= 0 {
@@ -40,7 +40,8 @@ func (f *family) cachePlace(url, env string) string {
 	return path.Join(f.Cache, kind, path.Join("/", env), path.Join("/", dotless(where)))
 }
 
-// dotless is a path in which two dots are a name like others: else a URL would have the place of another server's file.
+// dotless escapes the ".." elements of a path. Otherwise a URL could be cached at the path of another server's
+// file.
 func dotless(p string) string {
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
@@ -51,7 +52,7 @@ func dotless(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// local is the path of a URL that means a file of the host itself.
+// local returns the path that a URL denotes if it is a file of the host itself.
 func local(url string) (string, bool) {
 	if p, ok := strings.CutPrefix(url, "file://"); ok {
 		return p, true
@@ -97,7 +98,7 @@ func (c *cached) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// hash reads all of the source to know what it is.
+// hash reads the whole source and returns its hash.
 func (c *cached) hash(ctx context.Context, a algorithm) (sum, error) {
 	source, err := c.family.open(ctx, c.origin)
 	if err != nil {
@@ -144,7 +145,7 @@ func (c *cached) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("fetched %s to %s", redacted(c.Name), c.place)}, nil
 }
 
-// notCached is file.not_cached: a file from elsewhere is not below the cache.
+// notCached implements file.not_cached: it removes a file from the cache.
 type notCached struct {
 	environment
 	Name string `sls:"name"`

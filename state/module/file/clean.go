@@ -11,26 +11,26 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cleaning are the arguments that say what may stay in a directory.
+// cleaning holds the arguments of clean: True and its exceptions.
 type cleaning struct {
 	Clean      bool        `sls:"clean"`
 	ExcludePat []string    `sls:"exclude_pat"`
 	Required   *value.List `sls:"__required__"` // the chunks of the states this one requires
 }
 
-// keeper knows what stays when a directory is cleaned.
+// keeper decides which files stay when a directory is cleaned.
 type keeper struct {
-	names   map[string]bool // and all directories above them
-	trees   map[string]bool // with all that is in them
+	names   map[string]bool // files that stay, and the directories above them
+	trees   map[string]bool // directories that stay with all their content
 	exclude patterns
 	root    string
-	all     []string // what goes
-	tops    []string // of that, what is in a directory that stays
+	all     []string // all paths to remove
+	tops    []string // those in all whose directory stays
 }
 
-// unwanted lists what is in a directory and was put there by nobody that this state requires, nor
-// is in keep or in a pattern. tops are those whose directory stays. A directory with anything in it
-// that stays, stays.
+// unwanted returns the paths in a directory that clean: True removes: those that no required state manages,
+// that keep does not list and that no pattern excludes. A directory stays if anything in it stays. tops are the
+// removed paths whose own directory stays.
 func (c cleaning) unwanted(ctx context.Context, h *host.Host, f *family, dir string, keep []string) (all, tops []string, err error) {
 	k := &keeper{names: map[string]bool{}, trees: map[string]bool{}, root: dir}
 	if k.exclude, err = compilePatterns("exclude_pat", c.ExcludePat); err != nil {
@@ -60,12 +60,12 @@ func (k *keeper) keep(paths ...string) {
 	}
 }
 
-// keepStep keeps what another file state makes: a file, a directory with all that is in it, or what
-// a recurse brings and no more.
+// keepStep keeps what a required file state manages: a file, a directory with all its content, or only the
+// files that a file.recurse copies.
 func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *value.Map) error {
 	name, err := absolute(h, "name", value.Str(chunk.Value("name")))
 	if err != nil || !strings.HasPrefix(path.Clean(name)+"/", k.root+"/") {
-		return nil // what that state makes is not in here
+		return nil // it manages nothing in this directory
 	}
 	k.keep(name)
 	if !showsAsDir(h, name) {
@@ -85,8 +85,8 @@ func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *v
 	return err
 }
 
-// look decides about all that is in a directory and reports whether anything stays. What lies too deep is not looked at, and
-// goes with the directory above where nothing says that some of it stays.
+// look decides about all entries of a directory and reports whether any of them stays. It does not descend
+// below the depth limit: such a directory is removed unless k.names or a pattern may keep something in it.
 func (k *keeper) look(ctx context.Context, h *host.Host, dir string, level int) (stays bool, err error) {
 	if host.TooDeep(dir, level) && !k.names[dir] && len(k.exclude) == 0 {
 		return false, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// comment is file.comment and file.uncomment: lines that a pattern fits become comments, or cease
-// to be some.
+// comment implements file.comment and file.uncomment: it comments out the lines that match a pattern, or
+// removes the comment character from them.
 type comment struct {
 	Name          string `sls:"name"`
 	Regex         string `sls:"regex,required"`
@@ -21,7 +21,7 @@ type comment struct {
 	Backup        any    `sls:"backup"`
 	IgnoreMissing bool   `sls:"ignore_missing"`
 
-	remove bool // make lines ordinary ones
+	remove bool // remove the comment character
 	family *family
 	edit   edit
 }
@@ -30,9 +30,9 @@ func newComment(f *family, remove bool) *comment {
 	return &comment{Char: "#", Backup: ".bak", remove: remove, family: f}
 }
 
-// expression is the regex argument taken apart.
+// expression is the regex argument split into its parts.
 type expression struct {
-	flags      string // as (?i) at its start
+	flags      string // such as (?i) at the start
 	start, end string // ^ and $, or ""
 	body       string
 }
@@ -81,8 +81,8 @@ func (c *comment) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// patterns are three regular expressions: for what is yet to be done, for what is done already, and
-// for the lines to change.
+// patterns returns three regular expressions: one that finds lines still to change, one that finds lines
+// already in the wanted form, and one that matches the part of a line to change.
 func (c *comment) patterns(e expression) (open, done, line string) {
 	if c.remove {
 		sign := value.EscapeRegexp(c.Char)
@@ -101,7 +101,8 @@ func (c *comment) finds(pattern string) (bool, error) {
 	return m != nil, err
 }
 
-// nothing is the answer where there is nothing to do, which may be because nothing is there.
+// nothing returns the result for a file without lines to change: they are changed already, or the pattern is
+// not in the file.
 func (c *comment) nothing(finished bool, err error) (module.Diff, error) {
 	switch {
 	case err != nil:
@@ -114,7 +115,7 @@ func (c *comment) nothing(finished bool, err error) (module.Diff, error) {
 	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not in %s", c.Regex, c.edit.name), "compare regex with the file; it is a Python regular expression")
 }
 
-// changed are the lines of the file, those changed that a pattern fits from their start.
+// changed returns all lines of the file, those that match the pattern at their start changed.
 func (c *comment) changed(pattern string) ([]string, error) {
 	r, err := compileRegexp("regex", pattern, value.RegexpFlags{})
 	if err != nil {

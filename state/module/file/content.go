@@ -11,17 +11,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// content is what a file shall hold: bytes, or something bigger that is read again when it is
-// written. The zero content is none at all, which leaves what is there.
+// content is the content that a file should have: bytes, or a large source that is opened again for each
+// reading. The zero value is no content, which leaves a file unchanged.
 type content struct {
 	given  bool
 	data   []byte
-	source *origin     // nil when data is all of it
-	mode   fs.FileMode // of the source, 0 for none
-	copied bool        // it comes from a source as it is, or as a template
+	source *origin     // nil if data is the whole content
+	mode   fs.FileMode // permission bits of the source; 0 if it has none
+	copied bool        // it is a source, unchanged or rendered
 }
 
-// text is content that is in memory.
+// text returns content that is held in memory.
 func text(data []byte) content { return content{given: true, data: data} }
 
 // reader opens the content for writing.
@@ -32,7 +32,7 @@ func (c content) reader(ctx context.Context, f *family) (io.ReadCloser, error) {
 	return f.open(ctx, *c.source)
 }
 
-// load reads a source as far as a difference needs it; if there is more, the rest stays where it is.
+// load reads a source up to the size limit of a difference. Of a larger source it keeps only the origin.
 func (f *family) load(ctx context.Context, o origin) (content, error) {
 	source, err := f.open(ctx, o)
 	if err != nil {
@@ -50,7 +50,8 @@ func (f *family) load(ctx context.Context, o origin) (content, error) {
 	return c, nil
 }
 
-// whole reads all of a source, and gives its mode. One that a user can change is no template.
+// whole reads a whole source and returns it with its mode. It refuses to read a template from a source that an
+// unprivileged user can change.
 func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.FileMode, error) {
 	if t.Template != "" {
 		if err := f.Sources.Vouched(o.url, o.env); err != nil {
@@ -69,7 +70,7 @@ func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.F
 	return data, source.Mode, nil
 }
 
-// compare describes how the content differs from a file, or returns "".
+// compare describes how the content differs from that of a file. It returns "" if they are equal.
 func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content, show bool) (string, error) {
 	if !c.given {
 		return "", nil
@@ -92,7 +93,7 @@ func (f *family) compare(ctx context.Context, h *host.Host, file string, info ho
 	return fmt.Sprintf("Replace %d bytes: too many to compare", info.Size), nil
 }
 
-// same compares what is too big for a difference.
+// same compares content that is too large for a line difference.
 func (f *family) same(ctx context.Context, h *host.Host, file string, info host.Info, c content) (bool, error) {
 	if c.source == nil && info.Size != int64(len(c.data)) || c.source != nil && info.Size <= maxDiffBytes {
 		return false, nil
@@ -110,7 +111,7 @@ func (f *family) same(ctx context.Context, h *host.Host, file string, info host.
 	return equal(host.Seen(ctx, old), shall)
 }
 
-// equal reads two streams for as long as they are the same.
+// equal reports whether two streams are equal. It stops reading at the first difference.
 func equal(a, b io.Reader) (bool, error) {
 	const block = 256 << 10
 	one, two := make([]byte, block), make([]byte, block)
@@ -129,7 +130,7 @@ func equal(a, b io.Reader) (bool, error) {
 	}
 }
 
-// failed is an error of reading that is not just the end.
+// failed returns a read error, or nil for the errors that mark the end of a stream.
 func failed(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -137,7 +138,7 @@ func failed(err error) error {
 	return err
 }
 
-// start reads the beginning of a file.
+// start reads the first 512 bytes of a file.
 func start(h *host.Host, file string) ([]byte, error) {
 	r, err := h.Files.Open(file)
 	if err != nil {
@@ -147,7 +148,7 @@ func start(h *host.Host, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, 512))
 }
 
-// sumOfFile hashes a file, for as long as the context lasts: a file may be larger than any disk and take no room.
+// sumOfFile hashes a file. It stops when the context ends: a sparse file may be larger than any disk.
 func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum, error) {
 	r, err := h.Files.Open(file)
 	if err != nil {

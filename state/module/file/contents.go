@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// written are the arguments that have content in the SLS file, the pillar or the grains.
+// written holds the arguments that give content directly or name it in the pillar or the grains.
 type written struct {
 	Contents          any    `sls:"contents"`
 	ContentsPillar    any    `sls:"contents_pillar"`
@@ -20,7 +20,7 @@ type written struct {
 	AllowEmpty        bool   `sls:"allow_empty"`
 }
 
-// count is how many of the arguments are there.
+// count returns how many of the arguments are set.
 func (w written) count() int {
 	n := 0
 	for _, v := range []any{w.Contents, w.ContentsPillar, w.ContentsGrains} {
@@ -31,8 +31,8 @@ func (w written) count() int {
 	return n
 }
 
-// text puts the content together: lines that each end in a newline. binary is content that is no
-// text and stays as it is. Without content, given is false.
+// text returns the content as lines that each end in a newline. binary reports content that is not UTF-8, which
+// is returned unchanged. given is false if there is no content.
 func (w written) text(f *family) (text []byte, given, binary bool, err error) {
 	v, err := w.find(f)
 	if err != nil || v == nil {
@@ -72,7 +72,7 @@ func (w written) find(f *family) (any, error) {
 	return w.Contents, nil
 }
 
-// lookUp finds a value, or the values of a list of paths as lines.
+// lookUp returns the value at a path. For a list of paths it returns their values, joined as lines.
 func lookUp(find Lookup, what string, paths any, delimiter string) (any, error) {
 	list, ok := paths.(*value.List)
 	if !ok {
@@ -93,7 +93,7 @@ func lookUp(find Lookup, what string, paths any, delimiter string) (any, error) 
 	return strings.Join(lines, "\n"), nil
 }
 
-// parts are the strings a value is made of: the items of a list, or the value itself.
+// parts returns the items of a list as strings, or any other value as a single string.
 func parts(v any) []string {
 	var items []any
 	switch v := v.(type) {

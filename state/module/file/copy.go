@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// duplicate is file.copy: a copy of a file or directory of the host.
+// duplicate implements file.copy: it copies a file or directory of the host.
 type duplicate struct {
 	ownership
 	unsupported
@@ -26,7 +26,7 @@ type duplicate struct {
 
 	own    perms
 	source host.Info
-	real   string // what is copied, links at its end followed
+	real   string // the source with a link at its end resolved
 	target string
 	there  bool
 }
@@ -70,7 +70,7 @@ func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err
 	return d, nil
 }
 
-// resolve settles the paths, the owner and the mode.
+// resolve sets the absolute paths, the owner and the mode.
 func (c *duplicate) resolve(h *host.Host) (err error) {
 	if c.target, err = absolute(h, "name", c.Name); err != nil {
 		return err
@@ -112,7 +112,7 @@ func orMissing(err error, p string) error {
 	return lackingFile(fmt.Errorf("%s is not there", p), p)
 }
 
-// same reports whether a forced copy would change nothing.
+// same reports whether the target already equals the copy.
 func (c *duplicate) same(ctx context.Context, h *host.Host, info host.Info) (bool, error) {
 	found := value.NewMap()
 	c.own.note(info, found)
@@ -132,8 +132,8 @@ func (c *duplicate) same(ctx context.Context, h *host.Host, info host.Info) (boo
 	return equal(host.Seen(ctx, one), host.Seen(ctx, two))
 }
 
-// vouched refuses setuid and setgid bits for a copy of what an unprivileged user can change. A user's program may go on
-// running as that user.
+// vouched refuses setuid and setgid bits for a copy of a file that an unprivileged user can change, unless the
+// copy belongs to the same user and group.
 func (c *duplicate) vouched(h *host.Host) error {
 	uid, gid := c.own.ids()
 	if c.source.IsDir() || uid > 0 && uid == c.source.UID && gid == c.source.GID {
@@ -175,7 +175,7 @@ func (c *duplicate) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("copied %s to %s", c.Source, c.target)}, nil
 }
 
-// fill makes the copy under a name of its own, so that a half of it is never at the target.
+// fill makes the copy at a temporary path, so that the target is never incomplete.
 func (c *duplicate) fill(ctx context.Context, h *host.Host, temp string) error {
 	if err := copyTree(ctx, h, c.real, temp, c.own.owner); err != nil {
 		return err
@@ -187,7 +187,8 @@ func (c *duplicate) fill(ctx context.Context, h *host.Host, temp string) error {
 	return c.own.set(h, temp, info)
 }
 
-// received refuses to make something of root's, or of another user's, of what an unprivileged user can change.
+// received refuses to copy a file that an unprivileged user can change if the copy belongs to root or to
+// another user.
 func (c *duplicate) received(ctx context.Context, h *host.Host) error {
 	uid, _ := c.own.ids()
 	return h.ReceivedTree(host.To(ctx, host.Recipient{Path: c.target, UID: uid}), c.Source)

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// copyTree copies a file, a link as a link, or a directory with all that is in it, modes included.
-// to must not be there. own is the owner of what is made.
+// copyTree copies a file, a symbolic link, or a directory with all its content, modes included. Nothing may
+// exist at to. own is the owner of the copy.
 func copyTree(ctx context.Context, h *host.Host, from, to string, own owner) error {
 	return copyBelow(ctx, h, from, to, own, 0)
 }
@@ -70,7 +70,8 @@ func copyOne(ctx context.Context, h *host.Host, from, to string, info host.Info,
 	return h.Files.Own(to, uid, gid, &mode)
 }
 
-// copiedMode is the mode of a copy. A program that ran as one user or group must not run as another for being copied.
+// copiedMode returns the mode of a copy. It drops the setuid or setgid bit if the copy has another owner or
+// group, since the program would run as another user.
 func copiedMode(info host.Info, uid, gid int) fs.FileMode {
 	mode := info.Mode & permBits
 	if info.IsDir() {
@@ -95,7 +96,7 @@ func copyContent(ctx context.Context, h *host.Host, from, to string, f host.NewF
 	return h.Files.Write(to, f)
 }
 
-// ownerOf is the owner a file has, to be kept where it can be.
+// ownerOf returns the owner of a file. It is settable only if the process may change owners.
 func ownerOf(h *host.Host, info host.Info) owner {
 	return owner{uid: info.UID, gid: info.GID, settable: h.Files.CanChown()}
 }

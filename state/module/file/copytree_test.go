@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// growing are files that never end, and that say what size they had when they were opened.
+// growing holds files whose content never ends although they report a size.
 type growing struct{ host.Files }
 
 type endless struct{ size int64 }
@@ -25,7 +25,7 @@ func (e endless) Size() int64              { return e.size }
 
 func (growing) Open(string) (io.ReadCloser, error) { return endless{10}, nil }
 
-// TestCopyEndsAtTheSizeThatWasSeen: a user appends to a file for as long as it is copied.
+// TestCopyEndsAtTheSizeThatWasSeen copies a file that a user appends to during the copy.
 func TestCopyEndsAtTheSizeThatWasSeen(t *testing.T) {
 	root := t.TempDir()
 	h, err := host.Open(host.Options{Root: root}, host.Caches{})
@@ -40,7 +40,7 @@ func TestCopyEndsAtTheSizeThatWasSeen(t *testing.T) {
 	}
 }
 
-// huge is a source that is larger than any filesystem, and must not be read.
+// huge is a source larger than any file system. Reading it fails the test.
 type huge struct {
 	Sources
 	t *testing.T
@@ -60,7 +60,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestSourcesWithoutRoomAreRefused: a user makes a file of any size without room on the disk.
+// TestSourcesWithoutRoomAreRefused opens a sparse source, which can have any size without taking room on the
+// disk.
 func TestSourcesWithoutRoomAreRefused(t *testing.T) {
 	root := t.TempDir()
 	var st unix.Statfs_t

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// decode is file.decode: a file with what some base64 text stands for.
+// decode implements file.decode: it writes the decoded form of a base64 text to a file.
 type decode struct {
 	Name           string `sls:"name"`
 	EncodedData    string `sls:"encoded_data"`
@@ -54,7 +54,7 @@ func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	if info.Readable(name) != nil && info.Size != int64(len(c.data)) { // it is another file, whatever its hash is
+	if info.Readable(name) != nil && info.Size != int64(len(c.data)) { // of another size, so the content differs
 		d.Changes.Set("old", "a file of "+diag.Size(info.Size))
 		return d, nil
 	}
@@ -69,7 +69,7 @@ func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// decoded is what the text stands for. What is no base64 letter is passed over, as in Salt.
+// decoded returns the decoded text. Like Salt, it ignores characters that are not base64.
 func (c *decode) decoded() ([]byte, error) {
 	if c.EncodingType != "base64" {
 		return nil, diag.WithHint(fmt.Errorf("the encoding_type %s is not known", c.EncodingType), "it can only be base64")
@@ -95,7 +95,7 @@ func (c *decode) decoded() ([]byte, error) {
 	}, text)
 	data, err := base64.StdEncoding.DecodeString(letters)
 	if err != nil {
-		return nil, errors.New("the text is no base64") // which may be a secret, so nothing of it is shown
+		return nil, errors.New("the text is no base64") // the text may be a secret, so the error shows none of it
 	}
 	return data, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// deepTree makes /srv with a tree that is deeper than any path by which it could be reached.
+// deepTree returns a host whose /srv contains a tree of the given depth, whose paths may exceed PATH_MAX.
 func deepTree(t *testing.T, levels, length int) *host.Host {
 	t.Helper()
 	root := t.TempDir()
@@ -44,7 +44,7 @@ func deepTree(t *testing.T, levels, length int) *host.Host {
 	if err := unix.Close(at); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Files.RemoveAll("/srv") }) // what the test's own directory goes by is no match for it
+	t.Cleanup(func() { _ = h.Files.RemoveAll("/srv") }) // the cleanup of t.TempDir cannot remove paths this long
 	return h
 }
 
@@ -59,7 +59,7 @@ func converge(ctx context.Context, h *host.Host, s interface {
 	return d, err
 }
 
-// TestDeepTrees: a user makes trees of any depth in a directory of theirs.
+// TestDeepTrees runs states on trees of a depth that any user can create in a directory of their own.
 func TestDeepTrees(t *testing.T) {
 	for name, c := range map[string]struct{ levels, length int }{"deep": {1000, 1}, "long": {100, 255}} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestDeepTrees(t *testing.T) {
 	}
 }
 
-// TestDeepTreesAreCleaned: what lies too deep to be looked at goes with what is above.
+// TestDeepTreesAreCleaned removes a tree that is too deep to be read.
 func TestDeepTreesAreCleaned(t *testing.T) {
 	h := deepTree(t, 1000, 1)
 	if _, err := converge(t.Context(), h, &directory{Name: "/srv", cleaning: cleaning{Clean: true}}); err != nil {

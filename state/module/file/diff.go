@@ -10,14 +10,14 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// What is bigger than this is not compared line by line, and not held in memory.
+// Larger content is neither compared line by line nor held in memory.
 const (
 	maxDiffBytes = 1 << 20
 	maxDiffLines = 20000
-	maxDiffText  = 128 << 10 // of the difference itself
+	maxDiffText  = 128 << 10 // of the resulting difference
 )
 
-// What stands in the place of a difference.
+// These texts replace a difference that is not shown.
 const (
 	newFile      = "New file"
 	hiddenDiff   = "<show_changes=False>"
@@ -25,8 +25,8 @@ const (
 	linkReplaced = "Replace symbolic link with regular file"
 )
 
-// difference describes a change of content as changes do: a unified diff, or a sentence where the
-// content is binary, too big, or not to be seen. It is "" if nothing differs.
+// difference describes a change of content as a unified diff, or as a sentence if the content is binary, too
+// large or secret. It returns "" if nothing differs.
 func (f *family) difference(before, after []byte, show bool) string {
 	switch {
 	case bytes.Equal(before, after):
@@ -40,7 +40,7 @@ func (f *family) difference(before, after []byte, show bool) string {
 	return f.unified(linesOf(before), linesOf(after), "")
 }
 
-// seen is a text that may be shown, or what stands for it if it has a secret.
+// seen returns a text, or secretDiff if it contains a secret.
 func (f *family) seen(text string) string {
 	if f.Secret != nil && f.Secret(text) {
 		return secretDiff
@@ -48,7 +48,7 @@ func (f *family) seen(text string) string {
 	return text
 }
 
-// unified is what Python's difflib.unified_diff gives, its lines put together with join between.
+// unified returns what Python's difflib.unified_diff does, its lines joined by join.
 func (f *family) unified(before, after []string, join string) string {
 	if len(before) > maxDiffLines || len(after) > maxDiffLines {
 		return fmt.Sprintf("Replace %d lines with %d: too many to compare", len(before), len(after))
@@ -79,7 +79,8 @@ func signed(lines []string, sign string, more []string) []string {
 	return lines
 }
 
-// span is a range of lines as unified diffs have it: from 1, and an empty one by the line before.
+// span formats a range of lines for a unified diff: lines count from 1, and an empty range is given by the line
+// before it.
 func span(start, stop int) string {
 	switch n := stop - start; n {
 	case 1:
@@ -91,7 +92,7 @@ func span(start, stop int) string {
 	}
 }
 
-// bounded cuts a text that nobody would read to the end.
+// bounded truncates a text to maxDiffText at a line end and says how many lines it cut.
 func bounded(text string) string {
 	if len(text) <= maxDiffText {
 		return text
@@ -100,7 +101,7 @@ func bounded(text string) string {
 	return fmt.Sprintf("%s... %d more lines\n", text[:cut], strings.Count(text[cut:], "\n"))
 }
 
-// linesOf splits content into lines with their ends. A line that is not UTF-8 is taken for Latin-1.
+// linesOf splits content into lines with their ends. A line that is not UTF-8 is read as Latin-1.
 func linesOf(content []byte) []string {
 	var lines []string
 	for line := range bytes.Lines(content) {
@@ -122,7 +123,7 @@ func readable(line []byte) string {
 	return string(runes)
 }
 
-// isText guesses by the first 512 bytes whether content is text.
+// isText guesses from the first 512 bytes whether content is text, by the same rule as Salt's file.is_text.
 func isText(content []byte) bool {
 	block := content[:min(len(content), 512)]
 	if bytes.IndexByte(block, 0) >= 0 {
@@ -140,7 +141,7 @@ func isText(content []byte) bool {
 	return float64(odd)/float64(len(block)) <= 0.30
 }
 
-// binaryChange is the sentence for a change from or to binary content, or "".
+// binaryChange returns the sentence for a change from or to binary content, or "" if both are text.
 func binaryChange(before, after []byte) string {
 	was, is := !isText(before), !isText(after)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// directory is file.directory: a directory with its mode and owner and, if asked for, those of all
-// that is in it, and nothing in it but what other states put there.
+// directory implements file.directory: a directory with an owner and a mode. With recurse it also sets those of
+// its content, and with clean it removes what no other state manages.
 type directory struct {
 	ownership
 	unsupported
@@ -37,16 +37,16 @@ type directory struct {
 	own    perms
 	way    obstacle
 	there  bool
-	set    []ownedPath // what gets another owner or mode
-	remove []string    // what is cleaned away
+	set    []ownedPath // paths whose owner or mode changes
+	remove []string    // paths that clean: True removes
 }
 
-// ownedPath is a path with what it is and what it shall be.
+// ownedPath is a path with its present metadata and the owner and mode it should have.
 type ownedPath struct {
 	path string
 	info host.Info
 	perms
-	follow bool // the end of the link at the path is what changes
+	follow bool // change the target of the link at path
 }
 
 func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -112,7 +112,7 @@ func (d *directory) compare(ctx context.Context, h *host.Host, kinds []string, d
 	return diff, nil
 }
 
-// checkNew foretells a directory that is not there, or where something is in its way.
+// checkNew predicts the creation of a directory, including the replacement of what is at its path.
 func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 	made := value.NewMap("directory", "new")
 	diff.Comment = "would make " + d.Name
@@ -127,8 +127,8 @@ func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 	return diff
 }
 
-// checkAll compares the directory and, by the kinds of recursion, what is in it. Every path has its
-// own changes; inside gets them once more without the path, as Salt reports what it does.
+// checkAll compares the directory and, for the given kinds of recursion, its content. changes has an entry for
+// every path; inside merges the same changes without the paths, as Salt reports them.
 func (d *directory) checkAll(ctx context.Context, h *host.Host, kinds []string, changes, inside *value.Map) error {
 	if !d.ChildrenOnly {
 		top := ownedPath{path: d.Name, perms: d.own, follow: d.FollowSymlinks}
@@ -171,8 +171,9 @@ func (d *directory) checkAll(ctx context.Context, h *host.Host, kinds []string, 
 	return nil
 }
 
-// through has a link in the directory followed, if it leads somewhere. A link that another user controls is not
-// followed to what is not that user's: the link itself changes, so that no user can make the state fail by a link.
+// through makes p describe the target of a link, if the target exists. A link that an unprivileged user
+// controls is not followed to a file of another user; the link itself is changed instead, so that no user can
+// make the state fail with a link.
 func (d *directory) through(h *host.Host, p *ownedPath) error {
 	if refused := h.Refuses(p.path); refused != nil {
 		d.own.notes = append(d.own.notes, fmt.Sprintf("the link %s is not followed, its own owner is what counts: %v", p.path, refused))
@@ -182,7 +183,7 @@ func (d *directory) through(h *host.Host, p *ownedPath) error {
 	return p.look(h)
 }
 
-// look describes what is at the path, or at the end of a link there that is followed and leads somewhere.
+// look reads the metadata of the path, or of the target of a link that is followed and exists.
 func (p *ownedPath) look(h *host.Host) (err error) {
 	if p.follow {
 		there := false
@@ -195,7 +196,7 @@ func (p *ownedPath) look(h *host.Host) (err error) {
 	return err
 }
 
-// recursive is the owner and mode for what is in the directory.
+// recursive returns the owner and mode for the content of the directory.
 func (d *directory) recursive(kinds []string, mode module.Mode) perms {
 	p := perms{owner: d.own.owner, mode: mode}
 	if !slices.Contains(kinds, "user") {
@@ -291,7 +292,7 @@ func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) 
 	return module.Report{Changes: diff.Changes, Comment: "made " + d.Name}, nil
 }
 
-// recursion reads the recurse argument: what of the directory its content shall have too.
+// recursion reads the recurse argument: which attributes of the directory its content should have too.
 func recursion(v any) ([]string, error) {
 	if !value.Truth(v) {
 		return nil, nil

@@ -13,25 +13,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// edit is a change of a text file that is there: what it was and what it becomes.
+// edit is a change of an existing text file.
 type edit struct {
 	family *family
-	name   string // as the state names it
-	target string // the file behind it
+	name   string // as given in the state
+	target string // name with links resolved
 	info   host.Info
 	before []byte
 	after  []byte
 }
 
-// errMissing is wrapped by the error of an edit of a file that is not there.
+// errMissing is wrapped by openEdit's error for a file that does not exist.
 var errMissing = errors.New("is not there")
 
-// lackingFile is the error of a file that another state has to make first.
+// lackingFile marks err as the lack of a file that another state may create.
 func lackingFile(err error, name string) error {
 	return host.Lacking(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
 }
 
-// openEdit reads a file that is to be edited.
+// openEdit reads the file to edit.
 func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	name, err := absolute(h, "name", name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	return e, err
 }
 
-// asText refuses content that is no text.
+// asText returns an error if the content is binary.
 func (e *edit) asText() error {
 	if isText(e.before) {
 		return nil
@@ -66,20 +66,20 @@ func (e *edit) asText() error {
 	return diag.WithHint(fmt.Errorf("%s is binary, and only text can be edited", e.name), "use file.managed")
 }
 
-// diff is what Check finds: the difference between lines as they were and as they will be.
+// diff sets the new content and returns the module.Diff for it.
 func (e *edit) diff(before, after []string, show bool) module.Diff {
 	e.after = []byte(strings.Join(after, ""))
 	if bytes.Equal(e.before, e.after) {
 		return module.Diff{Comment: e.name + " is as it should be"}
 	}
-	var text any = true // as Salt has it where changes are not shown
+	var text any = true // what Salt reports if changes are not shown
 	if show {
 		text = e.family.unified(before, after, "")
 	}
 	return module.Diff{Changes: value.NewMap("diff", text), Comment: "would edit " + e.name}
 }
 
-// apply writes the new content, once the old one is kept under another name if suffix says so.
+// apply writes the new content. With a suffix it first copies the old content to a backup.
 func (e *edit) apply(ctx context.Context, h *host.Host, d module.Diff, suffix string) (module.Report, error) {
 	if err := e.backUp(ctx, h, suffix); err != nil {
 		return module.Report{}, fmt.Errorf("backing up %s: %w", e.name, err)
@@ -94,8 +94,8 @@ func (e *edit) write(h *host.Host) error {
 	return h.Files.Write(e.target, host.NewFile{Content: bytes.NewReader(e.after), UID: -1, GID: -1})
 }
 
-// backUp keeps the old content beside the file. Where the file is named by a link, the backup is
-// reached by a link as well.
+// backUp copies the old content to a file beside the target. If the edited name is a link, the backup gets a
+// link as well.
 func (e *edit) backUp(ctx context.Context, h *host.Host, suffix string) error {
 	if suffix == "" {
 		return nil
@@ -107,13 +107,14 @@ func (e *edit) backUp(ctx context.Context, h *host.Host, suffix string) error {
 		return err
 	}
 	link, err := h.Files.Readlink(e.name)
-	if err != nil { // it is no link
+	if err != nil { // not a link
 		return nil
 	}
 	return h.Files.Symlink(link+suffix, e.name+suffix)
 }
 
-// suffix reads the backup argument of the functions that edit: the end of another name, or false.
+// suffix converts the backup argument of the editing functions to the suffix of the backup's name; "" means no
+// backup.
 func suffix(v any) string {
 	switch v {
 	case nil, false, "":
@@ -124,7 +125,7 @@ func suffix(v any) string {
 	return value.Str(v)
 }
 
-// lines splits text after every line end: \n, \r\n or a \r by itself.
+// lines splits text after every line end: \n, \r\n or a single \r.
 func lines(text string) []string {
 	var list []string
 	for text != "" {
@@ -143,7 +144,7 @@ func lines(text string) []string {
 	return list
 }
 
-// orNew are the changes of a difference, made if there are none yet.
+// orNew returns the changes of d, which it creates if they are nil.
 func orNew(d *module.Diff) *value.Map {
 	if d.Changes == nil {
 		d.Changes = value.NewMap()

@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// encoded are the arguments that say how text becomes bytes.
+// encoded holds the arguments that set the encoding of a file.
 type encoded struct {
 	Encoding string `sls:"encoding"`
 	Errors   string `sls:"encoding_errors"`
 }
 
-// bytes encodes text, which is UTF-8 unless an encoding is named.
+// bytes converts UTF-8 text to the encoding; UTF-8 is the default.
 func (e encoded) bytes(text []byte) ([]byte, error) {
 	name := strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(e.Encoding))
 	switch name {
@@ -50,7 +50,7 @@ func (e encoded) bytes(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// instead is what stands for a character that the encoding lacks.
+// instead returns the replacement for a character that the encoding lacks.
 func (e encoded) instead(r rune) (string, error) {
 	switch e.Errors {
 	case "ignore":
@@ -76,7 +76,7 @@ func wide(out []byte, text string, big bool) []byte {
 	return out
 }
 
-// narrowEncoding finds an encoding of one byte a character.
+// narrowEncoding returns the encoder of a single-byte encoding.
 func narrowEncoding(name string) (func(r rune) (byte, bool), bool) {
 	switch name {
 	case "ascii", "us-ascii":
@@ -92,7 +92,7 @@ func narrowEncoding(name string) (func(r rune) (byte, bool), bool) {
 	return nil, false
 }
 
-// sameEncoding compares the names people and standards give an encoding: ISO 8859-15 and
+// sameEncoding reports whether a standard's name of an encoding and a common one mean the same: ISO 8859-15 and
 // iso8859-15, Windows 1252 and cp1252.
 func sameEncoding(standard, name string) bool {
 	plain := func(s string) string { return strings.NewReplacer("-", "", " ", "").Replace(strings.ToLower(s)) }

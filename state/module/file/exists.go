@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// presence is file.exists and file.missing: a check that something is there, or is not.
+// presence implements file.exists and file.missing: it checks that a path exists, or does not.
 type presence struct {
 	Name string `sls:"name"`
 
@@ -21,7 +21,7 @@ func (p *presence) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
-	_, there, err := look(h.Following().Files.Stat, name) // to know whether it is there harms nothing
+	_, there, err := look(h.Following().Files.Stat, name) // following links is safe, as only the existence is reported
 	if err != nil {
 		return module.Diff{}, err
 	}

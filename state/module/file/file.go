@@ -1,17 +1,16 @@
-// Package file holds the states of files: file.managed and its kin.
+// Package file implements Salt's file states.
 //
-// They are all the same in one respect: what a file shall hold, and to whom it shall belong, is
-// worked out in full before anything is touched. Check gathers the content (from the state tree,
-// the web, a template, the pillar, or the file itself with an edit made), compares it with what is
-// there, and keeps the difference; Apply makes one write of it, which replaces the file at once or
-// not at all. So what a dry run shows is what a run does, and no failure leaves half a file.
+// All of them determine the content, owner and mode of a file before they change anything. Check gathers the
+// content (from the state tree, the web, a template, the pillar, or the present file with an edit) and compares
+// it with the file on the host. Apply then replaces the file with a single atomic write. A dry run therefore
+// shows exactly what a run does, and no failure leaves an incomplete file.
 //
-// Content is compared and written as a stream where it is big. Only what is small enough for a
-// difference by line is ever held in memory.
+// Large content is compared and written as a stream. Only content small enough for a line-by-line difference is
+// held in memory.
 //
-// What comes from outside of the host arrives through the interfaces of Inputs. The names of
-// arguments and the shape of changes are Salt's; where a dry run of Salt's says something else than
-// its real run, ours says what the real one does.
+// Everything that is not on the host comes through the interfaces in Inputs. The names of arguments and the
+// form of changes are Salt's. Where Salt's dry run differs from its real run, ours reports what the real run
+// does.
 package file
 
 import (
@@ -23,48 +22,48 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Inputs are what file states need beside the host.
+// Inputs holds what the file states need beside the host.
 type Inputs struct {
 	Sources   Sources
 	Templates Templates
 	Pillar    Lookup
 	Grains    Lookup
-	// Secret reports whether a text has something in it that nobody may see, such as a decrypted
-	// pillar value. A difference that has is not shown. nil means that nothing is secret.
+	// Secret reports whether a text contains a secret, such as a decrypted pillar value. A difference with one is
+	// not shown. nil means that there are no secrets.
 	Secret func(text string) bool
-	// Cache is where the host keeps backups and fetched files; DefaultCache if "".
+	// Cache is the directory for backups and fetched files. "" means DefaultCache.
 	Cache string
 }
 
-// DefaultCache is the directory of backups (backup: minion), below file_backup, and of the files
-// that file.cached fetches, below files.
+// DefaultCache is the default of Inputs.Cache. Backups (backup: minion) are below its file_backup, files that
+// file.cached fetches below its files and extrn_files.
 const DefaultCache = "/var/cache/corpus"
 
-// Sources are where content comes from. A URL is salt://path, with an environment of its own as
-// salt://path?saltenv=name, or anything else the run can fetch, or a path of the host.
+// Sources gives access to the sources of content. A URL is salt://path (salt://path?saltenv=name for another
+// environment), any other URL that the run can fetch, or a path of the host.
 type Sources interface {
-	// First is the index of the first URL that is there, a file or a directory. If none is, the
-	// error wraps fs.ErrNotExist. env is the environment of salt:// URLs that do not name one.
+	// First returns the index of the first URL that exists, as a file or a directory. If none does, the error
+	// wraps fs.ErrNotExist. env is the environment of salt:// URLs that name none.
 	First(ctx context.Context, urls []string, env string) (int, error)
-	// Open opens a file. If it is not there, the error wraps fs.ErrNotExist.
+	// Open opens a file. If it does not exist, the error wraps fs.ErrNotExist.
 	Open(ctx context.Context, url, env string) (Source, error)
-	// Vouched refuses a source on this host that an unprivileged user can change: nothing of it may be rendered by root,
+	// Vouched refuses a source on this host that an unprivileged user can change: it must not be rendered by root
 	// or become a program that runs as another user.
 	Vouched(url, env string) error
-	// List lists all that is below a directory of the state tree, at every depth. Links that lead
-	// to directories are listed as links and followed as well.
+	// List lists everything below a directory of the state tree. A link to a directory is listed as a link, and
+	// its content is listed as well.
 	List(ctx context.Context, url, env string) ([]Entry, error)
-	// ReceivedLink refuses a link that List found whose text a user controls, in the place of what is not that user's: see
-	// host.Received. place is where the link lies.
+	// ReceivedLink refuses to create a link that List found if an unprivileged user controls its text and the new
+	// link belongs to somebody else; see host.Received. place is the path of the link in the state tree.
 	ReceivedLink(ctx context.Context, place string) error
 }
 
 // Source is an open file.
 type Source struct {
 	io.ReadCloser
-	Mode fs.FileMode // permission bits, for mode: keep; 0 where there are none, as on the web
+	Mode fs.FileMode // permission bits, for mode: keep; 0 if the source has none, as on the web
 
-	content io.Reader // what ReadCloser reads, with what is known of the file
+	content io.Reader // content is the reader below ReadCloser that knows the size of the file; nil if it is ReadCloser itself.
 }
 
 // Content implements host.Wrapped.
@@ -75,40 +74,40 @@ func (s Source) Content() io.Reader {
 	return s.ReadCloser
 }
 
-// Entry is something below a directory of the state tree.
+// Entry is a file, directory or link below a directory of the state tree.
 type Entry struct {
 	Path   string // relative to the directory
 	Dir    bool
-	Target string // of a symbolic link, which may be a file or a directory as well; else ""
-	Place  string // where a symbolic link lies on the host
+	Target string // of a symbolic link, which may also be a file or a directory; otherwise ""
+	Place  string // the path of a symbolic link on the host
 }
 
 // Templates render text.
 type Templates interface {
-	// Render renders a template. An error has the position in the template.
+	// Render renders a template. Its errors have the position in the template.
 	Render(ctx context.Context, t Template) ([]byte, error)
 }
 
 // Template is a text to render.
 type Template struct {
-	Engine string // as template: names it, such as jinja
-	Source string // its URL, or "" for text out of an SLS file
+	Engine string // the value of the template argument, such as jinja
+	Source string // its URL, or "" for text from an SLS file
 	Env    string
 	Text   []byte
 	Vars   *value.Map
 }
 
-// Lookup finds a value by a path such as a:b in the pillar or among the grains.
+// Lookup returns the value at a path such as a:b in the pillar or the grains.
 type Lookup func(path, delimiter string) (any, bool)
 
-// family is what the functions of one table share.
+// family is the state that the functions of one table share.
 type family struct {
 	Inputs
 	accumulated accumulators
 }
 
-// Functions are the functions of file. A table is good for one run, since file.accumulated hands
-// text to the functions that come after it.
+// Functions returns the functions of file. A table serves a single run, since file.accumulated passes text to
+// later functions.
 func Functions(in Inputs) module.Table {
 	if in.Cache == "" {
 		in.Cache = DefaultCache

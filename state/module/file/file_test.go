@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// inside are real commands that see the host's paths where they really are.
+// inside runs commands with the host's /srv and /tmp replaced by their real paths.
 func inside(h *statetest.Host) statetest.Commands {
 	return func(c host.Command) (host.Output, error) {
 		argv := make([]string, len(c.Argv))
@@ -51,7 +51,7 @@ func inside(h *statetest.Host) statetest.Commands {
 	}
 }
 
-// inputs are the pillar, the grains and a state tree that lies in /srv/salt of the host itself.
+// inputs returns a pillar, grains and a state tree that is /srv/salt of the host itself.
 func inputs(h *host.Host) file.Inputs {
 	pillar := value.NewMap("text", "from the pillar\n", "list", value.Strings("a", "b"), "number", 5,
 		"deep", value.NewMap("key", "deep value"), "secret", "s3cret-value", "binary64", "aGVsbG8K",
@@ -66,7 +66,7 @@ func inputs(h *host.Host) file.Inputs {
 	}
 }
 
-// sources find the state tree in /srv/salt.
+// sources reads the state tree from /srv/salt.
 type sources struct{ files host.Files }
 
 func (s sources) place(url string) string {
@@ -127,7 +127,7 @@ func (s sources) list(dir, prefix string) ([]file.Entry, error) {
 	return entries, nil
 }
 
-// templates know {{ name }} and no more.
+// templates replaces {{ name }} and supports nothing else.
 type templates struct{}
 
 func (templates) Render(_ context.Context, t file.Template) ([]byte, error) {

@@ -12,19 +12,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// format writes data as text without a last newline and, unless load is nil, reads it back.
+// format is a serialization format. dump returns text without a final newline; load is nil if the format cannot
+// be read back.
 type format struct {
 	name string
 	dump func(v any, o dumpOptions) (string, error)
 	load func(text []byte, options *value.Map) (any, error)
 
-	binary bool // no newline is put behind it
+	binary bool // no final newline is added
 }
 
-// dumpOptions are the serializer_opts of a format.
+// dumpOptions holds the serializer_opts of a format.
 type dumpOptions struct {
 	*value.Map
-	unicode bool // characters beyond ASCII are written as they are
+	unicode bool // write characters beyond ASCII unescaped
 }
 
 func (o dumpOptions) flag(name string, otherwise bool) bool {
@@ -157,7 +158,7 @@ func loadKeyValue(text []byte, options *value.Map) (any, error) {
 	return m, nil
 }
 
-// shellQuoted quotes a text for a shell if it has anything in it that a shell would see.
+// shellQuoted quotes a text for a shell if it contains a character that is special in a shell.
 func shellQuoted(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%_-+=:,./", r)

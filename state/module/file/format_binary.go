@@ -17,7 +17,7 @@ const plistHead = `<?xml version="1.0" encoding="UTF-8"?>
 <plist version="1.0">
 `
 
-// dumpPlist writes a property list as XML, with the keys of mappings in order.
+// dumpPlist writes an XML property list, the keys of mappings sorted by default.
 func dumpPlist(v any, o dumpOptions) (string, error) {
 	p := &plist{sort: o.flag("sort_keys", true)}
 	p.text.WriteString(plistHead)
@@ -103,7 +103,7 @@ func xmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", "\n", "\r", "\n").Replace(s)
 }
 
-// dumpMsgpack writes MessagePack, each value in its shortest form.
+// dumpMsgpack writes MessagePack with every value in its shortest form.
 func dumpMsgpack(v any, _ dumpOptions) (string, error) {
 	packed, err := packed(nil, v)
 	return string(packed), err
@@ -165,8 +165,8 @@ func packedItems(b []byte, items []any) ([]byte, error) {
 	return b, nil
 }
 
-// packedLength writes a length of up to most in the byte short itself, or else after the byte long, or the one after
-// it.
+// packedLength appends the length n: in the byte short itself if n is at most most, otherwise in 16 bits after
+// long or in 32 bits after long+1.
 func packedLength(b []byte, n, most int, short, long byte) []byte {
 	switch {
 	case n <= most:

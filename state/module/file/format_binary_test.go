@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPlistAsPythonWritesIt compares with what plistlib gives.
+// TestPlistAsPythonWritesIt compares with the output of Python's plistlib.
 func TestPlistAsPythonWritesIt(t *testing.T) {
 	v := value.NewMap("b", value.NewList(1, 2.5, true, "x<y", value.NewList(), value.NewMap()), "a", value.NewMap("n", "v"))
 	want := plistHead + "<dict>\n\t<key>a</key>\n\t<dict>\n\t\t<key>n</key>\n\t\t<string>v</string>\n\t</dict>\n\t<key>b</key>\n\t<array>\n" +
@@ -21,7 +21,7 @@ func TestPlistAsPythonWritesIt(t *testing.T) {
 	}
 }
 
-// TestMsgpack compares with the forms of the specification.
+// TestMsgpack compares with the encodings in the MessagePack specification.
 func TestMsgpack(t *testing.T) {
 	for want, v := range map[string]any{
 		"c0": nil, "c3": true, "c2": false, "05": 5, "ff": -1, "e0": -32, "d0df": -33, "cc80": 128, "cd0100": 256, "ce00010000": 1 << 16,

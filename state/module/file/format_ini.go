@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// dumpINI writes sections as Python's configparser does.
+// dumpINI writes sections like Python's configparser.
 func dumpINI(v any, o dumpOptions) (string, error) {
 	sections, ok := v.(*value.Map)
 	if !ok {
@@ -48,8 +48,8 @@ func writeINI(b *strings.Builder, key string, v any, o dumpOptions) error {
 	return nil
 }
 
-// loadINI reads sections as Python's configparser does: keys in small letters, values that go on in
-// indented lines, # and ; for comments.
+// loadINI reads sections like Python's configparser: it lowercases keys, joins indented continuation lines, and
+// takes # and ; for comments.
 func loadINI(text []byte, _ *value.Map) (any, error) {
 	sections := value.NewMap()
 	var section *value.Map

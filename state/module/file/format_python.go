@@ -9,15 +9,15 @@ import (
 
 const pythonWidth = 80
 
-// dumpPython writes data as Python's pprint does: on one line if it fits, else an item a line. A
-// text that is too long for a line is not cut.
+// dumpPython writes data like Python's pprint: on one line if it fits, otherwise with one item per line. Unlike
+// pprint it does not split long strings.
 func dumpPython(v any, _ dumpOptions) (string, error) {
 	var b strings.Builder
 	pretty(&b, sorted(v), 0, 0)
 	return b.String(), nil
 }
 
-// sorted is the value with the keys of its mappings in order, as pprint shows them.
+// sorted returns the value with the keys of its mappings sorted, as pprint shows them.
 func sorted(v any) any {
 	switch v := v.(type) {
 	case *value.Map:
@@ -41,7 +41,8 @@ func sorted(v any) any {
 	return v
 }
 
-// pretty writes a value from a column on; allowance is what must still fit behind it.
+// pretty writes a value that starts at a column; allowance is the number of characters that must still fit on
+// its last line.
 func pretty(b *strings.Builder, v any, column, allowance int) {
 	flat := value.Repr(v)
 	if column+utf8.RuneCountInString(flat)+allowance <= pythonWidth {
@@ -76,7 +77,7 @@ func pretty(b *strings.Builder, v any, column, allowance int) {
 	}
 }
 
-// behind is the room for what follows an item: a comma, or the brackets that close.
+// behind returns the room for what follows an item: a comma, or the closing brackets.
 func behind(last bool, allowance int) int {
 	if last {
 		return allowance + 1

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// dumpTOML writes a mapping as Python's toml does: plain values of a table, then arrays of tables,
-// then the tables below it, level by level.
+// dumpTOML writes a mapping like Python's toml: the plain values of a table, its arrays of tables, then the
+// tables below it, level by level.
 func dumpTOML(v any, _ dumpOptions) (string, error) {
 	m, ok := v.(*value.Map)
 	if !ok {
@@ -43,7 +43,7 @@ type tomlTable struct {
 	m    *value.Map
 }
 
-// table writes what a table holds itself and lists the tables in it.
+// table writes the values of a table and returns the tables in it.
 func (t *tomlWriter) table(m *value.Map, name string) (text string, below []tomlTable) {
 	prefix := name
 	if prefix != "" {

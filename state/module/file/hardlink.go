@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hardlink is file.hardlink: another name for a file.
+// hardlink implements file.hardlink: a hard link to a file.
 type hardlink struct {
 	ownership
 	Name     string      `sls:"name"`
@@ -20,7 +20,7 @@ type hardlink struct {
 	MakeDirs bool        `sls:"makedirs"`
 	DirMode  module.Mode `sls:"dir_mode"`
 
-	own   perms // of directories that are made
+	own   perms // of directories that are created
 	there bool
 }
 
@@ -99,7 +99,7 @@ func (l *hardlink) Apply(_ context.Context, h *host.Host, d module.Diff) (module
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("linked %s to %s", l.Name, l.Target)}, nil
 }
 
-// link makes the new name beside the old one and moves it there, so that the name is always a file.
+// link creates the link at a temporary path and renames it, so that the name always exists.
 func (l *hardlink) link(h *host.Host) error {
 	if !l.there {
 		return h.Files.Link(l.Target, l.Name)

@@ -21,13 +21,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// algorithm is a hash that source_hash can be.
+// algorithm is a hash algorithm that source_hash can use.
 type algorithm struct {
 	name string
 	make func() hash.Hash
 }
 
-// algorithms are told apart by the length of their hashes.
+// algorithms returns all of them. Their hashes differ in length, which identifies the algorithm of a hash.
 func algorithms() []algorithm {
 	return []algorithm{
 		{"sha512", sha512.New}, {"sha384", sha512.New384}, {"sha256", sha256.New}, {"sha224", sha256.New224}, {"sha1", sha1.New}, {"md5", md5.New},
@@ -59,7 +59,7 @@ func isHexDigit(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// sum is a hash that content shall have; the zero sum is any.
+// sum is the hash that content should have; the zero value accepts any content.
 type sum struct {
 	algorithm
 	hex string
@@ -67,20 +67,20 @@ type sum struct {
 
 func (s sum) known() bool { return s.hex != "" }
 
-// of hashes content.
+// of returns the hash of the content of r.
 func (s sum) of(r io.Reader) (sum, error) {
 	h := s.make()
 	_, err := io.Copy(h, r)
 	return sum{s.algorithm, hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// mismatch is the failure of content that has another hash than it should have.
+// mismatch is the error for content with the wrong hash.
 func mismatch(what string, want, got sum) error {
 	return diag.WithHint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex, want.hex),
 		"if the content is right, correct source_hash; if a hash file names several files, set source_hash_name")
 }
 
-// verified reads content and fails at its end if it has not the hash it shall have.
+// verified returns a reader that fails at the end of r if its content does not have the hash want.
 func verified(r io.Reader, what string, want sum) io.Reader {
 	if !want.known() {
 		return r
@@ -95,10 +95,10 @@ type verifier struct {
 	want sum
 }
 
-// Size is that of what is verified.
+// Size returns the size of the verified content.
 func (v *verifier) Size() int64 { return host.SizeOf(v.from) }
 
-// Sparse reports whether what is verified is sparse.
+// Sparse reports whether the verified content is sparse.
 func (v *verifier) Sparse() bool { return host.Sparse(v.from) }
 
 func (v *verifier) Read(p []byte) (int, error) {
@@ -114,8 +114,8 @@ func (v *verifier) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// sumOf reads a source_hash: a hash, name=hash, or where a file of hashes is. name is the path the
-// content is for and url where it comes from; both may be what a line of that file is about.
+// sumOf parses source_hash: a hash, name=hash, or the place of a file of hashes. name is the path of the
+// managed file and url its source; the lines of a file of hashes may contain either.
 func (f *family) sumOf(ctx context.Context, text, hashName, name, url, env string) (sum, error) {
 	if isURL(text) || path.IsAbs(text) {
 		return f.sumFrom(ctx, text, hashName, name, url, env)
@@ -159,15 +159,15 @@ func (f *family) sumFrom(ctx context.Context, file, hashName, name, url, env str
 	return s, nil
 }
 
-// What a file of hashes may hold: lists of Debian's archive have 40 MiB.
+// The limits of a file of hashes. The lists of Debian's archive have 40 MiB.
 const (
 	maxHashLine = 1 << 20
 	maxHashFile = 256 << 20
 )
 
-// findSum looks for the hash of a file in lines such as sha256sum and Debian's control files have
-// them: first by the name to look for, then by the path the content is for, then by where it comes
-// from. If no line names any of them, the first hash there is stands for all.
+// findSum looks for the hash of a file in lines of the form of sha256sum or of Debian's control files: first by
+// hashName, then by the path of the managed file, then by its source. If no line names any of these, it returns
+// the first hash in the file.
 func findSum(r io.Reader, hashName, name, url string) (sum, error) {
 	var found [4]sum
 	whole := &io.LimitedReader{R: r, N: maxHashFile + 1}
@@ -201,7 +201,7 @@ func findSum(r io.Reader, hashName, name, url string) (sum, error) {
 	return sum{}, nil
 }
 
-// unfitForHashes is why a file that was read is no file of hashes, or could not be read to its end.
+// unfitForHashes returns the error for a file of hashes that is too large or could not be read to its end.
 func unfitForHashes(err error, whole *io.LimitedReader) error {
 	const hint = "see whether source_hash names the file of hashes, and not the file that they are of"
 	switch {
@@ -213,7 +213,7 @@ func unfitForHashes(err error, whole *io.LimitedReader) error {
 	return err
 }
 
-// endsWith reports whether a line ends with a word, after white space or one of the separators.
+// endsWith reports whether a line ends with a word that follows white space or one of the separators.
 func endsWith(line, word, separators string) bool {
 	before, ok := strings.CutSuffix(line, word)
 	if !ok || before == "" {
@@ -228,7 +228,8 @@ func startsWith(line, word string) bool {
 	return ok && rest != "" && value.IsSpace(rune(rest[0]))
 }
 
-// sumIn is the first word of a line that can be a hash, if it has the length of one.
+// sumIn returns the hash in a line: its first word that has the form of one, if a known algorithm has that
+// length.
 func sumIn(line string) (sum, bool) {
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

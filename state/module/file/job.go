@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// job is the making of one file, once it is known what it shall be.
+// job is the creation or update of one file whose content is known.
 type job struct {
 	validation
 	perms
@@ -26,17 +26,17 @@ type job struct {
 	backup   string
 
 	there  bool
-	target string    // what is written: name, or what it leads to
-	info   host.Info // of the target
-	link   bool      // the name is a link that is to be replaced
-	write  bool      // content differs
+	target string    // the path to write: name, or the target of the link there
+	info   host.Info // metadata of target
+	link   bool      // name is a link to be replaced
+	write  bool      // the content must be written
 }
 
-// look finds out what is there.
+// look reads what is at the path.
 func (j *job) look(h *host.Host) error {
 	info, there, err := look(h.Files.Lstat, j.name)
 	if _, refused := host.Unsafe(err); refused {
-		return err // it names the path
+		return err // the error names the path
 	}
 	if err != nil {
 		return fmt.Errorf("looking at %s: %w", j.name, err)
@@ -64,10 +64,10 @@ func (j *job) look(h *host.Host) error {
 	return nil
 }
 
-// unitDirs is where files are unit files of systemd.
+// unitDirs is part of the path of every systemd unit file.
 const unitDirs = "/systemd/system/"
 
-// masked is the error for a unit file that leads to /dev/null, by which systemctl masks a unit; nil for any other name.
+// masked returns an error if name is the unit file of a unit that systemctl masked, by a link to /dev/null.
 func masked(h *host.Host, name string) error {
 	if to, err := h.Files.Readlink(name); err == nil && to == "/dev/null" && strings.Contains(name, unitDirs) {
 		unit := path.Base(name)
@@ -76,7 +76,7 @@ func masked(h *host.Host, name string) error {
 	return nil
 }
 
-// check compares what is there with what shall be.
+// check compares the file on the host with the wanted one.
 func (j *job) check(ctx context.Context, h *host.Host, d module.Diff) (module.Diff, error) {
 	j.keepMode()
 	var err error
@@ -95,7 +95,7 @@ func (j *job) check(ctx context.Context, h *host.Host, d module.Diff) (module.Di
 	return d, nil
 }
 
-// keepMode gives mode: keep its meaning: that of the source, if it has one.
+// keepMode resolves mode: keep to the mode of the source, if the source has one.
 func (j *job) keepMode() {
 	if !j.mode.Keep {
 		return
@@ -109,7 +109,7 @@ func (j *job) keepMode() {
 func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module.Diff, error) {
 	d.Changes = value.NewMap()
 	diff, err := j.family.compare(ctx, h, j.target, j.info, j.content, j.show)
-	if host.Leased(err) { // its owner keeps it from being read, and not from being replaced
+	if host.Leased(err) { // a lease prevents reading, but not replacing
 		diff, err = hiddenDiff, nil
 		d.Warnings = append(d.Warnings, fmt.Sprintf("it could not be compared, so it is replaced: %v", err))
 	}
@@ -134,8 +134,8 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 	return d, h.Changeable(j.target, j.info)
 }
 
-// takesOver reports whether a user who can write to the file now could not when it has its owner and mode. Such a user may
-// have it open, so that it is replaced by a new file though it holds what it shall hold.
+// takesOver reports whether a user who can write to the file now loses that right to the wanted owner and mode.
+// Such a user may have the file open, so it is replaced by a new file even if its content stays the same.
 func (j *job) takesOver() bool {
 	uid, gid := j.ids()
 	mode := j.info.Mode
@@ -145,8 +145,8 @@ func (j *job) takesOver() bool {
 	return uid >= 0 && uid != j.info.UID && j.info.UID != 0 || j.info.Mode&^mode&0o022 != 0 || j.info.Mode&0o020 != 0 && gid >= 0 && gid != j.info.GID
 }
 
-// checkNew foretells a new file. Salt makes it private first and counts it as a change where that
-// is not the mode it stays with.
+// checkNew predicts the creation of a file. Salt creates it with a private mode first and reports a change of
+// mode if the final mode differs.
 func (j *job) checkNew(h *host.Host, d module.Diff) module.Diff {
 	usual := 0o666 &^ h.Files.Umask()
 	first := usual
@@ -193,7 +193,7 @@ func (j *job) apply(ctx context.Context, h *host.Host, d module.Diff) (module.Re
 	return r, nil
 }
 
-// place makes sure that there is a directory for the file.
+// place creates the directory of the file if it is missing and makedirs is set.
 func (j *job) place(h *host.Host) error {
 	if j.there || isDir(h, path.Dir(j.target)) {
 		return nil
@@ -207,7 +207,7 @@ func (j *job) place(h *host.Host) error {
 	return parents(h, j.target, perms{owner: j.owner, mode: j.dirMode})
 }
 
-// put writes the file, once check_cmd has nothing against it.
+// put writes the file after check_cmd has accepted it.
 func (j *job) put(ctx context.Context, h *host.Host) error {
 	f := j.newFile()
 	content, err := j.content.reader(ctx, j.family)
@@ -236,7 +236,7 @@ func (j *job) newFile() host.NewFile {
 	if j.mode.Given {
 		f.Mode = &j.mode.Bits
 	}
-	if j.link && j.there { // what replaces a link is like what the link led to
+	if j.link && j.there { // the new file keeps the metadata of the link's target
 		mode := j.info.Mode & permBits
 		if f.Mode == nil {
 			f.Mode = &mode

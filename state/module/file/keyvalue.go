@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keyValue is file.keyvalue: lines of a file that give a key a value.
+// keyValue implements file.keyvalue: it sets the values of keys in a file.
 type keyValue struct {
 	pairs
 	Name          string `sls:"name"`
@@ -68,19 +68,19 @@ func (k *keyValue) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 	return k.edit.apply(ctx, h, d, "")
 }
 
-// pairs are the keys and values that a file shall have, and how they are written.
+// pairs holds the wanted keys and values and their notation.
 type pairs struct {
 	Values          *value.Map `sls:"key_values"`
 	Separator       string     `sls:"separator"`
 	Append          bool       `sls:"append_if_not_found"`
 	Prepend         bool       `sls:"prepend_if_not_found"`
-	Count           int        `sls:"count"` // how often a key may be there; 0 for never, negative for always
+	Count           int        `sls:"count"` // how many lines of a key to change; 0 for none, negative for all
 	Uncomment       *string    `sls:"uncomment"`
 	KeyIgnoreCase   bool       `sls:"key_ignore_case"`
 	ValueIgnoreCase bool       `sls:"value_ignore_case"`
 }
 
-// apply gives the lines as they shall be, and what is different in words of its own.
+// apply returns the new lines and a description of the changes in the form that Salt uses for file.keyvalue.
 func (p *pairs) apply(before []string) (after []string, diff string) {
 	w := &pairWalk{pairs: p, left: map[string]int{}}
 	for key := range p.Values.All() {
@@ -107,14 +107,14 @@ func (p *pairs) apply(before []string) (after []string, diff string) {
 	return after, diff
 }
 
-// pairWalk goes over the lines of a file.
+// pairWalk processes the lines of a file one by one.
 type pairWalk struct {
 	*pairs
-	left map[string]int // how often a key may still come
+	left map[string]int // how many lines of a key may still be changed
 	diff strings.Builder
 }
 
-// missing are lines for the keys that did not come.
+// missing returns lines for the keys that were not found.
 func (w *pairWalk) missing() (lines []string) {
 	for key, v := range w.Values.All() {
 		if w.left[value.Str(key)] > 0 {
@@ -124,7 +124,7 @@ func (w *pairWalk) missing() (lines []string) {
 	return lines
 }
 
-// line is what becomes of a line.
+// line returns what a line becomes.
 func (w *pairWalk) line(line string) string {
 	for key, v := range w.Values.All() {
 		line = w.pair(line, value.Str(key), v)
@@ -144,8 +144,7 @@ func (w *pairWalk) pair(line, key string, v any) string {
 	if left > 0 {
 		w.left[key]--
 	}
-	// A comment is made a line while more may come and is left alone after; a line that is one too
-	// many goes.
+	// A commented line is uncommented only while the count allows it. An active line beyond the count is removed.
 	if commented && left <= 0 || !commented && left != 0 && matches {
 		return line
 	}

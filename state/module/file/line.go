@@ -12,14 +12,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// line is file.line: one line of a file, put in, replaced or taken out.
+// line implements file.line: it inserts, replaces or deletes a single line of a file.
 type line struct {
 	ownership
 	lineEdit
 	Name        string      `sls:"name"`
 	ShowChanges bool        `sls:"show_changes"`
 	Backup      bool        `sls:"backup"`
-	Quiet       any         `sls:"quiet"` // nothing is logged
+	Quiet       any         `sls:"quiet"` // accepted without effect
 	Create      bool        `sls:"create"`
 	FileMode    module.Mode `sls:"file_mode"`
 
@@ -91,7 +91,7 @@ func (l *line) write(ctx context.Context, h *host.Host) error {
 	return l.edit.write(h)
 }
 
-// lineEdit says which line is to be where.
+// lineEdit holds the arguments that describe the change.
 type lineEdit struct {
 	Content  *string `sls:"content"`
 	Match    string  `sls:"match"`
@@ -117,7 +117,7 @@ func (l *lineEdit) Valid() error {
 	return nil
 }
 
-// lineModes says what each mode of file.line needs.
+// lineModes is the hint that lists the modes of file.line.
 const lineModes = "set mode: ensure (puts content where after and before say, once), insert (location: start or end, or before or after), " +
 	"replace (match: the line that content replaces) or delete (match, or content)"
 

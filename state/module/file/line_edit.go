@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// apply gives the lines of a file as they shall be. Lines have their ends; the last may lack one.
-// A line that is in its place already, indented or not, is left alone.
+// apply returns the lines of the file after the change. Lines include their ends; the last one may lack it. A
+// line that is already in place is left unchanged, whatever its indentation.
 func (l *lineEdit) apply(before []string) ([]string, error) {
 	content := ""
 	if l.Content != nil {
@@ -49,7 +49,7 @@ type lineEditor struct {
 	indent  bool
 }
 
-// find lists the lines that a pattern is found in, as a regular expression or as it stands.
+// find returns the indexes of the lines that match a pattern.
 func (e *lineEditor) find(pattern *string) ([]int, error) {
 	if pattern == nil || *pattern == "" {
 		return nil, nil
@@ -71,7 +71,7 @@ func (e *lineEditor) find(pattern *string) ([]int, error) {
 	return found, nil
 }
 
-// remove takes out every line that is the first one found.
+// remove deletes the first line that matches, and all lines equal to it.
 func (e *lineEditor) remove(match string) error {
 	found, err := e.find(&match)
 	if err != nil || len(found) == 0 {
@@ -91,15 +91,15 @@ func (e *lineEditor) replace(match string) error {
 	return nil
 }
 
-// set makes a line the content.
+// set replaces line i by the content.
 func (e *lineEditor) set(i int) {
 	if bare(e.lines[i]) != bare(e.content) {
 		e.lines[i] = e.like(i) + ending(e.lines[i])
 	}
 }
 
-// put makes the content a line of its own before line i, indented like line as. If it is there
-// already, just before i or at place there, nothing changes.
+// put inserts the content before line i, with the indentation of line as. Nothing changes if line there already
+// is the content.
 func (e *lineEditor) put(i, as, there int) {
 	text := e.like(as)
 	if there >= 0 && there < len(e.lines) && (bare(e.lines[there]) == text || bare(e.lines[there]) == bare(e.content)) {
@@ -111,12 +111,12 @@ func (e *lineEditor) put(i, as, there int) {
 	}
 	if last := len(e.lines) - 1; i > last && last >= 0 && ending(e.lines[last]) == "" {
 		e.lines[last] += end
-		end = "" // the file goes on without a last newline
+		end = "" // the file still ends without a newline
 	}
 	e.lines = slices.Insert(e.lines, i, text+end)
 }
 
-// like is the content with the indent of a line.
+// like returns the content with the indentation of line i.
 func (e *lineEditor) like(i int) string {
 	if !e.indent || i < 0 || i >= len(e.lines) {
 		return bare(e.content)
@@ -140,7 +140,7 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 	switch {
 	case l.Location == "end":
 		last := len(e.lines) - 1
-		as := -1 // below a file that ends in a newline there is nothing to be indented like
+		as := -1 // after a final newline there is no line to take the indentation from
 		if last >= 0 && ending(e.lines[last]) == "" {
 			as = last
 		}
@@ -157,7 +157,8 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 	return e.beside(l, after, before)
 }
 
-// ensure puts the line between two others, of which it may be the only one, or beside one.
+// ensure places the line between two others, which must be adjacent or enclose only this line, or next to one
+// of them.
 func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	if !given(l.Before) && !given(l.After) {
 		return diag.WithHint(errors.New("mode: ensure lacks before and after"), "give one of them or both: patterns of the lines that content belongs beside")
@@ -182,7 +183,8 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	return nil
 }
 
-// beside puts the line before another or after one. Where both are in the file each has to be in one line.
+// beside places the line before one pattern or after the other. A pattern that matches must match a single
+// line.
 func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	var errA, errB error
 	a, b := -1, -1
@@ -207,7 +209,7 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 
 func given(pattern *string) bool { return pattern != nil && *pattern != "" }
 
-// asked names the patterns that were given.
+// asked formats the patterns that were given.
 func asked(l *lineEdit) string {
 	var names []string
 	if given(l.After) {
@@ -219,7 +221,7 @@ func asked(l *lineEdit) string {
 	return strings.Join(names, " or ")
 }
 
-// once is the line that a pattern is found in, if it is only one.
+// once returns the index of the only line that a pattern matches.
 func once(name string, pattern *string, found []int) (int, error) {
 	if len(found) != 1 {
 		return 0, fmt.Errorf("%s: %q is in %d lines", name, *pattern, len(found))

@@ -6,30 +6,30 @@ import (
 	"path"
 )
 
-// Asked is content of any size that a state of another family takes from a source.
+// Asked is a source of content of any size, as another family of states requests it.
 type Asked struct {
-	Source         any // a URL, or a list of them of which the first counts that is there
+	Source         any // a URL, or a list of URLs of which the first that exists is used
 	Hash, HashName string
 	SkipVerify     bool
 	Env            string
-	Name           string // the path it is for
+	Name           string // the path that the content is for
 }
 
-// Located is where such content is.
+// Located is the place of that content.
 type Located struct {
 	URL   string
-	Shown string // the URL without a password
+	Shown string // the URL without its password
 	Env   string
-	Cache string // where a copy of it is kept if it comes from elsewhere, "" for what is on the host
-	Notes string // a directory to note things in about such content
-	Sum   string // the hash it shall have, in hex; "" for any
-	// Open opens it where it is, and Verified checks a copy. What is read fails at its end if it has
-	// not the hash.
+	Cache string // the path at which a remote source is cached, "" for a source on the host
+	Notes string // a directory for notes about such content
+	Sum   string // the expected hash in hex; "" for any
+	// Open opens the source itself, and Verified checks a copy. Reading fails at the end if the content does not
+	// have the expected hash.
 	Open     func(ctx context.Context) (io.ReadCloser, error)
 	Verified func(r io.Reader) io.Reader
 }
 
-// Locate settles where content is and which hash it shall have.
+// Locate returns the place of the content and its expected hash.
 func (in Inputs) Locate(ctx context.Context, a Asked) (Located, error) {
 	if in.Cache == "" {
 		in.Cache = DefaultCache

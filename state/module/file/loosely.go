@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// loosely is a regular expression for a text whatever the blanks between its words are. Words in
-// quotes are one word, blanks and all, where the quotes do not mean something else.
+// loosely returns a regular expression that matches a text with any white space between its words. A quoted
+// string counts as one word, its blanks included.
 func loosely(text string) string {
 	const blanks = `\s*`
 	var b strings.Builder
@@ -23,8 +23,8 @@ func loosely(text string) string {
 	return b.String()
 }
 
-// quotedWords splits a line at blanks. A word that starts with a quote goes on to the next one,
-// except that ' is no quote in a line that has it, and " none where the line has no '.
+// quotedWords splits a line at blanks. A word that starts with a quote continues to the next quote. In a line
+// that contains ' only " quotes words, and ' does otherwise; nothing does in a line that contains '\".
 func quotedWords(line string) []string {
 	quotes := ""
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// managed is file.managed: a file with the content, mode and owner it shall have.
+// managed implements file.managed: a file with a given content, owner and mode.
 type managed struct {
 	ownership
 	sourced
@@ -23,7 +23,7 @@ type managed struct {
 	validation
 	Name           string      `sls:"name"`
 	Mode           module.Mode `sls:"mode"`
-	FileMode       any         `sls:"file_mode"` // of other functions
+	FileMode       any         `sls:"file_mode"` // an argument of other functions
 	DirMode        module.Mode `sls:"dir_mode"`
 	MakeDirs       bool        `sls:"makedirs"`
 	Replace        bool        `sls:"replace"`
@@ -44,7 +44,7 @@ func newManaged(f *family) *managed {
 	}
 }
 
-// ValidatesItself says that check_cmd looks at the new content before it is in place.
+// ValidatesItself marks the state as running check_cmd itself, on the new content before it is in place.
 func (m *managed) ValidatesItself() {}
 
 func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -79,13 +79,13 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return m.job.check(ctx, h, d)
 }
 
-// receives says whose the file will be, for its source.
+// receives returns a context that names the future owner of the file, for the checks of its source.
 func (m *managed) receives(ctx context.Context) context.Context {
 	uid, _ := m.job.perms.ids()
 	return host.To(ctx, host.Recipient{Path: m.Name, UID: uid})
 }
 
-// replaces reports whether content is to be put into the file at all.
+// replaces reports whether content may be written: with replace: False, only to a new file.
 func (m *managed) replaces() bool { return m.Replace || !m.job.there }
 
 func isFile(h *host.Host, p string) bool {
@@ -102,7 +102,7 @@ func (m *managed) warnings() []string {
 	return list
 }
 
-// consistent finds arguments that contradict each other.
+// consistent returns an error for arguments that contradict each other.
 func (m *managed) consistent() error {
 	contents := m.written.count()
 	switch {
@@ -117,14 +117,14 @@ func (m *managed) consistent() error {
 	return err
 }
 
-// raises reports whether a mode lets a program run with the rights of its owner or group.
+// raises reports whether a mode has the setuid or setgid bit.
 func raises(m module.Mode) bool {
 	return m.Given && m.Bits&(fs.ModeSetuid|fs.ModeSetgid) != 0
 }
 
 func (m *managed) hasSource() bool { return value.Truth(m.Source) }
 
-// content gathers what the file shall hold.
+// content returns the content that the file should have.
 func (m *managed) content(ctx context.Context) (content, error) {
 	if m.hasSource() {
 		return m.fromSource(ctx)
@@ -178,8 +178,8 @@ func (m *managed) fromSource(ctx context.Context) (content, error) {
 	return content{given: true, data: data, mode: mode, copied: true}, err
 }
 
-// variables are what a template sees beside the run's own: the state's arguments, what Salt calls
-// them by, the accumulated text, and the context.
+// variables returns the variables of a template beside those of the run: the state's arguments under their own
+// names and Salt's, the accumulated text, and the context.
 func (m *managed) variables(source string) (*value.Map, error) {
 	given := value.NewMap()
 	for key, v := range m.Arguments.All() {

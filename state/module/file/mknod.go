@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// node is file.mknod: a pipe, or a device with its numbers.
+// node implements file.mknod: a named pipe, or a device with its numbers.
 type node struct {
 	ownership
 	Name  string      `sls:"name"`
@@ -74,7 +74,7 @@ func (n *node) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	return module.Report{Changes: d.Changes, Comment: n.Name + " is as it should be"}, nil
 }
 
-// make runs mknod, and looks at what it made.
+// make runs mknod and reads the metadata of the result.
 func (n *node) make(ctx context.Context, h *host.Host) error {
 	argv := []string{"mknod", "--", n.Name, n.Type}
 	if n.Type != "p" {

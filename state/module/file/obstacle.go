@@ -7,14 +7,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// obstacle is something that is where a directory shall be; the zero obstacle is none.
+// obstacle is what exists at the path of a directory to create; the zero value is nothing.
 type obstacle struct {
-	kind   string // File or Symlink, as changes call it
+	kind   string // File or Symlink, as Salt's changes name it
 	forced bool   // it is removed
-	backup string // it is moved there
+	backup string // the path to which it is moved
 }
 
-// obstacle finds what is in the way, or says why it has to stay there.
+// obstacle returns what is at the path, or an error if the arguments do not allow its removal.
 func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 	info, there, err := look(h.Files.Lstat, d.Name)
 	if err != nil || !there || info.IsDir() {
@@ -24,7 +24,7 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 	if info.IsLink() {
 		files := h.Files
 		if !d.AllowSymlink || d.Force {
-			files = h.Following().Files // the link stays or goes itself
+			files = h.Following().Files // the link itself stays or is removed
 		}
 		target, alive, err := look(files.Stat, d.Name)
 		switch {
@@ -56,7 +56,7 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 	return way, nil
 }
 
-// clear takes the obstacle away.
+// clear removes the obstacle or moves it to the backup.
 func (o obstacle) clear(h *host.Host, name string) error {
 	switch {
 	case o.backup != "":

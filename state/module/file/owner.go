@@ -9,24 +9,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ownership are the arguments that say whose a file is.
+// ownership holds the arguments that set the owner of a file.
 type ownership struct {
 	User  any `sls:"user"`
-	Owner any `sls:"owner"` // what other tools call user
+	Owner any `sls:"owner"` // an alias of user
 	Group any `sls:"group"`
 }
 
-// owner is an ownership as numbers.
+// owner is an ownership resolved to numeric IDs.
 type owner struct {
-	user, group any // as they are reported; nil for whoever it is now
-	uid, gid    int // -1 for whoever it is now
+	user, group any // for reports; nil to keep the present one
+	uid, gid    int // -1 to keep the present one
 	settable    bool
 	notes       []string
-	problem     error // one of them does not exist
+	problem     error // a user or group does not exist
 }
 
-// resolve finds the numbers. An account that does not exist is a problem only once something is
-// done: in a dry run, a state that would run before may make it.
+// resolve looks up the numeric IDs. A missing account is an error only in Apply: in a dry run, a state that
+// runs earlier may create it.
 func (o ownership) resolve(h *host.Host) (owner, error) {
 	user := o.User
 	if !value.Truth(user) {
@@ -39,7 +39,7 @@ func (o ownership) resolve(h *host.Host) (owner, error) {
 	return w, w.set(h, "group", o.Group)
 }
 
-// orRoot is the ownership with root, and a user's own group, where nobody is named.
+// orRoot returns the ownership with defaults for arguments that are not set: root, and the user's own group.
 func (o ownership) orRoot(h *host.Host) ownership {
 	if n, ok := o.User.(int); !value.Truth(o.User) && !(ok && n == 0) {
 		o.User = o.Owner
@@ -65,7 +65,7 @@ func (o ownership) orRoot(h *host.Host) ownership {
 }
 
 func (w *owner) set(h *host.Host, kind string, who any) error {
-	// The number 0 is somebody; "" and false are nobody in particular.
+	// The number 0 is root; "" and false mean that no account is given.
 	if n, ok := who.(int); !ok && !value.Truth(who) || ok && n < 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (w *owner) unknown(h *host.Host, kind, name string, who any) error {
 	return nil
 }
 
-// lacks are the accounts that have to be made before the owner can be set.
+// lacks returns the accounts that must exist before the owner can be set.
 func (w *owner) lacks() []error {
 	if w.problem == nil {
 		return nil
@@ -109,7 +109,7 @@ func (w *owner) lacks() []error {
 	return []error{w.problem}
 }
 
-// identify finds the number of an account by its name or number.
+// identify returns the ID of an account that is given by name or number.
 func identify(h *host.Host, kind string, who any) (id int, known bool, err error) {
 	if n, ok := who.(int); ok {
 		return n, true, nil
@@ -130,8 +130,8 @@ func identify(h *host.Host, kind string, who any) (id int, known bool, err error
 	return id, notNumber == nil && id >= 0, nil
 }
 
-// differs reports which of user and group are not what is asked for. Where files cannot be given
-// away that is worth a note and no more.
+// differs reports which of user and group differ from the wanted ones. If the process cannot change owners, it
+// reports neither and adds a note.
 func (w *owner) differs(info host.Info) (user, group bool) {
 	user = w.user != nil && info.UID != w.uid
 	group = w.group != nil && info.GID != w.gid
@@ -152,7 +152,7 @@ func (w *owner) note() {
 	w.notes = append(w.notes, text)
 }
 
-// ids are the numbers to set, -1 for what stays.
+// ids returns the IDs to set; -1 keeps the present one.
 func (w *owner) ids() (uid, gid int) {
 	if !w.settable {
 		return -1, -1

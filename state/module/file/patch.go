@@ -16,10 +16,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// patch is file.patch: a file, or files of a directory, with a patch applied.
+// patch implements file.patch: it applies a patch to a file or to the files of a directory.
 //
-// The patch program prints what a file becomes instead of changing it, so a check knows the new
-// content, and what is written is written like any other file: at once and recorded.
+// The patch program prints the patched file instead of changing the original. Check therefore knows the new
+// content, and Apply writes it like any other file: atomically, and recorded for an undo.
 type patch struct {
 	sourced
 	templated
@@ -32,14 +32,14 @@ type patch struct {
 	pieces []patched
 }
 
-// patched is a file of a patch with what becomes of it.
+// patched is one file of a patch and its new content.
 type patched struct {
 	target string
-	shown  string // as the patch program would call it
+	shown  string // the name in the messages of the patch program
 	diff   []byte
 	gone   bool // the patch removes the file
 	new    string
-	told   []string // what the patch program says
+	told   []string // the output of the patch program
 }
 
 func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -76,7 +76,7 @@ func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return p.try(ctx, h, options, d)
 }
 
-// text is the patch, rendered if it is a template.
+// text returns the patch, rendered if it is a template.
 func (p *patch) text(ctx context.Context) ([]byte, error) {
 	o, err := p.family.origin(ctx, p.sourced, p.Name)
 	if err != nil {
@@ -93,8 +93,8 @@ func (p *patch) text(ctx context.Context) ([]byte, error) {
 	return p.family.render(ctx, p.templated, o.url, o.env, data, vars)
 }
 
-// options reads the options for the patch program: those that say what it writes are ours, and how
-// much of a name is left out is told to us.
+// options parses the options for the patch program. It refuses those that set the output and returns -p
+// (--strip) as a number, since splitPatch needs it.
 func (p *patch) options() (options []string, strip int, err error) {
 	words := strings.Fields(p.Options)
 	for i := 0; i < len(words); i++ {
@@ -125,7 +125,7 @@ func (p *patch) options() (options []string, strip int, err error) {
 	return options, strip, nil
 }
 
-// try lets the patch program work out what every file becomes.
+// try runs the patch program to compute the new content of every file.
 func (p *patch) try(ctx context.Context, h *host.Host, options []string, d module.Diff) (module.Diff, error) {
 	var told []string
 	pid, applied := 0, 0
@@ -172,7 +172,7 @@ func run(ctx context.Context, h *host.Host, options []string, input []byte) (hos
 	return out, diag.WithHint(err, "install the program patch")
 }
 
-// saidOf is what the patch program would have said, had it changed the file itself.
+// saidOf returns the output that the patch program would have printed had it changed the file itself.
 func saidOf(said, shown string) []string {
 	var list []string
 	for _, line := range value.SplitLines(strings.TrimSpace(said), false) {
@@ -207,8 +207,7 @@ func (p *patch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Re
 	return module.Report{Changes: d.Changes, Comment: "patched " + p.Name}, nil
 }
 
-// splitPatch cuts a patch into the files it is about, each below dir and without the first strip
-// parts of its name.
+// splitPatch splits a patch by file. Each name is relative to dir, without its first strip elements.
 func splitPatch(dir string, text []byte, strip int) ([]patched, error) {
 	var pieces []patched
 	all := slices.Collect(bytes.Lines(text))
@@ -236,12 +235,12 @@ func splitPatch(dir string, text []byte, strip int) ([]patched, error) {
 	return pieces, nil
 }
 
-// startsFile reports whether the two lines that name a file begin at line i.
+// startsFile reports whether the --- and +++ lines of a file start at line i.
 func startsFile(lines [][]byte, i int) bool {
 	return i+1 < len(lines) && bytes.HasPrefix(lines[i], []byte("--- ")) && bytes.HasPrefix(lines[i+1], []byte("+++ "))
 }
 
-// name finds the file that a piece is about.
+// name sets the path of the file that a piece changes.
 func (p *patched) name(dir string, strip int) error {
 	header := strings.SplitN(string(p.diff), "\n", 3)
 	old, new := fileIn(header[0]), fileIn(header[1])
@@ -259,7 +258,7 @@ func (p *patched) name(dir string, strip int) error {
 	return nil
 }
 
-// fileIn is the name in a --- or +++ line, without the time behind it.
+// fileIn returns the name in a --- or +++ line, without the time after it.
 func fileIn(header string) string {
 	name, _, _ := strings.Cut(strings.TrimRight(header[4:], "\r"), "\t")
 	return name

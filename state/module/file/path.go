@@ -12,8 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// absolute checks a path that a state is about, and gives ~ and ~user the meaning they have to a
-// shell.
+// absolute checks that an argument is an absolute path, and expands ~ and ~user like a shell.
 func absolute(h *host.Host, what, p string) (string, error) {
 	if strings.HasPrefix(p, "~") {
 		who, rest, _ := strings.Cut(p[1:], "/")
@@ -33,7 +32,7 @@ func absolute(h *host.Host, what, p string) (string, error) {
 	return p, nil
 }
 
-// look stats a path; what is not there, also because a file is in the way, is no error.
+// look calls stat. A path that does not exist, or that leads through a file, is not an error.
 func look(stat func(string) (host.Info, error), p string) (info host.Info, there bool, err error) {
 	info, err = stat(p)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {
@@ -48,18 +47,18 @@ func isDir(h *host.Host, p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// showsAsDir reports whether a path is a directory or a link to one, as a listing shows it. Whoever controls the link,
-// it is only looked at, so the answer is good for telling kinds of names apart and not for going there.
+// showsAsDir reports whether a path is a directory or a link to one, as a listing shows it. It follows links of
+// any user, so the answer must not be used to enter the directory.
 func showsAsDir(h *host.Host, p string) bool { return isDir(h.Following(), p) }
 
-// noParent is the failure of a state that would make something in a directory that is not there.
+// noParent returns the error for a missing parent directory.
 func noParent(file string) error {
 	err := diag.WithHint(fmt.Errorf("the directory %s is not there", path.Dir(file)),
 		"set makedirs: True, or require a file.directory that makes it")
 	return host.Lacking(err, host.ADirectory, path.Dir(file))
 }
 
-// parents makes the directories above a path that are not there, each with the same owner and mode.
+// parents creates the missing directories above a path, all with the same owner and mode.
 func parents(h *host.Host, file string, p perms) error {
 	dir := path.Dir(path.Clean(file))
 	if dir == "/" {
@@ -78,12 +77,12 @@ func parents(h *host.Host, file string, p perms) error {
 		return err
 	}
 	if os.Geteuid() != 0 {
-		p.mode.Bits |= 0o700 // only root can put something into a directory that its owner may not write
+		p.mode.Bits |= 0o700 // without root, the agent can only write to a directory whose mode lets its owner do so
 	}
 	return makeDir(h, dir, p)
 }
 
-// makeDir makes one directory.
+// makeDir creates one directory.
 func makeDir(h *host.Host, dir string, p perms) error {
 	mode := 0o777 &^ h.Files.Umask()
 	if p.mode.Given {
@@ -98,8 +97,8 @@ func makeDir(h *host.Host, dir string, p perms) error {
 	return nil
 }
 
-// searchable is the mode of directories that are made for a file of some mode: whoever may do
-// anything with the file may pass through them. Special bits are the file's alone.
+// searchable returns the mode of directories that are created for a file with a mode: users who have any right
+// to the file may search the directories. Special bits are dropped.
 func searchable(mode fs.FileMode) fs.FileMode {
 	mode &= fs.ModePerm
 	for shift := 0; shift < 9; shift += 3 {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// pattern is an item of include_pat or exclude_pat: a glob, or a regular expression after E@.
+// pattern is an item of include_pat or exclude_pat: a glob, or a regular expression after the prefix E@.
 type pattern struct {
 	glob   string
 	search *value.Regexp
@@ -33,7 +33,7 @@ func compilePatterns(argument string, texts []string) (patterns, error) {
 	return list, nil
 }
 
-// compileRegexp reads a regular expression an argument holds.
+// compileRegexp compiles the regular expression in an argument.
 func compileRegexp(argument, expression string, flags value.RegexpFlags) (*value.Regexp, error) {
 	r, err := value.CompileRegexp(expression, flags)
 	if err != nil {
@@ -43,7 +43,7 @@ func compileRegexp(argument, expression string, flags value.RegexpFlags) (*value
 	return r, nil
 }
 
-// match reports whether one of the patterns fits a path.
+// match reports whether any of the patterns matches a path.
 func (list patterns) match(p string) (bool, error) {
 	for _, one := range list {
 		if one.search == nil {

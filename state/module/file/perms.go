@@ -9,16 +9,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// permBits are what a mode argument says something about.
+// permBits are the mode bits that a mode argument sets.
 const permBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// perms are an owner and a mode to be had.
+// perms holds a wanted owner and mode.
 type perms struct {
 	owner
 	mode module.Mode
 }
 
-// note puts into changes what is not as it should be, in Salt's order and words.
+// note adds the differences to changes, in Salt's order and words.
 func (p *perms) note(info host.Info, changes *value.Map) {
 	user, group := p.differs(info)
 	if user {
@@ -32,7 +32,7 @@ func (p *perms) note(info host.Info, changes *value.Map) {
 	}
 }
 
-// set gives a path the owner and mode, both of one file. A link is not followed; give its target instead.
+// set sets the owner and mode of a path. It does not follow a link; the caller passes the target.
 func (p *perms) set(h *host.Host, file string, info host.Info) error {
 	uid, gid := p.ids()
 	chown := uid >= 0 && uid != info.UID || gid >= 0 && gid != info.GID
@@ -46,8 +46,8 @@ func (p *perms) set(h *host.Host, file string, info host.Info) error {
 	return h.Files.Own(file, uid, gid, nil)
 }
 
-// birth is what a new file in a directory is before it is made anybody's: the agent's, and of the
-// directory's group if that hands its group on.
+// birth returns the metadata that a new file has before its owner is set: the directory's group if that has the
+// setgid bit.
 func birth(h *host.Host, file string, mode fs.FileMode) host.Info {
 	info := host.Info{Mode: mode}
 	if dir, err := h.Files.Stat(path.Dir(file)); err == nil && dir.Mode&fs.ModeSetgid != 0 {

@@ -14,13 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// pruned is file.pruned: an empty directory is removed, and with recurse all empty directories in it.
+// pruned implements file.pruned: it removes a directory if it is empty, and with recurse all empty directories
+// in it.
 type pruned struct {
 	Name         string `sls:"name"`
 	Recurse      bool   `sls:"recurse"`
-	IgnoreErrors bool   `sls:"ignore_errors"` // a directory that cannot be removed is no failure
+	IgnoreErrors bool   `sls:"ignore_errors"` // a directory that cannot be removed is not an error
 
-	gone []string // those in a directory before it
+	gone []string // directories to remove, each before those in it
 }
 
 func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -53,7 +54,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("deleted", value.Strings(p.gone...)), Comment: "would remove " + strings.Join(p.gone, ", ")}, nil
 }
 
-// look reports whether a directory is empty, or holds only directories that are going.
+// look reports whether a directory is empty or contains only directories that are removed.
 func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) (empty bool, err error) {
 	if err := host.Descend(ctx, dir, level); err != nil {
 		return false, err
@@ -86,7 +87,7 @@ func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) 
 }
 
 func (p *pruned) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	for _, dir := range slices.Backward(p.gone) { // in their order a directory comes before what is in it
+	for _, dir := range slices.Backward(p.gone) { // subdirectories first
 		if err := h.Files.Remove(dir); err != nil && !p.IgnoreErrors {
 			return module.Report{}, fmt.Errorf("removing %s: %w", dir, err)
 		}

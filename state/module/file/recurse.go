@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// recurse is file.recurse: a directory of the state tree, on the host.
+// recurse implements file.recurse: it copies a directory of the state tree to the host.
 type recurse struct {
 	ownership
 	environment
@@ -24,8 +24,8 @@ type recurse struct {
 	cleaning
 	Name          string      `sls:"name"`
 	Source        any         `sls:"source,required"`
-	KeepSource    any         `sls:"keep_source"` // nothing is left in a cache to be kept
-	Mode          any         `sls:"mode"`        // of other functions
+	KeepSource    any         `sls:"keep_source"` // no effect: no source is cached
+	Mode          any         `sls:"mode"`        // an argument of other functions
 	DirMode       module.Mode `sls:"dir_mode"`
 	FileMode      module.Mode `sls:"file_mode"`
 	SymMode       module.Mode `sls:"sym_mode"`
@@ -41,21 +41,21 @@ type recurse struct {
 
 	family *family
 	url    string
-	parts  []part   // what is to be made, each in its turn
-	remove []string // what is cleaned away
+	parts  []part   // in the order of their application
+	remove []string // paths that clean: True removes
 }
 
 func newRecurse(f *family) *recurse {
 	return &recurse{Replace: true, ShowChanges: true, family: f}
 }
 
-// part is a state of its own that makes something of the tree.
+// part is the state of a single file, directory or link of the tree.
 type part struct {
 	path     string
 	resource module.Resource
 	diff     module.Diff
-	clear    bool // something of another kind is in the way and goes first
-	aside    bool // not worth telling if there is anything else
+	clear    bool // remove what is at the path first, as it is of another kind
+	aside    bool // omitted from the changes if there are others
 }
 
 func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -81,7 +81,7 @@ func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return r.sum(ctx, h, tree, d)
 }
 
-// checkParts lets every part look at what is there. All that is wrong is told at once.
+// checkParts checks every part and reports all their errors together.
 func (r *recurse) checkParts(ctx context.Context, h *host.Host, tree *tree) error {
 	problems := r.checkLinks(ctx, h, tree)
 	for _, p := range r.plan(h, tree) {
@@ -101,11 +101,12 @@ func (r *recurse) checkParts(ctx context.Context, h *host.Host, tree *tree) erro
 	return errors.Join(problems...)
 }
 
-// checkLinks refuses links to be kept whose text a user controls. What they lead to does not count, as of file.symlink.
+// checkLinks refuses links to keep whose text an unprivileged user controls. As with file.symlink, the target
+// of a link does not matter.
 func (r *recurse) checkLinks(ctx context.Context, h *host.Host, tree *tree) (problems []error) {
 	own, err := r.ownership.resolve(h)
 	if err != nil {
-		return nil // each part says so
+		return nil // every part reports this error
 	}
 	uid, _ := own.ids()
 	for _, p := range sortedKeys(tree.found) {
@@ -116,8 +117,8 @@ func (r *recurse) checkLinks(ctx context.Context, h *host.Host, tree *tree) (pro
 	return problems
 }
 
-// sum puts the changes of all parts together, by path. That the directory itself is made shows in
-// a dry run only, as in Salt.
+// sum merges the changes of all parts by path. Like Salt, it reports the creation of the directory itself in a
+// dry run only.
 func (r *recurse) sum(ctx context.Context, h *host.Host, tree *tree, d module.Diff) (module.Diff, error) {
 	d.Changes, d.Planned = value.NewMap(), value.NewMap()
 	for _, p := range r.parts {
@@ -139,7 +140,7 @@ func (r *recurse) sum(ctx context.Context, h *host.Host, tree *tree, d module.Di
 		if err != nil {
 			return d, fmt.Errorf("cleaning %s: %w", r.Name, err)
 		}
-		// What is below something that makes way as a whole goes with it.
+		// Paths below a part that is removed as a whole are removed with it.
 		r.remove = slices.DeleteFunc(tops, func(p string) bool {
 			return slices.ContainsFunc(r.parts, func(way part) bool { return way.clear && strings.HasPrefix(p, way.path+"/") })
 		})
@@ -151,7 +152,7 @@ func (r *recurse) sum(ctx context.Context, h *host.Host, tree *tree, d module.Di
 	return d, nil
 }
 
-// orElse is a mapping, or another if there is none.
+// orElse returns m, or otherwise if m is nil.
 func orElse(m, otherwise *value.Map) *value.Map {
 	if m != nil {
 		return m
@@ -207,7 +208,7 @@ func (r *recurse) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return report, nil
 }
 
-// keeps are the paths that the tree brings, for whoever cleans around them.
+// keeps returns the paths that the tree contains, which a clean: True of another state must keep.
 func (r *recurse) keeps(ctx context.Context) ([]string, error) {
 	tree, err := r.tree(ctx)
 	if err != nil {
@@ -216,7 +217,7 @@ func (r *recurse) keeps(ctx context.Context) ([]string, error) {
 	return tree.keep, nil
 }
 
-// tree reads the directory of the state tree.
+// tree lists the source directory in the state tree.
 func (r *recurse) tree(ctx context.Context) (*tree, error) {
 	var urls []string
 	for _, url := range parts(r.Source) {

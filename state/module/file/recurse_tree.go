@@ -10,16 +10,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// tree is what of a directory of the state tree is wanted, by its place on the host.
+// tree is the wanted part of a source directory, by path on the host.
 type tree struct {
 	dirs  []string
 	files map[string]string // URL by path
 	links map[string]string // target by path
-	found map[string]string // where a link lies in the state tree, by path
-	keep  []string          // all of it
+	found map[string]string // place of a link in the state tree, by path
+	keep  []string          // all paths
 }
 
-// choose picks the entries that the patterns and the depth let through.
+// choose returns the entries that the patterns and maxdepth select.
 func (r *recurse) choose(entries []Entry) (*tree, error) {
 	include, err := compilePatterns("include_pat", r.IncludePat)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *recurse) wants(e Entry, include, exclude patterns) (bool, error) {
 	return !out, err
 }
 
-// behind reports whether a path lies behind a link that is kept as a link.
+// behind reports whether a path is below a link that is kept as a link.
 func (t *tree) behind(root, p string) bool {
 	for p = path.Dir(p); p != "."; p = path.Dir(p) {
 		if _, ok := t.links[path.Join(root, p)]; ok {
@@ -86,8 +86,8 @@ func (r *recurse) take(e Entry, t *tree, dirs map[string]bool) {
 	t.keep = append(t.keep, place)
 }
 
-// below is the URL of a file in the directory that a URL names. The environment stays at its end:
-// salt://dir?saltenv=dev.
+// below returns the URL of a file in the directory at url. It keeps the query at the end:
+// salt://dir/file?saltenv=dev.
 func below(url, file string) string {
 	dir, query, ok := strings.Cut(url, "?")
 	if !ok {
@@ -96,7 +96,7 @@ func below(url, file string) string {
 	return dir + "/" + file + "?" + query
 }
 
-// withoutSlash is the URL of a directory without slashes at the end of its path.
+// withoutSlash removes slashes from the end of a URL's path.
 func withoutSlash(url string) string {
 	dir, query, ok := strings.Cut(url, "?")
 	if dir = strings.TrimRight(dir, "/"); ok {
@@ -105,8 +105,8 @@ func withoutSlash(url string) string {
 	return dir
 }
 
-// plan makes a state for every link, directory and file, in the order in which Salt takes them, but
-// with directories before what is in them.
+// plan returns a part for every link, directory and file, in Salt's order except that a directory precedes its
+// content.
 func (r *recurse) plan(h *host.Host, t *tree) []part {
 	var list []part
 	if !isDir(h, r.Name) && !slices.Contains(t.dirs, r.Name) {
@@ -124,12 +124,12 @@ func (r *recurse) plan(h *host.Host, t *tree) []part {
 	return list
 }
 
-// without is a host on which there is nothing at a path.
+// without returns a host on which nothing exists at a path.
 func without(h *host.Host, p string) *host.Host {
 	return h.WithFiles(hidden{h.Files, p})
 }
 
-// hidden are files that hide what is at a path.
+// hidden hides one path of the files.
 type hidden struct {
 	host.Files
 	path string
@@ -149,7 +149,7 @@ func (f hidden) Lstat(p string) (host.Info, error) {
 	return f.Files.Lstat(p)
 }
 
-// obstructs reports whether a directory is where a file shall be, or the other way round.
+// obstructs reports whether the path is a directory but should be a file, or the other way round.
 func obstructs(h *host.Host, p string, dir bool) bool {
 	info, there, err := look(h.Files.Stat, p)
 	return err == nil && there && info.IsDir() != dir

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// rename is file.rename: what was at one path is at another.
+// rename implements file.rename: it moves a file or directory to another path.
 type rename struct {
 	Name     string `sls:"name"`
 	Source   string `sls:"source,required"`
@@ -54,7 +54,7 @@ func (r *rename) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 			return module.Report{}, err
 		}
 	}
-	if r.there && showsAsDir(h, r.Name) { // a rename takes the place of anything else by itself
+	if r.there && showsAsDir(h, r.Name) { // rename(2) replaces everything but a directory
 		if err := h.Files.RemoveAll(r.Name); err != nil {
 			return module.Report{}, err
 		}
@@ -65,7 +65,7 @@ func (r *rename) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("moved %s to %s", r.Source, r.Name)}, nil
 }
 
-// move renames, or copies and removes where the new place is on another filesystem.
+// move renames, or copies and removes the original if the new path is on another file system.
 func move(ctx context.Context, h *host.Host, from, to string) error {
 	err := h.Files.Rename(from, to)
 	if !errors.Is(err, host.ErrOtherFilesystem) {

@@ -6,16 +6,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Wanted is content that a state of another family takes from a source, as file.managed does.
+// Wanted is content that another family of states reads from a source in the way of file.managed.
 type Wanted struct {
 	URL, Env       string
 	Hash, HashName string
-	Template       string // the engine's name, "" for none
+	Template       string // the name of the engine, "" for none
 	Context        *value.Map
 	Defaults       *value.Map
 }
 
-// Rendered gives content from a source: checked against its hash, and rendered if it is a template.
+// Rendered returns the content of a source, verified against its hash and rendered if a template engine is
+// named.
 func (in Inputs) Rendered(ctx context.Context, w Wanted) ([]byte, error) {
 	f := &family{Inputs: in}
 	s := sourced{environment: environment{Env: w.Env}, Source: w.URL, SourceHash: w.Hash, SourceHashName: w.HashName}
@@ -35,7 +36,7 @@ func (in Inputs) Rendered(ctx context.Context, w Wanted) ([]byte, error) {
 	return f.render(ctx, t, o.url, o.env, data, vars)
 }
 
-// Difference shows how two texts differ, as file states show it.
+// Difference returns the difference of two texts in the form of the file states.
 func (in Inputs) Difference(before, after string) string {
 	return (&family{Inputs: in}).difference([]byte(before), []byte(after), true)
 }

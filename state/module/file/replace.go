@@ -13,14 +13,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// replace is file.replace: a pattern in a file, replaced wherever it is found.
+// replace implements file.replace: it replaces all matches of a pattern in a file.
 type replace struct {
 	Name             string `sls:"name"`
 	Pattern          string `sls:"pattern,required"`
 	Repl             any    `sls:"repl,required"`
 	Count            int    `sls:"count"`
 	Flags            any    `sls:"flags"`
-	BufSize          any    `sls:"bufsize"` // the whole file is looked at
+	BufSize          any    `sls:"bufsize"` // no effect: the whole file is read at once
 	Append           bool   `sls:"append_if_not_found"`
 	Prepend          bool   `sls:"prepend_if_not_found"`
 	NotFoundContent  any    `sls:"not_found_content"`
@@ -64,8 +64,8 @@ func (r *replace) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return r.edit.diff(readableAll(lines(string(r.edit.before))), after, r.ShowChanges), nil
 }
 
-// replaced are the lines of the file with the pattern replaced or, where it is nowhere, with a line
-// added.
+// replaced returns the lines of the file after the replacement. If nothing matches, append_if_not_found and
+// prepend_if_not_found add a line.
 func (r *replace) replaced(pattern *value.Regexp, flags value.RegexpFlags) ([]string, error) {
 	text, repl := string(r.edit.before), value.Str(r.Repl)
 	template := repl
@@ -94,7 +94,7 @@ func (r *replace) replaced(pattern *value.Regexp, flags value.RegexpFlags) ([]st
 	return append(after, content+"\n"), nil
 }
 
-// hasLine reports whether text has a line, as the flags of the pattern understand lines.
+// hasLine reports whether text contains a line, where the flags of the pattern define what a line is.
 func hasLine(text, line string, flags value.RegexpFlags) (bool, error) {
 	whole, err := value.CompileRegexp(`^`+value.EscapeRegexp(line)+`(?:$|(?=\r\n))`, flags)
 	if err != nil {
@@ -104,7 +104,7 @@ func hasLine(text, line string, flags value.RegexpFlags) (bool, error) {
 	return m != nil, err
 }
 
-// regexpFlags reads the flags argument: their names, or the number Python gives them together.
+// regexpFlags parses the flags argument: a list of names, or the sum of the numbers of Python's flags.
 func regexpFlags(v any) (value.RegexpFlags, error) {
 	if n, ok := v.(int); ok {
 		if n&^(2|8|16|32|256) != 0 {
@@ -133,7 +133,7 @@ func unknownFlag(v any) error {
 	return diag.WithHint(fmt.Errorf("flags cannot be %s", value.Str(v)), "they can be IGNORECASE, MULTILINE and DOTALL")
 }
 
-// readableAll is how lines are shown: text, whatever bytes they are.
+// readableAll returns the lines as UTF-8; see linesOf.
 func readableAll(lines []string) []string {
 	if !slices.ContainsFunc(lines, func(l string) bool { return !validText(l) }) {
 		return lines

@@ -17,12 +17,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// retention is file.retention_schedule: a directory of backups, of which some are kept by their age.
+// retention implements file.retention_schedule: it removes backups from a directory except those that the rules
+// retain by age.
 type retention struct {
 	Name     string     `sls:"name"`
 	Retain   *value.Map `sls:"retain,required"`
 	Format   string     `sls:"strptime_format"`
-	Timezone any        `sls:"timezone"` // times are those of the host
+	Timezone any        `sls:"timezone"` // no effect: times are in the time zone of the host
 
 	gone []string
 }
@@ -57,7 +58,7 @@ func (r *retention) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 	if len(r.gone) == 0 {
 		return module.Diff{Comment: "nothing to remove in " + name}, nil
 	}
-	ignored = append(ignored, ".", "..") // Salt counts them
+	ignored = append(ignored, ".", "..") // Salt lists them
 	for _, list := range [][]string{r.gone, ignored} {
 		slices.Sort(list)
 		slices.Reverse(list)
@@ -68,7 +69,7 @@ func (r *retention) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 	return module.Diff{Changes: changes, Comment: fmt.Sprintf("would remove %d backups in %s", len(r.gone), name)}, nil
 }
 
-// backup is a file with the time it is of.
+// backup is a file and its time.
 type backup struct {
 	name string
 	at   time.Time
@@ -94,7 +95,7 @@ func (r *retention) read(h *host.Host) (dated []backup, ignored []string, err er
 	return dated, ignored, nil
 }
 
-// timeOf is the time in a name, or without a format the one a file was changed at.
+// timeOf returns the time in a name. Without a format it returns the modification time of the file.
 func (r *retention) timeOf(h *host.Host, name string) (time.Time, bool, error) {
 	if r.Format != "" {
 		at, ok, err := parseTime(name, r.Format)
@@ -104,8 +105,8 @@ func (r *retention) timeOf(h *host.Host, name string) (time.Time, bool, error) {
 	return info.Modified.Local(), err == nil, err
 }
 
-// retained picks what a rule keeps: of the newest years, months, days or hours the first backup
-// each, or just the newest backups.
+// retained returns the backups that a rule keeps: the first of each of the newest years, months, weeks, days or
+// hours, or the newest backups themselves.
 func retained(dated []backup, rule string, count any) ([]string, error) {
 	limit, err := keepCount(count)
 	if err != nil {
@@ -124,7 +125,7 @@ func retained(dated []backup, rule string, count any) ([]string, error) {
 	case "most_recent":
 		period = func(t time.Time) string { return t.Format("20060102150405.000000000") }
 	case "first_of_week":
-		// Salt counts the week that is under way on top, and files it under the calendar's year.
+		// Salt does not count the current week, and uses the calendar year with the ISO week.
 		limit++
 		period = func(t time.Time) string { _, week := t.ISOWeek(); return fmt.Sprintf("%04d%02d", t.Year(), week) }
 	default:
@@ -134,7 +135,7 @@ func retained(dated []backup, rule string, count any) ([]string, error) {
 	return firsts(dated, period, limit), nil
 }
 
-// firsts are the first backups of the last periods that have any.
+// firsts returns the first backup of each of the last limit periods that have any.
 func firsts(dated []backup, period func(time.Time) string, limit int) []string {
 	first := map[string]string{}
 	for _, b := range dated {

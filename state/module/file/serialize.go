@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// serialize is file.serialize: a file with data in some format.
+// serialize implements file.serialize: it writes data to a file in one of several formats.
 type serialize struct {
 	ownership
 	encoded
@@ -74,7 +74,7 @@ func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return d, err
 }
 
-// data is the dataset, wherever it is given.
+// data returns the dataset from the argument or the pillar.
 func (s *serialize) data() (any, error) {
 	switch {
 	case value.Truth(s.Dataset) && s.DatasetPillar != "":
@@ -87,7 +87,7 @@ func (s *serialize) data() (any, error) {
 	return s.Dataset, nil
 }
 
-// merge puts the data over what the file holds. merged is nil where there is nothing to merge with.
+// merge merges the data into the content of the file. merged is nil if there is nothing to merge with.
 func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.Map, err error) {
 	if !s.MergeIfExists || !isFile(h, s.Name) {
 		return nil, nil, nil
@@ -115,7 +115,7 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 	return old, merged, err
 }
 
-// prepare works out the text of the file.
+// prepare serializes the data.
 func (s *serialize) prepare(h *host.Host, f format, data any) error {
 	options := repack(s.SerializerOpts)
 	out, err := f.dump(data, dumpOptions{options, s.Encoding != ""})
@@ -132,7 +132,7 @@ func (s *serialize) prepare(h *host.Host, f format, data any) error {
 	return s.settle(h, content)
 }
 
-// settle has the file hold some bytes.
+// settle sets up the job that writes content.
 func (s *serialize) settle(h *host.Host, content []byte) (err error) {
 	s.job = job{family: s.family, name: s.Name, content: text(content), show: s.ShowChanges, makeDirs: s.MakeDirs, dirMode: s.DirMode,
 		backup: s.Backup, follow: true}
@@ -143,7 +143,7 @@ func (s *serialize) settle(h *host.Host, content []byte) (err error) {
 	return s.job.look(h)
 }
 
-// describe shows a merge by keys and not by lines.
+// describe replaces the line difference of a merge by a difference of keys.
 func (s *serialize) describe(changes, old, merged *value.Map) {
 	diff := dataDiff(old, merged)
 	switch {
@@ -155,7 +155,7 @@ func (s *serialize) describe(changes, old, merged *value.Map) {
 	}
 }
 
-// dataDiff is what differs between two mappings, by key: old and new values, to any depth.
+// dataDiff returns the old and new values of the keys in which two mappings differ, at any depth.
 func dataDiff(old, new *value.Map) *value.Map {
 	const nothing = "<_null_>"
 	diff := value.NewMap()
@@ -183,7 +183,7 @@ func dataDiff(old, new *value.Map) *value.Map {
 	return diff
 }
 
-// repack makes one mapping of a list of them.
+// repack converts a list of mappings to a single mapping.
 func repack(v any) *value.Map {
 	all := value.NewMap()
 	switch v := v.(type) {

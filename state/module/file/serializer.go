@@ -2,10 +2,10 @@ package file
 
 import "github.com/corpus-agent/corpus-agent/state/value"
 
-// Serializer writes data in a format of file.serialize for those who have no file to write, and reads it.
+// Serializer writes and reads a format of file.serialize for callers without a file.
 type Serializer struct{ format format }
 
-// SerializerOf finds the format of a name: toml, python or configparser, for one.
+// SerializerOf returns the serializer of a format such as toml, python or configparser.
 func SerializerOf(name string) (Serializer, bool) {
 	for _, f := range allFormats() {
 		if f.name == name {
@@ -15,7 +15,7 @@ func SerializerOf(name string) (Serializer, bool) {
 	return Serializer{}, false
 }
 
-// Dump writes a value; the options are those of serializer_opts.
+// Dump serializes a value; options are those of serializer_opts.
 func (s Serializer) Dump(v any, options *value.Map) (string, error) {
 	if options == nil {
 		options = value.NewMap()
@@ -23,7 +23,7 @@ func (s Serializer) Dump(v any, options *value.Map) (string, error) {
 	return s.format.dump(v, dumpOptions{Map: options})
 }
 
-// Load reads a text.
+// Load parses a text; options are those of deserializer_opts.
 func (s Serializer) Load(text string, options *value.Map) (any, error) {
 	return s.format.load([]byte(text), options)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// environment is where salt:// URLs look.
+// environment holds the environment of salt:// URLs.
 type environment struct {
 	Env     string `sls:"__env__"`
 	Saltenv string `sls:"saltenv"`
@@ -29,14 +29,14 @@ func (e environment) name() string {
 	return "base"
 }
 
-// sourced are the arguments that say where content comes from.
+// sourced holds the arguments that name a source.
 type sourced struct {
 	environment
 	Source         any    `sls:"source"`
 	SourceHash     string `sls:"source_hash"`
 	SourceHashName string `sls:"source_hash_name"`
 	SkipVerify     bool   `sls:"skip_verify"`
-	KeepSource     any    `sls:"keep_source"` // nothing is left in a cache to be kept
+	KeepSource     any    `sls:"keep_source"` // no effect: no source is cached
 	UseETag        bool   `sls:"use_etag"`
 	VerifySSL      *bool  `sls:"verify_ssl"`
 }
@@ -48,7 +48,7 @@ func (s sourced) warnings() []string {
 	return nil
 }
 
-// origin is one place to take content from.
+// origin is the source that was chosen, and its expected hash.
 type origin struct {
 	url string
 	env string
@@ -57,12 +57,12 @@ type origin struct {
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
 
-// remote reports whether content comes over a network from what the run does not vouch for.
+// remote reports whether content comes from the network. For salt:// URLs, the run itself vouches.
 func remote(url string) bool {
 	return isURL(url) && !strings.HasPrefix(url, "salt://") && !strings.HasPrefix(url, "file://")
 }
 
-// origin settles where the content is and which hash it shall have. name is the path it is for.
+// origin returns the source to use and its expected hash. name is the path of the managed file.
 func (f *family) origin(ctx context.Context, s sourced, name string) (origin, error) {
 	url, hash, err := f.choose(ctx, s)
 	if err != nil {
@@ -81,8 +81,7 @@ func (f *family) origin(ctx context.Context, s sourced, name string) (origin, er
 	return o, nil
 }
 
-// choose takes the only source, or of several the first that is there. An item of a list may bring
-// its own hash.
+// choose returns the only source, or the first of several that exists. An item of a list can have its own hash.
 func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err error) {
 	list, ok := s.Source.(*value.List)
 	if !ok {
@@ -113,10 +112,10 @@ func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err e
 	return urls[i], hashes[i], nil
 }
 
-// lookAtTree is the hint of a file that the state tree of an environment lacks.
+// lookAtTree is the hint for a file that is missing in the state tree of an environment.
 const lookAtTree = "correct the path, or put the file into the state tree of environment %s; `corpus-agent call cp.list_master` lists its files"
 
-// redacted is a URL without the password in it.
+// redacted returns a URL without its user name and password.
 func redacted(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	host, path, _ := strings.Cut(rest, "/")
@@ -134,7 +133,7 @@ func redactedAll(urls []string) []string {
 	return out
 }
 
-// open opens an origin. What is read is verified at its end.
+// open opens an origin. Reading fails at the end of the content if its hash is wrong.
 func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	source, err := f.Sources.Open(ctx, o.url, o.env)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// textual are the arguments of functions that put text into a file: it is written in the SLS file,
-// or comes from one source or several, each of which is a template.
+// textual holds the arguments of functions that insert text into a file from the SLS file or from sources, each
+// of which may be a template.
 type textual struct {
 	sourced
 	templated
@@ -19,7 +19,7 @@ type textual struct {
 	SourceHashes []string `sls:"source_hashes"`
 }
 
-// texts are the rendered sources, one string each; nil where there are none.
+// texts returns the rendered sources; nil if there are none.
 func (t textual) texts(ctx context.Context, f *family, name string) ([]string, error) {
 	if value.Truth(t.Source) && len(t.Sources) > 0 {
 		return nil, diag.WithHint(errors.New("both source and sources are given"), "keep one of them")

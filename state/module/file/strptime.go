@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// parseTime reads a time in the form that Python's strptime takes. A text of another form has no
-// time; a form with a directive that is not known is an error.
+// parseTime parses a time with a format of Python's strptime. ok is false if the text does not match the
+// format. An unknown directive in the format is an error.
 func parseTime(text, form string) (at time.Time, ok bool, err error) {
 	pattern, letters, err := timePattern(form)
 	if err != nil {
@@ -34,11 +34,11 @@ func parseTime(text, form string) (at time.Time, ok bool, err error) {
 		at = at.AddDate(0, 1-int(at.Month()), day-at.Day())
 		return at, day <= 366, nil
 	}
-	// A day that the month does not have would have become one of the next month.
+	// time.Date normalizes a day that the month does not have to one of the next month.
 	return at, at.Day() == fields['d'] && at.Month() == time.Month(fields['m']), nil
 }
 
-// timePattern is a regular expression for a form, and the directives its groups are for.
+// timePattern returns a regular expression for a format, and the directives of its groups.
 func timePattern(form string) (*regexp.Regexp, []byte, error) {
 	known := map[byte]string{
 		'Y': `\d{4}`, 'm': `1[0-2]|0?[1-9]`, 'd': `3[01]|[12]\d|0?[1-9]| [1-9]`, 'H': `2[0-3]|[01]?\d`, 'M': `[0-5]?\d`, 'S': `[0-5]?\d`,
@@ -68,7 +68,7 @@ func timePattern(form string) (*regexp.Regexp, []byte, error) {
 	return r, letters, err
 }
 
-// timeField reads what a directive stands for, and says which part of a time that is.
+// timeField parses the text of a directive and returns the part of the time that it sets.
 func timeField(letter byte, text string) (field byte, n int, ok bool) {
 	switch letter {
 	case 'b', 'B':
@@ -83,7 +83,7 @@ func timeField(letter byte, text string) (field byte, n int, ok bool) {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if letter == 'y' {
-		// The century is the one that POSIX gives two digits.
+		// POSIX: 69 to 99 are in the 20th century, 00 to 68 in the 21st.
 		if letter = 'Y'; n < 69 {
 			n += 100
 		}

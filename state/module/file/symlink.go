@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// symlink is file.symlink: a symbolic link with its target and owner.
+// symlink implements file.symlink: a symbolic link with a target and an owner.
 type symlink struct {
 	ownership
 	unsupported
@@ -21,15 +21,15 @@ type symlink struct {
 	Force      bool        `sls:"force"`
 	BackupName string      `sls:"backupname"`
 	MakeDirs   bool        `sls:"makedirs"`
-	Mode       module.Mode `sls:"mode"` // of directories that are made
+	Mode       module.Mode `sls:"mode"` // of directories that are created
 	Atomic     bool        `sls:"atomic"`
-	Copy       any         `sls:"disallow_copy_and_unlink"` // a backup is always made by renaming
+	Copy       any         `sls:"disallow_copy_and_unlink"` // no effect: a backup is always made by renaming
 	Inherit    bool        `sls:"inherit_user_and_group"`
 
 	own    perms
 	info   host.Info
 	there  bool
-	same   bool // it leads where it shall
+	same   bool // the target is right
 	backup string
 }
 
@@ -61,7 +61,7 @@ func (s *symlink) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return d, err
 }
 
-// resolve settles the owner: root, unless somebody else is named or the link's own may stay.
+// resolve resolves the owner: root by default, unless inherit_user_and_group keeps that of an existing link.
 func (s *symlink) resolve(h *host.Host) error {
 	who := s.ownership
 	if h.Files.CanChown() && !(s.Inherit && s.there && s.info.IsLink()) {
@@ -88,7 +88,7 @@ func (s *symlink) foretell(h *host.Host, d module.Diff, planned string) module.D
 	return d
 }
 
-// displace finds out what becomes of a file or directory that is in the way.
+// displace determines what happens to a file or directory at the path.
 func (s *symlink) displace(h *host.Host) error {
 	if s.BackupName == "" {
 		if s.Force || s.Atomic && !s.info.IsDir() {
@@ -109,7 +109,7 @@ func (s *symlink) displace(h *host.Host) error {
 	return nil
 }
 
-// compare looks at a link that is there.
+// compare compares an existing link.
 func (s *symlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 	target, err := h.Files.Readlink(s.Name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *symlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 	return d, nil
 }
 
-// ownerText is user:group by name, or by number where there is no name.
+// ownerText returns user:group, with a number for an account without a name.
 func ownerText(h *host.Host, uid, gid int) string {
 	user, group := strconv.Itoa(uid), strconv.Itoa(gid)
 	if u, ok, err := h.Accounts.UserByID(uid); ok && err == nil {
@@ -176,7 +176,7 @@ func (s *symlink) make(h *host.Host) error {
 		if err := h.Files.Rename(s.Name, s.backup); err != nil {
 			return err
 		}
-	case s.there && s.info.IsDir(): // a link takes the place of anything else at once
+	case s.there && s.info.IsDir(): // the new link replaces everything but a directory atomically
 		if err := h.Files.RemoveAll(s.Name); err != nil {
 			return err
 		}

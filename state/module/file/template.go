@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// templated are the arguments of content that is rendered.
+// templated holds the arguments for content that is rendered.
 type templated struct {
 	Template string `sls:"template"`
 	Context  any    `sls:"context"`
 	Defaults any    `sls:"defaults"`
 }
 
-// vars are the variables of a template: those given, then the defaults, then the context.
+// vars returns the variables of a template: those given, overridden by defaults and then by context.
 func (t templated) vars(given *value.Map) (*value.Map, error) {
 	vars := given.Clone()
 	for _, layer := range []struct {
@@ -31,7 +31,7 @@ func (t templated) vars(given *value.Map) (*value.Map, error) {
 	return vars, nil
 }
 
-// render renders text if a template engine is named.
+// render renders data if a template engine is named.
 func (f *family) render(ctx context.Context, t templated, source, env string, data []byte, vars *value.Map) ([]byte, error) {
 	if t.Template == "" {
 		return data, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// tidied is file.tidied: a directory without files that are old, or big, or have a name.
+// tidied implements file.tidied: it removes files from a directory by age, size and name.
 type tidied struct {
 	Name           string   `sls:"name"`
 	Age            float64  `sls:"age"` // days
@@ -36,7 +36,7 @@ type tidied struct {
 	match  []*value.Regexp
 	except []*value.Regexp
 	gone   []string
-	tops   []string // of those, what does not go with a directory above
+	tops   []string // those in gone whose directory stays
 	notes  []string // links that are not followed
 }
 
@@ -82,7 +82,7 @@ func (t *tidied) compile() (err error) {
 	return err
 }
 
-// bytesOf reads a number of bytes such as 10, 10k, 10MiB (of 1024) or 10MB (of 1000).
+// bytesOf parses a size in bytes such as 10, 10k, 10MiB (units of 1024) or 10MB (units of 1000).
 func bytesOf(v any) (int64, error) {
 	m := regexp.MustCompile(`^([0-9.]+)\s*([kmgtpe]?)(b|ib|)$`).FindStringSubmatch(strings.ToLower(strings.TrimSpace(value.Str(v))))
 	if m == nil {
@@ -103,17 +103,17 @@ func bytesOf(v any) (int64, error) {
 	return int64(n * math.Pow(base, float64(power))), nil
 }
 
-// maxLinkDepth ends a walk that links lead round in a circle.
+// maxLinkDepth bounds a walk through links that form a cycle.
 const maxLinkDepth = 64
 
-// looking is where a walk has come.
+// looking is the position of a walk.
 type looking struct {
-	level, links int  // below the directory of the state, and how many of them are links
-	going        bool // a directory above goes, with all that is in it
+	level, links int  // the depth below the directory of the state, and the number of links on the way
+	going        bool // a directory above is removed with all its content
 }
 
-// look finds what goes below a directory, the deepest first. What lies too deep to be looked at is left, and noted, unless it
-// goes with a directory above.
+// look finds the paths to remove below a directory, the deepest first. A directory below the depth limit stays,
+// with a note, unless a directory above it is removed.
 func (t *tidied) look(ctx context.Context, h *host.Host, dir string, at looking) error {
 	if host.TooDeep(dir, at.level) || at.links > maxLinkDepth {
 		if !at.going && at.links <= maxLinkDepth {
@@ -137,7 +137,7 @@ func (t *tidied) look(ctx context.Context, h *host.Host, dir string, at looking)
 		switch {
 		case f.info.IsDir():
 		case f.dir && t.follows(h, f.path):
-			next.links, next.going = at.links+1, false // what goes with a link is the link alone
+			next.links, next.going = at.links+1, false // removing the link does not remove its target
 		default:
 			continue
 		}
@@ -156,8 +156,8 @@ func (t *tidied) look(ctx context.Context, h *host.Host, dir string, at looking)
 	return nil
 }
 
-// follows reports whether the walk goes along a link to a directory: not where another user controls the link and it
-// leads to what is not that user's.
+// follows reports whether the walk follows a link to a directory. It does not follow a link that an
+// unprivileged user controls to a directory of another user.
 func (t *tidied) follows(h *host.Host, link string) bool {
 	if !t.FollowLinks {
 		return false
@@ -169,7 +169,7 @@ func (t *tidied) follows(h *host.Host, link string) bool {
 	return refused == nil
 }
 
-// wants reports whether something is to go.
+// wants reports whether a path is to be removed.
 func (t *tidied) wants(f found) (bool, error) {
 	size := f.info.Size
 	switch {
@@ -206,7 +206,7 @@ func matchesAny(list []*value.Regexp, name string) (bool, error) {
 	return false, nil
 }
 
-// due compares age and size.
+// due reports whether age and size meet the limits.
 func (t *tidied) due(info host.Info, size int64) bool {
 	at := info.Accessed
 	switch strings.ToLower(t.TimeComparison) {

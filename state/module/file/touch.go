@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// touch is file.touch: a file that is there and was changed now, or at a given time.
+// touch implements file.touch: it creates a file or updates its times.
 type touch struct {
 	Name     string   `sls:"name"`
-	Accessed *float64 `sls:"atime"` // seconds since 1970
+	Accessed *float64 `sls:"atime"` // in seconds since 1970
 	Modified *float64 `sls:"mtime"`
 	MakeDirs bool     `sls:"makedirs"`
 
@@ -22,7 +22,7 @@ type touch struct {
 	info  host.Info
 }
 
-// ActsAlways reports whether no time is given, so that the file is touched at every run.
+// ActsAlways reports whether no modification time is given, so that every run touches the file.
 func (t *touch) ActsAlways() bool { return t.Modified == nil }
 
 func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -47,9 +47,8 @@ func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("touched", name), Comment: "would set the times of " + name}, nil
 }
 
-// timely reports whether a time of change was given and the file has it. When it was last read
-// does not count, since anybody may read it. A file that is touched with no time in particular is
-// touched whenever it is asked for.
+// timely reports whether the file has the given modification time. The access time is not compared, since every
+// reader changes it. Without a given time, a file is touched in every run.
 func (t *touch) timely() bool {
 	return t.Modified != nil && seconds(t.Modified, time.Time{}).Equal(t.info.Modified)
 }
@@ -91,5 +90,5 @@ func (t *touch) make(h *host.Host) error {
 	return h.Files.Write(t.Name, host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1})
 }
 
-// nobody are an owner and a mode of which nothing is asked.
+// nobody returns perms that change neither owner nor mode.
 func nobody() perms { return perms{owner: owner{uid: -1, gid: -1}} }

@@ -2,7 +2,7 @@ package file
 
 import "fmt"
 
-// unsupported are arguments that are taken and have no effect here.
+// unsupported holds arguments that are accepted but have no effect.
 type unsupported struct {
 	Attrs      any `sls:"attrs"`
 	SELinux    any `sls:"selinux"`

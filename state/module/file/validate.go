@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// validation are the arguments of a command that looks at new content before it is in place.
+// validation holds the arguments of a command that checks new content before it is in place.
 type validation struct {
 	CheckCmd []string `sls:"check_cmd"`
 	TmpDir   string   `sls:"tmp_dir"`
@@ -20,8 +20,8 @@ type validation struct {
 
 func (v validation) wanted() bool { return len(v.CheckCmd) > 0 }
 
-// validate writes the file that shall be to another place, with mode and owner, and runs check_cmd
-// with that path as last argument. What it gives back is the content that was looked at.
+// validate writes the new file to a temporary path with its mode and owner, and runs check_cmd with that path
+// as its last argument. checked reads the content that the command checked; done removes the file.
 func (v validation) validate(ctx context.Context, h *host.Host, f *family, name string, file host.NewFile) (checked io.Reader, done func(), err error) {
 	dir := v.TmpDir
 	if dir == "" {
@@ -50,7 +50,7 @@ func (v validation) validate(ctx context.Context, h *host.Host, f *family, name 
 	return r, func() { _ = r.Close(); remove() }, nil
 }
 
-// refused is the failure of content that check_cmd does not like.
+// refused returns the error for content that check_cmd rejects.
 func (f *family) refused(command, name string, out host.Output) error {
 	text := strings.TrimSpace(out.Stdout + "\n" + out.Stderr)
 	err := fmt.Errorf("check_cmd refuses the new content of %s: `%s` ended with code %d", name, command, out.Code)

@@ -8,16 +8,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// found is something that a walk came by.
+// found is a path that a walk has found.
 type found struct {
 	path string
-	info host.Info // of the link itself, where it is one
-	dir  bool      // a directory, or a link to one, as it shows in a listing
+	info host.Info // not following links
+	dir  bool      // a directory or a link to one, as a listing shows it
 }
 
-// walk lists what is below a directory: its files, then its directories, then what is in each of
-// those. Links are not followed. depth is how many directories further down are entered; negative
-// for all.
+// walk lists the content of a directory: its files, its directories, then the content of each of those. It does
+// not follow links. depth is the number of levels to descend, negative for no limit.
 func walk(ctx context.Context, h *host.Host, dir string, depth int) ([]found, error) {
 	return walkFrom(ctx, h, dir, depth, 0)
 }
@@ -44,7 +43,7 @@ func walkFrom(ctx context.Context, h *host.Host, dir string, depth, level int) (
 	return all, nil
 }
 
-// list gives what is in one directory: its files, then its directories.
+// list returns the files and the directories directly in a directory.
 func list(ctx context.Context, h *host.Host, dir string) (files, dirs []found, err error) {
 	names, err := h.Files.ReadDir(dir)
 	if err != nil {

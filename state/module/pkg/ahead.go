@@ -10,18 +10,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// planned is what the states of a dry run would install, and which of them.
+// planned records the packages that earlier states of a dry run would install.
 type planned struct {
 	mu sync.Mutex
-	by map[string]string // states, as owner names them, by package
+	by map[string]string // package -> the state that would install it, as named by owner
 }
 
-// joint is a package manager that plays several transactions through in one call.
+// joint is a package manager that can simulate several transactions in one call.
 type joint interface {
 	PlanAhead(ctx context.Context, list []host.Transaction) error
 }
 
-// owner names the state among those of its run; "" outside of a dry run.
+// owner returns a name of the state that is unique in its run; "" outside of a dry run.
 func (i *installed) owner() string {
 	if chunk := i.chunk(); chunk != nil {
 		return value.Str(chunk.Value("__id__")) + "\n" + i.Name
@@ -29,7 +29,7 @@ func (i *installed) owner() string {
 	return ""
 }
 
-// chunk is the state as the run has it, or nil.
+// chunk returns the chunk of the state in the program of the run, or nil.
 func (i *installed) chunk() *value.Map {
 	if i.Coming == nil || i.Coming.Len() == 0 {
 		return nil
@@ -38,7 +38,8 @@ func (i *installed) chunk() *value.Map {
 	return chunk
 }
 
-// beforehand takes out of a dry run's job what an earlier state of the run would install, and names it.
+// beforehand removes the packages that an earlier state of the dry run would install from the job, and returns
+// their names.
 func (i *installed) beforehand(j *job) (names []string) {
 	own := i.owner()
 	if own == "" {
@@ -57,7 +58,7 @@ func (i *installed) beforehand(j *job) (names []string) {
 	return names
 }
 
-// note remembers what a dry run has found that this state installs.
+// note records the packages that a dry run found this state to install.
 func (i *installed) note(changes []host.PackageChange) {
 	own := i.owner()
 	if own == "" {
@@ -72,7 +73,8 @@ func (i *installed) note(changes []host.PackageChange) {
 	}
 }
 
-// planAhead has the package manager play this state and the later ones of a dry run through at once.
+// planAhead makes the package manager simulate this state and the later ones of a dry run in one call, which
+// saves time.
 func (i *installed) planAhead(ctx context.Context, h *host.Host, own host.Transaction) error {
 	manager, ok := h.Packages.(joint)
 	if !ok || i.chunk() == nil || i.Coming.Len() < 2 || !usual(own) {
@@ -87,7 +89,7 @@ func (i *installed) planAhead(ctx context.Context, h *host.Host, own host.Transa
 	return manager.PlanAhead(ctx, list)
 }
 
-// later is what a later state of the run would order, where it is one that installs what repositories have.
+// later returns the transaction of a later state of the run if that is a pkg.installed state without sources.
 func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.Transaction, ok bool) {
 	chunk, ok := item.(*value.Map)
 	if !ok || chunk.Value("fun") != "installed" {
@@ -105,7 +107,7 @@ func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.T
 	return t, err == nil && usual(t)
 }
 
-// usual reports whether a transaction says nothing beyond which packages.
+// usual reports whether a transaction has no options that differ from the defaults.
 func usual(t host.Transaction) bool {
 	return t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig && !t.Reinstall
 }

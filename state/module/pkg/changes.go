@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// changesMap is changes as states report them: the old and the new version of each package.
+// changesMap returns changes in the form of Salt's reports: the old and the new version of each package.
 func changesMap(changes []host.PackageChange) *value.Map {
 	m := value.NewMap()
 	for _, c := range changes {
@@ -19,7 +19,7 @@ func changesMap(changes []host.PackageChange) *value.Map {
 	return m
 }
 
-// plannedMap is what Salt's dry run says of packages: the same word for each.
+// plannedMap returns the changes of Salt's dry run, which have the same word for every package.
 func plannedMap(names []string, word string) *value.Map {
 	m := value.NewMap()
 	for _, name := range names {
@@ -28,7 +28,7 @@ func plannedMap(names []string, word string) *value.Map {
 	return m
 }
 
-// describe says changes in words, with a tense of the caller's: "would be" or "".
+// describe describes changes in a sentence; tense is "would be " or "".
 func describe(changes []host.PackageChange, tense string) string {
 	var came, went, moved []string
 	for _, c := range changes {
@@ -55,8 +55,8 @@ func describe(changes []host.PackageChange, tense string) string {
 	return strings.Join(parts, "; ")
 }
 
-// perform does a transaction and reads from the database what became of it, also where it failed
-// half-way.
+// perform runs a transaction and returns the changes that it made, which it reads from the package database.
+// They are complete even if the transaction failed part-way.
 func perform(ctx context.Context, h *host.Host, t host.Transaction) ([]host.PackageChange, error) {
 	before, err := h.Packages.Installed()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// downloaded is pkg.downloaded: the files of packages lie ready to be installed. Nothing that is
-// installed changes, so it never has changes to report.
+// downloaded implements pkg.downloaded: it downloads the files of packages. It never reports changes, since no
+// installed package changes.
 type downloaded struct{ install }
 
 func (d *downloaded) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -32,7 +32,7 @@ func (d *downloaded) Check(_ context.Context, h *host.Host) (module.Diff, error)
 	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would download: " + strings.Join(nameList(targets), ", ")}, nil
 }
 
-// targets lists the packages of which no file that would do is there.
+// targets returns the packages without a suitable file in the cache.
 func (d *downloaded) targets(h *host.Host) ([]wanted, error) {
 	v, err := h.Packages.Installed()
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *downloaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (re
 		return report, d.blame(ctx, h, nameList(targets), err)
 	}
 	t := d.transaction(packages)
-	t.DownloadOnly, t.Reinstall = true, true // a package that is installed is fetched as well
+	t.DownloadOnly, t.Reinstall = true, true // download an installed package too
 	report.Comment = "downloaded: " + strings.Join(nameList(targets), ", ")
 	return report, d.blame(ctx, h, nameList(targets), h.Packages.Do(ctx, t))
 }

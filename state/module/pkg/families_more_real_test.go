@@ -22,7 +22,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// goBack has runs install, upgrade, hold and remove packages, and puts them back as a rollback does.
+// goBack makes runs install, upgrade, hold and remove packages, and restores the packages after each as a
+// rollback does.
 func goBack(m *machineOf) {
 	m.Helper()
 	ctx := context.Background()
@@ -51,7 +52,7 @@ func goBack(m *machineOf) {
 	m.old()
 	before := images()
 	m.converge("installed", "pkgs", value.NewList("bar", "baz"))
-	if m.single { // of foo, which bar has brought to its newest version, there is but that one
+	if m.single { // its repository has only the newest version of foo, which bar required
 		if lost := back(before); len(lost) != 1 || lost["foo"] == nil || !strings.Contains(lost["foo"].Error(), "no repository of this host has version "+m.version("1.0", "1")+" any more") {
 			m.Errorf("lost are %v", lost)
 		}
@@ -77,7 +78,7 @@ func goBack(m *machineOf) {
 	m.converge("removed", "pkgs", value.NewList("foo", "bar", "baz"))
 }
 
-// downloads gets the files of packages from afar, without installing them.
+// downloads downloads package files from another host without installing them.
 func downloads(m *machineOf) {
 	ctx, args := context.Background(), value.NewMap("name", "foo", "refresh", false)
 	server := httptest.NewServer(http.FileServer(http.Dir(m.root + "/srv/repository")))
@@ -109,15 +110,15 @@ func downloads(m *machineOf) {
 	m.want("")
 }
 
-// key makes a key to sign with, in a directory of its own, and gives the files of its two halves.
+// key creates a signing key and returns its GnuPG home and the files of its two halves.
 func key(m *machineOf) (home, secret, public string) {
 	m.Helper()
-	home, err := os.MkdirTemp("", "gpg") // the path of a socket in it has to be short
+	home, err := os.MkdirTemp("", "gpg") // not t.TempDir, as the path of a socket has at most 108 bytes
 	if err != nil {
 		m.Fatal(err)
 	}
 	m.Cleanup(func() {
-		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() // nothing may run
+		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() // stop the agent of gpg
 		_ = os.RemoveAll(home)
 	})
 	secret, public = filepath.Join(home, "secret.asc"), filepath.Join(home, "public.asc")
@@ -145,8 +146,8 @@ func (m *machineOf) copyIn(from, to string) {
 	hosttest.Put(m.T, m.root+to, string(data), 0o644)
 }
 
-// signedRPMs is a repository in /srv/signed whose packages and index are signed: sig is by the key that
-// /srv/signed/key.asc has, other by another, bare by none.
+// signedRPMs creates a signed repository in /srv/signed. Its package sig is signed by /srv/signed/key.asc,
+// other by a different key, and bare is unsigned.
 func signedRPMs(m *machineOf) {
 	home, secret, public := key(m)
 	_, another, _ := key(m)
@@ -163,7 +164,7 @@ func signedRPMs(m *machineOf) {
 	m.copyIn(public, "/srv/signed/repodata/repomd.xml.key")
 }
 
-// TestSignedRPMRepositories installs what the key of a repository has signed, and nothing else.
+// TestSignedRPMRepositories checks that only packages signed by the key of their repository are installed.
 func TestSignedRPMRepositories(t *testing.T) {
 	for _, f := range families() {
 		if f.format != "rpm" {
@@ -179,7 +180,7 @@ func TestSignedRPMRepositories(t *testing.T) {
 			m.converge("repo managed", args...)
 			m.converge("installed", "name", "sig")
 			m.want("sig 1.0-1")
-			if f.name == "dnf" { // zypper looks at packages only where the index is not signed
+			if f.name == "dnf" { // zypper checks packages only if the index is unsigned
 				m.contains(m.fails("installed", "name", "bare", "refresh", false), "sign")
 				m.contains(m.fails("installed", "name", "other", "refresh", false), "key")
 				m.want("sig 1.0-1")
@@ -193,8 +194,8 @@ func TestSignedRPMRepositories(t *testing.T) {
 	}
 }
 
-// TestPrioritiesOfRPMRepositories takes a package from the repository that comes first, not the one with the
-// newest version; and from another that is named.
+// TestPrioritiesOfRPMRepositories checks that a package comes from the repository with the best priority, not
+// from the one with the newest version, unless the state names another.
 func TestPrioritiesOfRPMRepositories(t *testing.T) {
 	for _, f := range families() {
 		if f.format != "rpm" {
@@ -218,7 +219,7 @@ func TestPrioritiesOfRPMRepositories(t *testing.T) {
 	}
 }
 
-// TestSignedPacmanRepository installs what a key that pacman trusts has signed, and nothing else.
+// TestSignedPacmanRepository checks that only packages signed by a trusted key are installed.
 func TestSignedPacmanRepository(t *testing.T) {
 	for _, f := range families() {
 		if f.name != "pacman" {
@@ -231,7 +232,7 @@ func TestSignedPacmanRepository(t *testing.T) {
 		}
 		sign("foo-1.0-1-any.pkg.tar.zst")
 		sign("test.db")
-		m.sh("cd /srv/repository; cp foo-1.0-1-any.pkg.tar.zst.sig baz-1.0-1-any.pkg.tar.zst.sig") // which is none of baz
+		m.sh("cd /srv/repository; cp foo-1.0-1-any.pkg.tar.zst.sig baz-1.0-1-any.pkg.tar.zst.sig") // the signature of another package
 		trusted := m.root + "/etc/pacman.d/gnupg"
 		m.sh("mkdir -p -m 0700 /etc/pacman.d/gnupg; touch /etc/pacman.d/gnupg/pubring.gpg") // as pacman-key --init does
 		gpg(m, trusted, "--import", public)

@@ -38,28 +38,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// family is a package manager that the same story is told to.
+// family is a package manager on which the tests of this file run.
 type family struct {
-	name     string     // as Host.Packages has it
-	release  string     // /etc/os-release
-	packages []string   // of Debian, that have the client
-	format   string     // of nfpm
-	prepare  string     // shell, run inside the root before anything else
-	index    string     // shell, run inside after packages were added to /srv/repository
-	query    string     // shell, prints name and version of all packages
-	vercmp   string     // shell, reads pairs of versions from /tmp/pairs and prints -1, 0, 1 or <, =, >
-	parts    [][]string // what versions are made of for that: one of each list
-	lock     string     // shell, keeps the package manager locked for some seconds; "" where it has no lock to test
+	name     string     // as Host.Packages.Family returns it
+	release  string     // content of /etc/os-release
+	packages []string   // Debian packages with the client
+	format   string     // format of nfpm
+	prepare  string     // shell command, run once in the root before everything else
+	index    string     // shell command, run after packages were added to /srv/repository
+	query    string     // shell command that prints name and version of all packages
+	vercmp   string     // shell command that reads pairs of versions from /tmp/pairs and prints -1, 0, 1 or <, =, >
+	parts    [][]string // the versions to compare are made of one item of each list
+	lock     string     // shell command that locks the package manager for some seconds; "" if there is no lock to test
 	repo     []any      // arguments of pkgrepo.managed
-	removing bool       // takes along what needs a package that is removed; else it refuses
+	removing bool       // removing a package removes those that require it; otherwise it fails
 	single   bool       // a repository has one version of a package
-	choosy   bool       // does not choose who provides a virtual package
-	client   string     // environment variable that has the client's path, where Debian has none
-	target   string     // where the client goes then
+	choosy   bool       // the client does not choose a provider of a virtual package
+	client   string     // environment variable with the client's path, if Debian has no package of it
+	target   string     // path of that client in the root
 	sign     func(*machineOf)
 }
 
-// machineOf is a host of a family with a repository of its own.
+// machineOf is a root of a family's distribution with a package repository.
 type machineOf struct {
 	*testing.T
 	family
@@ -89,7 +89,7 @@ func start(t *testing.T, f family) *machineOf {
 	return m
 }
 
-// reindex writes the list that a refresh reads.
+// reindex updates the index of the repository.
 func (m *machineOf) reindex() {
 	m.Helper()
 	m.sh(m.index)
@@ -119,7 +119,7 @@ func (m *machineOf) provide(name, version, release string, provides ...string) {
 	m.build(name, version, release, nfpm.Overridables{Provides: provides})
 }
 
-// build makes a package file and gives its path inside the root.
+// build builds a package file and returns its path in the root.
 func (m *machineOf) build(name, version, release string, more nfpm.Overridables) string {
 	m.Helper()
 	packager, err := nfpm.Get(m.format)
@@ -152,7 +152,7 @@ func (m *machineOf) build(name, version, release string, more nfpm.Overridables)
 	return file
 }
 
-// run is a host as a new run finds it.
+// run returns the host in the state of a new run.
 func (m *machineOf) run() *host.Host {
 	m.Helper()
 	h, err := machine.New(host.Options{Root: m.root, Chroot: true, LockWait: time.Second})
@@ -165,7 +165,7 @@ func (m *machineOf) run() *host.Host {
 	return h
 }
 
-// opener opens files of the machine by URL.
+// opener opens salt:// URLs as files of the machine.
 type opener struct{ root string }
 
 func (o opener) Open(_ context.Context, url, _ string) (io.ReadCloser, error) {
@@ -179,7 +179,7 @@ func (m *machineOf) table(function string) module.Table {
 	return pkg.Functions(opener{m.root})
 }
 
-// converge runs a state until it finds nothing to do, each time on a new host.
+// converge applies a state and checks that a second run, on a new host.Host, finds nothing to do.
 func (m *machineOf) converge(function string, arguments ...any) string {
 	m.Helper()
 	ctx, args := context.Background(), value.NewMap(arguments...)
@@ -201,7 +201,7 @@ func (m *machineOf) converge(function string, arguments ...any) string {
 		m.Errorf("%s of %s: foreseen was\n%s\nand there came\n%s", function, value.Repr(args), value.Repr(diff.Changes), value.Repr(report.Changes))
 	}
 	fresh := true
-	if name == "latest" { // which does not know as long as a refresh may tell more
+	if name == "latest" { // pkg.latest is unknown as long as the indexes may be stale
 		fresh = false
 		args.Set("refresh", false)
 	}
@@ -212,7 +212,7 @@ func (m *machineOf) converge(function string, arguments ...any) string {
 	return value.Repr(report.Changes)
 }
 
-// fails runs a state that must not work, and gives the error and its hint.
+// fails runs a state that must fail, and returns its error and hint.
 func (m *machineOf) fails(function string, arguments ...any) string {
 	m.Helper()
 	ctx, h := context.Background(), m.run()
@@ -230,7 +230,7 @@ func (m *machineOf) fails(function string, arguments ...any) string {
 	return err.Error() + " / " + diag.HintOf(err)
 }
 
-// want compares what the client itself says is installed.
+// want compares the list of installed packages that the client itself prints.
 func (m *machineOf) want(list string) {
 	m.Helper()
 	got := strings.Join(strings.Fields(m.sh("{ "+m.query+"; } | { grep -v -e keeper -e gpg-pubkey || true; }")), " ")
@@ -248,7 +248,7 @@ func (m *machineOf) contains(got string, words ...string) {
 	}
 }
 
-// signIndex signs the index of an apk repository: an archive with the signature comes before it.
+// signIndex signs the index of an apk repository by prepending an archive with the signature.
 func signIndex(m *machineOf) {
 	m.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -291,11 +291,11 @@ func signIndex(m *machineOf) {
 	}
 }
 
-// rpmLock holds the lock of rpm's database as rpm does, for longer than a test.
+// rpmLock locks the database of rpm as rpm does, for longer than the test takes.
 const rpmLock = `exec perl -e 'use Fcntl; $| = 1; open(F, "+>>", "/var/lib/rpm/.rpm.lock"); my $l = pack("s s x4 q q i x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; print "locked\n"; sleep 60'`
 
 func families() []family {
-	// Debian keeps the database of rpm in a home directory, since it is not its own.
+	// Debian's rpm has its database in the home directory, since it is not Debian's own.
 	const database = `mkdir -p /etc/rpm; echo '%_dbpath /var/lib/rpm' > /etc/rpm/macros; `
 	const query = `rpm -qa --queryformat '%{NAME} %{VERSION}-%{RELEASE}\n' | sort`
 	return []family{
@@ -331,13 +331,13 @@ func families() []family {
 	}
 }
 
-// TestFamilies tells each package manager the story of a few packages.
+// TestFamilies runs the same scenarios with each package manager.
 func TestFamilies(t *testing.T) {
 	for _, f := range families() {
 		t.Run(f.name, func(t *testing.T) {
 			m := start(t, f)
 			m.contains(m.converge("repo managed", f.repo...), "repo")
-			m.converge("installed", "name", "keeper") // a host without any package is none
+			m.converge("installed", "name", "keeper") // some clients fail without any installed package
 			for _, chapter := range []struct {
 				name string
 				tell func(*machineOf)
@@ -351,10 +351,11 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// rpmOrder has rpm compare versions. Only lines without an epoch and a release are for it to split.
+// rpmOrder makes rpm compare versions. rpm.vercmp does not split epoch and release.
 const rpmOrder = `echo 'for l in io.lines("/tmp/pairs") do local a, b = l:match("(%S+) (%S+)"); print(rpm.vercmp(a, b) .. string.char(10)) end' > /tmp/order.lua; rpm --eval '%{lua: dofile("/tmp/order.lua")}'`
 
-// pacmanIndex is what repo-add does, which takes a mounted /proc. Of each package the last version is kept.
+// pacmanIndex does the work of repo-add, which needs a mounted /proc. It keeps the last version of each
+// package.
 const pacmanIndex = `cd /srv/repository; rm -rf db test.db; mkdir db
 for f in *.pkg.tar.zst; do
   name=${f%-*-*-*}; rm -rf db/$name-[0-9]*; d=db/${f%-any.pkg.tar.zst}; mkdir $d; bsdtar -xOf $f .PKGINFO > info
@@ -369,7 +370,7 @@ func rpmParts() [][]string {
 	return anyOrder("1", "0", "10", "01", ".", "_", "a", "rc", "Z", "..", "~", "^", "+", "git")
 }
 
-// anyOrder makes versions of up to five parts.
+// anyOrder returns the parts for versions of up to five parts in any order.
 func anyOrder(parts ...string) [][]string {
 	return slices.Repeat([][]string{append(parts, "", "")}, 5)
 }

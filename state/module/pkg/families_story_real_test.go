@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// order compares versions as the client does, some thousands of them.
+// order compares some thousands of versions and expects the order of the client.
 func order(m *machineOf) {
 	seed := mathrand.New(mathrand.NewPCG(1, 2))
 	version := func() string {
@@ -47,7 +47,7 @@ func order(m *machineOf) {
 	}
 }
 
-// first installs the only version there is.
+// first installs packages of which only one version exists.
 func first(m *machineOf) {
 	m.contains(m.converge("installed", "name", "foo"), "foo", "1.0-")
 	m.want("foo " + m.version("1.0", "1"))
@@ -62,7 +62,7 @@ func first(m *machineOf) {
 	m.want("")
 }
 
-// version is a version in the way of the family.
+// version formats a version in the way of the family.
 func (m *machineOf) version(version, release string) string {
 	if m.format == "apk" {
 		return version + "-r" + release
@@ -70,7 +70,7 @@ func (m *machineOf) version(version, release string) string {
 	return version + "-" + release
 }
 
-// versions goes from one version to another and back.
+// versions upgrades and downgrades a package.
 func versions(m *machineOf) {
 	if !m.single {
 		m.add("foo", "2.0", "1")
@@ -97,7 +97,7 @@ func versions(m *machineOf) {
 	m.old()
 }
 
-// old goes back to the first version of foo, which is not on hold.
+// old installs the first version of foo and takes it off hold.
 func (m *machineOf) old() {
 	m.Helper()
 	if m.single {
@@ -109,7 +109,7 @@ func (m *machineOf) old() {
 	m.want("foo " + m.version("1.0", "1"))
 }
 
-// holds keeps a package where it is, until somebody names it.
+// holds checks that a package on hold stays at its version unless a state names it.
 func holds(m *machineOf) {
 	old, newest := m.version("1.0", "1"), m.version("2.0", "2")
 	m.converge("held", "name", "foo")
@@ -125,7 +125,7 @@ func holds(m *machineOf) {
 	m.old()
 }
 
-// dependencies brings and takes what belongs together.
+// dependencies checks that dependencies are installed and removed together.
 func dependencies(m *machineOf) {
 	m.contains(m.converge("installed", "name", "bar"), "bar", "foo")
 	m.want("bar " + m.version("1.0", "1") + " foo " + m.version("2.0", "2"))
@@ -138,7 +138,7 @@ func dependencies(m *machineOf) {
 	m.want("")
 }
 
-// sources installs from files, which nobody signed.
+// sources installs unsigned package files.
 func sources(m *machineOf) {
 	file := m.build("qux", "1.0", "1", nfpm.Overridables{})
 	newer := m.build("qux", "2.0", "1", nfpm.Overridables{})
@@ -150,7 +150,7 @@ func sources(m *machineOf) {
 	m.converge("removed", "name", "qux")
 }
 
-// everything upgrades all there is, and downloads.
+// everything upgrades all packages, reinstalls and downloads.
 func everything(m *machineOf) {
 	m.old()
 	m.contains(m.converge("uptodate", "name", "all"), "foo", m.version("2.0", "2"))
@@ -162,7 +162,7 @@ func everything(m *machineOf) {
 	m.converge("removed", "name", "foo")
 }
 
-// mistakes are told with what to do about them.
+// mistakes checks that errors have a useful hint.
 func mistakes(m *machineOf) {
 	m.contains(m.fails("installed", "name", "nope", "refresh", false), "nope", "pkgrepo")
 	m.contains(m.fails("installed", "name", "foo", "version", "9.9", "refresh", false), "9.9")
@@ -171,7 +171,7 @@ func mistakes(m *machineOf) {
 	m.want("")
 }
 
-// locked waits for another process, and gives up.
+// locked waits for the lock of another process until the wait times out.
 func locked(m *machineOf) {
 	if m.lock == "" {
 		return
@@ -184,7 +184,7 @@ func locked(m *machineOf) {
 	if err := holder.Start(); err != nil {
 		m.Fatal(err)
 	}
-	defer func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) }() // it was killed
+	defer func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) }() // Wait reports that it was killed
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
 		m.Fatalf("the lock was not to be had: %q, %v", line, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// group is pkg.group_installed, which is refused: apt, zypper and apk know no groups of packages, and
-// those of dnf, yum and pacman are not read.
+// group implements pkg.group_installed, which always fails: apt, zypper and apk have no package groups, and
+// those of dnf, yum and pacman are not supported.
 type group struct {
 	Name    string   `sls:"name"`
 	Skip    []string `sls:"skip"`
@@ -23,5 +23,5 @@ func (g *group) Check(context.Context, *host.Host) (module.Diff, error) {
 }
 
 func (g *group) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
-	return module.Report{}, nil // Check always fails
+	return module.Report{}, nil // not reached, as Check always fails
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// held is pkg.held: packages are on hold, and with replace no others.
+// held implements pkg.held: it puts packages on hold. With replace, it takes all others off hold.
 type held struct {
 	selection
 	Replace bool `sls:"replace"`
@@ -49,7 +49,7 @@ func (s *held) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.R
 	return applyHolds(ctx, h, holds)
 }
 
-// unheld is pkg.unheld: packages, or all, are not on hold.
+// unheld implements pkg.unheld: it takes packages, or with all every package, off hold.
 type unheld struct {
 	selection
 	All bool `sls:"all"`
@@ -95,7 +95,7 @@ func listed(h *host.Host, s *selection) (*host.Inventory, []wanted, error) {
 	return v, list, err
 }
 
-// holdDiff is what Check finds; Salt's dry run says nothing of it but that it would be.
+// holdDiff returns the diff for holds. Salt's dry run reports no changes of holds, so Planned is empty.
 func holdDiff(holds []hold) module.Diff {
 	if len(holds) == 0 {
 		return module.Diff{Comment: "no hold has to change"}
@@ -103,7 +103,7 @@ func holdDiff(holds []hold) module.Diff {
 	return module.Diff{Changes: holdReport(holds), Planned: value.NewMap(), Comment: "would be " + describeHolds(holds)}
 }
 
-// holdReport is the shape in which states about holds report them.
+// holdReport returns changes in the form of Salt's pkg.held and pkg.unheld.
 func holdReport(holds []hold) *value.Map {
 	m := value.NewMap()
 	for _, c := range holds {

@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hold is a package whose hold changes.
+// hold is a change of a package's hold.
 type hold struct {
 	name string
 	on   bool
-	old  string // what dpkg is told to do with it so far; "" if it never heard of it
+	old  string // the selection state of dpkg before the change; "" if the package is unknown to dpkg
 }
 
-// selectionOf is what dpkg is told to do with a package.
+// selectionOf returns the selection state of a package in the words of dpkg --get-selections.
 func selectionOf(v *host.Inventory, name string) string {
 	switch {
 	case v.Held(name):
@@ -35,7 +35,7 @@ func (c hold) word(on bool) string {
 	return "install"
 }
 
-// before is the old selection as reports have it.
+// before returns the old selection state for a report.
 func (c hold) before() any {
 	if c.old == "" {
 		return nil
@@ -43,7 +43,7 @@ func (c hold) before() any {
 	return c.old
 }
 
-// holdsFor lists the packages whose hold is not as wanted; nil wants nothing.
+// holdsFor returns the packages whose hold differs from want; none if want is nil.
 func holdsFor(v *host.Inventory, list []wanted, want *bool) []hold {
 	var holds []hold
 	if want == nil {
@@ -57,8 +57,8 @@ func holdsFor(v *host.Inventory, list []wanted, want *bool) []hold {
 	return holds
 }
 
-// withHolds adds holds to the changes of packages. One that is installed at the same time gets a
-// second line, and where anything was installed, what only changes its hold says no more than that.
+// withHolds adds holds to the changes of packages, in Salt's form: if a package is installed as well, the hold
+// is a second line of its versions; if other packages are installed, a hold has only a new value.
 func withHolds(m *value.Map, holds []hold) *value.Map {
 	m, alone := orEmpty(m), m.Len() == 0
 	for _, c := range holds {
@@ -87,7 +87,7 @@ func lines(first any, second string) string {
 	return strings.TrimPrefix(value.Str(first)+"\n"+second, "\n")
 }
 
-// setHolds changes the holds.
+// setHolds applies the changes of holds.
 func setHolds(ctx context.Context, h *host.Host, holds []hold) error {
 	for _, on := range []bool{true, false} {
 		var names []string

@@ -20,7 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// machine opens the machine that the test runs on, which must be one to throw away.
+// thisMachine opens the machine that the test runs on. It skips the test unless the machine is declared
+// disposable.
 func thisMachine(t *testing.T) *host.Host {
 	t.Helper()
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
@@ -44,11 +45,11 @@ func sh(t *testing.T, line string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// repository is a directory of packages that apt installs from.
+// repository is a directory of packages from which apt installs.
 type repository struct{ dir string }
 
-// add builds a package. Control is more fields of it; files are what it has, DEBIAN/postinst and the
-// like among them.
+// add builds a package. control has additional fields, and files its content, including maintainer scripts such
+// as DEBIAN/postinst.
 func (r repository) add(t *testing.T, name, version, control string, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,13 +73,14 @@ func (r repository) add(t *testing.T, name, version, control string, files map[s
 	sh(t, "chmod 755 "+dir+" && dpkg-deb -Znone --root-owner-group -b "+dir+" "+r.dir)
 }
 
-// index writes the list that a refresh reads.
+// index updates the package index.
 func (r repository) index(t *testing.T) {
 	t.Helper()
 	sh(t, `cd `+r.dir+`; rm -f Packages; for f in *.deb; do dpkg-deb -f $f; echo "Filename: ./$f"; echo "Size: $(stat -c %s $f)"; echo "SHA256: $(sha256sum $f | cut -d" " -f1)"; echo; done > new; mv new Packages`)
 }
 
-// newRepository makes a repository the only one that apt knows, and removes its packages at the end.
+// newRepository creates a repository, makes it the only one of apt, and removes its packages at the end of the
+// test.
 func newRepository(t *testing.T) repository {
 	t.Helper()
 	thisMachine(t)
@@ -112,8 +114,8 @@ func resource(t *testing.T, function string, pairs ...any) module.Resource {
 	return r
 }
 
-// apply checks, applies, and checks again on a fresh door. A check must leave apt's files and the
-// database as they are.
+// apply checks a state, applies it and checks it again on a new host.Host. A check must not write to apt's
+// files or the database.
 func apply(t *testing.T, h *host.Host, function string, pairs ...any) outcome {
 	t.Helper()
 	const state = "find /var/lib/dpkg /var/lib/apt /var/cache/apt /etc/apt -type f -printf '%p %s %T@\n' | sort | sha256sum"
@@ -160,7 +162,7 @@ func TestAptInstalls(t *testing.T) {
 	r.index(t)
 
 	h := thisMachine(t)
-	// The indexes were never fetched, so the check cannot know yet.
+	// The indexes were never fetched, so the check must report unknown changes.
 	o := apply(t, h, "installed", "name", "corpus-bar")
 	expect(t, o, value.NewMap("corpus-bar", change("", "1.0"), "corpus-foo", change("", "2:0.5")))
 	if !o.diff.Unknown {
@@ -306,7 +308,7 @@ func TestDpkgWasInterrupted(t *testing.T) {
 	}
 	fails(t, o, "dpkg", "dpkg --configure -a")
 	o = apply(t, thisMachine(t), "installed", "name", "corpus-foo")
-	if o.err != nil { // apt may have been able to go on
+	if o.err != nil { // apt may have been able to continue
 		fails(t, o, "interrupted", "dpkg --configure -a")
 	}
 	sh(t, "touch /run/corpus-go; dpkg --configure -a")

@@ -12,23 +12,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// install is what the states that install packages share.
+// install holds what the states that install packages have in common.
 type install struct {
 	selection
-	FromRepo       string `sls:"fromrepo"` // a release to prefer
-	Refresh        *bool  `sls:"refresh"`  // nil: once in a run
+	FromRepo       string `sls:"fromrepo"` // a release or repository to prefer
+	Refresh        *bool  `sls:"refresh"`  // nil: once per run
 	CacheValidTime int    `sls:"cache_valid_time"`
 	SkipVerify     bool   `sls:"skip_verify"`
 	Recommends     *bool  `sls:"install_recommends"`
 	OnlyUpgrade    bool   `sls:"only_upgrade"`
 	NewConfig      bool   `sls:"force_conf_new"`
 
-	// Arguments for dnf and yum, which are refused there.
+	// These are refused for dnf and yum and ignored elsewhere.
 	EnableRepo  any `sls:"enablerepo"`
 	DisableRepo any `sls:"disablerepo"`
 
-	// These say something to other package managers, or to Salt. What apt has on hold and a state
-	// names is changed and put back on hold, and what is not found comes with a suggestion, always.
+	// These are ignored: they concern other package managers or Salt itself. A package on hold that a state names
+	// is always changed and put back on hold, and the error for an unknown package always has suggestions.
 	UpdateHolds     any `sls:"update_holds"`
 	SkipSuggestions any `sls:"skip_suggestions"`
 	RebootCodes     any `sls:"report_reboot_exit_codes"`
@@ -36,19 +36,19 @@ type install struct {
 	Capabilities    any `sls:"resolve_capabilities"`
 	WatchFlags      any `sls:"watch_flags"`
 
-	refreshErr error           // the refresh failed, and the old indexes may do
-	real       map[string]bool // packages that the repositories have, of those that only others provide on the host
+	refreshErr error           // error of a refresh after which the old indexes are used
+	real       map[string]bool // of the packages that are not installed but provided by others, those that the repositories have
 }
 
 func newInstall() install { return install{selection: selection{Normalize: true}} }
 
-// stale reports whether the indexes are to be refreshed before something is installed.
+// stale reports whether the indexes must be refreshed before packages are installed.
 func (i *install) stale(h *host.Host) bool {
 	return (i.Refresh == nil || *i.Refresh) && !h.Packages.Fresh(time.Duration(i.CacheValidTime)*time.Second)
 }
 
-// refresh gets the indexes if they are to be had anew. One that fails is an error only where the
-// state asked for it: the old indexes may do.
+// refresh refreshes the indexes if they are stale. A failure is an error only if the state sets refresh;
+// otherwise it is a warning and the old indexes are used.
 func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string, err error) {
 	if !i.stale(h) {
 		return nil, nil
@@ -63,8 +63,8 @@ func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string,
 	return warnings, nil
 }
 
-// blame adds to an error a refresh that failed, or that did not reach the repository which may have the package that is
-// missing.
+// blame adds the error of an earlier refresh to err: one that failed, or one that did not reach a repository
+// that may have the missing package.
 func (i *install) blame(ctx context.Context, h *host.Host, names []string, err error) error {
 	before := i.refreshErr
 	if before == nil && err != nil && h.Packages.Unreached() != nil && i.unavailable(ctx, h, names, err) {
@@ -76,7 +76,7 @@ func (i *install) blame(ctx context.Context, h *host.Host, names []string, err e
 	return diag.WithHint(fmt.Errorf("%w; before that, %w", err, before), "%s", diag.HintOf(before))
 }
 
-// unavailable reports whether the indexes lack a package or a version that is wanted.
+// unavailable reports whether the indexes lack a wanted package or version.
 func (i *install) unavailable(ctx context.Context, h *host.Host, names []string, err error) bool {
 	var lack *host.Lack
 	if errors.As(err, &lack) {
@@ -86,7 +86,7 @@ func (i *install) unavailable(ctx context.Context, h *host.Host, names []string,
 	return err == nil && slices.ContainsFunc(names, func(name string) bool { return offers[name].Candidate == "" })
 }
 
-// transaction is the order for packages, with all that the state says about how.
+// transaction returns the transaction for packages with the options of the state.
 func (i *install) transaction(packages []host.Wanted) host.Transaction {
 	return host.Transaction{
 		Packages: packages, Release: i.FromRepo, Recommends: i.Recommends, OnlyUpgrade: i.OnlyUpgrade,
@@ -94,7 +94,8 @@ func (i *install) transaction(packages []host.Wanted) host.Transaction {
 	}
 }
 
-// distinguish finds out which packages that are not there, and that others on the host provide, the repositories have.
+// distinguish records in i.real which packages the repositories have, of those that are not installed but
+// provided by installed packages.
 func (i *install) distinguish(ctx context.Context, h *host.Host, v *host.Inventory, list []wanted) error {
 	var names []string
 	for _, w := range list {
@@ -113,8 +114,8 @@ func (i *install) distinguish(ctx context.Context, h *host.Host, v *host.Invento
 	return err
 }
 
-// present reports whether a package is there in a version that will do. A name that no package of the repositories has
-// is there with one that provides it.
+// present reports whether a package is installed in an acceptable version. For a name that no repository has,
+// an installed package that provides it suffices.
 func (i *install) present(h *host.Host, v *host.Inventory, w wanted) (bool, error) {
 	versions := v.Versions(w.name)
 	if w.version == "" {
@@ -127,8 +128,8 @@ func (i *install) present(h *host.Host, v *host.Inventory, w wanted) (bool, erro
 	return d.allowsAny(versions), nil
 }
 
-// chooses refuses to choose repositories otherwise than by fromrepo. Package managers that have no such
-// options never looked at them.
+// chooses returns an error if enablerepo or disablerepo is set for dnf or yum. Other package managers have no
+// such options and ignore them.
 func (i *install) chooses(h *host.Host) error {
 	family := h.Packages.Family()
 	if i.EnableRepo == nil && i.DisableRepo == nil || family != "dnf" && family != "yum" {
@@ -138,8 +139,8 @@ func (i *install) chooses(h *host.Host) error {
 		"write `- fromrepo: NAME` to take packages from one repository, or enable it in a pkgrepo.managed state that this one requires")
 }
 
-// resolve turns what is wanted into what to order: conditions into the newest version that meets
-// them.
+// resolve converts wanted packages to those of a transaction: version conditions become the newest version that
+// meets them.
 func (i *install) resolve(ctx context.Context, h *host.Host, list []wanted) ([]host.Wanted, error) {
 	var versioned []string
 	for _, w := range list {
@@ -181,7 +182,7 @@ func (i *install) chosen(h *host.Host, w wanted, offer host.Offer) (string, erro
 	return version, nil
 }
 
-// missing lists the wanted packages that are not there in the end.
+// missing returns the wanted packages that are not present.
 func (i *install) missing(h *host.Host, v *host.Inventory, list []wanted) []string {
 	var names []string
 	for _, w := range list {
@@ -197,7 +198,7 @@ func notThere(h *host.Host, names []string) error {
 	return diag.WithHint(err, "see %s for what it did instead", historyOf(h))
 }
 
-// historyOf is where the package manager of a host writes down what it did.
+// historyOf returns where the package manager of a host logs its transactions.
 func historyOf(h *host.Host) string {
 	switch h.Packages.Family() {
 	case "dnf":
@@ -222,7 +223,7 @@ func nameList(list []wanted) []string {
 	return names
 }
 
-// preseed answers the questions of packages beforehand, from a file of answers.
+// preseed sets the answers to debconf questions from a file.
 func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string) error {
 	file, err := sources.Open(ctx, url, env)
 	if err != nil {
@@ -234,7 +235,7 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 	if err != nil {
 		return fmt.Errorf("reading answers to configuration questions from %s: %w", url, err)
 	}
-	// The answers may be secrets; on the standard input nobody else sees them.
+	// The answers may be secrets. Unlike arguments, other users cannot see the standard input.
 	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"}, Stdin: string(answers)})
 	if err == nil && out.Code != 0 {
 		err = fmt.Errorf("it ended with code %d", out.Code)

@@ -15,29 +15,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// installed is pkg.installed: packages are there, in a version that will do.
+// installed implements pkg.installed: it installs packages in an acceptable version.
 type installed struct {
 	install
 	Files        any    `sls:"sources"`
-	AllowUpdates bool   `sls:"allow_updates"` // a newer version than the one named will do
+	AllowUpdates bool   `sls:"allow_updates"` // a version newer than the wanted one is acceptable
 	Reinstall    bool   `sls:"reinstall"`
 	Hold         *bool  `sls:"hold"`
 	Debconf      string `sls:"debconf"`
 	Verify       any    `sls:"pkg_verify"`
 	SLSEnv       string `sls:"__env__"`
-	// Coming are this state and those of pkg after it; only a dry run of a whole program gives them.
+	// Coming lists this state and the later pkg states of the run. It is set only in a dry run of a whole program.
 	Coming *value.List `sls:"__coming__"`
 
 	sources Sources
 	planned *planned
 }
 
-// job is what there is to do for an installed state.
+// job is the work of a pkg.installed state.
 type job struct {
-	all     []wanted // everything the state is about
-	targets []wanted // what is missing or in another version
-	again   []wanted // what is there and shall be installed again
-	files   []file   // where targets come from, if not from repositories
+	all     []wanted // all packages of the state
+	targets []wanted // missing packages and those with another version
+	again   []wanted // packages to reinstall
+	files   []file   // the files of targets and again if the state has sources
 	holds   []hold
 }
 
@@ -75,7 +75,7 @@ func (i *installed) Valid() error {
 	return nil
 }
 
-// job finds out what there is to do.
+// job compares the installed packages with the wanted ones.
 func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
 	if err := i.Valid(); err != nil {
 		return job{}, err
@@ -106,7 +106,7 @@ func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
 	return j, nil
 }
 
-// sort puts a package where it belongs in the job.
+// sort adds a package to the list of the job that it belongs to.
 func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) error {
 	ok, err := i.present(h, v, w)
 	if err == nil && !ok && i.AllowUpdates && w.version != "" {
@@ -127,7 +127,7 @@ func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) erro
 	return nil
 }
 
-// latest gives packages that are wanted in the version latest the one that the repositories have.
+// latest replaces the version "latest" by the candidate of the repositories.
 func (i *installed) latest(ctx context.Context, h *host.Host, list []wanted) ([]wanted, error) {
 	var names []string
 	for _, w := range list {
@@ -148,8 +148,8 @@ func (i *installed) latest(ctx context.Context, h *host.Host, list []wanted) ([]
 	return list, nil
 }
 
-// predict lets the package manager play it through. What it cannot do with the indexes it has, it
-// may be able to do with new ones.
+// predict makes the package manager simulate the transaction. A failure is an error only if the state does not
+// refresh the indexes, since the transaction may succeed with new ones.
 func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Diff, error) {
 	d := module.Diff{Planned: plannedMap(nameList(append(slices.Clone(j.targets), j.again...)), "installed")}
 	changes, err := i.plan(ctx, h, j)
@@ -167,8 +167,8 @@ func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Di
 	return d, nil
 }
 
-// lacks are the packages that no repository has, where that is why a plan fails. Indexes that were never fetched, or
-// are older than a change of the repositories, tell nothing.
+// lacks returns the packages that no repository has, if that is why a plan failed. It returns none if the
+// indexes were never fetched or are older than a change of the repositories.
 func (i *installed) lacks(ctx context.Context, h *host.Host, j job, why error) []error {
 	if i.Files != nil || !h.Packages.Fresh(ever) {
 		return nil
@@ -182,10 +182,10 @@ func (i *installed) lacks(ctx context.Context, h *host.Host, j job, why error) [
 	return []error{host.Lacking(why, host.APackage, names...)}
 }
 
-// ever is longer than any index is old.
+// ever exceeds the age of any index.
 const ever = 100 * 365 * 24 * time.Hour
 
-// plan is what would become of the packages.
+// plan returns the changes that the package manager predicts.
 func (i *installed) plan(ctx context.Context, h *host.Host, j job) ([]host.PackageChange, error) {
 	order, err := i.order(ctx, h, j)
 	if err != nil {
@@ -202,7 +202,7 @@ func (i *installed) plan(ctx context.Context, h *host.Host, j job) ([]host.Packa
 	return i.reinstalls(h, j, changes, nil)
 }
 
-// order is the transaction that does the job.
+// order returns the transaction of a job.
 func (i *installed) order(ctx context.Context, h *host.Host, j job) (host.Transaction, error) {
 	packages, err := j.onHost()
 	if i.Files == nil {
@@ -213,8 +213,8 @@ func (i *installed) order(ctx context.Context, h *host.Host, j job) (host.Transa
 	return t, err
 }
 
-// reinstalls leaves out what does not change, and adds what was installed again as asked for, unless
-// that failed.
+// reinstalls removes entries without a change of version from changes. Unless the transaction failed, it adds
+// the packages that were reinstalled.
 func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange, failure error) ([]host.PackageChange, error) {
 	v, err := h.Packages.Installed()
 	if err != nil || failure != nil {
@@ -249,8 +249,8 @@ func (i *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	return report, setHolds(ctx, h, j.holds)
 }
 
-// perform installs, and reports what came of it even where it failed half-way. The job is found out
-// again, since new indexes may have other versions.
+// perform installs the packages. report has all changes, even after a failure part-way. It computes the job
+// again, since refreshed indexes may have other versions.
 func (i *installed) perform(ctx context.Context, h *host.Host, report *module.Report) error {
 	j, err := i.job(ctx, h)
 	if err != nil || len(j.targets) == 0 && len(j.again) == 0 {
@@ -282,5 +282,5 @@ func (i *installed) perform(ctx context.Context, h *host.Host, report *module.Re
 	return err
 }
 
-// Watched installs, which is all that pkg states do when what they watch changes.
+// Watched returns the state itself: a pkg state does nothing else when a watched state changes.
 func (i *installed) Watched() module.Resource { return i }

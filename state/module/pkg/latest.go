@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// latest is pkg.latest: packages are there in the newest version of the repositories. What that is,
-// only fresh indexes can tell; so with old ones, Check finds that it does not know.
+// latest implements pkg.latest: it installs the newest version of packages. With stale indexes, Check reports
+// that the changes are unknown.
 type latest struct{ install }
 
 func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -45,7 +45,8 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// behind lists the packages of which there is a newer version than the installed one.
+// behind returns the packages for which the repositories have a newer version than the installed one, or that
+// are not installed.
 func (l *latest) behind(ctx context.Context, h *host.Host) ([]host.Wanted, error) {
 	v, err := h.Packages.Installed()
 	if err != nil {
@@ -77,7 +78,7 @@ func (l *latest) behind(ctx context.Context, h *host.Host) ([]host.Wanted, error
 	return targets, nil
 }
 
-// newer reports whether one of the versions is as new as the candidate.
+// newer reports whether one of the versions is at least as new as the candidate.
 func newer(h *host.Host, versions []string, candidate string) bool {
 	for _, version := range versions {
 		if h.Packages.Compare(version, candidate) >= 0 {
@@ -111,7 +112,7 @@ func (l *latest) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	return report, l.done(ctx, h)
 }
 
-// done makes sure that nothing newer is left.
+// done returns an error if packages are still out of date.
 func (l *latest) done(ctx context.Context, h *host.Host) error {
 	left, err := l.behind(ctx, h)
 	if err != nil || len(left) == 0 {
@@ -124,5 +125,5 @@ func (l *latest) done(ctx context.Context, h *host.Host) error {
 	return notThere(h, names)
 }
 
-// Watched installs the newest version.
+// Watched returns the state itself, as for pkg.installed.
 func (l *latest) Watched() module.Resource { return l }

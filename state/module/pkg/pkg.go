@@ -1,13 +1,12 @@
-// Package pkg holds pkg.installed and its kin: states about software that comes from a package
-// manager.
+// Package pkg implements Salt's pkg states, which manage the packages of the host's package manager.
 //
-// All of them work alike. Check compares the package database with what was asked for, and lets the
-// package manager play through what would have to be done, so that a dry run names every package
-// that would come along or go, and in which version. Indexes are refreshed by Apply alone, once in
-// a run, and not at all while nothing needs installing. Where only a refresh could tell, as with
-// pkg.latest, Check says that it does not know.
+// Check compares the package database with the wanted packages and makes the package manager simulate the
+// transaction. A dry run therefore lists every package that would be installed, upgraded or removed,
+// dependencies included, with its version. Only Apply refreshes the indexes: once per run, and only if a state
+// has something to install. If the result depends on a refresh, as with pkg.latest, Check reports that the
+// changes are unknown.
 //
-// What was done is read from the database afterwards, not from what was ordered.
+// The reported changes are read from the package database after the transaction.
 package pkg
 
 import (
@@ -17,12 +16,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Sources opens what a URL names, in an environment of the state tree: salt://, http:// and so on.
+// Sources opens a URL such as salt:// or http://; env is the environment of the state tree.
 type Sources interface {
 	Open(ctx context.Context, url, env string) (io.ReadCloser, error)
 }
 
-// Functions are the functions of pkg.
+// Functions returns the functions of pkg.
 func Functions(sources Sources) module.Table {
 	foreseen := &planned{by: map[string]string{}}
 	return module.Table{

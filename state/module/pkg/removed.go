@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// removed is pkg.removed, and pkg.purged, which also takes away the configuration files that a
-// removal leaves.
+// removed implements pkg.removed and pkg.purged. The latter also removes the configuration files that a removal
+// leaves.
 type removed struct {
 	selection
 	purge bool
@@ -41,7 +41,7 @@ func (r *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return module.Diff{Changes: r.report(changes), Planned: plannedMap(targets, word), Comment: describe(changes, "would be ")}, nil
 }
 
-// targets lists what is there of the packages.
+// targets returns those of the packages that are installed or, for a purge, have left configuration files.
 func (r *removed) targets(h *host.Host) ([]string, error) {
 	v, err := h.Packages.Installed()
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *removed) transaction(names []string) host.Transaction {
 	return t
 }
 
-// report is the shape of the changes: a purge tells what was installed from what had only left
-// configuration files.
+// report returns the changes in Salt's form: for a purge, packages that were installed are separate from those
+// of which only configuration files were left.
 func (r *removed) report(changes []host.PackageChange) *value.Map {
 	if !r.purge {
 		return changesMap(changes)
@@ -126,5 +126,5 @@ func (r *removed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return report, err
 }
 
-// Watched removes, which is all that there is to do when what it watches changes.
+// Watched returns the state itself, as for pkg.installed.
 func (r *removed) Watched() module.Resource { return r }

@@ -8,29 +8,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// selection is the packages that a state is about: one by name and version, or a list of them.
+// selection holds the arguments that name packages: one by name and version, or a list.
 type selection struct {
 	Name        string `sls:"name"`
 	Version     any    `sls:"version"`
 	Pkgs        any    `sls:"pkgs"`
-	Normalize   bool   `sls:"normalize"`    // leave out an architecture that is the host's own
-	IgnoreEpoch *bool  `sls:"ignore_epoch"` // nil: where the wanted version has none
+	Normalize   bool   `sls:"normalize"`    // drop an architecture suffix that is the host's own
+	IgnoreEpoch *bool  `sls:"ignore_epoch"` // nil: ignore the epoch if the wanted version has none
 }
 
-// wanted is one package that a state is about.
+// wanted is a package that a state names.
 type wanted struct {
 	name    string
 	version string // a version, conditions such as >=1.2,<2, a glob, or latest; "" for any
 }
 
-// none reports whether the list of packages is there and empty, which is nothing to do.
+// none reports whether pkgs is given but empty, which means that there is nothing to do.
 func (s *selection) none() bool {
 	list, ok := s.Pkgs.(*value.List)
 	return ok && list.Len() == 0
 }
 
-// packages reads the selection in its order. Naming a package twice is a mistake: nobody could tell
-// which version was meant.
+// packages returns the packages of the selection in order. A package that is named twice is an error, since the
+// wanted version would be ambiguous.
 func (s *selection) packages(v *host.Inventory) ([]wanted, error) {
 	if s.Pkgs == nil {
 		return []wanted{{name: s.listName(v, s.Name), version: versionText(s.Version)}}, nil
@@ -59,7 +59,7 @@ func (s *selection) listName(v *host.Inventory, name string) string {
 	return name
 }
 
-// named is an entry of a list in which each item is a name, or a mapping of a name to something.
+// named is an item of a list: a name, or a mapping of one name to a value.
 type named struct {
 	name  string
 	value any
@@ -101,7 +101,7 @@ func badItem(argument string, item any) error {
 		"write `- name` or `- name: value`")
 }
 
-// versionText is a version as it was written: YAML makes numbers of some.
+// versionText returns a version as text; YAML parses some as numbers.
 func versionText(v any) string {
 	if v == nil {
 		return ""

@@ -12,16 +12,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// file is a package that comes as a file and not from a repository.
+// file is a package that is installed from a file.
 type file struct {
-	name   string // the package
+	name   string // name of the package
 	url    string
-	path   string // where it lies on the host; "" as long as it does not
-	copied bool   // path is a copy of ours
+	path   string // path on the host; "" before it is copied
+	copied bool   // path is a copy to be discarded
 }
 
-// fileJob is the job of a state with sources. How a package that is installed compares to its file
-// is seen in the file, of which only the start is read.
+// fileJob returns the job of a state with sources. To compare an installed package it reads only the start of
+// the file.
 func (i *installed) fileJob(ctx context.Context, h *host.Host, v *host.Inventory) (job, error) {
 	pairs, err := namedList(i.Files, "sources")
 	if err != nil {
@@ -48,7 +48,7 @@ func (i *installed) fileJob(ctx context.Context, h *host.Host, v *host.Inventory
 	return j, nil
 }
 
-// compareFile sorts a package that is installed by what its file has in it.
+// compareFile adds an installed package to the job if its file has another version.
 func (i *installed) compareFile(ctx context.Context, h *host.Host, v *host.Inventory, f file, j *job) error {
 	if i.Reinstall {
 		j.again, j.files = append(j.again, wanted{name: f.name}), append(j.files, f)
@@ -64,7 +64,7 @@ func (i *installed) compareFile(ctx context.Context, h *host.Host, v *host.Inven
 	return nil
 }
 
-// describe reads what a file has in it and makes sure that it is the package it is said to be.
+// describe reads the name and version in a package file and checks the name.
 func (i *installed) describe(ctx context.Context, h *host.Host, f file) (host.Package, error) {
 	r, err := i.open(ctx, h, f)
 	if err != nil {
@@ -89,7 +89,7 @@ func (i *installed) open(ctx context.Context, h *host.Host, f file) (io.ReadClos
 	return i.sources.Open(ctx, f.url, i.SLSEnv)
 }
 
-// localPath is the path of a URL that names a file of the host itself, or "".
+// localPath returns the path of a URL that denotes a file of the host itself, or "".
 func localPath(url string) string {
 	if path := strings.TrimPrefix(url, "file://"); strings.HasPrefix(path, "/") {
 		return path
@@ -97,7 +97,7 @@ func localPath(url string) string {
 	return ""
 }
 
-// onHost is the order for files, which all have to be on the host by now.
+// onHost returns the packages of a transaction for files. All files must be on the host.
 func (j *job) onHost() ([]host.Wanted, error) {
 	order := make([]host.Wanted, 0, len(j.files))
 	for _, f := range j.files {
@@ -109,7 +109,7 @@ func (j *job) onHost() ([]host.Wanted, error) {
 	return order, nil
 }
 
-// fetch puts the files on the host and checks that they are what they are said to be.
+// fetch copies the files to the host and checks that they are the named packages.
 func (j *job) fetch(ctx context.Context, h *host.Host, i *installed) error {
 	for n := range j.files {
 		f := &j.files[n]
@@ -137,7 +137,7 @@ func (f *file) copy(ctx context.Context, h *host.Host, i *installed) error {
 		return fmt.Errorf("fetching package %s: %w", f.name, err)
 	}
 	defer r.Close()
-	// zypper looks over files whose names begin with a dot.
+	// zypper ignores files whose names begin with a dot.
 	path, mode := "/tmp/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."), fs.FileMode(0o644)
 	if err := h.Files.Write(path, host.NewFile{Content: r, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return errors.Join(fmt.Errorf("fetching package %s: %w", f.name, err), h.Files.RemoveAll(path))
@@ -146,7 +146,7 @@ func (f *file) copy(ctx context.Context, h *host.Host, i *installed) error {
 	return nil
 }
 
-// ending is how the names of package files end, by which package managers tell them from packages.
+// ending returns the extension by which the package manager recognizes package files.
 func ending(family string) string {
 	switch family {
 	case "dnf", "yum", "zypper":
@@ -159,11 +159,11 @@ func ending(family string) string {
 	return ".deb"
 }
 
-// discard deletes the copies.
+// discard removes the copies.
 func (j *job) discard(h *host.Host) {
 	for _, f := range j.files {
 		if f.copied {
-			_ = h.Files.Remove(f.path) // one that stays lies in a directory that is emptied at boot
+			_ = h.Files.Remove(f.path) // one that remains is removed with the rest of /tmp at boot
 		}
 	}
 }

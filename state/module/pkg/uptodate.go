@@ -9,12 +9,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// uptodate is pkg.uptodate: no package on the host has a newer version in the repositories.
+// uptodate implements pkg.uptodate: it upgrades all packages.
 type uptodate struct {
 	selection
 	Refresh        bool `sls:"refresh"`
 	CacheValidTime int  `sls:"cache_valid_time"`
-	Full           bool `sls:"dist_upgrade"` // also where it takes new packages, or some away
+	Full           bool `sls:"dist_upgrade"` // also upgrades that install or remove other packages
 	SkipVerify     bool `sls:"skip_verify"`
 	NewConfig      bool `sls:"force_conf_new"`
 }
@@ -23,7 +23,7 @@ func (u *uptodate) stale(h *host.Host) bool {
 	return u.Refresh && !h.Packages.Fresh(time.Duration(u.CacheValidTime)*time.Second)
 }
 
-// transaction upgrades everything, or the packages named that are installed.
+// transaction returns the upgrade of all packages, or of those of pkgs that are installed.
 func (u *uptodate) transaction(h *host.Host) (host.Transaction, error) {
 	t := host.Transaction{Action: host.UpgradePackages, Unverified: u.SkipVerify, NewConfig: u.NewConfig}
 	if u.Full {

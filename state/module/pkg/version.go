@@ -10,22 +10,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// condition is one demand on a version: an operator and what it compares with. With == the version
-// may be a glob.
+// condition is one requirement for a version: an operator and a version, which may be a glob for ==.
 type condition struct {
 	operator string
 	version  string
 	glob     bool
 }
 
-// demand is all conditions on a version, and how to compare.
+// demand holds all conditions for a version and the way to compare versions.
 type demand struct {
 	conditions  []condition
 	compare     func(a, b string) int
 	ignoreEpoch *bool
 }
 
-// newDemand reads conditions such as ">=1.2,<2", "1.2*" or "1.2".
+// newDemand parses conditions such as ">=1.2,<2", "1.2*" or "1.2".
 func newDemand(text string, ignoreEpoch *bool, h *host.Host) (demand, error) {
 	d := demand{compare: h.Packages.Compare, ignoreEpoch: ignoreEpoch}
 	syntax := regexp.MustCompile(`^(==|!=|>=|<=|>>|<<|<>|=|>|<)?\s*([^<>=!\s]+)$`)
@@ -44,7 +43,7 @@ func newDemand(text string, ignoreEpoch *bool, h *host.Host) (demand, error) {
 	return d, nil
 }
 
-// exact is the version that the demand names, if it names a single one.
+// exact returns the version if the demand allows only that one.
 func (d demand) exact() (string, bool) {
 	if len(d.conditions) != 1 || d.conditions[0].operator != "==" || d.conditions[0].glob {
 		return "", false
@@ -52,7 +51,7 @@ func (d demand) exact() (string, bool) {
 	return d.conditions[0].version, true
 }
 
-// orNewer makes a demand for one version one for that or a newer one.
+// orNewer turns a demand for an exact version into one that also allows newer versions.
 func (d demand) orNewer() demand {
 	if len(d.conditions) == 1 && d.conditions[0].operator == "==" && !d.conditions[0].glob {
 		d.conditions = []condition{{operator: ">=", version: d.conditions[0].version}}
@@ -96,8 +95,8 @@ func (d demand) meets(version string, c condition) bool {
 	return order >= 0
 }
 
-// withoutEpoch says whether epochs count. Unless told, they do in comparisons, and where the wanted
-// version has one.
+// withoutEpoch reports whether to ignore epochs. Unless ignore_epoch is set, they are ignored if the condition
+// is an equality and its version has no epoch.
 func (d demand) withoutEpoch(c condition) bool {
 	if d.ignoreEpoch != nil {
 		return *d.ignoreEpoch
@@ -112,15 +111,15 @@ func withoutEpoch(version string) string {
 	return version
 }
 
-// matches is a shell's glob on a version.
+// matches reports whether a version matches a shell glob.
 func matches(glob, version string) bool {
 	glob = strings.NewReplacer(`\`, `\\`, "[!", "[^").Replace(glob)
 	ok, err := path.Match(glob, version)
 	return err == nil && ok
 }
 
-// choose picks the version to install among those on offer, the newest first. Where none will do,
-// one that was named is left for the package manager to miss.
+// choose returns the newest offered version that meets the demand. If none does, it returns a version that the
+// demand names exactly, so that the package manager reports it as missing.
 func (d demand) choose(offer host.Offer) (string, bool) {
 	version, exact := d.exact()
 	if exact && (slices.Contains(offer.Versions, version) || !slices.ContainsFunc(offer.Versions, d.allows)) {

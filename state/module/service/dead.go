@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// dead is service.dead: a service is not up, and perhaps does not start at boot either.
+// dead implements service.dead: it stops a service and, with enable, sets whether it starts at boot.
 type dead struct{ activity }
 
 func (d *dead) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -33,12 +33,12 @@ func (d *dead) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	default:
 		diff.Comment = fmt.Sprintf("would %s %s", verb, d.Name)
 	}
-	// As Salt has it, a change at boot is told in place of the stop.
+	// Like Salt, report a change at boot instead of the stop.
 	diff.Changes, diff.Planned = changed(d.Name, verb != ""), value.NewMap()
 	return diff, nil
 }
 
-// todo looks at the unit. One that does not exist is as dead as can be.
+// todo compares the unit with the state. There is nothing to do for a unit that does not exist.
 func (d *dead) todo(ctx context.Context, h *host.Host) (stop bool, verb host.BootVerb, warnings []string, err error) {
 	boot, err := d.onlyAtBoot(h, "stopping")
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *dead) todo(ctx context.Context, h *host.Host) (stop bool, verb host.Boo
 	return !boot && isUp(u), verb, warnings, nil
 }
 
-// isUp also counts a service that is about to come up again.
+// isUp also reports services that are starting or waiting for an automatic restart.
 func isUp(u host.Unit) bool { return u.Running() || u.Active == "activating" }
 
 func (d *dead) Apply(ctx context.Context, h *host.Host, diff module.Diff) (module.Report, error) {
@@ -85,11 +85,11 @@ func (d *dead) stop(ctx context.Context, h *host.Host) error {
 	return diag.WithHint(fmt.Errorf("%s was stopped, and is %s again", d.Name, u.Active), "see which unit or socket starts it")
 }
 
-// Watched stops a service that came up again.
+// Watched returns a state that stops a service that has come up again.
 func (d *dead) Watched() module.Resource { return &stopped{*d} }
 
-// stopped is what a dead service does when something it watches changed. It tells the change as the
-// success of stopping, not as the state of the service.
+// stopped is the reaction of service.dead to a change of a watched state. Its changes report the success of the
+// stop, not the state of the service.
 type stopped struct{ dead }
 
 func (s *stopped) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

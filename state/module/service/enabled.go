@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// atBoot is service.enabled and service.disabled: a service starts at boot, or does not.
+// atBoot implements service.enabled and service.disabled: it sets whether a service starts at boot.
 type atBoot struct {
 	Name string `sls:"name"`
 
@@ -32,13 +32,13 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// noUnit is what a state lacks whose unit is not there.
+// noUnit returns the lack of a unit.
 func noUnit(name string) []error {
 	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name), "correct the name, or require the state that brings the unit")
 	return []error{host.Lacking(err, host.AUnit, name)}
 }
 
-// todo looks at the unit. What does not exist does not start at boot.
+// todo compares the unit with the state. A unit that does not exist counts as disabled.
 func (a *atBoot) todo(ctx context.Context, h *host.Host) (verb host.BootVerb, d module.Diff, err error) {
 	u, err := h.Units.Unit(ctx, a.Name, "")
 	switch {

@@ -21,7 +21,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// machine opens the machine that the test runs on, which must be one to throw away.
+// thisMachine opens the machine that the test runs on. It skips the test unless the machine is declared
+// disposable.
 func thisMachine(t *testing.T) *host.Host {
 	t.Helper()
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
@@ -44,7 +45,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 
 func unitFile(t *testing.T, name, text string) { write(t, "/etc/systemd/system/"+name, text, 0o644) }
 
-// systemctl asks systemd by another way than the states do.
+// systemctl queries systemd independently of the host package.
 func systemctl(args ...string) string {
 	out, _ := exec.Command("systemctl", args...).Output()
 	return strings.TrimSpace(string(out))
@@ -56,7 +57,7 @@ type outcome struct {
 	err    error
 }
 
-// apply checks twice, applies, and checks again, as runs do, each on a door of its own.
+// apply checks a state twice, applies it, and checks it again, each on a new host.Host as in separate runs.
 func apply(t *testing.T, function string, pairs ...any) outcome {
 	t.Helper()
 	make := func() module.Resource {
@@ -94,7 +95,7 @@ func TestServiceOnSystemd(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-web.service", sleeper)
 	defer systemctl("disable", "--now", "corpus-web.service")
-	// systemd has not been told of the file, and nobody told it to read its files again.
+	// systemd has not been reloaded since the file was written.
 	if o := apply(t, "running", "name", "corpus-web", "enable", true); o.err != nil || !value.Equal(o.report.Changes, value.NewMap("corpus-web", true)) {
 		t.Fatalf("%+v", o)
 	}
@@ -124,7 +125,7 @@ func TestServiceOnSystemd(t *testing.T) {
 	}
 }
 
-// TestLinksOfAnInitScriptBesideAUnit has a unit and an init script of one name, as many packages do.
+// TestLinksOfAnInitScriptBesideAUnit has a unit and an init script of the same name, as many packages do.
 func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-both.service", sleeper)
@@ -149,7 +150,7 @@ func TestChangedUnitIsReadAnew(t *testing.T) {
 	if o := apply(t, "running", "name", "corpus-new"); o.err != nil {
 		t.Fatalf("%+v", o)
 	}
-	time.Sleep(10 * time.Millisecond) // mtimes have the clock's ticks
+	time.Sleep(10 * time.Millisecond) // wait for a different mtime, whose resolution is a clock tick
 	unitFile(t, "corpus-new.service", strings.Replace(sleeper, "[Service]", "[Service]\nEnvironment=A=new", 1))
 	r := service.Functions()["running"]()
 	if _, problems := module.Decode(r, module.Call{Arguments: value.NewMap("name", "corpus-new"), At: func(string) diag.Pos { return diag.Pos{} }}); len(problems) > 0 {
@@ -168,8 +169,8 @@ func TestChangedUnitIsReadAnew(t *testing.T) {
 	}
 }
 
-// TestTheFirstDropInCounts restarts a unit for its first drop-in, once where a state wrote it and once where
-// something else did. systemd's NeedDaemonReload does not see a directory that came after the last reload.
+// TestTheFirstDropInCounts restarts a unit after its first drop-in, written by a state or by another program.
+// systemd's NeedDaemonReload does not notice a directory created after the last reload.
 func TestTheFirstDropInCounts(t *testing.T) {
 	for kind, put := range map[string]func(h *host.Host, path, text string) error{
 		"state": func(h *host.Host, path, text string) error {
@@ -205,7 +206,8 @@ func TestTheFirstDropInCounts(t *testing.T) {
 	}
 }
 
-// TestSystemdKnowsWhatARunLeaves changes files that systemd reads, with no state about a unit after it.
+// TestSystemdKnowsWhatARunLeaves checks that systemd is reloaded for changed files even if no state about a
+// unit follows.
 func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
 	ctx, h := context.Background(), thisMachine(t)
 	was, err := os.ReadFile("/etc/fstab")
@@ -329,7 +331,7 @@ func TestInitScriptOnSystemd(t *testing.T) {
 	}
 }
 
-// TestWithoutABus stops the bus: root talks to systemd's own socket then.
+// TestWithoutABus stops D-Bus: root can then use systemd's private socket.
 func TestWithoutABus(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-alone.service", sleeper)

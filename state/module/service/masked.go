@@ -9,7 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mask is service.masked and service.unmasked: nothing at all can start a service, or something can.
+// mask implements service.masked and service.unmasked: it prevents that anything starts a service, or allows it
+// again.
 type mask struct {
 	Name    string `sls:"name"`
 	Runtime bool   `sls:"runtime"` // until the next boot

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// inside runs commands in a root as if that were the machine.
+// inside runs commands with chroot in a root.
 type inside struct{ root string }
 
 func (i inside) Allowed(string) error { return nil }
@@ -40,8 +40,7 @@ stop() { echo stopped >> /var/log/%; }
 reload() { echo reloaded >> /var/log/%; }
 `
 
-// openRC is a root in which OpenRC believes that it booted, with the services web and db, and one
-// that never starts.
+// openRC returns a root in which OpenRC has booted, with the services web and db, and one that fails to start.
 func openRC(t *testing.T) string {
 	t.Helper()
 	root := hosttest.Distribution(t, "ID=alpine\n", "openrc")

@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// restart is what a running service does when something it watches changed.
+// restart is the reaction of service.running to a change of a watched state.
 type restart struct{ running }
 
-// verb is how the service takes notice.
+// verb returns the action: start, restart or reload.
 func (r *restart) verb(u host.Unit) host.UnitVerb {
 	switch {
 	case !u.Running():
@@ -47,7 +47,7 @@ func (r *restart) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	}
 	verb := r.verb(u)
 	if verb == host.Start && u.Found {
-		// What is left of a unit that is half up would stay as it was.
+		// systemd does not start a unit again that is partly up.
 		if err := h.Units.Act(ctx, host.Stop, r.Name, true); err != nil {
 			return module.Report{}, err
 		}

@@ -11,21 +11,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// running is service.running: a service is up, and perhaps starts at boot.
+// running implements service.running: it starts a service and, with enable, sets whether it starts at boot.
 type running struct {
 	activity
 	Unmask        bool `sls:"unmask"`
 	UnmaskRuntime bool `sls:"unmask_runtime"`
-	// What to do when something it watches changes.
+	// The reaction to a change of a watched state.
 	Reload      bool `sls:"reload"`
 	Force       bool `sls:"force"`
-	FullRestart bool `sls:"full_restart"` // for init systems that know a difference
+	FullRestart bool `sls:"full_restart"` // accepted without effect
 }
 
-// todo is what a service lacks.
+// todo holds the changes that a service needs.
 type todo struct {
 	start    bool
-	unmask   []bool // for good, until the next boot
+	unmask   []bool // whether to unmask until the next boot; both may be needed
 	boot     host.BootVerb
 	warnings []string
 }
@@ -53,7 +53,7 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return d, nil
 }
 
-// awaited is what a dry run says of a unit that is not there.
+// awaited returns the diff of a dry run for a unit that does not exist.
 func (r *running) awaited() module.Diff {
 	return module.Diff{
 		Unknown: true, Planned: value.NewMap(), Lacks: noUnit(r.Name),
@@ -61,7 +61,7 @@ func (r *running) awaited() module.Diff {
 	}
 }
 
-// todo looks at the unit.
+// todo compares the unit with the state.
 func (r *running) todo(ctx context.Context, h *host.Host) (t todo, found bool, err error) {
 	boot, err := r.onlyAtBoot(h, "starting")
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		return module.Report{}, err
 	}
 	if !found {
-		// The attempt to use it tells why it is not there, and what may have been meant.
+		// The failing command tells why the unit is missing, and may suggest another name.
 		t.start, t.boot = h.Units.Allowed("") == nil, map[bool]host.BootVerb{true: host.Enable}[r.Enable != nil && *r.Enable]
 	}
 	for _, runtime := range t.unmask {
@@ -112,7 +112,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
-	// As under Salt, a service that does not start is not enabled either: the next boot would start it.
+	// Like Salt, do not enable a service that fails to start, since the next boot would start it.
 	if t.start {
 		if err := r.start(ctx, h); err != nil {
 			return module.Report{}, err
@@ -124,7 +124,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return module.Report{Changes: changed(r.Name, true), Comment: "done: " + r.describe(t)}, nil
 }
 
-// start starts the service and makes sure that it stays up.
+// start starts the service and checks that it stays up.
 func (r *running) start(ctx context.Context, h *host.Host) error {
 	started := time.Now()
 	if err := h.Units.Act(ctx, host.Start, r.Name, !r.NoBlock); err != nil {
@@ -144,7 +144,7 @@ func (r *running) start(ctx context.Context, h *host.Host) error {
 		"a unit that does its work and ends needs RemainAfterExit=yes to count as up, or a cmd.run state instead")
 }
 
-// stays looks again at a service that was started, unless nothing waits for it.
+// stays checks that a started service is still up, unless no_block is set.
 func (r *running) stays(ctx context.Context, h *host.Host, started time.Time) error {
 	if r.NoBlock {
 		return nil
@@ -152,5 +152,5 @@ func (r *running) stays(ctx context.Context, h *host.Host, started time.Time) er
 	return h.Units.Stays(ctx, r.Name, started)
 }
 
-// Watched restarts or reloads a service that is up, and starts one that is not.
+// Watched returns a state that restarts or reloads a running service, and starts one that is not running.
 func (r *running) Watched() module.Resource { return &restart{running: *r} }

@@ -1,12 +1,10 @@
-// Package service holds service.running and its kin: states about what an init system runs.
+// Package service implements Salt's service states, which manage the services of an init system.
 //
-// A service has two sides, whether it runs now and whether it starts at boot, and a state may be
-// about one or both. In a chroot there is only the second: what would start or stop something there
-// is skipped, and what is to be started at boot is still seen to.
+// A service has two properties, whether it runs and whether it starts at boot, and a state sets one or both. In
+// a chroot, states skip the first with a warning and set only the second.
 //
-// Before a unit is started or stopped systemd reads its files again if one of them has changed, drop-ins and
-// what units are generated from included, so that no state has to ask for it. Looking at a unit changes
-// nothing.
+// Before a unit is started or stopped, the host reloads systemd's configuration if unit files, drop-ins or the
+// input of generators have changed, so no state has to request it. A check does not reload anything.
 package service
 
 import (
@@ -20,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of service.
+// Functions returns the functions of service.
 func Functions() module.Table {
 	return module.Table{
 		"running":  func() module.Resource { return &running{} },
@@ -32,14 +30,14 @@ func Functions() module.Table {
 	}
 }
 
-// activity is what the states share that start or stop a service.
+// activity holds what the states that start or stop a service have in common.
 type activity struct {
 	Name      string  `sls:"name"`
-	Enable    *bool   `sls:"enable"` // nil leaves it as it is
-	Process   string  `sls:"sig"`    // in the command line of what an init script starts
+	Enable    *bool   `sls:"enable"` // nil leaves it unchanged
+	Process   string  `sls:"sig"`    // text in the command line of the process that an init script starts
 	InitDelay float64 `sls:"init_delay"`
-	NoBlock   bool    `sls:"no_block"` // do not wait for the end of it
-	Enabled   any     `sls:"enabled"`  // a common slip, which would leave a service as it is
+	NoBlock   bool    `sls:"no_block"` // do not wait until the job ends
+	Enabled   any     `sls:"enabled"`  // a common mistake for enable, which would otherwise be ignored
 }
 
 func (a *activity) slip() error {
@@ -49,7 +47,7 @@ func (a *activity) slip() error {
 	return diag.WithHint(fmt.Errorf("service %s has the argument enabled, which is the name of another state", a.Name), "write `- enable: ...`")
 }
 
-// wait gives a service the time it needs to be up, or gone.
+// wait waits for init_delay.
 func (a *activity) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -59,8 +57,8 @@ func (a *activity) wait(ctx context.Context) error {
 	}
 }
 
-// bootVerb is what has to be done about a unit at boot, if anything. A unit that nothing can disable
-// is left as it is, with a warning.
+// bootVerb returns the change of the unit's state at boot, or "". If a unit cannot be disabled, it returns a
+// warning instead.
 func (a *activity) bootVerb(u host.Unit) (verb host.BootVerb, warnings []string) {
 	switch {
 	case a.Enable == nil || *a.Enable == u.StartsAtBoot():
@@ -71,7 +69,7 @@ func (a *activity) bootVerb(u host.Unit) (verb host.BootVerb, warnings []string)
 	return disabling(u)
 }
 
-// disabling is the verb that keeps a unit from being started at boot.
+// disabling returns the verb that disables a unit.
 func disabling(u host.Unit) (host.BootVerb, []string) {
 	switch u.Boot {
 	case "enabled", "enabled-runtime":
@@ -80,8 +78,8 @@ func disabling(u host.Unit) (host.BootVerb, []string) {
 	return "", []string{fmt.Sprintf("%s is %s: other units start it, and it cannot be disabled; mask it to keep it from running", u.Name, u.Boot)}
 }
 
-// onlyAtBoot says whether a state can be about what starts at boot alone, since nothing runs here.
-// Otherwise the error says why the state is skipped.
+// onlyAtBoot reports whether the state can only set what starts at boot, as in a chroot. If it cannot do that
+// either, the error says why it is skipped.
 func (a *activity) onlyAtBoot(h *host.Host, what string) (bool, error) {
 	skipped := h.Units.Allowed(what + " service " + a.Name)
 	if skipped == nil {
@@ -93,7 +91,7 @@ func (a *activity) onlyAtBoot(h *host.Host, what string) (bool, error) {
 	return false, skipped
 }
 
-// setBoot makes a unit start at boot or not, if there is something to do.
+// setBoot applies verb unless it is "".
 func setBoot(ctx context.Context, h *host.Host, name string, verb host.BootVerb) error {
 	if verb == "" {
 		return nil
@@ -101,5 +99,5 @@ func setBoot(ctx context.Context, h *host.Host, name string, verb host.BootVerb)
 	return h.Units.SetBoot(ctx, verb, name, false)
 }
 
-// changed is how all of them report a change: the service by name, and whether it is up.
+// changed returns the changes in the form of all service states: whether the service is up, by name.
 func changed(name string, up bool) *value.Map { return value.NewMap(name, up) }

@@ -36,7 +36,7 @@ func TestWatch(t *testing.T) {
 			if !value.Equal(changes, orEmpty(c.changes)) {
 				t.Errorf("changes are %s, want %s", value.Repr(changes), value.Repr(c.changes))
 			}
-			log, _ := h.Files.ReadFile("/units.log") // none if nothing was done
+			log, _ := h.Files.ReadFile("/units.log") // missing if nothing was done
 			if string(log) != c.log {
 				t.Errorf("what was done is %q, want %q", log, c.log)
 			}
@@ -44,8 +44,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// watch does what a service does when something that it watches changed: dry first, which must
-// leave everything as it is.
+// watch applies the reaction to a change of a watched state. A dry run before it must not change anything.
 func watch(t *testing.T, h *statetest.Host, function string, arguments *value.Map) *value.Map {
 	t.Helper()
 	resource := service.Functions()[function]()
@@ -72,7 +71,7 @@ func watch(t *testing.T, h *statetest.Host, function string, arguments *value.Ma
 	return report.Changes
 }
 
-// TestARestartThatDoesNotLast has a program that ends soon after a watch restarted it.
+// TestARestartThatDoesNotLast restarts a program that exits shortly after.
 func TestARestartThatDoesNotLast(t *testing.T) {
 	for _, arguments := range []*value.Map{value.NewMap("name", "web"), value.NewMap("name", "web", "reload", true, "force", true)} {
 		h := statetest.NewHost(t)
