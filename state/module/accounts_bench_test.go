@@ -43,7 +43,9 @@ func BenchmarkNoChange(b *testing.B) {
 
 func unchanged(b *testing.B, h *host.Host, resource func() module.Resource, arguments *value.Map) {
 	r := resource()
-	if _, problems := module.Decode(r, module.Call{Arguments: arguments, At: func(string) diag.Pos { return diag.Pos{} }}); len(problems) > 0 {
+	if _, problems := module.Decode(r, module.Call{Arguments: arguments, At: func(string) diag.Pos {
+		return diag.Pos{}
+	}}); len(problems) > 0 {
 		b.Fatal(problems)
 	}
 	if diff, err := r.Check(context.Background(), h); err != nil || !diff.Empty() {
@@ -57,7 +59,8 @@ func arguments(state string, i int, shared bool) *value.Map {
 	case "group":
 		return value.NewMap("name", name, "gid", 2000+i)
 	case "user":
-		return value.NewMap("name", name, "uid", 2000+i, "gid", name, "groups", value.Strings("users"), "fullname", "User", "shell", "/bin/sh",
+		return value.NewMap("name", name, "uid", 2000+i, "gid", name, "groups", value.Strings("users"), "fullname",
+			"User", "shell", "/bin/sh",
 			"password", "$6$a$b", "mindays", 0)
 	case "ssh_auth":
 		user := name
@@ -88,12 +91,14 @@ func populate(b *testing.B, root string) {
 		fmt.Fprintf(&keys, "ssh-rsa %s %s\n", key(i), name)
 		fmt.Fprintf(&tab, "# SALT_CRON_IDENTIFIER:/bin/%s\n5 * * * * /bin/%s\n", name, name)
 		fmt.Fprintf(&hosts, "10.0.%d.%d\t\t%s.example\n", i/256, i%256, name)
-		hosttest.Put(b, filepath.Join(root, "home", name, ".ssh/authorized_keys"), fmt.Sprintf("ssh-rsa %s %s\n", key(i), name), 0o600)
+		hosttest.Put(b, filepath.Join(root, "home", name, ".ssh/authorized_keys"),
+			fmt.Sprintf("ssh-rsa %s %s\n", key(i), name), 0o600)
 	}
 	fmt.Fprintf(&group, "users:x:100:%s\n", strings.Join(members, ","))
 	passwd.WriteString("root:x:0:0::/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\n")
 	for file, text := range map[string]string{
-		"etc/passwd": passwd.String(), "etc/group": group.String(), "etc/shadow": shadow.String(), "etc/hosts": hosts.String(),
+		"etc/passwd": passwd.String(), "etc/group": group.String(), "etc/shadow": shadow.String(),
+		"etc/hosts":                       hosts.String(),
 		"home/alice/.ssh/authorized_keys": keys.String(), "var/spool/cron/crontabs/root": tab.String(), "usr/bin/crontab": "",
 	} {
 		hosttest.Put(b, filepath.Join(root, file), text, 0o755) // crontab is a program

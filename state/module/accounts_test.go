@@ -67,9 +67,11 @@ func TestRecorded(t *testing.T) {
 	for _, pass := range []string{"dry", "first", "second"} {
 		for _, s := range steps {
 			want := map[string]outcome{"dry": s.Dry, "first": s.First, "second": s.Second}[pass]
-			result, changes := call(t, h, tables[s.State], s.Function, value.From(numbers(s.Arguments)).(*value.Map), pass == "dry")
+			result, changes := call(t, h, tables[s.State], s.Function,
+				value.From(numbers(s.Arguments)).(*value.Map), pass == "dry")
 			if result != want.Result || !value.Equal(changes, value.From(numbers(want.Changes))) {
-				t.Errorf("%s run: %s.%s of %v gives %v and %s, want %v and %v", pass, s.State, s.Function, s.Arguments["name"], result, value.Repr(changes), want.Result, want.Changes)
+				t.Errorf("%s run: %s.%s of %v gives %v and %s, want %v and %v", pass, s.State, s.Function, s.Arguments["name"],
+					result, value.Repr(changes), want.Result, want.Changes)
 			}
 		}
 	}
@@ -83,7 +85,8 @@ func templates(t *testing.T, h *host.Host) {
 	if err != nil || !ok {
 		t.Fatalf("gu1 is not there: %v", err)
 	}
-	want := value.NewMap("gid", 7001, "groups", value.Strings("games", "gg1", "users"), "home", "/home/gu1", "name", "gu1", "passwd", "x", "shell", "/bin/sh",
+	want := value.NewMap("gid", 7001, "groups", value.Strings("games", "gg1", "users"), "home", "/home/gu1", "name",
+		"gu1", "passwd", "x", "shell", "/bin/sh",
 		"uid", 7001, "fullname", "G U", "roomnumber", "", "workphone", "", "homephone", "", "other", "")
 	if !value.Equal(info.Map(), want) {
 		t.Errorf("user.info is %s, want %s", value.Repr(info.Map()), value.Repr(want))
@@ -93,7 +96,8 @@ func templates(t *testing.T, h *host.Host) {
 		t.Errorf("ssh.auth_keys are %s, %v, want two", value.Repr(keys), err)
 	}
 	tab, err := h.Crontabs.Read(context.Background(), "gu1")
-	if wantTab := "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * * * /bin/true x\n" +
+	if wantTab := "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * " +
+		"* * /bin/true x\n" +
 		"# hello SALT_CRON_IDENTIFIER:/bin/true daily\n@daily /bin/true daily\n"; err != nil || tab != wantTab {
 		t.Errorf("cron.raw_cron is %q, %v, want %q", tab, err, wantTab)
 	}
@@ -101,7 +105,8 @@ func templates(t *testing.T, h *host.Host) {
 
 // call runs a function as a run does and gives Salt's result: true, false, or nil for a dry run that
 // would change something.
-func call(t *testing.T, h *host.Host, table module.Table, function string, arguments *value.Map, dry bool) (any, *value.Map) {
+func call(t *testing.T, h *host.Host, table module.Table, function string, arguments *value.Map,
+	dry bool) (any, *value.Map) {
 	t.Helper()
 	resource := hosttest.Resource(t, table, function, arguments)
 	diff, err := resource.Check(context.Background(), h)
@@ -209,7 +214,8 @@ func TestReadOnly(t *testing.T) {
 	h := open(t, root)
 	resource, diff := hosttest.Look(t, h, accountStates()["user"], "present", value.NewMap("name", "zoe"))
 	_, err := resource.Apply(context.Background(), h, diff)
-	if err == nil || !strings.Contains(err.Error(), "passwd") || !strings.Contains(diag.HintOf(err), "/etc can be written") {
+	if err == nil || !strings.Contains(err.Error(), "passwd") ||
+		!strings.Contains(diag.HintOf(err), "/etc can be written") {
 		t.Errorf("making a user: %v (hint: %s)", err, diag.HintOf(err))
 	}
 }

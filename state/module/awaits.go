@@ -13,8 +13,9 @@ import (
 // of the same run may bring it. Apply tells why it is still missing. What is a text such as "git" or "user ann".
 func Awaits(what, would string) Diff {
 	return Diff{
-		Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, would %s", what, would),
-		Lacks: []error{lacking(what)},
+		Unknown: true, Planned: value.NewMap(),
+		Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, would %s", what, would),
+		Lacks:   []error{lacking(what)},
 	}
 }
 

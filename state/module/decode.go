@@ -48,7 +48,8 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	s := d.shape(typeOf(r))
 	for _, name := range s.required {
 		if !c.Arguments.Has(name) {
-			problems.Add(c.at(""), "%s lacks its argument %s", c.Function, name).WithHint("add `- " + name + ": ...` to the declaration")
+			problems.Add(c.at(""), "%s lacks its argument %s", c.Function, name).WithHint("add `- " + name +
+				": ...` to the declaration")
 		}
 	}
 	for key, v := range c.Arguments.All() {

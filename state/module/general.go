@@ -18,8 +18,10 @@ var guards = []string{"unless", "onlyif", "creates", "check_cmd"}
 
 // general are the other arguments that belong to the run and not to the function.
 var general = []string{
-	"name", "names", "state", "fun", "sfun", "order", "failhard", "cmd_opts_exclude", "retry", "parallel", "reload_modules",
-	"reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv", "umask", "onfail_stop", "prerequired",
+	"name", "names", "state", "fun", "sfun", "order", "failhard", "cmd_opts_exclude", "retry",
+	"parallel", "reload_modules",
+	"reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv",
+	"umask", "onfail_stop", "prerequired",
 	"aggregate", "provider", "follow_unsafe",
 }
 
@@ -30,7 +32,8 @@ func General(name string) bool {
 }
 
 // ordinary are words that arguments of functions have and that are a letter away from a requisite or a guard.
-var ordinary = []string{"user", "uses", "match", "create", "created", "required", "requires", "batch", "patch", "listed"}
+var ordinary = []string{"user", "uses", "match", "create", "created", "required", "requires",
+	"batch", "patch", "listed"}
 
 // control is the requisite or the guard that an unknown argument misspells; "" if it misspells none, or rather an argument
 // of the function.

@@ -54,24 +54,33 @@ func TestOnHost(t *testing.T) {
 		state, function, tool string
 		args                  *value.Map
 	}{
-		{"alternatives", "install", "update-alternatives", value.NewMap("name", "corpus-ed", "link", "/usr/bin/corpus-ed", "path", "/usr/local/bin/corpus-ed", "priority", 5)},
+		{"alternatives", "install", "update-alternatives",
+			value.NewMap("name", "corpus-ed", "link", "/usr/bin/corpus-ed", "path", "/usr/local/bin/corpus-ed", "priority", 5)},
 		{"alternatives", "set", "update-alternatives", value.NewMap("name", "corpus-ed", "path", "/usr/local/bin/corpus-ed")},
-		{"alternatives", "remove", "update-alternatives", value.NewMap("name", "corpus-ed", "path", "/usr/local/bin/corpus-ed")},
+		{"alternatives", "remove", "update-alternatives",
+			value.NewMap("name", "corpus-ed", "path", "/usr/local/bin/corpus-ed")},
 		{"debconf", "set", "debconf-set-selections", value.NewMap("name", "corpus", "data", value.NewMap(
-			"corpus/a", value.NewMap("type", "string", "value", "two  words"), "corpus/b", value.NewMap("type", "boolean", "value", true),
-			"corpus/c", value.NewMap("type", "password", "value", "hunter2"), "corpus/d", value.NewMap("type", "string", "value", "")))},
+			"corpus/a", value.NewMap("type", "string", "value", "two  words"),
+			"corpus/b", value.NewMap("type", "boolean", "value", true),
+			"corpus/c", value.NewMap("type", "password", "value", "hunter2"),
+			"corpus/d", value.NewMap("type", "string", "value", "")))},
 		{"debconf", "set_file", "debconf-set-selections", value.NewMap("name", "file", "source", "salt://x")},
 		{"environ", "setenv", "", value.NewMap("name", "CORPUS", "value", "1")},
 		{"locale", "present", "locale-gen", value.NewMap("name", "de_DE.UTF-8")},
 		{"locale", "system", "locale-gen", value.NewMap("name", "de_DE.UTF-8")},
-		{"mount", "mounted", "mount", value.NewMap("name", place+"/a", "device", "tmpfs", "fstype", "tmpfs", "mkmnt", true, "opts", "size=1m,mode=0750,noexec", "config", place+"/fstab")},
-		{"mount", "mounted", "mount", value.NewMap("name", place+"/a", "device", "tmpfs", "fstype", "tmpfs", "opts", "size=2m,nosuid", "config", place+"/fstab")},
-		{"mount", "mounted", "mount", value.NewMap("name", place+"/b", "device", place+"/a", "fstype", "none", "mkmnt", true, "opts", "bind", "config", place+"/fstab", "match_on", "name")},
+		{"mount", "mounted", "mount", value.NewMap("name", place+"/a", "device", "tmpfs", "fstype", "tmpfs", "mkmnt", true,
+			"opts", "size=1m,mode=0750,noexec", "config", place+"/fstab")},
+		{"mount", "mounted", "mount", value.NewMap("name", place+"/a", "device", "tmpfs", "fstype", "tmpfs", "opts",
+			"size=2m,nosuid", "config", place+"/fstab")},
+		{"mount", "mounted", "mount", value.NewMap("name", place+"/b", "device", place+"/a", "fstype", "none", "mkmnt", true,
+			"opts", "bind", "config", place+"/fstab", "match_on", "name")},
 		{"mount", "unmounted", "mount", value.NewMap("name", place+"/b", "persist", true, "config", place+"/fstab")},
 		{"mount", "unmounted", "mount", value.NewMap("name", place+"/a", "persist", true, "config", place+"/fstab")},
 		{"network", "system", "", value.NewMap("name", "x", "hostname", "corpus-test.example.org")},
-		{"pdbedit", "managed", "pdbedit", value.NewMap("name", "root", "password", "secret", "fullname", "Root R.", "drive", "X:", "account_control", "X")},
-		{"pdbedit", "managed", "pdbedit", value.NewMap("name", "root", "password", "other", "user_sid", "5001", "reset_login_hours", true)},
+		{"pdbedit", "managed", "pdbedit", value.NewMap("name", "root", "password", "secret", "fullname", "Root R.",
+			"drive", "X:", "account_control", "X")},
+		{"pdbedit", "managed", "pdbedit", value.NewMap("name", "root", "password", "other", "user_sid",
+			"5001", "reset_login_hours", true)},
 		{"pdbedit", "absent", "pdbedit", value.NewMap("name", "root")},
 		{"sysctl", "present", "sysctl", value.NewMap("name", "net.ipv4.ip_forward", "value", "1")},
 		{"timezone", "system", "", value.NewMap("name", "Europe/Paris")},
@@ -91,7 +100,8 @@ func TestOnHost(t *testing.T) {
 		t.Errorf("the hostname is %s, %v", name, err)
 	}
 	if out, err := exec.Command("debconf-get-selections").Output(); err == nil {
-		for _, line := range []string{"corpus\tcorpus/a\tstring\ttwo  words\n", "corpus\tcorpus/b\tboolean\ttrue\n", "corpus\tcorpus/file\tstring\tfrom a file\n"} {
+		for _, line := range []string{"corpus\tcorpus/a\tstring\ttwo  words\n", "corpus\tcorpus/b\tboolean\ttrue\n",
+			"corpus\tcorpus/file\tstring\tfrom a file\n"} {
 			if !strings.Contains(string(out), line) {
 				t.Errorf("debconf has no %q", line)
 			}

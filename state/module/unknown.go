@@ -32,7 +32,8 @@ func Unknown(function string, known []string) error {
 		return diag.WithHint(err, "did you mean %q?", meant)
 	case len(same) > 0:
 		slices.Sort(same)
-		return diag.WithHint(fmt.Errorf("%w: %s has no %s", err, state, fun), "of %s there are %s", state, strings.Join(same, ", "))
+		return diag.WithHint(fmt.Errorf("%w: %s has no %s", err, state, fun),
+			"of %s there are %s", state, strings.Join(same, ", "))
 	}
 	return diag.WithHint(err, "docs/states.md lists those there are; `engine: salt-call` has all of Salt's")
 }

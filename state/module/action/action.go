@@ -72,7 +72,8 @@ func (r *run) Check(context.Context, *host.Host) (module.Diff, error) {
 	for i, c := range r.calls {
 		names[i] = c.function
 	}
-	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would call " + strings.Join(names, ", "), Warnings: warnings}, nil
+	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would call " + strings.Join(names, ", "),
+		Warnings: warnings}, nil
 }
 
 // ActsAlways is true: what a function finds done already is not known.

@@ -58,7 +58,8 @@ func TestConformance(t *testing.T) {
 func TestWatching(t *testing.T) {
 	for _, function := range []string{"wait", "watch", "run"} {
 		resource := action.Functions(few{})[function]()
-		_, problems := module.Decode(resource, module.Call{Function: "module." + function, Arguments: value.NewMap("name", "x.plain", "m_name", "a")})
+		_, problems := module.Decode(resource,
+			module.Call{Function: "module." + function, Arguments: value.NewMap("name", "x.plain", "m_name", "a")})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

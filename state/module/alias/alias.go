@@ -94,7 +94,8 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	target := strings.Join(p.Target, ", ")
 	if strings.TrimSpace(target) == "" || strings.ContainsAny(target, "#\n") {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%q is no target for the alias %s", target, p.Name), "name an address, a user or a list of them")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%q is no target for the alias %s", target, p.Name),
+			"name an address, a user or a list of them")
 	}
 	text, err := read(h)
 	if err != nil {

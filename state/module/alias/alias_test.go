@@ -37,7 +37,8 @@ func TestTellingTheMailSystem(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := statetest.NewHost(t)
-			h.Build(t, statetest.Tree{"/usr/bin/newaliases": {Kind: "file", Content: new(string), Mode: "0755"}, "/etc": {Kind: "dir"}})
+			h.Build(t, statetest.Tree{"/usr/bin/newaliases": {Kind: "file", Content: new(string), Mode: "0755"},
+				"/etc": {Kind: "dir"}})
 			var ran [][]string
 			h.Commands = statetest.Commands(func(command host.Command) (host.Output, error) {
 				ran = append(ran, command.Argv)

@@ -21,7 +21,8 @@ func FuzzAliases(f *testing.F) {
 			t.Fatalf("%s goes to %+v in %q", name, now, before.with(name, target))
 		}
 		for _, e := range before {
-			if e.name != "" && e.name != name && (after.find(e.name) == nil || after.find(e.name).target != before.find(e.name).target) {
+			if e.name != "" && e.name != name &&
+				(after.find(e.name) == nil || after.find(e.name).target != before.find(e.name).target) {
 				t.Errorf("%q lost its target in %q", e.name, before.with(name, target))
 			}
 		}

@@ -34,14 +34,17 @@ func tool(ctx context.Context, h *host.Host, name string, args ...string) error 
 		plain = args[2:]
 	}
 	_, err := h.Tool(ctx, host.Tool{
-		Plain: plain, Argv: append([]string{"update-alternatives"}, args...), Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
+		Plain: plain, Argv: append([]string{"update-alternatives"}, args...),
+		Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
 	})
-	return host.Failed(err, "alternative "+name, "see `update-alternatives --display "+name+"` on the host; what a path leads to must be there before")
+	return host.Failed(err, "alternative "+name,
+		"see `update-alternatives --display "+name+"` on the host; what a path leads to must be there before")
 }
 
 func valid(name string, paths ...string) error {
 	if name == "" || strings.ContainsAny(name, "/ \t\n") || name[0] == '-' || name[0] == '.' {
-		return diag.WithHint(fmt.Errorf("%q is no name of an alternative", name), "it is a word such as editor, and not a path")
+		return diag.WithHint(fmt.Errorf("%q is no name of an alternative", name),
+			"it is a word such as editor, and not a path")
 	}
 	for _, p := range paths {
 		if !path.IsAbs(p) || strings.Contains(p, "\n") {
@@ -71,7 +74,8 @@ func (i *install) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("%s is a choice for %s", i.Path, i.Name)}, nil
 	}
 	return module.Diff{
-		Changes: value.NewMap("name", i.Name, "link", i.Link, "path", i.Path, "priority", i.Priority), Planned: value.NewMap(),
+		Changes: value.NewMap("name", i.Name, "link", i.Link, "path", i.Path, "priority", i.Priority),
+		Planned: value.NewMap(),
 		Comment: fmt.Sprintf("%s would become a choice for %s", i.Path, i.Name),
 	}, nil
 }
@@ -100,7 +104,8 @@ func (r *remove) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if !g.has(r.Path) {
 		return module.Diff{Comment: fmt.Sprintf("%s is no choice for %s", r.Path, r.Name)}, nil
 	}
-	return module.Diff{Changes: fallback(g.without(r.Path)), Planned: value.NewMap(), Comment: fmt.Sprintf("%s would no more be a choice for %s", r.Path, r.Name)}, nil
+	return module.Diff{Changes: fallback(g.without(r.Path)), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("%s would no more be a choice for %s", r.Path, r.Name)}, nil
 }
 
 // fallback tells what the name leads to now; nothing is None.
@@ -156,7 +161,8 @@ func (s *set) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 	if err := tool(ctx, h, s.Name, "--set", s.Name, s.Path); err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: value.NewMap("path", s.Path), Comment: fmt.Sprintf("%s leads to %s", s.Name, s.Path)}, nil
+	return module.Report{Changes: value.NewMap("path", s.Path),
+		Comment: fmt.Sprintf("%s leads to %s", s.Name, s.Path)}, nil
 }
 
 // choices words what there is to choose from.
@@ -185,11 +191,14 @@ func (a *auto) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case err != nil:
 		return module.Diff{}, err
 	case !ok:
-		return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("there is no alternative %s; if an earlier state brings it, it would be automatic", a.Name)}, nil
+		return module.Diff{Unknown: true, Planned: value.NewMap(),
+				Comment: fmt.Sprintf("there is no alternative %s; if an earlier state brings it, it would be automatic", a.Name)},
+			nil
 	case !g.manual:
 		return module.Diff{Comment: a.Name + " is automatic"}, nil
 	}
-	return module.Diff{Changes: a.changes(g), Planned: value.NewMap(), Comment: fmt.Sprintf("%s would be automatic and lead to %s", a.Name, g.best())}, nil
+	return module.Diff{Changes: a.changes(g), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("%s would be automatic and lead to %s", a.Name, g.best())}, nil
 }
 
 func (a *auto) changes(g group) *value.Map {

@@ -80,7 +80,8 @@ func (l *loaded) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if l.on && !l.file(h, "available") {
 		return module.Awaits(fmt.Sprintf("the %s %s", l.kind.what, l.Name), "enable it"), nil
 	}
-	return module.Diff{Changes: l.changes(), Comment: fmt.Sprintf("would have the %s %s %s", l.kind.what, l.Name, l.state())}, nil
+	return module.Diff{Changes: l.changes(),
+		Comment: fmt.Sprintf("would have the %s %s %s", l.kind.what, l.Name, l.state())}, nil
 }
 
 func (l *loaded) state() string { return map[bool]string{true: "enabled", false: "disabled"}[l.on] }
@@ -103,7 +104,8 @@ func (l *loaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	if _, err := program.Do(ctx, h, "--quiet", l.Name); err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: l.changes(), Comment: fmt.Sprintf("the %s %s is %s", l.kind.what, l.Name, l.state())}, nil
+	return module.Report{Changes: l.changes(),
+		Comment: fmt.Sprintf("the %s %s is %s", l.kind.what, l.Name, l.state())}, nil
 }
 
 func orMissing(err error, p program.Program) error {

@@ -45,7 +45,9 @@ func TestWithoutApache(t *testing.T) {
 		State:     "apache_module",
 		Functions: func(*statetest.Host) module.Table { return apache.Tables()["apache_module"] },
 		Prepare: func(_ *testing.T, h *statetest.Host) {
-			h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, errors.New("nothing runs") })
+			h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
+				return host.Output{}, errors.New("nothing runs")
+			})
 		},
 		Cases: statetest.Load(t, "../../../testdata/modules/apache_none.yaml"),
 	})

@@ -124,7 +124,8 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	fetched := there(h, x.file())
 	switch {
 	case !fetched && x.source.Path != "":
-		err := diag.WithHint(fmt.Errorf("the archive %s is not there", x.source.Shown), "correct its source, or require the state that makes it")
+		err := diag.WithHint(fmt.Errorf("the archive %s is not there", x.source.Shown),
+			"correct its source, or require the state that makes it")
 		return module.Diff{}, host.Lacking(err, host.AFile, x.source.Path)
 	case !fetched:
 		return x.unknown("would fetch %s, and extract what is missing"), nil
@@ -146,7 +147,8 @@ func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, er
 	}
 	body, err := x.source.Open(ctx)
 	if err != nil {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("fetching the archive %s: %w", x.source.Shown, err), "correct its source, or see why it cannot be reached")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("fetching the archive %s: %w", x.source.Shown, err),
+			"correct its source, or see why it cannot be reached")
 	}
 	return d, body.Close()
 }
@@ -158,12 +160,14 @@ func (x *extracted) locate(ctx context.Context, h *host.Host) (err error) {
 		to.UID = u.UID
 	}
 	ctx = host.To(ctx, to)
-	x.source, err = x.sources.Archive(ctx, Wanted{x.Source, x.SourceHash, x.SourceHashName, x.SkipVerify || x.UseETag, x.Env, x.dir})
+	x.source, err = x.sources.Archive(ctx,
+		Wanted{x.Source, x.SourceHash, x.SourceHashName, x.SkipVerify || x.UseETag, x.Env, x.dir})
 	if err != nil || x.format != "" {
 		return err
 	}
 	if x.format = formatOf(x.source.Shown); x.format == "" {
-		return diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is", x.source.Shown), "set archive_format to tar or zip")
+		return diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is", x.source.Shown),
+			"set archive_format to tar or zip")
 	}
 	return nil
 }
@@ -199,7 +203,8 @@ func (x *extracted) compare(ctx context.Context, h *host.Host) (module.Diff, err
 		if err := x.verify(ctx, h); err != nil {
 			return module.Diff{}, err
 		}
-		return module.Diff{Changes: x.changes(), Planned: value.NewMap(), Comment: fmt.Sprintf("would extract %s to %s", x.source.Shown, x.Name)}, nil
+		return module.Diff{Changes: x.changes(), Planned: value.NewMap(),
+			Comment: fmt.Sprintf("would extract %s to %s", x.source.Shown, x.Name)}, nil
 	}
 	if x.todo.own {
 		return module.Diff{Changes: x.changes(), Comment: "the files are there, and some would get another owner"}, nil
@@ -285,7 +290,8 @@ func (x *extracted) fetch(ctx context.Context, h *host.Host) error {
 		return err
 	}
 	mode := fs.FileMode(0o600)
-	if err := h.Files.Write(x.source.Cache, host.NewFile{Content: &atMost{Reader: body, left: largest}, Mode: &mode, UID: -1, GID: -1}); err != nil {
+	if err := h.Files.Write(x.source.Cache,
+		host.NewFile{Content: &atMost{Reader: body, left: largest}, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return fmt.Errorf("fetching %s: %w", x.source.Shown, err)
 	}
 	return nil

@@ -35,7 +35,8 @@ func tarOf(items ...item) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, i := range items {
-		h := &tar.Header{Name: i.name, Mode: 0o644, Size: int64(len(i.text)), Typeflag: tar.TypeReg, ModTime: time.Unix(1700000000, 0), Uname: "games"}
+		h := &tar.Header{Name: i.name, Mode: 0o644, Size: int64(len(i.text)), Typeflag: tar.TypeReg,
+			ModTime: time.Unix(1700000000, 0), Uname: "games"}
 		switch {
 		case i.kind != 0:
 			h.Typeflag = i.kind
@@ -94,12 +95,14 @@ func sum(data []byte) string {
 
 // app is what most archives here have.
 func app() []item {
-	return []item{{name: "app-1/"}, {name: "app-1/bin/run", text: "#!", mode: 0o755}, {name: "app-1/readme", text: "hello"}, {name: "app-1/latest", link: "readme"}}
+	return []item{{name: "app-1/"}, {name: "app-1/bin/run", text: "#!", mode: 0o755},
+		{name: "app-1/readme", text: "hello"}, {name: "app-1/latest", link: "readme"}}
 }
 
 // dotted is an archive as `tar -c .` makes it.
 func dotted() []byte {
-	return tarOf(item{name: "./"}, item{name: "./readme", text: "hello"}, item{name: "./bin/"}, item{name: "./bin/run", text: "#!", mode: 0o755})
+	return tarOf(item{name: "./"}, item{name: "./readme", text: "hello"}, item{name: "./bin/"},
+		item{name: "./bin/run", text: "#!", mode: 0o755})
 }
 
 // served are archives by URL: web:// ones are fetched, others are files of the host.
@@ -156,8 +159,10 @@ func appTree(user string) statetest.Tree {
 
 // at is a case about an archive that lies in several places.
 func at(name string, data []byte, items ...any) statetest.Case {
-	return statetest.Case{Name: name, Function: "extracted", Arguments: value.NewMap(append([]any{"name", "/opt/"}, items...)...),
-		Tree: statetest.Tree{"/srv/a.tar": statetest.File(string(data)), "/srv/a.zip": statetest.File(string(data)), "/srv/a": statetest.File(string(data))}}
+	return statetest.Case{Name: name, Function: "extracted",
+		Arguments: value.NewMap(append([]any{"name", "/opt/"}, items...)...),
+		Tree: statetest.Tree{"/srv/a.tar": statetest.File(string(data)), "/srv/a.zip": statetest.File(string(data)),
+			"/srv/a": statetest.File(string(data))}}
 }
 
 func with(c statetest.Case, change func(c *statetest.Case)) statetest.Case {
@@ -184,41 +189,56 @@ func (s served) cases() []statetest.Case {
 			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would extract /srv/a.tar to /opt/"}
 			c.First, c.After = done, appTree("games")
 		}),
-		with(at("a compressed one", zipped(good), "source", "/srv/a.tar", "source_hash", sum(zipped(good))), func(c *statetest.Case) {
-			c.First, c.After = done, appTree("games")
+		with(at("a compressed one", zipped(good), "source", "/srv/a.tar", "source_hash", sum(zipped(good))),
+			func(c *statetest.Case) {
+				c.First, c.After = done, appTree("games")
+			}),
+		with(at("a format that is named", good, "source", "/srv/a", "archive_format", "tar"), func(c *statetest.Case) {
+			c.First = done
 		}),
-		with(at("a format that is named", good, "source", "/srv/a", "archive_format", "tar"), func(c *statetest.Case) { c.First = done }),
 		fails(at("a format that nothing tells", good, "source", "/srv/a"), "does not tell what kind"),
 		fails(at("a format that is not there", good, "source", "/srv/a", "archive_format", "rar"), "archive_format is rar"),
 		with(at("a zip archive", zipOf(app()...), "source", "/srv/a.zip"), func(c *statetest.Case) {
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"),
 				"extracted_files", listed("app-1/", "app-1/bin/run", "app-1/readme", "app-1/latest"))}
-			c.After = statetest.Tree{"/opt/app-1": statetest.Dir().With("0750", "", ""), "/opt/app-1/bin/run": statetest.File("#!").With("0755", "", ""),
-				"/opt/app-1/latest": statetest.Link("readme")}
+			c.After = statetest.Tree{"/opt/app-1": statetest.Dir().With("0750", "", ""),
+				"/opt/app-1/bin/run": statetest.File("#!").With("0755", "", ""),
+				"/opt/app-1/latest":  statetest.Link("readme")}
 		}),
-		with(at("a zip archive without its modes", zipOf(app()...), "source", "/srv/a.zip", "extract_perms", false), func(c *statetest.Case) {
-			c.After = statetest.Tree{"/opt/app-1/bin/run": statetest.File("#!").With("0644", "", "")}
+		with(at("a zip archive without its modes", zipOf(app()...), "source", "/srv/a.zip", "extract_perms", false),
+			func(c *statetest.Case) {
+				c.After = statetest.Tree{"/opt/app-1/bin/run": statetest.File("#!").With("0644", "", "")}
+			}),
+		with(at("fewer directories", good, "source", "/srv/a.tar", "options", "--strip-components=1 -z",
+			"enforce_toplevel", false), func(c *statetest.Case) {
+			c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!"),
+				"/opt/app-1": {Absent: true}}
 		}),
-		with(at("fewer directories", good, "source", "/srv/a.tar", "options", "--strip-components=1 -z", "enforce_toplevel", false), func(c *statetest.Case) {
-			c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!"), "/opt/app-1": {Absent: true}}
-		}),
-		with(at("names that begin with a dot", dotted(), "source", "/srv/a.tar", "user", "games", "group", "users"), func(c *statetest.Case) {
-			c.First = &statetest.Want{Result: true}
-			c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "users"), "/opt/readme": statetest.File("hello").With("", "games", "users"), "/opt/bin/run": statetest.File("#!")}
-		}),
-		with(at("the dot counts as a directory", dotted(), "source", "/srv/a.tar", "options", "--strip-components=1"), func(c *statetest.Case) {
-			c.First = &statetest.Want{Result: true}
-			c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!")}
-		}),
+		with(at("names that begin with a dot", dotted(), "source", "/srv/a.tar", "user", "games", "group", "users"),
+			func(c *statetest.Case) {
+				c.First = &statetest.Want{Result: true}
+				c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "users"),
+					"/opt/readme": statetest.File("hello").With("", "games", "users"), "/opt/bin/run": statetest.File("#!")}
+			}),
+		with(at("the dot counts as a directory", dotted(), "source", "/srv/a.tar", "options", "--strip-components=1"),
+			func(c *statetest.Case) {
+				c.First = &statetest.Want{Result: true}
+				c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!")}
+			}),
 		with(at("fewer files", good, "source", "/srv/a.tar", "options", "--exclude bin"), func(c *statetest.Case) {
 			c.After = statetest.Tree{"/opt/app-1/readme": statetest.File("hello"), "/opt/app-1/bin": {Absent: true}}
 		}),
-		fails(at("an option that is not there", good, "source", "/srv/a.tar", "options", "--transform=s/a/b/"), "the option --transform=s/a/b/ is not supported"),
-		with(at("an owner", good, "source", "/srv/a.tar", "user", "games", "group", "users", "trim_output", 2), func(c *statetest.Case) {
-			c.First = &statetest.Want{Result: true, Changes: value.NewMap("updated ownership", true, "directories_created", listed("/opt/"),
-				"extracted_files", listed("app-1", "app-1/bin/run"))}
-			c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "root"), "/opt/app-1/bin": statetest.Dir().With("", "games", "users"), "/opt/app-1/readme": statetest.File("hello").With("", "games", "users")}
-		}),
+		fails(at("an option that is not there", good, "source", "/srv/a.tar", "options", "--transform=s/a/b/"),
+			"the option --transform=s/a/b/ is not supported"),
+		with(at("an owner", good, "source", "/srv/a.tar", "user", "games", "group", "users", "trim_output", 2),
+			func(c *statetest.Case) {
+				c.First = &statetest.Want{Result: true,
+					Changes: value.NewMap("updated ownership", true, "directories_created", listed("/opt/"),
+						"extracted_files", listed("app-1", "app-1/bin/run"))}
+				c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "root"),
+					"/opt/app-1/bin":    statetest.Dir().With("", "games", "users"),
+					"/opt/app-1/readme": statetest.File("hello").With("", "games", "users")}
+			}),
 		with(at("another owner for what is there", good, "source", "/srv/a.tar", "user", "games"), func(c *statetest.Case) {
 			c.Tree = appTree("root")
 			c.Tree["/srv/a.tar"] = statetest.File(string(good))
@@ -229,7 +249,9 @@ func (s served) cases() []statetest.Case {
 			c.First = &statetest.Want{Result: false, Comment: "user zoe does not exist", Hint: "require"}
 			c.After = statetest.Tree{"/opt": {Absent: true}}
 		}),
-		with(at("not where if_missing is", good, "source", "/srv/a.tar", "if_missing", "/srv/a"), func(c *statetest.Case) { c.First = nothing }),
+		with(at("not where if_missing is", good, "source", "/srv/a.tar", "if_missing", "/srv/a"), func(c *statetest.Case) {
+			c.First = nothing
+		}),
 	}
 }
 
@@ -245,11 +267,13 @@ func (s served) replacing() []statetest.Case {
 		with(at("always", good, "source", "/srv/a.tar", "overwrite", true), func(c *statetest.Case) { c.Always = true }),
 		with(at("something else is there", good, "source", "/srv/a.tar"), func(c *statetest.Case) {
 			c.Tree["/opt/app-1/readme/mine"] = statetest.File("")
-			c.Dry = &statetest.Want{Result: false, Comment: "something else than the archive has: app-1/readme", Hint: "force: True"}
+			c.Dry = &statetest.Want{Result: false, Comment: "something else than the archive has: app-1/readme",
+				Hint: "force: True"}
 		}),
 		with(at("something else is there, and goes", good, "source", "/srv/a.tar", "force", true), func(c *statetest.Case) {
 			c.Tree["/opt/app-1/readme/mine"] = statetest.File("")
-			c.First = &statetest.Want{Result: true, Changes: value.NewMap("removed", listed("/opt/app-1/readme"), "extracted_files", appFiles())}
+			c.First = &statetest.Want{Result: true,
+				Changes: value.NewMap("removed", listed("/opt/app-1/readme"), "extracted_files", appFiles())}
 		}),
 		with(at("a directory that is a link", good, "source", "/srv/a.tar", "force", true), func(c *statetest.Case) {
 			c.Tree["/opt/app-1"], c.Tree["/etc/bin/x"] = statetest.Link("/etc"), statetest.File("")
@@ -257,25 +281,30 @@ func (s served) replacing() []statetest.Case {
 		}),
 		with(at("clean", good, "source", "/srv/a.tar", "clean", true), func(c *statetest.Case) {
 			c.Tree["/opt/app-1/old"], c.Tree["/opt/other"] = statetest.File(""), statetest.File("")
-			c.First = &statetest.Want{Result: true, Changes: value.NewMap("removed", listed("/opt/app-1"), "extracted_files", appFiles())}
+			c.First = &statetest.Want{Result: true,
+				Changes: value.NewMap("removed", listed("/opt/app-1"), "extracted_files", appFiles())}
 			c.After = statetest.Tree{"/opt/app-1/old": {Absent: true}, "/opt/other": statetest.File("")}
 		}),
 		with(at("clean_parent", good, "source", "/srv/a.tar", "clean_parent", true), func(c *statetest.Case) {
 			c.Tree["/opt/other"] = statetest.File("")
 			c.After = statetest.Tree{"/opt/other": {Absent: true}, "/opt/app-1/readme": statetest.File("hello")}
 		}),
-		fails(at("clean and clean_parent", good, "source", "/srv/a.tar", "clean", true, "clean_parent", true), "both clean and clean_parent"),
+		fails(at("clean and clean_parent", good, "source", "/srv/a.tar", "clean", true, "clean_parent", true),
+			"both clean and clean_parent"),
 		fails(at("a hash that is another", good, "source", "/srv/a.tar", "source_hash", sum(nil)), "the hash is another"),
 		fails(at("no archive", []byte("hello"), "source", "/srv/a.tar"), "no whole tar archive"),
 		fails(at("no zip archive", []byte("hello"), "source", "/srv/a.zip"), "no whole zip archive"),
 		fails(at("no file", good, "source", "/srv/gone.tar"), "/srv/gone.tar is not there"),
 		fails(at("a password", good, "source", "/srv/a.zip", "password", "s3cretive"), "encrypted archives"),
-		fails(at("many files at the top", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar"), "more than one directory at its top"),
-		with(at("many files at the top, and they may", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar", "enforce_toplevel", false),
+		fails(at("many files at the top", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar"),
+			"more than one directory at its top"),
+		with(at("many files at the top, and they may", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar",
+			"enforce_toplevel", false),
 			func(c *statetest.Case) {
 				c.After = statetest.Tree{"/opt/a": statetest.File(""), "/opt/b/c": statetest.File("")}
 			}),
-		with(at("hard links", tarOf(item{name: "d/a", text: "x"}, item{name: "d/b", link: "d/a", hard: true}), "source", "/srv/a.tar"),
+		with(at("hard links", tarOf(item{name: "d/a", text: "x"}, item{name: "d/b", link: "d/a", hard: true}),
+			"source", "/srv/a.tar"),
 			func(c *statetest.Case) { c.After = statetest.Tree{"/opt/d/b": statetest.File("x")} }),
 	}
 }
@@ -283,35 +312,44 @@ func (s served) replacing() []statetest.Case {
 // fetching are cases in which the archive is not on the host, or what was extracted is noted.
 func (s served) fetching() []statetest.Case {
 	good := tarOf(app()...)
-	done := &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"), "extracted_files", appFiles()), Comment: "extracted "}
+	done := &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"),
+		"extracted_files", appFiles()), Comment: "extracted "}
 	nothing := &statetest.Want{Result: true, Changes: value.NewMap()}
 	return []statetest.Case{
-		with(at("from elsewhere", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))), func(c *statetest.Case) {
-			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would fetch web://app.tar.gz"}
-			c.First, c.Second, c.After = done, nothing, appTree("")
+		with(at("from elsewhere", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))),
+			func(c *statetest.Case) {
+				c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would fetch web://app.tar.gz"}
+				c.First, c.Second, c.After = done, nothing, appTree("")
+			}),
+		with(at("from elsewhere, not kept", nil, "source", "web://app.tar.gz", "keep_source", false),
+			func(c *statetest.Case) {
+				c.First, c.Second, c.After = done, nothing, statetest.Tree{"/var/cache/corpus/files/app.tar.gz": {Absent: true}}
+			}),
+		with(at("from elsewhere, with another hash", nil, "source", "web://app.tar.gz", "source_hash", sum(nil)),
+			func(c *statetest.Case) {
+				c.First = &statetest.Want{Result: false, Comment: "the hash is another"}
+				c.After = statetest.Tree{"/opt": {Absent: true}, "/var/cache/corpus/files/app.tar.gz": {Absent: true}}
+			}),
+		with(at("from elsewhere, gone", nil, "source", "web://gone.tar"), func(c *statetest.Case) {
+			c.First = &statetest.Want{Result: false, Comment: "file does not exist"}
 		}),
-		with(at("from elsewhere, not kept", nil, "source", "web://app.tar.gz", "keep_source", false), func(c *statetest.Case) {
-			c.First, c.Second, c.After = done, nothing, statetest.Tree{"/var/cache/corpus/files/app.tar.gz": {Absent: true}}
-		}),
-		with(at("from elsewhere, with another hash", nil, "source", "web://app.tar.gz", "source_hash", sum(nil)), func(c *statetest.Case) {
-			c.First = &statetest.Want{Result: false, Comment: "the hash is another"}
-			c.After = statetest.Tree{"/opt": {Absent: true}, "/var/cache/corpus/files/app.tar.gz": {Absent: true}}
-		}),
-		with(at("from elsewhere, gone", nil, "source", "web://gone.tar"), func(c *statetest.Case) { c.First = &statetest.Want{Result: false, Comment: "file does not exist"} }),
-		with(at("from elsewhere, an old copy", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))), func(c *statetest.Case) {
-			c.Tree["/var/cache/corpus/files/app.tar.gz"] = statetest.File("old")
-			c.First, c.Second = done, nothing
-		}),
-		with(at("a new hash", good, "source", "/srv/a.tar", "source_hash", sum(good), "source_hash_update", true), func(c *statetest.Case) {
-			c.Tree = appTree("root")
-			c.Tree["/srv/a.tar"] = statetest.File(string(good))
-			c.Tree["/var/cache/corpus/notes/extracted/opt.a.tar.hash"] = statetest.File("old")
-			c.First, c.Second = &statetest.Want{Result: true, Changes: value.NewMap("extracted_files", appFiles())}, nothing
-		}),
-		with(at("extracted before", nil, "source", "web://gone.tar", "source_hash", "0123", "skip_files_list_verify", true), func(c *statetest.Case) {
-			c.Tree["/var/cache/corpus/notes/extracted/opt.gone.tar.hash"] = statetest.File("0123\n")
-			c.First = &statetest.Want{Result: true, Changes: value.NewMap(), Comment: "was extracted before"}
-		}),
+		with(at("from elsewhere, an old copy", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))),
+			func(c *statetest.Case) {
+				c.Tree["/var/cache/corpus/files/app.tar.gz"] = statetest.File("old")
+				c.First, c.Second = done, nothing
+			}),
+		with(at("a new hash", good, "source", "/srv/a.tar", "source_hash", sum(good), "source_hash_update", true),
+			func(c *statetest.Case) {
+				c.Tree = appTree("root")
+				c.Tree["/srv/a.tar"] = statetest.File(string(good))
+				c.Tree["/var/cache/corpus/notes/extracted/opt.a.tar.hash"] = statetest.File("old")
+				c.First, c.Second = &statetest.Want{Result: true, Changes: value.NewMap("extracted_files", appFiles())}, nothing
+			}),
+		with(at("extracted before", nil, "source", "web://gone.tar", "source_hash", "0123", "skip_files_list_verify", true),
+			func(c *statetest.Case) {
+				c.Tree["/var/cache/corpus/notes/extracted/opt.gone.tar.hash"] = statetest.File("0123\n")
+				c.First = &statetest.Want{Result: true, Changes: value.NewMap(), Comment: "was extracted before"}
+			}),
 	}
 }
 
@@ -319,26 +357,30 @@ func TestConformance(t *testing.T) {
 	s := served{map[string][]byte{"app.tar.gz": zipped(tarOf(app()...))}}
 	cases := slices.Concat(s.cases(), s.replacing(), s.fetching())
 	for name, items := range map[string][]item{
-		"a name that leads out":                    {{name: "a/../../etc/x"}},
-		"a name from the root":                     {{name: "/etc/x"}},
-		"a file below a link":                      {{name: "d/l", link: "/etc"}, {name: "d/l/x"}},
-		"a file below a file":                      {{name: "d/l"}, {name: "d/l/x"}},
-		"a hard link to elsewhere":                 {{name: "d/l", link: "/etc/passwd", hard: true}},
-		"a hard link to a link":                    {{name: "d/m", link: "/etc/passwd"}, {name: "d/l", link: "d/m", hard: true}},
-		"a directory that becomes a link":          {{name: "t/f", text: "evil"}, {name: "t/a/"}, {name: "t/a", link: "t/f", hard: true}, {name: "t/a", link: "/etc"}, {name: "t/a/"}, {name: "t/a/evil", text: "evil"}},
-		"a directory that becomes a file":          {{name: "t/a/b"}, {name: "t/a"}},
-		"a hard link to a file that became a link": {{name: "t/f", text: "x"}, {name: "t/f", link: "/etc/passwd"}, {name: "t/g", link: "t/f", hard: true}},
-		"a long part of a name":                    {{name: "t/" + strings.Repeat("a", 256)}},
-		"a long name":                              {{name: strings.Repeat("abcdefg/", 501) + "x"}},
-		"a deep name":                              {{name: strings.Repeat("d/", 64) + "x"}},
-		"a long link":                              {{name: "t/a", link: strings.Repeat("a", 4001)}},
-		"a device":                                 {{name: "d/dev", kind: tar.TypeChar}},
-		"a pipe":                                   {{name: "d/pipe", kind: tar.TypeFifo}},
-		"good ones, and a name that is bad":        {{name: "d/a"}, {name: "d/../../x"}},
+		"a name that leads out":    {{name: "a/../../etc/x"}},
+		"a name from the root":     {{name: "/etc/x"}},
+		"a file below a link":      {{name: "d/l", link: "/etc"}, {name: "d/l/x"}},
+		"a file below a file":      {{name: "d/l"}, {name: "d/l/x"}},
+		"a hard link to elsewhere": {{name: "d/l", link: "/etc/passwd", hard: true}},
+		"a hard link to a link": {{name: "d/m", link: "/etc/passwd"},
+			{name: "d/l", link: "d/m", hard: true}},
+		"a directory that becomes a link": {{name: "t/f", text: "evil"}, {name: "t/a/"}, {name: "t/a", link: "t/f",
+			hard: true}, {name: "t/a", link: "/etc"}, {name: "t/a/"}, {name: "t/a/evil", text: "evil"}},
+		"a directory that becomes a file": {{name: "t/a/b"}, {name: "t/a"}},
+		"a hard link to a file that became a link": {{name: "t/f", text: "x"}, {name: "t/f", link: "/etc/passwd"},
+			{name: "t/g", link: "t/f", hard: true}},
+		"a long part of a name":             {{name: "t/" + strings.Repeat("a", 256)}},
+		"a long name":                       {{name: strings.Repeat("abcdefg/", 501) + "x"}},
+		"a deep name":                       {{name: strings.Repeat("d/", 64) + "x"}},
+		"a long link":                       {{name: "t/a", link: strings.Repeat("a", 4001)}},
+		"a device":                          {{name: "d/dev", kind: tar.TypeChar}},
+		"a pipe":                            {{name: "d/pipe", kind: tar.TypeFifo}},
+		"good ones, and a name that is bad": {{name: "d/a"}, {name: "d/../../x"}},
 	} {
 		cases = append(cases, fails(at(name, tarOf(items...), "source", "/srv/a.tar"), "the archive is refused"))
 	}
-	cases = append(cases, fails(at("a zip with a name that leads out", zipOf(item{name: "../x"}), "source", "/srv/a.zip"), "the archive is refused"))
+	cases = append(cases, fails(at("a zip with a name that leads out", zipOf(item{name: "../x"}), "source", "/srv/a.zip"),
+		"the archive is refused"))
 	statetest.Run(t, statetest.Suite{
 		State:     "archive",
 		Functions: func(*statetest.Host) module.Table { return archive.Functions(s) },
@@ -349,9 +391,11 @@ func TestConformance(t *testing.T) {
 // TestADryRunAsksForTheArchive fails where the server does not have it, as the run does.
 func TestADryRunAsksForTheArchive(t *testing.T) {
 	table := archive.Functions(served{web: map[string][]byte{"a.tar": dotted()}})
-	for url, want := range map[string]string{"web://a.tar": "", "web://none.tar": "fetching the archive web://none.tar: file does not exist"} {
+	for url, want := range map[string]string{"web://a.tar": "",
+		"web://none.tar": "fetching the archive web://none.tar: file does not exist"} {
 		h := statetest.NewHost(t)
-		resource := hosttest.Resource(t, table, "extracted", value.NewMap("name", "/opt/", "source", url, "enforce_toplevel", false))
+		resource := hosttest.Resource(t, table,
+			"extracted", value.NewMap("name", "/opt/", "source", url, "enforce_toplevel", false))
 		d, err := resource.(module.Rehearser).Rehearse(context.Background(), h.Host)
 		if want == "" && (err != nil || !d.Unknown) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %+v, %v", url, d, err)

@@ -26,7 +26,8 @@ func (x *extracted) prepare(h *host.Host) error {
 	bad := func(hint, format string, args ...any) {
 		errs = append(errs, diag.WithHint(fmt.Errorf(format, args...), "%s", hint))
 	}
-	for _, p := range []struct{ what, path string }{{"name", x.Name}, {"if_missing", x.IfMissing}, {"enforce_ownership_on", x.EnforceOwnershipOn}} {
+	for _, p := range []struct{ what, path string }{{"name", x.Name}, {"if_missing", x.IfMissing},
+		{"enforce_ownership_on", x.EnforceOwnershipOn}} {
 		if p.path != "" && !path.IsAbs(p.path) {
 			bad("start it with a slash", "%s is %s, which is not an absolute path", p.what, p.path)
 		}
@@ -56,7 +57,8 @@ func (x *extracted) prepare(h *host.Host) error {
 	switch x.format = strings.ToLower(x.ArchiveFormat); x.format {
 	case "", "tar", "zip":
 	default:
-		bad("the formats are tar (of any compression) and zip; for others use a cmd.run state with creates", "archive_format is %s", x.ArchiveFormat)
+		bad("the formats are tar (of any compression) and zip; for others use a cmd.run state with creates",
+			"archive_format is %s", x.ArchiveFormat)
 	}
 	var err error
 	x.options, err = readOptions(x.Options, x.TrimOutput)
@@ -82,7 +84,8 @@ func readOptions(text string, trim any) (o options, err error) {
 			if o.strip, err = strconv.Atoi(v); err != nil || o.strip < 0 {
 				return o, fmt.Errorf("option %s: %q is no number of directories", name, v)
 			}
-		case "--verbose", "--gzip", "--gunzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--preserve-permissions", "--same-permissions", "--extract":
+		case "--verbose", "--gzip", "--gunzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--preserve-permissions",
+			"--same-permissions", "--extract":
 		default:
 			if strings.HasPrefix(name, "--") || strings.Trim(name, "-vxfzjJapoqn") != "" {
 				return o, diag.WithHint(fmt.Errorf("the option %s is not supported", words[i]),
@@ -116,7 +119,8 @@ func trimmed(v any) (int, error) {
 func formatOf(name string) string {
 	name, _, _ = strings.Cut(name, "?")
 	name = strings.ToLower(name)
-	for _, ending := range []string{".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tb2", ".tar.xz", ".txz", ".tar.zst", ".tzst"} {
+	for _, ending := range []string{".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tb2", ".tar.xz",
+		".txz", ".tar.zst", ".tzst"} {
 		if strings.HasSuffix(name, ending) {
 			return "tar"
 		}

@@ -28,7 +28,9 @@ func (c Contents) All() []string {
 
 // Top are the names that lie in no directory of the archive.
 func Top(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.Contains(strings.TrimSuffix(name, "/"), "/") })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return strings.Contains(strings.TrimSuffix(name, "/"), "/")
+	})
 }
 
 // List reads what is in an archive that lies on the host. format is tar or zip, or "" to tell by its name; strip is how
@@ -38,7 +40,8 @@ func List(ctx context.Context, h *host.Host, file, format string, strip int) (Co
 		format = formatOf(file)
 	}
 	if format != "tar" && format != "zip" {
-		return Contents{}, diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is", path.Base(file)), "set archive_format to tar or zip")
+		return Contents{}, diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is",
+			path.Base(file)), "set archive_format to tar or zip")
 	}
 	x := &extracted{source: Source{Path: file}, format: format, options: options{strip: strip}}
 	var c Contents

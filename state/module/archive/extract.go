@@ -77,7 +77,9 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 		return err
 	}
 	defer staged.Close()
-	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil, room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{}, unsynced: len(x.contents) > fewFiles}
+	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil,
+		room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{},
+		unsynced: len(x.contents) > fewFiles}
 	if err := x.walk(ctx, h, w.write); err != nil {
 		return err
 	}
@@ -171,7 +173,8 @@ func (w *writer) write(e entry, content io.Reader) error {
 	if w.plain {
 		mode &^= fs.ModeSetuid | fs.ModeSetgid
 	}
-	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid, ReplaceLink: true, Unsynced: w.unsynced}); err != nil {
+	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid,
+		ReplaceLink: true, Unsynced: w.unsynced}); err != nil {
 		return err
 	}
 	if e.time.IsZero() {

@@ -34,10 +34,12 @@ func (d *dice) of(words ...string) string { return words[d.pick(len(words))] }
 // items are entries that an input chooses: few names, so that entries meet.
 func (d *dice) items() (all []item) {
 	for len(*d) > 0 && len(all) < 24 {
-		i := item{name: d.of("a", "b", "a/b", "a/b/c", "./a", "d/", "d/x", "f", "link", "link/x", "up", "up/cron.d/x", "../x", "a/../../x", "/etc/x", "") + d.of("", "", "", "/", "/y")}
+		i := item{name: d.of("a", "b", "a/b", "a/b/c", "./a", "d/", "d/x", "f", "link", "link/x", "up", "up/cron.d/x",
+			"../x", "a/../../x", "/etc/x", "") + d.of("", "", "", "/", "/y")}
 		switch d.pick(6) {
 		case 0:
-			i.link = d.of("/etc/cron.d", "../etc", "a", "a/b", ".", "a/..", "link/..", "d/x/../..", "/opt/a", "/opt/a/..", "..", "link", "d/x", "../../etc/cron.d/job", "")
+			i.link = d.of("/etc/cron.d", "../etc", "a", "a/b", ".", "a/..", "link/..", "d/x/../..", "/opt/a", "/opt/a/..",
+				"..", "link", "d/x", "../../etc/cron.d/job", "")
 		case 1:
 			i.link, i.hard = d.of("a", "f", "link/job", "/etc/cron.d/job", "../etc/cron.d/job", "d/x", "up/cron.d/job"), true
 		case 2:
@@ -72,7 +74,8 @@ func newArena(f *testing.F) *arena {
 	for _, name := range []string{"srv", "etc/cron.d", "tmp"} {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, name), 0o755))
 	}
-	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "etc/cron.d/job"), []byte("root's"), 0o600), os.WriteFile(filepath.Join(dir, "etc/passwd"), []byte("root:x:0:0::/:/bin/sh\n"), 0o644))
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "etc/cron.d/job"), []byte("root's"), 0o600),
+		os.WriteFile(filepath.Join(dir, "etc/passwd"), []byte("root:x:0:0::/:/bin/sh\n"), 0o644))
 	h, opened := machine.New(host.Options{Root: dir})
 	if err := errors.Join(err, opened); err != nil {
 		f.Fatal(err)
@@ -90,8 +93,10 @@ func (a *arena) lay(t *testing.T, data []byte) {
 		}
 		return err
 	})
-	err := errors.Join(os.RemoveAll(opt), os.MkdirAll(filepath.Join(opt, "d"), 0o755), os.WriteFile(filepath.Join(opt, "f"), []byte("old"), 0o644),
-		os.Symlink("/etc/cron.d", filepath.Join(opt, "link")), os.Symlink("../etc", filepath.Join(opt, "up")), os.WriteFile(filepath.Join(a.dir, "srv/a.tar"), data, 0o600))
+	err := errors.Join(os.RemoveAll(opt), os.MkdirAll(filepath.Join(opt, "d"), 0o755),
+		os.WriteFile(filepath.Join(opt, "f"), []byte("old"), 0o644),
+		os.Symlink("/etc/cron.d", filepath.Join(opt, "link")), os.Symlink("../etc", filepath.Join(opt, "up")),
+		os.WriteFile(filepath.Join(a.dir, "srv/a.tar"), data, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +123,8 @@ func (a *arena) outside(t *testing.T) map[string]string {
 		if d.IsDir() {
 			links = 0
 		}
-		all[strings.TrimPrefix(p, a.dir)] = fmt.Sprintf("%o %d:%d %d %x", st.Mode, st.Uid, st.Gid, links, sha256.Sum256(content))
+		all[strings.TrimPrefix(p, a.dir)] = fmt.Sprintf("%o %d:%d %d %x", st.Mode, st.Uid, st.Gid, links,
+			sha256.Sum256(content))
 		return err
 	})
 	if err != nil {
@@ -150,7 +156,8 @@ func (a *arena) contained(t *testing.T) {
 // FuzzExtracting holds that no archive makes archive.extracted panic, or write outside of its directory, whatever lies
 // there. The first byte of an input chooses the arguments. The rest is an archive, or chooses the entries of one.
 func FuzzExtracting(f *testing.F) {
-	for how, data := range map[byte][]byte{0: tarOf(app()...), 1: zipOf(app()...), 2: zipped(dotted()), 4: []byte("abcdefghijklmnopqrstuvwxyz0123456789"), 5: []byte("zyxwvutsrqponmlkjihgfedcba9876543210")} {
+	for how, data := range map[byte][]byte{0: tarOf(app()...), 1: zipOf(app()...), 2: zipped(dotted()),
+		4: []byte("abcdefghijklmnopqrstuvwxyz0123456789"), 5: []byte("zyxwvutsrqponmlkjihgfedcba9876543210")} {
 		f.Add(append([]byte{how}, data...))
 		f.Add(append([]byte{how | 0x38}, data...))
 	}
@@ -170,7 +177,8 @@ func FuzzExtracting(f *testing.F) {
 		}
 		a.lay(t, data)
 		before := a.outside(t)
-		_, _ = extraction(t, a.host, context.Background(), "archive_format", format, "force", how&8 != 0, "overwrite", how&16 != 0, "clean", how&32 != 0 && how&64 == 0, "clean_parent", how&96 == 96,
+		_, _ = extraction(t, a.host, context.Background(), "archive_format", format, "force", how&8 != 0,
+			"overwrite", how&16 != 0, "clean", how&32 != 0 && how&64 == 0, "clean_parent", how&96 == 96,
 			"max_entries", 64, "max_bytes", 1<<20, "max_depth", 8, "max_ratio", 100)
 		a.contained(t)
 		after := a.outside(t)

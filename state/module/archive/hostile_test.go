@@ -78,7 +78,8 @@ func names(t *testing.T, dir string) string {
 
 // TestLimits holds that an archive beyond a limit is refused before anything is written, and taken with a larger one.
 func TestLimits(t *testing.T) {
-	files := tarOf(item{name: "t/a", text: strings.Repeat("x", 1000)}, item{name: "t/b", text: strings.Repeat("y", 1000)}, item{name: "t/c/d"})
+	files := tarOf(item{name: "t/a", text: strings.Repeat("x", 1000)},
+		item{name: "t/b", text: strings.Repeat("y", 1000)}, item{name: "t/c/d"})
 	for argument, n := range map[string]int{"max_entries": 2, "max_bytes": 1999, "max_depth": 2} {
 		t.Run(argument, func(t *testing.T) {
 			h, dir := scene(t, files)
@@ -95,7 +96,8 @@ func TestLimits(t *testing.T) {
 		})
 	}
 	h, _ := scene(t, files)
-	if err, _ := extraction(t, h, context.Background(), "max_bytes", -1); err == nil || !strings.Contains(err.Error(), "max_bytes is -1") {
+	if err, _ := extraction(t, h, context.Background(), "max_bytes", -1); err == nil ||
+		!strings.Contains(err.Error(), "max_bytes is -1") {
 		t.Errorf("a limit below 0: %v", err)
 	}
 }
@@ -230,7 +232,8 @@ func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
 	h, dir := scene(t, tarOf(item{name: "t/evil", text: "evil"}))
 	home := filepath.Join(dir, "home/u")
 	for _, err := range []error{
-		os.MkdirAll(home, 0o755), os.Symlink("/etc/cron.d", filepath.Join(home, "app")), os.Lchown(filepath.Join(home, "app"), 4242, 4242), os.Chown(home, 4242, 4242),
+		os.MkdirAll(home, 0o755), os.Symlink("/etc/cron.d", filepath.Join(home, "app")),
+		os.Lchown(filepath.Join(home, "app"), 4242, 4242), os.Chown(home, 4242, 4242),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -256,9 +259,11 @@ func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
 // linked are archives by what their links lead to, all extracted to /opt.
 func linked() (inside, outside map[string][]item) {
 	inside = map[string][]item{
-		"a library":                    {{name: "t/lib/libx.so.1", text: "x"}, {name: "t/lib/libx.so", link: "libx.so.1"}},
-		"node's bin/npm":               {{name: "t/bin/npm", link: "../lib/node_modules/npm/bin/npm-cli.js"}, {name: "t/lib/node_modules/npm/bin/npm-cli.js", text: "x"}},
-		"a JDK's legal/x/LICENSE":      {{name: "t/legal/java.base/LICENSE", text: "x"}, {name: "t/legal/java.xml/LICENSE", link: "../java.base/LICENSE"}},
+		"a library": {{name: "t/lib/libx.so.1", text: "x"}, {name: "t/lib/libx.so", link: "libx.so.1"}},
+		"node's bin/npm": {{name: "t/bin/npm", link: "../lib/node_modules/npm/bin/npm-cli.js"},
+			{name: "t/lib/node_modules/npm/bin/npm-cli.js", text: "x"}},
+		"a JDK's legal/x/LICENSE": {{name: "t/legal/java.base/LICENSE", text: "x"},
+			{name: "t/legal/java.xml/LICENSE", link: "../java.base/LICENSE"}},
 		"its own directory":            {{name: "t/l", link: "."}, {name: "t/top", link: ".."}},
 		"an absolute name below":       {{name: "t/a", text: "x"}, {name: "t/l", link: "/opt/t/a"}},
 		"two dots after its directory": {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../d/a"}},
@@ -273,9 +278,10 @@ func linked() (inside, outside map[string][]item) {
 		"down and up":                  {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../../../etc"}},
 		"up through a link":            {{name: "t/d/up", link: "../.."}, {name: "t/l", link: "d/up/../etc"}},
 		"up through a link, to itself": {{name: "t/dot", link: ".."}, {name: "l", link: "t/dot/../etc"}},
-		"up through two links":         {{name: "x/y/z", link: "../.."}, {name: "l", link: "x/y"}, {name: "m", link: "l/z/../etc"}},
-		"up through what comes later":  {{name: "t/l", link: "pre/../etc"}},
-		"an absolute name, and up":     {{name: "t/l", link: "/opt/../etc"}},
+		"up through two links": {{name: "x/y/z", link: "../.."}, {name: "l", link: "x/y"},
+			{name: "m", link: "l/z/../etc"}},
+		"up through what comes later": {{name: "t/l", link: "pre/../etc"}},
+		"an absolute name, and up":    {{name: "t/l", link: "/opt/../etc"}},
 	}
 	return inside, outside
 }
@@ -294,19 +300,22 @@ func TestLinksThatLeadOut(t *testing.T) {
 		for format, data := range map[string][]byte{"tar": tarOf(items...), "zip": zipOf(items...)} {
 			h, dir := scene(t, data)
 			err, _ := extraction(t, h, context.Background(), "archive_format", format)
-			if err == nil || !strings.Contains(err.Error(), "which is not below /opt") || !strings.Contains(diag.HintOf(err), "allow_outside_links: True") {
+			if err == nil || !strings.Contains(err.Error(), "which is not below /opt") ||
+				!strings.Contains(diag.HintOf(err), "allow_outside_links: True") {
 				t.Errorf("a link %s in a %s: %v, want a refusal", name, format, err)
 			}
 			if left := names(t, filepath.Join(dir, "opt")); left != "" {
 				t.Errorf("it left %s", left)
 			}
-			if check, apply := extraction(t, h, context.Background(), "archive_format", format, "allow_outside_links", true); check != nil || apply != nil {
+			if check, apply := extraction(t, h, context.Background(), "archive_format", format,
+				"allow_outside_links", true); check != nil || apply != nil {
 				t.Errorf("a link %s in a %s that is allowed: %v, %v", name, format, check, apply)
 			}
 		}
 	}
 	h, _ := scene(t, tarOf(outside["an absolute name"]...))
-	if check, apply := extraction(t, h, context.Background(), "options", "--exclude=conf --exclude=none"); check == nil || apply != nil || !strings.Contains(check.Error(), "there is nothing in") {
+	if check, apply := extraction(t, h, context.Background(), "options", "--exclude=conf --exclude=none"); check == nil ||
+		apply != nil || !strings.Contains(check.Error(), "there is nothing in") {
 		t.Errorf("a link that is left out: %v, %v", check, apply)
 	}
 }
@@ -338,7 +347,8 @@ func TestMaxSeconds(t *testing.T) {
 	h, _ := scene(t, tarOf(items...))
 	began := time.Now()
 	err, _ := extraction(t, h.WithFiles(slow{h.Files}), context.Background(), "max_seconds", 1)
-	if err == nil || !strings.Contains(err.Error(), "it takes longer than 1s") || !strings.Contains(diag.HintOf(err), "max_seconds") || time.Since(began) > 10*time.Second {
+	if err == nil || !strings.Contains(err.Error(), "it takes longer than 1s") ||
+		!strings.Contains(diag.HintOf(err), "max_seconds") || time.Since(began) > 10*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }

@@ -13,11 +13,12 @@ import (
 
 // limits bound what an archive may cost. Each has an argument of the state, where 0 means the default.
 type limits struct {
-	entries int           // max_entries: 500,000
-	bytes   int64         // max_bytes: of all files together as they lie on the disk, and of an archive that is fetched; 64 GiB
-	depth   int           // max_depth: directories above a file, with the file; 64
-	ratio   int64         // max_ratio: bytes that come of one byte of the archive, beyond ratioFloor; 1,000
-	time    time.Duration // max_seconds: of listing, and of extracting; an hour
+	entries int // max_entries: 500,000
+	// max_bytes: of all files together as they lie on the disk, and of an archive that is fetched; 64 GiB
+	bytes int64
+	depth int           // max_depth: directories above a file, with the file; 64
+	ratio int64         // max_ratio: bytes that come of one byte of the archive, beyond ratioFloor; 1,000
+	time  time.Duration // max_seconds: of listing, and of extracting; an hour
 }
 
 // What no argument changes.
@@ -47,7 +48,8 @@ func (x *extracted) checkLimits(bad func(hint, format string, args ...any)) {
 	for _, l := range []struct {
 		name string
 		n    int
-	}{{"max_entries", x.MaxEntries}, {"max_bytes", x.MaxBytes}, {"max_depth", x.MaxDepth}, {"max_ratio", x.MaxRatio}, {"max_seconds", x.MaxSeconds}} {
+	}{{"max_entries", x.MaxEntries}, {"max_bytes", x.MaxBytes}, {"max_depth", x.MaxDepth}, {"max_ratio", x.MaxRatio},
+		{"max_seconds", x.MaxSeconds}} {
 		if l.n < 0 {
 			bad("leave it out for the default", "%s is %d, and a number above 0 was expected", l.name, l.n)
 		}

@@ -104,7 +104,8 @@ func (o options) place(raw string) string {
 		return ""
 	}
 	for _, glob := range o.exclude {
-		if value.Glob(glob, name) || value.Glob(glob+"/*", name) || value.Glob("*/"+glob, name) || value.Glob("*/"+glob+"/*", name) {
+		if value.Glob(glob, name) || value.Glob(glob+"/*", name) || value.Glob("*/"+glob, name) ||
+			value.Glob("*/"+glob+"/*", name) {
 			return ""
 		}
 	}
@@ -141,7 +142,8 @@ func walkTar(f io.Reader, grown *growth, visit func(e entry, content io.Reader) 
 			return err
 		}
 		if err != nil {
-			return diag.WithHint(fmt.Errorf("it is no whole tar archive: %w", err), "look at the archive with `tar -tf`; another format is named by archive_format")
+			return diag.WithHint(fmt.Errorf("it is no whole tar archive: %w", err),
+				"look at the archive with `tar -tf`; another format is named by archive_format")
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader {
 			continue
@@ -157,7 +159,8 @@ func walkTar(f io.Reader, grown *growth, visit func(e entry, content io.Reader) 
 }
 
 func tarEntry(header *tar.Header) (entry, error) {
-	e := entry{raw: strings.TrimSuffix(header.Name, "/"), link: header.Linkname, mode: fs.FileMode(header.Mode) & 0o777, native: true,
+	e := entry{raw: strings.TrimSuffix(header.Name, "/"), link: header.Linkname,
+		mode: fs.FileMode(header.Mode) & 0o777, native: true,
 		uid: header.Uid, gid: header.Gid, user: header.Uname, group: header.Gname, time: header.ModTime, size: header.Size}
 	for bit, flag := range map[int64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
 		if header.Mode&bit != 0 {
@@ -190,7 +193,8 @@ func decompressed(f io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(start, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
 		return archives.Xz{}.OpenReader(r)
 	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return archives.Zstd{DecoderOptions: []zstd.DOption{zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true)}}.OpenReader(r)
+		return archives.Zstd{DecoderOptions: []zstd.DOption{zstd.WithDecoderMaxMemory(decoderMemory),
+			zstd.WithDecoderLowmem(true)}}.OpenReader(r)
 	}
 	return io.NopCloser(r), nil
 }
@@ -208,7 +212,8 @@ func walkZip(f io.Reader, grown *growth, permissions bool, visit func(e entry, c
 	}
 	r, err := zip.NewReader(at, size)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("it is no whole zip archive: %w", err), "look at the archive with `unzip -l`; another format is named by archive_format")
+		return diag.WithHint(fmt.Errorf("it is no whole zip archive: %w", err),
+			"look at the archive with `unzip -l`; another format is named by archive_format")
 	}
 	if err := grown.limits.count(len(r.File)); err != nil {
 		return err
@@ -228,7 +233,8 @@ func zipEntry(f *zip.File, grown *growth, permissions bool, visit func(e entry, 
 	e := entry{raw: f.Name, uid: -1, gid: -1, time: f.Modified, mode: 0o644, size: int64(f.UncompressedSize64)}
 	mode := f.Mode()
 	if f.Flags&1 != 0 {
-		return diag.WithHint(fmt.Errorf("entry %s is encrypted", f.Name), "extract it with unzip in a cmd.run state with creates")
+		return diag.WithHint(fmt.Errorf("entry %s is encrypted", f.Name),
+			"extract it with unzip in a cmd.run state with creates")
 	}
 	switch {
 	case e.size < 0:

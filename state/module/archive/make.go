@@ -78,7 +78,8 @@ func (m Make) paths(h *host.Host) ([]string, error) {
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
-		return nil, diag.WithHint(errors.New("there is nothing to put into the archive"), "give sources: paths, separated by commas")
+		return nil, diag.WithHint(errors.New("there is nothing to put into the archive"),
+			"give sources: paths, separated by commas")
 	}
 	return all, nil
 }
@@ -192,7 +193,8 @@ func (b *builder) name(p string) string {
 // relative reports whether a path comes from a source that is no absolute path.
 func (b *builder) relative(p string) bool {
 	return !slices.ContainsFunc(b.make.Sources, func(source string) bool {
-		return path.IsAbs(source) && (p == source || strings.HasPrefix(p, strings.TrimRight(source, "/")+"/") || value.Glob(source, p))
+		return path.IsAbs(source) && (p == source || strings.HasPrefix(p, strings.TrimRight(source, "/")+"/") ||
+			value.Glob(source, p))
 	})
 }
 

@@ -80,9 +80,11 @@ func (x *extracted) plan(h *host.Host) (p plan, err error) {
 		return p, err
 	}
 	before := x.recorded(h)
-	p.extract = missing || x.Overwrite || len(wrong) > 0 || x.SourceHashUpdate && x.source.Sum != "" && before != "" && before != x.source.Sum
+	p.extract = missing || x.Overwrite || len(wrong) > 0 ||
+		x.SourceHashUpdate && x.source.Sum != "" && before != "" && before != x.source.Sum
 	if len(wrong) > 0 && !x.Clean && !x.CleanParent && !x.Force {
-		return p, diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s", x.dir, strings.Join(wrong, ", ")),
+		return p, diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s",
+			x.dir, strings.Join(wrong, ", ")),
 			"set force: True to remove it before extracting")
 	}
 	p.create = !there(h, x.dir) || x.CleanParent

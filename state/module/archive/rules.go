@@ -117,5 +117,6 @@ func shown(name string) string {
 }
 
 func refused(name, why string) error {
-	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", shown(name), why), "get the archive again, or ask who made it")
+	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", shown(name), why),
+		"get the archive again, or ask who made it")
 }

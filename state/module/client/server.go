@@ -92,7 +92,8 @@ func Apply(ctx context.Context, h *host.Host, t Target) (module.Report, error) {
 
 // NoServer makes an error say how to get a server.
 func NoServer(err error, server string) error {
-	return diag.WithHint(fmt.Errorf("%w: %w", ErrNoServer, err), "start %s, in a service.running state that this one requires, or correct host and port", server)
+	return diag.WithHint(fmt.Errorf("%w: %w", ErrNoServer, err),
+		"start %s, in a service.running state that this one requires, or correct host and port", server)
 }
 
 // Hiding returns a function that takes passwords out of what a client prints.

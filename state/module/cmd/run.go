@@ -92,7 +92,8 @@ func (o *options) succeeded(out host.Output) bool {
 // line is the command line with everything the arguments say about it.
 func (o *options) line(text string) (host.Line, error) {
 	l := host.Line{
-		Text: text, Root: o.Root, Terminal: value.Truth(o.Terminal), Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs, Path: o.PrependPath, Stdin: o.Stdin, Clean: o.CleanEnv,
+		Text: text, Root: o.Root, Terminal: value.Truth(o.Terminal), Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs,
+		Path: o.PrependPath, Stdin: o.Stdin, Clean: o.CleanEnv,
 		Env: module.Environment(o.Env), Limit: time.Duration(o.Timeout * float64(time.Second)),
 	}
 	if o.Umask == "" {
@@ -126,7 +127,8 @@ func (o *options) would(h *host.Host) (module.Diff, error) {
 		return d, nil
 	}
 	if _, ok, err := h.Accounts.User(o.RunAs); err == nil && !ok {
-		err = diag.WithHint(fmt.Errorf("user %s does not exist", o.RunAs), "make it in a user.present state that this one requires")
+		err = diag.WithHint(fmt.Errorf("user %s does not exist", o.RunAs),
+			"make it in a user.present state that this one requires")
 		d.Lacks = append(d.Lacks, host.Lacking(err, host.AUser, o.RunAs))
 	}
 	return d, nil
@@ -164,7 +166,8 @@ func shortened(text string) string {
 		return text
 	}
 	const half = maxShown / 2
-	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(text)-maxShown) + strings.ToValidUTF8(text[len(text)-half:], "")
+	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(text)-maxShown) +
+		strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 // judge turns a command's end into changes, and says whether it is a success.
@@ -190,7 +193,8 @@ func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
 func failure(name string, out host.Output, hidden bool) error {
 	err := fmt.Errorf("%s ended with code %d", describe(name), out.Code)
 	if out.TimedOut {
-		return diag.WithHint(fmt.Errorf("%s did not end in time", describe(name)), "raise its timeout argument, or start long work as a unit")
+		return diag.WithHint(fmt.Errorf("%s did not end in time", describe(name)),
+			"raise its timeout argument, or start long work as a unit")
 	}
 	if last := lastLine(out.Stderr); last != "" && !hidden {
 		err = fmt.Errorf("%w: %s", err, last)

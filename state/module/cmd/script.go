@@ -55,7 +55,8 @@ func (s *script) vouched(h *host.Host) error {
 		return nil
 	}
 	if err := host.Vouched(h.Files, source); err != nil {
-		return diag.WithHint(fmt.Errorf("root does not run %s: %w", source, err), "take the script from the tree (salt://), give it to root, or name the user with runas")
+		return diag.WithHint(fmt.Errorf("root does not run %s: %w", source, err),
+			"take the script from the tree (salt://), give it to root, or name the user with runas")
 	}
 	return nil
 }

@@ -39,5 +39,6 @@ func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 }
 
 func (a *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	return a.write(ctx, h, d, fmt.Sprintf("the job %s was removed from the crontab of %s", strings.TrimSpace(a.Name), a.User))
+	return a.write(ctx, h, d, fmt.Sprintf("the job %s was removed from the crontab of %s",
+		strings.TrimSpace(a.Name), a.User))
 }

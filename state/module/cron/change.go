@@ -89,7 +89,8 @@ func (j *job) differs(wanted job) bool {
 			}
 		}
 	}
-	return wanted.comment != nil && !sameComment(j.comment, *wanted.comment) || j.disabled != wanted.disabled || orNoID(wanted.id) != j.ownID() ||
+	return wanted.comment != nil && !sameComment(j.comment, *wanted.comment) || j.disabled != wanted.disabled ||
+		orNoID(wanted.id) != j.ownID() ||
 		!j.runs(wanted.command)
 }
 

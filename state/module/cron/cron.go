@@ -74,7 +74,8 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 		return nil, "", err
 	}
 	if !ok {
-		err := diag.WithHint(fmt.Errorf("user %s does not exist", o.User), "make it in a user.present state that this one requires")
+		err := diag.WithHint(fmt.Errorf("user %s does not exist", o.User),
+			"make it in a user.present state that this one requires")
 		o.obstacle = host.Lacking(err, host.AUser, o.User)
 	}
 	o.uid = u.UID

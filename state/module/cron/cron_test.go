@@ -40,7 +40,8 @@ func files() sources {
 }
 
 // salts is the crontab that Salt 3006 made for the calls of TestRealCron.
-const salts = "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * * * /bin/true x\n" +
+const salts = "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * * " +
+	"* /bin/true x\n" +
 	"# hello SALT_CRON_IDENTIFIER:/bin/true daily\n@daily /bin/true daily\n"
 
 func TestConformance(t *testing.T) {
@@ -48,7 +49,8 @@ func TestConformance(t *testing.T) {
 		State:     "cron",
 		Functions: func(*statetest.Host) module.Table { return cron.Functions(files()) },
 		Prepare: func(_ *testing.T, h *statetest.Host) {
-			h.Users.Users = append(h.Users.Users, host.User{Name: "gu1", UID: 7001, GID: 7001}, host.User{Name: "alice", UID: 1000, GID: 50})
+			h.Users.Users = append(h.Users.Users, host.User{Name: "gu1", UID: 7001, GID: 7001},
+				host.User{Name: "alice", UID: 1000, GID: 50})
 			h.Users.Groups = append(h.Users.Groups, host.Group{Name: "staff", GID: 50})
 			h.Cron.Tabs["gu1"] = salts
 		},
@@ -59,7 +61,8 @@ func TestConformance(t *testing.T) {
 func TestBelowARoot(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Cron.Refused = true
-	_, err := hosttest.Resource(t, cron.Functions(files()), "present", value.NewMap("name", "/bin/true")).Check(context.Background(), h.Host)
+	_, err := hosttest.Resource(t, cron.Functions(files()),
+		"present", value.NewMap("name", "/bin/true")).Check(context.Background(), h.Host)
 	var skipped *host.Skipped
 	if !errors.As(err, &skipped) {
 		t.Errorf("a job below a root: %v, want it skipped", err)
@@ -74,7 +77,8 @@ func TestRealCron(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := h.Which("crontab"); !ok {
-		_, err := hosttest.Resource(t, cron.Functions(files()), "present", value.NewMap("name", "/bin/true")).Check(context.Background(), h)
+		_, err := hosttest.Resource(t, cron.Functions(files()),
+			"present", value.NewMap("name", "/bin/true")).Check(context.Background(), h)
 		if err == nil || diag.HintOf(err) == "" {
 			t.Errorf("a job without cron: %v", err)
 		}
@@ -94,7 +98,8 @@ func TestRealCron(t *testing.T) {
 	if text, err := h.Crontabs.Read(context.Background(), "alice"); err != nil || text != salts {
 		t.Errorf("the crontab is %q, %v, want %q", text, err, salts)
 	}
-	resource, diff := hosttest.Look(t, h, table, "present", value.NewMap("name", "/bin/true y", "user", "alice", "minute", "99"))
+	resource, diff := hosttest.Look(t, h, table,
+		"present", value.NewMap("name", "/bin/true y", "user", "alice", "minute", "99"))
 	_, err = resource.Apply(context.Background(), h, diff)
 	if err == nil || !strings.Contains(err.Error(), "bad minute") || diag.HintOf(err) == "" {
 		t.Errorf("a minute that is none: %v, want what cron says about it and a hint", err)

@@ -39,7 +39,8 @@ func TestCrontabText(t *testing.T) {
 			before := h.Cron.Tabs["root"]
 			did := call(t, h, table, s.Function, value.From(s.Arguments).(*value.Map))
 			if got := h.Cron.Tabs["root"]; got != s.Crontab {
-				t.Fatalf("line %d, step %d: %s of %v made of\n%s\nthis\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments, before, got, s.Crontab)
+				t.Fatalf("line %d, step %d: %s of %v made of\n%s\nthis\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments,
+					before, got, s.Crontab)
 			}
 			if want := s.Result != "present" && s.Result != "absent"; did != want {
 				t.Errorf("line %d, step %d: %s of %v did something: %v, want %v", i+1, n+1, s.Function, s.Arguments, did, want)
@@ -52,7 +53,8 @@ func TestCrontabText(t *testing.T) {
 func call(t testing.TB, h *statetest.Host, table module.Table, function string, arguments *value.Map) bool {
 	t.Helper()
 	resource := table[function]()
-	_, problems := module.Decode(resource, module.Call{Function: function, Arguments: arguments, At: func(string) diag.Pos { return diag.Pos{} }})
+	_, problems := module.Decode(resource,
+		module.Call{Function: function, Arguments: arguments, At: func(string) diag.Pos { return diag.Pos{} }})
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -40,14 +40,16 @@ func (f *file) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	ctx = host.To(ctx, host.Recipient{UID: f.uid, What: "the crontab of " + f.User})
 	after, err := f.sources.Rendered(ctx, Source{
-		URL: f.Name, Env: f.Env, Hash: f.Hash, HashName: f.HashName, Template: f.Template, Context: f.Context, Defaults: f.Defaults,
+		URL: f.Name, Env: f.Env, Hash: f.Hash, HashName: f.HashName, Template: f.Template,
+		Context: f.Context, Defaults: f.Defaults,
 	})
 	if err != nil {
 		return module.Diff{}, err
 	}
 	f.text = string(after)
 	if f.text != "" && !strings.HasSuffix(f.text, "\n") {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s does not end with a line break, and cron refuses such a crontab", f.Name), "end its last line")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s does not end with a line break, and cron refuses such a crontab",
+			f.Name), "end its last line")
 	}
 	// A crontab is shown with a line break at its end, also one that is not there.
 	if !strings.HasSuffix(before, "\n") {
@@ -57,7 +59,8 @@ func (f *file) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("the crontab of %s is as in %s", f.User, f.Name)}, nil
 	}
 	changes, err := f.changes(h, before)
-	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: fmt.Sprintf("the crontab of %s would become that of %s", f.User, f.Name)}, err
+	return module.Diff{Changes: changes, Planned: value.NewMap(),
+		Comment: fmt.Sprintf("the crontab of %s would become that of %s", f.User, f.Name)}, err
 }
 
 // changes show the text, and as Salt does to whom it went if that is not root.

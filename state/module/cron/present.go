@@ -40,9 +40,11 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	case same:
 		return module.Diff{Comment: fmt.Sprintf("the job %s is in the crontab of %s", wanted.command, p.User)}, nil
 	case added:
-		return p.diff(after, wanted.command, fmt.Sprintf("the job %s would be added to the crontab of %s", wanted.command, p.User)), nil
+		return p.diff(after, wanted.command,
+			fmt.Sprintf("the job %s would be added to the crontab of %s", wanted.command, p.User)), nil
 	}
-	return p.diff(after, wanted.command, fmt.Sprintf("the job %s would change in the crontab of %s", wanted.command, p.User)), nil
+	return p.diff(after, wanted.command,
+		fmt.Sprintf("the job %s would change in the crontab of %s", wanted.command, p.User)), nil
 }
 
 // job is what is asked for.
@@ -60,13 +62,15 @@ func (p *present) job() (job, error) {
 		}
 	}
 	if j.special != "" && (j.special[0] != '@' || len(strings.Fields(j.special)) != 1) {
-		return j, diag.WithHint(fmt.Errorf("%q is no special time", j.special), "use one such as '@daily', in quotes, since YAML has another use for the @")
+		return j, diag.WithHint(fmt.Errorf("%q is no special time", j.special),
+			"use one such as '@daily', in quotes, since YAML has another use for the @")
 	}
 	if j.command == "" {
 		return j, errors.New("the job has no command")
 	}
 	if strings.ContainsAny(j.command+orEmpty(j.id)+j.special, "\n\r") {
-		return j, diag.WithHint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command), "put the commands into a script")
+		return j, diag.WithHint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command),
+			"put the commands into a script")
 	}
 	return j, nil
 }

@@ -96,7 +96,8 @@ func (r *reader) read(l string) {
 	switch words := strings.Split(l, " "); {
 	case strings.HasPrefix(l, "@"):
 		if f := strings.Fields(l); len(f) > 1 {
-			r.tab.specials = append(r.tab.specials, r.job(job{special: f[0], command: strings.Join(f[1:], " "), disabled: disabled}))
+			r.tab.specials = append(r.tab.specials,
+				r.job(job{special: f[0], command: strings.Join(f[1:], " "), disabled: disabled}))
 		}
 	case strings.HasPrefix(l, "#"):
 		r.note(strings.TrimLeft(l, "# "))
@@ -104,7 +105,8 @@ func (r *reader) read(l string) {
 		name, v, _ := strings.Cut(l, "=")
 		r.tab.variables = append(r.tab.variables, variable{name, v})
 	case len(words) > 5:
-		r.tab.jobs = append(r.tab.jobs, r.job(job{times: [5]string(words[:5]), command: strings.Join(words[5:], " "), disabled: disabled}))
+		r.tab.jobs = append(r.tab.jobs,
+			r.job(job{times: [5]string(words[:5]), command: strings.Join(words[5:], " "), disabled: disabled}))
 	}
 }
 

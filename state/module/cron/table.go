@@ -14,7 +14,8 @@ func List(text string) *value.Map {
 	for _, v := range t.variables {
 		variables.Append(value.NewMap("name", v.name, "value", v.value))
 	}
-	return value.NewMap("pre", value.Strings(t.above...), "crons", described(t.jobs), "special", described(t.specials), "env", variables)
+	return value.NewMap("pre", value.Strings(t.above...), "crons", described(t.jobs),
+		"special", described(t.specials), "env", variables)
 }
 
 func described(jobs []job) *value.List {
@@ -55,7 +56,8 @@ type Job struct {
 }
 
 func (j Job) job() (job, error) {
-	p := present{Name: j.Command, Minute: j.Times[0], Hour: j.Times[1], DayMonth: j.Times[2], Month: j.Times[3], DayWeek: j.Times[4],
+	p := present{Name: j.Command, Minute: j.Times[0], Hour: j.Times[1], DayMonth: j.Times[2],
+		Month: j.Times[3], DayWeek: j.Times[4],
 		Comment: j.Comment, Commented: j.Disabled, Identifier: j.Identifier, Special: j.Special}
 	if j.Special != "" {
 		p.Minute, p.Hour, p.DayMonth, p.Month, p.DayWeek = "*", "*", "*", "*", "*"

@@ -47,7 +47,8 @@ func (q question) Valid() error {
 		return fmt.Errorf("%q is no question of the package %q", q.name, q.owner)
 	}
 	if !slices.Contains(kinds(), q.kind) {
-		return diag.WithHint(fmt.Errorf("the question %s has the type %q", q.name, q.kind), "types are %s", strings.Join(kinds(), ", "))
+		return diag.WithHint(fmt.Errorf("the question %s has the type %q", q.name, q.kind),
+			"types are %s", strings.Join(kinds(), ", "))
 	}
 	if strings.Contains(q.answer, "\n") {
 		return diag.WithHint(fmt.Errorf("the answer to %s has a line break", q.name), "write it as \\n")
@@ -109,7 +110,8 @@ func (a *answers) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		Changes: host.Subject{Kind: host.KindFile, Name: "/var/cache/debconf/config.dat"},
 	})
 	if err != nil {
-		return module.Report{}, host.Failed(err, "answering debconf", "wait until no other program installs packages, which holds debconf's files")
+		return module.Report{}, host.Failed(err, "answering debconf",
+			"wait until no other program installs packages, which holds debconf's files")
 	}
 	return module.Report{Changes: d.Changes, Comment: "debconf has the answers"}, nil
 }
@@ -126,7 +128,8 @@ func (s *set) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	for key, v := range s.Data.All() {
 		m, ok := v.(*value.Map)
 		if !ok || !m.Has("type") || !m.Has("value") {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("the answer to %s has no type and value", value.Str(key)), "write {type: boolean, value: true}")
+			return module.Diff{}, diag.WithHint(fmt.Errorf("the answer to %s has no type and value", value.Str(key)),
+				"write {type: boolean, value: true}")
 		}
 		q := question{owner: s.Name, name: value.Str(key), kind: value.Str(m.Value("type"))}
 		q.answer = answer(q.kind, m.Value("value"))
@@ -189,7 +192,8 @@ func lines(text string) ([]question, error) {
 		}
 		f := strings.Fields(l)
 		if len(f) < 3 {
-			return nil, diag.WithHint(fmt.Errorf("line %d is no answer", i+1), "a line has a package, a question, a type and an answer")
+			return nil, diag.WithHint(fmt.Errorf("line %d is no answer", i+1),
+				"a line has a package, a question, a type and an answer")
 		}
 		q := question{owner: f[0], name: f[1], kind: f[2]}
 		for _, word := range f[:3] {

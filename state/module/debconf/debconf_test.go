@@ -30,21 +30,24 @@ func (s tree) Script(_ context.Context, source, _, template string, vars *value.
 // prepare gives the host debconf-set-selections, which writes the files as debconf does.
 func prepare(t *testing.T, h *statetest.Host) {
 	const dir = "/var/cache/debconf/"
-	statetest.UseTools(t, h, map[string]statetest.Tool{"debconf-set-selections": func(_ []string, stdin string) (string, error) {
-		for l := range strings.Lines(stdin) {
-			f := append(strings.SplitN(strings.TrimRight(l, "\n"), " ", 4), "")
-			if f[1] == "locked" {
-				return "", statetest.Code{Code: 1, Text: "debconf: DbDriver \"config\": /var/cache/debconf/config.dat is locked by another process"}
+	statetest.UseTools(t, h,
+		map[string]statetest.Tool{"debconf-set-selections": func(_ []string, stdin string) (string, error) {
+			for l := range strings.Lines(stdin) {
+				f := append(strings.SplitN(strings.TrimRight(l, "\n"), " ", 4), "")
+				if f[1] == "locked" {
+					return "", statetest.Code{Code: 1,
+						Text: "debconf: DbDriver \"config\": /var/cache/debconf/config.dat is locked by another process"}
+				}
+				file := "config.dat"
+				if f[2] == "password" {
+					file = "passwords.dat"
+				}
+				h.Append(dir+file, fmt.Sprintf("Name: %s\nTemplate: %s\nValue: %s\nOwners: %s\nFlags: seen\n\n",
+					f[1], f[1], f[3], f[0]))
+				h.Append(dir+"templates.dat", fmt.Sprintf("Name: %s\nType: %s\nOwners: %s\n\n", f[1], f[2], f[1]))
 			}
-			file := "config.dat"
-			if f[2] == "password" {
-				file = "passwords.dat"
-			}
-			h.Append(dir+file, fmt.Sprintf("Name: %s\nTemplate: %s\nValue: %s\nOwners: %s\nFlags: seen\n\n", f[1], f[1], f[3], f[0]))
-			h.Append(dir+"templates.dat", fmt.Sprintf("Name: %s\nType: %s\nOwners: %s\n\n", f[1], f[2], f[1]))
-		}
-		return "", nil
-	}})
+			return "", nil
+		}})
 }
 
 func TestConformance(t *testing.T) {

@@ -67,7 +67,8 @@ func do(ctx context.Context, h *host.Host, args ...string) error {
 func explain(err error) error {
 	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "Cannot connect to the Docker daemon") {
-		return diag.WithHint(fmt.Errorf("%w: %w", errNoDaemon, err), "start docker, in a service.running state that this one requires")
+		return diag.WithHint(fmt.Errorf("%w: %w", errNoDaemon, err),
+			"start docker, in a service.running state that this one requires")
 	}
 	return err
 }
@@ -87,7 +88,8 @@ func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bo
 	}
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) == 0 {
-		return false, fmt.Errorf("reading what docker says of the %s %s: %w", kind, name, errors.Join(err, errors.New("it says nothing")))
+		return false, fmt.Errorf("reading what docker says of the %s %s: %w", kind,
+			name, errors.Join(err, errors.New("it says nothing")))
 	}
 	return true, json.Unmarshal(all[0], v)
 }
@@ -110,7 +112,8 @@ func unanswered(err error, would string) (module.Diff, error) {
 }
 
 // again looks once more what there is to do, for an Apply whose Check could not know.
-func again(ctx context.Context, h *host.Host, d module.Diff, check func(context.Context, *host.Host) (module.Diff, error)) (module.Diff, error) {
+func again(ctx context.Context, h *host.Host, d module.Diff,
+	check func(context.Context, *host.Host) (module.Diff, error)) (module.Diff, error) {
 	if !d.Unknown || d.Changes.Len() > 0 {
 		return d, nil
 	}

@@ -81,7 +81,8 @@ func plain(args []string) []string {
 
 func (d daemon) run(args []string, c host.Command) (string, error) {
 	if d.read("daemon")["down"] != nil {
-		return "", errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
+		return "",
+			errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
 	}
 	kind := args[0]
 	if len(args) > 1 && args[1] == "inspect" {
@@ -220,9 +221,11 @@ func TestConformance(t *testing.T) {
 func TestWatching(t *testing.T) {
 	h := statetest.NewHost(t)
 	prepare(t, h)
-	for action, want := range map[string]*value.Map{"": value.NewMap("web", "restarted"), "SIGHUP": value.NewMap("signal", "SIGHUP")} {
+	for action, want := range map[string]*value.Map{"": value.NewMap("web", "restarted"),
+		"SIGHUP": value.NewMap("signal", "SIGHUP")} {
 		r := docker.Tables()["docker_container"]["running"]()
-		if _, problems := module.Decode(r, module.Call{Arguments: value.NewMap("name", "web", "image", "nginx", "watch_action", action)}); len(problems) > 0 {
+		if _, problems := module.Decode(r,
+			module.Call{Arguments: value.NewMap("name", "web", "image", "nginx", "watch_action", action)}); len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		d, err := r.(module.Watcher).Watched().Check(context.Background(), h.Host)
@@ -238,7 +241,9 @@ func TestNoDocker(t *testing.T) {
 	for state, table := range docker.Tables() {
 		for function, resource := range table {
 			h := statetest.NewHost(t)
-			h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, errors.New("nothing runs") })
+			h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
+				return host.Output{}, errors.New("nothing runs")
+			})
 			r := resource()
 			_, _ = module.Decode(r, module.Call{Arguments: value.NewMap("name", "x", "image", "y")})
 			d, err := r.Check(context.Background(), h.Host)

@@ -40,7 +40,8 @@ func reference(name, tag string) string {
 
 func (i *imagePresent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if i.SLS != nil {
-		return module.Diff{}, diag.WithHint(errors.New("images are not built from SLS files here"), "build it from a Dockerfile (build)")
+		return module.Diff{}, diag.WithHint(errors.New("images are not built from SLS files here"),
+			"build it from a Dockerfile (build)")
 	}
 	if i.Build != "" && i.Load != "" {
 		return module.Diff{}, diag.WithHint(errors.New("both build and load are set"), "keep one of them")
@@ -154,7 +155,8 @@ func (i *imageAbsent) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	if len(gone) == 0 {
 		return module.Diff{Comment: "there is no image " + strings.Join(names, ", ")}, nil
 	}
-	return module.Diff{Changes: value.NewMap("removed", value.Strings(gone...)), Comment: "would remove " + strings.Join(gone, ", ")}, nil
+	return module.Diff{Changes: value.NewMap("removed", value.Strings(gone...)),
+		Comment: "would remove " + strings.Join(gone, ", ")}, nil
 }
 
 func (i *imageAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

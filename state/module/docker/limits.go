@@ -44,14 +44,21 @@ func (l limits) flags() (args []string) {
 		values []string
 	}{
 		{"--blkio-weight", []string{l.BlkioWeight}}, {"--blkio-weight-device", list(l.BlkioDevice)},
-		{"--cgroup-parent", []string{l.CGroupParent}}, {"--cpu-period", []string{l.CPUPeriod}}, {"--cpu-quota", []string{l.CPUQuota}},
-		{"--device-read-bps", list(l.DeviceReadBPS)}, {"--device-read-iops", list(l.DeviceReadIOPS)}, {"--device-write-bps", list(l.DeviceWriteBPS)},
-		{"--device-write-iops", list(l.DeviceWriteIOPS)}, {"--isolation", []string{l.Isolation}}, {"--runtime", []string{l.Runtime}},
-		{"--stop-timeout", []string{l.StopTimeout}}, {"--storage-opt", list(l.StorageOpts)}, {"--cpu-shares", []string{l.CPUShares}}, {"--cpuset-cpus", []string{l.CPUSetCPUs}},
+		{"--cgroup-parent", []string{l.CGroupParent}}, {"--cpu-period", []string{l.CPUPeriod}},
+		{"--cpu-quota", []string{l.CPUQuota}},
+		{"--device-read-bps", list(l.DeviceReadBPS)}, {"--device-read-iops", list(l.DeviceReadIOPS)},
+		{"--device-write-bps", list(l.DeviceWriteBPS)},
+		{"--device-write-iops", list(l.DeviceWriteIOPS)}, {"--isolation", []string{l.Isolation}},
+		{"--runtime", []string{l.Runtime}},
+		{"--stop-timeout", []string{l.StopTimeout}}, {"--storage-opt", list(l.StorageOpts)},
+		{"--cpu-shares", []string{l.CPUShares}}, {"--cpuset-cpus", []string{l.CPUSetCPUs}},
 		{"--cpuset-mems", []string{l.CPUSetMems}}, {"--dns-option", list(l.DNSOpt)}, {"--domainname", []string{l.DomainName}},
-		{"--group-add", list(l.GroupAdd)}, {"--mac-address", []string{l.MACAddress}}, {"--memory-swappiness", []string{l.MemSwappiness, l.Swappiness}},
-		{"--memory-swap", []string{l.MemorySwap, l.MemSwapLimit}}, {"--oom-score-adj", []string{l.OOMScoreAdj}}, {"--pids-limit", []string{l.PIDsLimit}},
-		{"--storage-opt", list(l.StorageOpt)}, {"--sysctl", list(l.Sysctls)}, {"--userns", []string{l.UserNSMode}}, {"--volume-driver", []string{l.VolumeDriver}},
+		{"--group-add", list(l.GroupAdd)}, {"--mac-address", []string{l.MACAddress}},
+		{"--memory-swappiness", []string{l.MemSwappiness, l.Swappiness}},
+		{"--memory-swap", []string{l.MemorySwap, l.MemSwapLimit}}, {"--oom-score-adj", []string{l.OOMScoreAdj}},
+		{"--pids-limit", []string{l.PIDsLimit}},
+		{"--storage-opt", list(l.StorageOpt)}, {"--sysctl", list(l.Sysctls)}, {"--userns", []string{l.UserNSMode}},
+		{"--volume-driver", []string{l.VolumeDriver}},
 	} {
 		for _, v := range f.values {
 			if v != "" {

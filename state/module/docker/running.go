@@ -94,16 +94,21 @@ func (r *running) flags() (args []string) {
 		v      []string
 	}{
 		{"--env", env}, {"--volume", append(list(r.Binds), list(r.Volumes)...)}, {"--volumes-from", list(r.VolumesFrom)},
-		{"--publish", list(r.PortBindings)}, {"--expose", list(r.Ports)}, {"--label", list(r.Labels)}, {"--link", list(r.Links)}, {"--dns", list(r.DNS)},
-		{"--dns-search", list(r.DNSSearch)}, {"--add-host", colons(list(r.ExtraHosts))}, {"--cap-add", list(r.CapAdd)}, {"--cap-drop", list(r.CapDrop)},
-		{"--device", list(r.Devices)}, {"--security-opt", list(r.SecurityOpt)}, {"--tmpfs", colons(list(r.Tmpfs))}, {"--ulimit", list(r.Ulimits)}, {"--log-opt", list(r.LogOpt)},
+		{"--publish", list(r.PortBindings)}, {"--expose", list(r.Ports)}, {"--label", list(r.Labels)},
+		{"--link", list(r.Links)}, {"--dns", list(r.DNS)},
+		{"--dns-search", list(r.DNSSearch)}, {"--add-host", colons(list(r.ExtraHosts))}, {"--cap-add", list(r.CapAdd)},
+		{"--cap-drop", list(r.CapDrop)},
+		{"--device", list(r.Devices)}, {"--security-opt", list(r.SecurityOpt)}, {"--tmpfs", colons(list(r.Tmpfs))},
+		{"--ulimit", list(r.Ulimits)}, {"--log-opt", list(r.LogOpt)},
 	} {
 		add(f.option, f.v...)
 	}
 	args = append(args, r.limits.flags()...)
 	for _, f := range []struct{ option, v string }{
-		{"--entrypoint", first(r.entrypoint())}, {"--restart", r.RestartPolicy}, {"--network", r.network()}, {"--hostname", r.Hostname}, {"--user", r.User},
-		{"--workdir", r.WorkingDir}, {"--log-driver", r.LogDriver}, {"--memory", r.Memory}, {"--memory", r.MemLimit}, {"--shm-size", r.ShmSize},
+		{"--entrypoint", first(r.entrypoint())}, {"--restart", r.RestartPolicy}, {"--network", r.network()},
+		{"--hostname", r.Hostname}, {"--user", r.User},
+		{"--workdir", r.WorkingDir}, {"--log-driver", r.LogDriver}, {"--memory", r.Memory}, {"--memory", r.MemLimit},
+		{"--shm-size", r.ShmSize},
 		{"--pid", r.PIDMode}, {"--ipc", r.IPCMode}, {"--stop-signal", r.StopSignal},
 	} {
 		add(f.option, f.v)
@@ -111,7 +116,8 @@ func (r *running) flags() (args []string) {
 	for _, f := range []struct {
 		option string
 		on     bool
-	}{{"--privileged", r.Privileged}, {"--read-only", r.ReadOnly}, {"--init", r.Init}, {"--interactive", r.Interactive || r.StdinOpen}, {"--tty", r.TTY}, {"--rm", r.AutoRemove}} {
+	}{{"--privileged", r.Privileged}, {"--read-only", r.ReadOnly}, {"--init", r.Init},
+		{"--interactive", r.Interactive || r.StdinOpen}, {"--tty", r.TTY}, {"--rm", r.AutoRemove}} {
 		if f.on {
 			args = append(args, f.option)
 		}
@@ -209,7 +215,8 @@ func (r *running) hash() string {
 func (r *running) unsupported() error {
 	for _, name := range r.Arguments.Names() {
 		if slices.Contains(lacking(), name) {
-			return diag.WithHint(fmt.Errorf("docker_container.running has no argument %s here", name), "leave it out, or run the container in a cmd.run state with unless")
+			return diag.WithHint(fmt.Errorf("docker_container.running has no argument %s here", name),
+				"leave it out, or run the container in a cmd.run state with unless")
 		}
 	}
 	return nil

@@ -131,7 +131,9 @@ func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (
 		return module.Report{Changes: changes}, err
 	}
 	if c.state() != "running" {
-		return module.Report{Changes: changes}, diag.WithHint(fmt.Errorf("the container %s was started, and is %s now", r.Name, c.State.Status), "look at `docker logs %s`", r.Name)
+		return module.Report{Changes: changes},
+			diag.WithHint(fmt.Errorf("the container %s was started, and is %s now", r.Name, c.State.Status),
+				"look at `docker logs %s`", r.Name)
 	}
 	return module.Report{Changes: changes, Comment: r.Name + " is up"}, nil
 }

@@ -37,12 +37,14 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	case r.there && len(r.why) == 0 && (r.now.state() == "running" || !r.Start):
 		return module.Diff{Comment: r.Name + " is up"}, nil
 	case r.there && len(r.why) == 0:
-		return module.Diff{Changes: value.NewMap("state", value.NewMap("old", r.now.state(), "new", "running")), Comment: "would start " + r.Name}, nil
+		return module.Diff{Changes: value.NewMap("state", value.NewMap("old", r.now.state(), "new", "running")),
+			Comment: "would start " + r.Name}, nil
 	case r.there:
 		return module.Diff{Unknown: true, Planned: value.NewMap("container", value.Strings(r.why...)),
 			Comment: fmt.Sprintf("would replace %s, since another %s was declared", r.Name, strings.Join(r.why, ", "))}, nil
 	}
-	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("would make the container %s of %s", r.Name, r.Image)}, nil
+	return module.Diff{Unknown: true, Planned: value.NewMap(),
+		Comment: fmt.Sprintf("would make the container %s of %s", r.Name, r.Image)}, nil
 }
 
 // differences are the arguments in which the container is not as declared.
@@ -67,7 +69,9 @@ func (r *running) differences() []string {
 		}
 	}
 	for _, v := range list(r.Binds) {
-		if !slices.ContainsFunc(r.now.HostConfig.Binds, func(b string) bool { return strings.TrimSuffix(b, ":rw") == strings.TrimSuffix(v, ":rw") }) {
+		if !slices.ContainsFunc(r.now.HostConfig.Binds, func(b string) bool {
+			return strings.TrimSuffix(b, ":rw") == strings.TrimSuffix(v, ":rw")
+		}) {
 			why = append(why, "binds")
 			break
 		}

@@ -33,8 +33,9 @@ func (v *volumePresent) Check(ctx context.Context, h *host.Host) (module.Diff, e
 	case there && (v.Driver == "" || v.Driver == now.Driver):
 		return module.Diff{Comment: "the volume " + v.Name + " is there"}, nil
 	case there && !v.Force:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the volume %s has the driver %s, and not %s", v.Name, now.Driver, v.Driver),
-			"set force: True to replace it, with all that is in it")
+		return module.Diff{},
+			diag.WithHint(fmt.Errorf("the volume %s has the driver %s, and not %s", v.Name, now.Driver, v.Driver),
+				"set force: True to replace it, with all that is in it")
 	}
 	v.replace = there
 	changes := value.NewMap("created", v.Name)

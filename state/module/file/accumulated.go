@@ -90,7 +90,8 @@ func (g *gathered) Check(context.Context, *host.Host) (module.Diff, error) {
 	}
 	states, forFile := targets(g.RequireIn, g.WatchIn)
 	if !forFile {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("nothing uses the accumulator %s", g.Name), "add require_in or watch_in with the file state that does")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("nothing uses the accumulator %s", g.Name),
+			"add require_in or watch_in with the file state that does")
 	}
 	texts := []any{g.Text}
 	if l, ok := g.Text.(*value.List); ok {

@@ -29,7 +29,8 @@ type addition struct {
 }
 
 func newAddition(f *family, prepend bool) *addition {
-	return &addition{textual: textual{templated: templated{Template: "jinja"}}, IgnoreWhitespace: true, prepend: prepend, family: f}
+	return &addition{textual: textual{templated: templated{Template: "jinja"}}, IgnoreWhitespace: true,
+		prepend: prepend, family: f}
 }
 
 func (a *addition) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -151,7 +152,8 @@ func (a *addition) diff(added []string) string {
 }
 
 func (a *addition) checkNew(h *host.Host, added []string) module.Diff {
-	d := module.Diff{Changes: value.NewMap("new", a.Name), Planned: value.NewMap("new", a.Name), Comment: "would make " + a.Name}
+	d := module.Diff{Changes: value.NewMap("new", a.Name), Planned: value.NewMap("new", a.Name),
+		Comment: "would make " + a.Name}
 	if len(added) > 0 {
 		d.Changes = value.NewMap("diff", a.diff(added))
 	}

@@ -118,7 +118,8 @@ func (b *block) apply(before []string, content string) ([]string, error) {
 	}
 	switch {
 	case inside:
-		return nil, diag.WithHint(fmt.Errorf("the block that starts with %s has no end", b.Start), "add the line %s to the file, or correct marker_end", b.End)
+		return nil, diag.WithHint(fmt.Errorf("the block that starts with %s has no end", b.Start),
+			"add the line %s to the file, or correct marker_end", b.End)
 	case found:
 		return after, nil
 	}
@@ -169,5 +170,6 @@ func (b *block) add(after, made []string) ([]string, error) {
 			return slices.Insert(after, found[0], made...), nil
 		}
 	}
-	return nil, diag.WithHint(fmt.Errorf("there is no block from %s to %s", b.Start, b.End), "set append_if_not_found: True, or add the markers")
+	return nil, diag.WithHint(fmt.Errorf("there is no block from %s to %s", b.Start, b.End),
+		"set append_if_not_found: True, or add the markers")
 }

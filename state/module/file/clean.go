@@ -31,7 +31,8 @@ type keeper struct {
 // unwanted returns the paths in a directory that clean: True removes: those that no required state manages,
 // that keep does not list and that no pattern excludes. A directory stays if anything in it stays. tops are the
 // removed paths whose own directory stays.
-func (c cleaning) unwanted(ctx context.Context, h *host.Host, f *family, dir string, keep []string) (all, tops []string, err error) {
+func (c cleaning) unwanted(ctx context.Context, h *host.Host, f *family, dir string,
+	keep []string) (all, tops []string, err error) {
 	k := &keeper{names: map[string]bool{}, trees: map[string]bool{}, root: dir}
 	if k.exclude, err = compilePatterns("exclude_pat", c.ExcludePat); err != nil {
 		return nil, nil, err

@@ -75,7 +75,8 @@ func (c *comment) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	d := c.edit.diff(linesOf(c.edit.before), after, true)
 	if d.Empty() {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is in %s, but no line starts with it", c.Regex, c.edit.name), "let regex fit the line from its start")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is in %s, but no line starts with it", c.Regex, c.edit.name),
+			"let regex fit the line from its start")
 	}
 	d.Planned = value.NewMap(c.edit.name, "updated")
 	return d, nil
@@ -86,7 +87,8 @@ func (c *comment) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 func (c *comment) patterns(e expression) (open, done, line string) {
 	if c.remove {
 		sign := value.EscapeRegexp(c.Char)
-		return e.flags + sign + `[ \t]*` + e.body + e.end, e.flags + `^[ \t]*` + e.body + e.end, e.flags + sign + `\s*(?:` + e.body + `)` + e.end
+		return e.flags + sign + `[ \t]*` + e.body + e.end, e.flags + `^[ \t]*` + e.body + e.end, e.flags + sign +
+			`\s*(?:` + e.body + `)` + e.end
 	}
 	sign := value.EscapeRegexp(c.Char)
 	return e.flags + `^(?!\s*` + sign + `).*` + e.body, e.flags + sign + e.body, e.flags + `(?:` + e.body + `)` + e.end
@@ -112,7 +114,8 @@ func (c *comment) nothing(finished bool, err error) (module.Diff, error) {
 	case c.IgnoreMissing && !c.remove:
 		return module.Diff{Comment: c.Regex + " is not in " + c.edit.name + ", and need not be"}, nil
 	}
-	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not in %s", c.Regex, c.edit.name), "compare regex with the file; it is a Python regular expression")
+	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not in %s", c.Regex, c.edit.name),
+		"compare regex with the file; it is a Python regular expression")
 }
 
 // changed returns all lines of the file, those that match the pattern at their start changed.

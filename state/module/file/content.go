@@ -71,7 +71,8 @@ func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.F
 }
 
 // compare describes how the content differs from that of a file. It returns "" if they are equal.
-func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content, show bool) (string, error) {
+func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content,
+	show bool) (string, error) {
 	if !c.given {
 		return "", nil
 	}

@@ -32,7 +32,8 @@ func TestCopyEndsAtTheSizeThatWasSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := copyContent(t.Context(), h.WithFiles(growing{h.Files}), "/log", "/copy", host.NewFile{UID: -1, GID: -1}); err != nil {
+	if err := copyContent(t.Context(), h.WithFiles(growing{h.Files}), "/log",
+		"/copy", host.NewFile{UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(root, "copy")); string(data) != strings.Repeat("x", 10) {

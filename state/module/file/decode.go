@@ -38,7 +38,8 @@ func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	kind, ok := algorithmBy(func(a algorithm) bool { return a.name == c.Checksum })
 	if !ok {
-		return d, diag.WithHint(fmt.Errorf("the checksum %s is not known", c.Checksum), "it can be md5, sha1, sha224, sha256, sha384 or sha512")
+		return d, diag.WithHint(fmt.Errorf("the checksum %s is not known", c.Checksum),
+			"it can be md5, sha1, sha224, sha256, sha384 or sha512")
 	}
 	is, err := sum{algorithm: kind}.of(bytes.NewReader(c.data))
 	if err != nil {

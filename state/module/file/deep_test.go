@@ -72,7 +72,8 @@ func TestDeepTrees(t *testing.T) {
 				}
 			}
 
-			_, err := converge(t.Context(), h, &directory{Name: "/srv", FileMode: module.Mode{Given: true, Bits: 0o600}, Recurse: value.Strings("mode")})
+			_, err := converge(t.Context(), h,
+				&directory{Name: "/srv", FileMode: module.Mode{Given: true, Bits: 0o600}, Recurse: value.Strings("mode")})
 			refused(err)
 			refused(copyTree(t.Context(), h, "/srv", "/copy", owner{uid: -1, gid: -1}))
 			_, err = converge(t.Context(), h, &pruned{Name: "/srv", Recurse: true})

@@ -51,7 +51,8 @@ type ownedPath struct {
 
 func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	diff := module.Diff{Warnings: d.unsupported.warnings()}
-	name, err := absolute(h, "name", strings.TrimRight(d.Name, "/")+strings.Repeat("/", min(1, len(d.Name)-len(strings.Trim(d.Name, "/")))))
+	name, err := absolute(h, "name", strings.TrimRight(d.Name, "/")+
+		strings.Repeat("/", min(1, len(d.Name)-len(strings.Trim(d.Name, "/")))))
 	if err != nil {
 		return diff, err
 	}
@@ -176,7 +177,8 @@ func (d *directory) checkAll(ctx context.Context, h *host.Host, kinds []string, 
 // make the state fail with a link.
 func (d *directory) through(h *host.Host, p *ownedPath) error {
 	if refused := h.Refuses(p.path); refused != nil {
-		d.own.notes = append(d.own.notes, fmt.Sprintf("the link %s is not followed, its own owner is what counts: %v", p.path, refused))
+		d.own.notes = append(d.own.notes,
+			fmt.Sprintf("the link %s is not followed, its own owner is what counts: %v", p.path, refused))
 		return nil
 	}
 	p.follow = true
@@ -299,7 +301,8 @@ func recursion(v any) ([]string, error) {
 	}
 	list, ok := v.(*value.List)
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("recurse is a %s", value.TypeName(v)), "write it as a list, such as [user, group, mode]")
+		return nil, diag.WithHint(fmt.Errorf("recurse is a %s", value.TypeName(v)),
+			"write it as a list, such as [user, group, mode]")
 	}
 	known := []string{"user", "group", "mode", "ignore_files", "ignore_dirs", "silent"}
 	var kinds []string

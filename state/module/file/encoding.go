@@ -60,7 +60,8 @@ func (e encoded) instead(r rune) (string, error) {
 	case "xmlcharrefreplace":
 		return fmt.Sprintf("&#%d;", r), nil
 	case "", "strict":
-		return "", diag.WithHint(fmt.Errorf("the encoding %s has no %q", e.Encoding, r), "set encoding_errors to replace, ignore or xmlcharrefreplace, or choose utf-8")
+		return "", diag.WithHint(fmt.Errorf("the encoding %s has no %q", e.Encoding, r),
+			"set encoding_errors to replace, ignore or xmlcharrefreplace, or choose utf-8")
 	}
 	return "", fmt.Errorf("encoding_errors cannot be %s", e.Errors)
 }

@@ -63,7 +63,8 @@ type Source struct {
 	io.ReadCloser
 	Mode fs.FileMode // permission bits, for mode: keep; 0 if the source has none, as on the web
 
-	content io.Reader // content is the reader below ReadCloser that knows the size of the file; nil if it is ReadCloser itself.
+	// content is the reader below ReadCloser that knows the size of the file; nil if it is ReadCloser itself.
+	content io.Reader
 }
 
 // Content implements host.Wrapped.

@@ -43,7 +43,8 @@ func inside(h *statetest.Host) statetest.Commands {
 		if errors.As(err, &failed) {
 			err = nil
 		}
-		out := host.Output{Stdout: strings.ReplaceAll(stdout.String(), h.Dir, ""), Stderr: strings.ReplaceAll(stderr.String(), h.Dir, "")}
+		out := host.Output{Stdout: strings.ReplaceAll(stdout.String(), h.Dir, ""),
+			Stderr: strings.ReplaceAll(stderr.String(), h.Dir, "")}
 		if cmd.ProcessState != nil {
 			out.Code = cmd.ProcessState.ExitCode()
 		}

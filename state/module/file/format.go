@@ -51,7 +51,9 @@ func allFormats() []format {
 		{name: "toml", dump: dumpTOML, load: func(text []byte, _ *value.Map) (any, error) { return formats.TOML(text) }},
 		{name: "python", dump: dumpPython},
 		{name: "plist", dump: dumpPlist, load: func(text []byte, _ *value.Map) (any, error) { return formats.Plist(text) }},
-		{name: "msgpack", dump: dumpMsgpack, load: func(text []byte, _ *value.Map) (any, error) { return formats.Msgpack(text) }, binary: true},
+		{name: "msgpack", dump: dumpMsgpack, load: func(text []byte, _ *value.Map) (any, error) {
+			return formats.Msgpack(text)
+		}, binary: true},
 	}
 }
 
@@ -70,7 +72,8 @@ func formatOf(formatter, serializer string) (format, error) {
 		for i, f := range all {
 			names[i] = f.name
 		}
-		return format{}, diag.WithHint(fmt.Errorf("the format %s is not known", name), "it can be %s", strings.Join(names, ", "))
+		return format{}, diag.WithHint(fmt.Errorf("the format %s is not known", name),
+			"it can be %s", strings.Join(names, ", "))
 	}
 	return all[i], nil
 }

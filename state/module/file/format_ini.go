@@ -41,7 +41,8 @@ func writeINI(b *strings.Builder, key string, v any, o dumpOptions) error {
 		return nil
 	}
 	text := strings.ReplaceAll(value.Str(v), "\n", "\n\t")
-	if strings.Contains(strings.ReplaceAll(text, "%%", ""), "%") && !strings.Contains(text, "%(") && o.text("interpolation", "basic") == "basic" {
+	if strings.Contains(strings.ReplaceAll(text, "%%", ""), "%") && !strings.Contains(text, "%(") &&
+		o.text("interpolation", "basic") == "basic" {
 		return errors.New("a % in a value is written %%")
 	}
 	b.WriteString(" = " + text + "\n")

@@ -30,7 +30,8 @@ type algorithm struct {
 // algorithms returns all of them. Their hashes differ in length, which identifies the algorithm of a hash.
 func algorithms() []algorithm {
 	return []algorithm{
-		{"sha512", sha512.New}, {"sha384", sha512.New384}, {"sha256", sha256.New}, {"sha224", sha256.New224}, {"sha1", sha1.New}, {"md5", md5.New},
+		{"sha512", sha512.New}, {"sha384", sha512.New384}, {"sha256", sha256.New}, {"sha224", sha256.New224},
+		{"sha1", sha1.New}, {"md5", md5.New},
 	}
 }
 
@@ -133,9 +134,11 @@ func (f *family) sumOf(ctx context.Context, text, hashName, name, url, env strin
 		return sum{a, digits}, nil
 	}
 	if _, ok := algorithmBy(func(a algorithm) bool { return a.name == kind }); !ok {
-		return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is of the unknown kind %s", text, kind), "write %s= or leave the kind out", a.name)
+		return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is of the unknown kind %s", text, kind),
+			"write %s= or leave the kind out", a.name)
 	}
-	return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is as long as a %s, and not a %s", text, a.name, kind), "leave the kind out, or correct it")
+	return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is as long as a %s, and not a %s", text, a.name, kind),
+		"leave the kind out, or correct it")
 }
 
 func badHash(text string) error {

@@ -71,7 +71,8 @@ const unitDirs = "/systemd/system/"
 func masked(h *host.Host, name string) error {
 	if to, err := h.Files.Readlink(name); err == nil && to == "/dev/null" && strings.Contains(name, unitDirs) {
 		unit := path.Base(name)
-		return fmt.Errorf("%s is masked, by a link to /dev/null in the place of %s; if it is to run again: systemctl unmask %s", unit, name, unit)
+		return fmt.Errorf("%s is masked, by a link to /dev/null in the place of %s; if it is to run again: "+
+			"systemctl unmask %s", unit, name, unit)
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ func (j *job) takesOver() bool {
 	if j.mode.Given {
 		mode = j.mode.Bits
 	}
-	return uid >= 0 && uid != j.info.UID && j.info.UID != 0 || j.info.Mode&^mode&0o022 != 0 || j.info.Mode&0o020 != 0 && gid >= 0 && gid != j.info.GID
+	return uid >= 0 && uid != j.info.UID && j.info.UID != 0 || j.info.Mode&^mode&0o022 != 0 ||
+		j.info.Mode&0o020 != 0 && gid >= 0 && gid != j.info.GID
 }
 
 // checkNew predicts the creation of a file. Salt creates it with a private mode first and reports a change of

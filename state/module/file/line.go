@@ -112,13 +112,15 @@ func (l *lineEdit) Valid() error {
 		return diag.WithHint(noMode(l.Mode), "%s", lineModes)
 	}
 	if l.Content == nil {
-		return diag.WithHint(fmt.Errorf("mode: %s lacks content, the line to put into the file", l.Mode), "only mode: delete does without, where match says which lines go")
+		return diag.WithHint(fmt.Errorf("mode: %s lacks content, the line to put into the file", l.Mode),
+			"only mode: delete does without, where match says which lines go")
 	}
 	return nil
 }
 
 // lineModes is the hint that lists the modes of file.line.
-const lineModes = "set mode: ensure (puts content where after and before say, once), insert (location: start or end, or before or after), " +
+const lineModes = "set mode: ensure (puts content where after and before say, once), insert (location: start or " +
+	"end, or before or after), " +
 	"replace (match: the line that content replaces) or delete (match, or content)"
 
 func noMode(given string) error {

@@ -150,9 +150,11 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 		e.put(0, -1, 0)
 		return nil
 	case l.Location != "":
-		return diag.WithHint(fmt.Errorf("location is %q", l.Location), "write start or end; beside a line, use before or after instead")
+		return diag.WithHint(fmt.Errorf("location is %q", l.Location),
+			"write start or end; beside a line, use before or after instead")
 	case l.Before == nil && l.After == nil:
-		return diag.WithHint(errors.New("nothing says where to insert the line"), "mode: insert needs location: start or end, or a pattern in before or after")
+		return diag.WithHint(errors.New("nothing says where to insert the line"),
+			"mode: insert needs location: start or end, or a pattern in before or after")
 	}
 	return e.beside(l, after, before)
 }
@@ -161,7 +163,8 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 // of them.
 func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	if !given(l.Before) && !given(l.After) {
-		return diag.WithHint(errors.New("mode: ensure lacks before and after"), "give one of them or both: patterns of the lines that content belongs beside")
+		return diag.WithHint(errors.New("mode: ensure lacks before and after"),
+			"give one of them or both: patterns of the lines that content belongs beside")
 	}
 	if len(after) == 0 || len(before) == 0 {
 		return e.beside(l, after, before)
@@ -202,7 +205,8 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	case a >= 0:
 		e.put(a+1, a, a+1)
 	default:
-		return diag.WithHint(fmt.Errorf("no line of the file has %s", asked(l)), "compare them with the file; they are Python regular expressions")
+		return diag.WithHint(fmt.Errorf("no line of the file has %s", asked(l)),
+			"compare them with the file; they are Python regular expressions")
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (in Inputs) Locate(ctx context.Context, a Asked) (Located, error) {
 		in.Cache = DefaultCache
 	}
 	f := &family{Inputs: in}
-	s := sourced{environment: environment{Env: a.Env}, Source: a.Source, SourceHash: a.Hash, SourceHashName: a.HashName, SkipVerify: a.SkipVerify}
+	s := sourced{environment: environment{Env: a.Env}, Source: a.Source, SourceHash: a.Hash, SourceHashName: a.HashName,
+		SkipVerify: a.SkipVerify}
 	o, err := f.origin(ctx, s, a.Name)
 	if err != nil {
 		return Located{}, err

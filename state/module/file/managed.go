@@ -61,7 +61,8 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		d.Comment = name + " is not there, and is not to be created"
 		return d, nil
 	}
-	m.job = job{family: m.family, name: name, show: m.ShowChanges, makeDirs: m.MakeDirs, dirMode: m.DirMode, backup: m.Backup,
+	m.job = job{family: m.family, name: name, show: m.ShowChanges, makeDirs: m.MakeDirs,
+		dirMode: m.DirMode, backup: m.Backup,
 		follow: m.FollowSymlinks, validation: m.validation}
 	m.job.perms.mode = m.Mode
 	if m.job.perms.owner, err = m.ownership.resolve(h); err != nil {
@@ -111,7 +112,8 @@ func (m *managed) consistent() error {
 	case m.Mode.Keep && contents > 0:
 		return diag.WithHint(errors.New("mode: keep needs a source to take the mode from"), "write the mode as a number")
 	case contents > 1:
-		return diag.WithHint(errors.New("contents are given more than once"), "keep one of contents, contents_pillar and contents_grains")
+		return diag.WithHint(errors.New("contents are given more than once"),
+			"keep one of contents, contents_pillar and contents_grains")
 	}
 	_, err := m.vars(value.NewMap())
 	return err

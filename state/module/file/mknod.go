@@ -31,9 +31,11 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	n.Name = name
-	kind, ok := map[string]fs.FileMode{"p": fs.ModeNamedPipe, "b": fs.ModeDevice, "c": fs.ModeDevice | fs.ModeCharDevice}[n.Type]
+	kind, ok := map[string]fs.FileMode{"p": fs.ModeNamedPipe, "b": fs.ModeDevice,
+		"c": fs.ModeDevice | fs.ModeCharDevice}[n.Type]
 	if !ok {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("ntype is %q", n.Type), "write p for a pipe, b for a block device or c for a character device")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("ntype is %q", n.Type),
+			"write p for a pipe, b for a block device or c for a character device")
 	}
 	if n.perms.owner, err = n.ownership.resolve(h); err != nil {
 		return module.Diff{}, err
@@ -48,7 +50,8 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return d, h.Commands.Allowed("mknod " + name)
 	}
 	if n.info.Mode.Type() != kind {
-		return d, diag.WithHint(fmt.Errorf("%s is there and is something else", name), "remove it in a file.absent state that this one requires")
+		return d, diag.WithHint(fmt.Errorf("%s is there and is something else", name),
+			"remove it in a file.absent state that this one requires")
 	}
 	d.Changes = value.NewMap()
 	n.perms.note(n.info, d.Changes)
@@ -80,7 +83,8 @@ func (n *node) make(ctx context.Context, h *host.Host) error {
 	if n.Type != "p" {
 		argv = append(argv, fmt.Sprint(n.Major), fmt.Sprint(n.Minor))
 	}
-	_, err := h.Tool(ctx, host.Tool{Argv: argv, Package: "coreutils", Changes: host.Subject{Kind: host.KindFile, Name: n.Name}})
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Package: "coreutils",
+		Changes: host.Subject{Kind: host.KindFile, Name: n.Name}})
 	if err != nil {
 		return fmt.Errorf("making %s: %w", n.Name, err)
 	}

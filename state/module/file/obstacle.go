@@ -42,7 +42,8 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 			return way, err
 		}
 		if _, there, err := look(h.Files.Lstat, way.backup); err != nil || there && !d.Force {
-			return way, diag.WithHint(fmt.Errorf("%s is in the way, and so is its backup %s", d.Name, way.backup), "set force: True, or choose another backupname")
+			return way, diag.WithHint(fmt.Errorf("%s is in the way, and so is its backup %s", d.Name, way.backup),
+				"set force: True, or choose another backupname")
 		}
 		return way, nil
 	}
@@ -51,7 +52,8 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 		if info.IsLink() {
 			what = "a link"
 		}
-		return way, diag.WithHint(fmt.Errorf("%s is %s", d.Name, what), "set force: True to replace it, or backupname to keep it elsewhere")
+		return way, diag.WithHint(fmt.Errorf("%s is %s", d.Name, what),
+			"set force: True to replace it, or backupname to keep it elsewhere")
 	}
 	return way, nil
 }

@@ -99,9 +99,11 @@ func (p *patch) options() (options []string, strip int, err error) {
 	words := strings.Fields(p.Options)
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		for _, own := range []string{"-N", "--forward", "-r", "--reject-file", "-o", "--output", "-R", "--reverse", "-i", "--input", "-d", "--directory", "-b", "--backup"} {
+		for _, own := range []string{"-N", "--forward", "-r", "--reject-file", "-o", "--output", "-R", "--reverse",
+			"-i", "--input", "-d", "--directory", "-b", "--backup"} {
 			if strings.HasPrefix(w, own) {
-				return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not allowed", w), "leave it out; the state decides what is written")
+				return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not allowed", w),
+					"leave it out; the state decides what is written")
 			}
 		}
 		number, isStrip := strings.CutPrefix(w, "-p")
@@ -186,7 +188,8 @@ func saidOf(said, shown string) []string {
 
 func (p *patch) refused(piece *patched, out host.Output) error {
 	said := strings.Join(saidOf(out.Stderr, piece.shown), "; ")
-	return diag.WithHint(fmt.Errorf("the patch does not fit %s: %s", piece.target, p.family.seen(said)), "make it anew from the file as it is")
+	return diag.WithHint(fmt.Errorf("the patch does not fit %s: %s", piece.target, p.family.seen(said)),
+		"make it anew from the file as it is")
 }
 
 func (p *patch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -230,7 +233,8 @@ func splitPatch(dir string, text []byte, strip int) ([]patched, error) {
 		}
 	}
 	if len(pieces) == 0 {
-		return nil, diag.WithHint(errors.New("the patch names no files"), "it must be a unified diff, as diff -u and git diff print it")
+		return nil, diag.WithHint(errors.New("the patch names no files"),
+			"it must be a unified diff, as diff -u and git diff print it")
 	}
 	return pieces, nil
 }

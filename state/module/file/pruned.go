@@ -46,12 +46,14 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	case err != nil:
 		return module.Diff{}, err
 	case !empty && !p.Recurse && !p.IgnoreErrors:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not empty", p.Name), "set recurse: True to remove the empty directories in it, or remove all of it with file.absent")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not empty", p.Name),
+			"set recurse: True to remove the empty directories in it, or remove all of it with file.absent")
 	case len(p.gone) == 0:
 		return module.Diff{Comment: "no directory is empty"}, nil
 	}
 	slices.Sort(p.gone)
-	return module.Diff{Changes: value.NewMap("deleted", value.Strings(p.gone...)), Comment: "would remove " + strings.Join(p.gone, ", ")}, nil
+	return module.Diff{Changes: value.NewMap("deleted", value.Strings(p.gone...)),
+		Comment: "would remove " + strings.Join(p.gone, ", ")}, nil
 }
 
 // look reports whether a directory is empty or contains only directories that are removed.

@@ -69,7 +69,8 @@ func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	}
 	r.Name = path.Clean(name)
 	if info, there, err := look(h.Files.Stat, r.Name); err != nil || there && !info.IsDir() {
-		return d, diag.WithHint(errors.Join(err, fmt.Errorf("%s is there and is no directory", r.Name)), "remove it, or choose another name")
+		return d, diag.WithHint(errors.Join(err, fmt.Errorf("%s is there and is no directory", r.Name)),
+			"remove it, or choose another name")
 	}
 	tree, err := r.tree(ctx)
 	if err != nil {
@@ -222,7 +223,8 @@ func (r *recurse) tree(ctx context.Context) (*tree, error) {
 	var urls []string
 	for _, url := range parts(r.Source) {
 		if url = withoutSlash(url); !strings.HasPrefix(url, "salt://") {
-			return nil, diag.WithHint(fmt.Errorf("the source %s is no directory of the state tree", url), "it must start with salt://")
+			return nil, diag.WithHint(fmt.Errorf("the source %s is no directory of the state tree", url),
+				"it must start with salt://")
 		}
 		urls = append(urls, url)
 	}
@@ -235,7 +237,8 @@ func (r *recurse) tree(ctx context.Context) (*tree, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {
-		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")), lookAtTree, r.environment.name())
+		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")),
+			lookAtTree, r.environment.name())
 	}
 	return nil, fmt.Errorf("listing %s: %w", strings.Join(urls, ", "), err)
 }

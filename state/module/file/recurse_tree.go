@@ -119,7 +119,8 @@ func (r *recurse) plan(h *host.Host, t *tree) []part {
 		list = append(list, part{path: p, resource: r.symlink(p, t.links[p])})
 	}
 	for _, p := range sortedKeys(t.files) {
-		list = append(list, part{path: p, resource: r.file(p, t.files[p]), clear: r.Clean && r.Replace && obstructs(h, p, false)})
+		list = append(list, part{path: p, resource: r.file(p, t.files[p]),
+			clear: r.Clean && r.Replace && obstructs(h, p, false)})
 	}
 	return list
 }
@@ -156,11 +157,13 @@ func obstructs(h *host.Host, p string, dir bool) bool {
 }
 
 func (r *recurse) dir(p string) module.Resource {
-	return &directory{Name: p, ownership: r.ownership, DirMode: r.DirMode, MakeDirs: true, AllowSymlink: true, family: r.family}
+	return &directory{Name: p, ownership: r.ownership, DirMode: r.DirMode, MakeDirs: true,
+		AllowSymlink: true, family: r.family}
 }
 
 func (r *recurse) symlink(p, target string) module.Resource {
-	return &symlink{Name: p, Target: target, ownership: r.ownership, Mode: r.SymMode, Force: r.ForceSymlinks, MakeDirs: true}
+	return &symlink{Name: p, Target: target, ownership: r.ownership, Mode: r.SymMode,
+		Force: r.ForceSymlinks, MakeDirs: true}
 }
 
 func (r *recurse) file(p, url string) module.Resource {

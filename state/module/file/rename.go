@@ -38,7 +38,8 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 	if r.there && !r.Force {
 		return module.Diff{Comment: r.Name + " is there and stays"}, nil
 	}
-	d = module.Diff{Changes: value.NewMap(r.Name, r.Source), Planned: value.NewMap(), Comment: fmt.Sprintf("would move %s to %s", r.Source, r.Name)}
+	d = module.Diff{Changes: value.NewMap(r.Name, r.Source), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("would move %s to %s", r.Source, r.Name)}
 	if !r.MakeDirs && !isDir(h, path.Dir(r.Name)) {
 		d.Lacks = append(d.Lacks, noParent(r.Name))
 	}

@@ -39,7 +39,8 @@ func newReplace(f *family) *replace {
 
 func (r *replace) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if r.Append && r.Prepend {
-		return module.Diff{}, diag.WithHint(errors.New("append_if_not_found and prepend_if_not_found contradict each other"), "keep one of them")
+		return module.Diff{}, diag.WithHint(errors.New("append_if_not_found and prepend_if_not_found contradict each other"),
+			"keep one of them")
 	}
 	var err error
 	r.edit, err = r.family.openEdit(h, r.Name)

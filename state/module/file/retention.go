@@ -65,7 +65,8 @@ func (r *retention) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 	}
 	retained := slices.Sorted(maps.Keys(kept))
 	slices.Reverse(retained)
-	changes := value.NewMap("retained", value.Strings(retained...), "deleted", value.Strings(r.gone...), "ignored", value.Strings(ignored...))
+	changes := value.NewMap("retained", value.Strings(retained...), "deleted", value.Strings(r.gone...),
+		"ignored", value.Strings(ignored...))
 	return module.Diff{Changes: changes, Comment: fmt.Sprintf("would remove %d backups in %s", len(r.gone), name)}, nil
 }
 

@@ -134,7 +134,8 @@ func (s *serialize) prepare(h *host.Host, f format, data any) error {
 
 // settle sets up the job that writes content.
 func (s *serialize) settle(h *host.Host, content []byte) (err error) {
-	s.job = job{family: s.family, name: s.Name, content: text(content), show: s.ShowChanges, makeDirs: s.MakeDirs, dirMode: s.DirMode,
+	s.job = job{family: s.family, name: s.Name, content: text(content), show: s.ShowChanges,
+		makeDirs: s.MakeDirs, dirMode: s.DirMode,
 		backup: s.Backup, follow: true}
 	s.job.perms.mode = s.Mode
 	if s.job.perms.owner, err = s.ownership.resolve(h); err != nil {

@@ -113,7 +113,8 @@ func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err e
 }
 
 // lookAtTree is the hint for a file that is missing in the state tree of an environment.
-const lookAtTree = "correct the path, or put the file into the state tree of environment %s; `corpus-agent call cp.list_master` lists its files"
+const lookAtTree = "correct the path, or put the file into the state tree of environment %s; `corpus-agent call " +
+	"cp.list_master` lists its files"
 
 // redacted returns a URL without its user name and password.
 func redacted(url string) string {

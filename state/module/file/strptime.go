@@ -29,7 +29,8 @@ func parseTime(text, form string) (at time.Time, ok bool, err error) {
 		}
 		fields[field] = n
 	}
-	at = time.Date(fields['Y'], time.Month(fields['m']), fields['d'], fields['H'], fields['M'], fields['S'], fields['f']*1000, time.UTC)
+	at = time.Date(fields['Y'], time.Month(fields['m']), fields['d'], fields['H'], fields['M'], fields['S'],
+		fields['f']*1000, time.UTC)
 	if day := fields['j']; day > 0 {
 		at = at.AddDate(0, 1-int(at.Month()), day-at.Day())
 		return at, day <= 366, nil
@@ -41,7 +42,8 @@ func parseTime(text, form string) (at time.Time, ok bool, err error) {
 // timePattern returns a regular expression for a format, and the directives of its groups.
 func timePattern(form string) (*regexp.Regexp, []byte, error) {
 	known := map[byte]string{
-		'Y': `\d{4}`, 'm': `1[0-2]|0?[1-9]`, 'd': `3[01]|[12]\d|0?[1-9]| [1-9]`, 'H': `2[0-3]|[01]?\d`, 'M': `[0-5]?\d`, 'S': `[0-5]?\d`,
+		'Y': `\d{4}`, 'm': `1[0-2]|0?[1-9]`, 'd': `3[01]|[12]\d|0?[1-9]| [1-9]`, 'H': `2[0-3]|[01]?\d`,
+		'M': `[0-5]?\d`, 'S': `[0-5]?\d`,
 		'f': `\d{1,6}`, 'y': `\d\d`, 'j': `[0-3]?\d?\d`, 'b': `[A-Za-z]{3}`, 'B': `[A-Za-z]{3,9}`,
 	}
 	var b strings.Builder

@@ -94,17 +94,20 @@ func (s *symlink) displace(h *host.Host) error {
 		if s.Force || s.Atomic && !s.info.IsDir() {
 			return nil
 		}
-		return diag.WithHint(fmt.Errorf("%s is there and is no symbolic link", s.Name), "set force: True to replace it, or backupname to keep it")
+		return diag.WithHint(fmt.Errorf("%s is there and is no symbolic link", s.Name),
+			"set force: True to replace it, or backupname to keep it")
 	}
 	s.backup = s.BackupName
 	if !path.IsAbs(s.backup) {
 		if s.backup != path.Base(s.backup) {
-			return diag.WithHint(fmt.Errorf("backupname %s is neither a file name nor an absolute path", s.backup), "write it as one of them")
+			return diag.WithHint(fmt.Errorf("backupname %s is neither a file name nor an absolute path", s.backup),
+				"write it as one of them")
 		}
 		s.backup = path.Join(path.Dir(path.Clean(s.Name)), s.backup)
 	}
 	if _, there, err := look(h.Files.Lstat, s.backup); err != nil || there && !s.Force {
-		return diag.WithHint(fmt.Errorf("%s is in the way, and so is its backup %s", s.Name, s.backup), "set force: True, or choose another backupname")
+		return diag.WithHint(fmt.Errorf("%s is in the way, and so is its backup %s", s.Name, s.backup),
+			"set force: True, or choose another backupname")
 	}
 	return nil
 }

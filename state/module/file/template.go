@@ -24,7 +24,8 @@ func (t templated) vars(given *value.Map) (*value.Map, error) {
 	}{{"defaults", t.Defaults}, {"context", t.Context}} {
 		m, ok := layer.v.(*value.Map)
 		if !ok && value.Truth(layer.v) {
-			return nil, diag.WithHint(fmt.Errorf("%s is a %s", layer.name, value.TypeName(layer.v)), "write it as a mapping of names to values")
+			return nil, diag.WithHint(fmt.Errorf("%s is a %s", layer.name, value.TypeName(layer.v)),
+				"write it as a mapping of names to values")
 		}
 		vars.Update(m)
 	}
@@ -32,11 +33,13 @@ func (t templated) vars(given *value.Map) (*value.Map, error) {
 }
 
 // render renders data if a template engine is named.
-func (f *family) render(ctx context.Context, t templated, source, env string, data []byte, vars *value.Map) ([]byte, error) {
+func (f *family) render(ctx context.Context, t templated, source, env string, data []byte,
+	vars *value.Map) ([]byte, error) {
 	if t.Template == "" {
 		return data, nil
 	}
-	rendered, err := f.Templates.Render(ctx, Template{Engine: t.Template, Source: source, Env: env, Text: data, Vars: vars})
+	rendered, err := f.Templates.Render(ctx,
+		Template{Engine: t.Template, Source: source, Env: env, Text: data, Vars: vars})
 	if err != nil {
 		return nil, fmt.Errorf("rendering the template: %w", err)
 	}

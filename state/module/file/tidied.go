@@ -61,7 +61,8 @@ func (t *tidied) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if len(t.gone) == 0 {
 		return module.Diff{Comment: "nothing to remove in " + name, Warnings: t.notes}, nil
 	}
-	return module.Diff{Changes: value.NewMap("removed", value.Strings(t.gone...)), Warnings: t.notes, Comment: fmt.Sprintf("would remove %d files in %s", len(t.gone), name)}, nil
+	return module.Diff{Changes: value.NewMap("removed", value.Strings(t.gone...)), Warnings: t.notes,
+		Comment: fmt.Sprintf("would remove %d files in %s", len(t.gone), name)}, nil
 }
 
 func (t *tidied) compile() (err error) {

@@ -22,7 +22,8 @@ func (v validation) wanted() bool { return len(v.CheckCmd) > 0 }
 
 // validate writes the new file to a temporary path with its mode and owner, and runs check_cmd with that path
 // as its last argument. checked reads the content that the command checked; done removes the file.
-func (v validation) validate(ctx context.Context, h *host.Host, f *family, name string, file host.NewFile) (checked io.Reader, done func(), err error) {
+func (v validation) validate(ctx context.Context, h *host.Host, f *family, name string,
+	file host.NewFile) (checked io.Reader, done func(), err error) {
 	dir := v.TmpDir
 	if dir == "" {
 		dir = "/tmp"

@@ -29,11 +29,13 @@ const program = "firewall-cmd"
 
 func ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	out, err := h.Tool(ctx, host.Tool{Argv: append([]string{program}, args...), Package: "firewalld"})
-	return strings.TrimSpace(out), host.Failed(err, "asking firewalld", "it has to run: require a service.running state of firewalld")
+	return strings.TrimSpace(out), host.Failed(err, "asking firewalld",
+		"it has to run: require a service.running state of firewalld")
 }
 
 func change(ctx context.Context, h *host.Host, args ...string) error {
-	_, err := h.Tool(ctx, host.Tool{Argv: append([]string{program}, args...), Package: "firewalld", Changes: host.Subject{Kind: "packet filter", Name: "firewalld"}})
+	_, err := h.Tool(ctx, host.Tool{Argv: append([]string{program}, args...), Package: "firewalld",
+		Changes: host.Subject{Kind: "packet filter", Name: "firewalld"}})
 	return host.Failed(err, "`"+program+" "+strings.Join(args, " ")+"`", "check the arguments against firewall-cmd(1)")
 }
 
@@ -126,7 +128,8 @@ func (t *todo) apply(ctx context.Context, h *host.Host) error {
 func forwarded(text string) (string, error) {
 	f := strings.SplitN(text, ":", 4)
 	if len(f) < 3 {
-		return "", diag.WithHint(fmt.Errorf("%q is no forwarded port", text), "write PORT:TOPORT:PROTOCOL or PORT:TOPORT:PROTOCOL:ADDRESS, such as 22:2222:tcp")
+		return "", diag.WithHint(fmt.Errorf("%q is no forwarded port", text),
+			"write PORT:TOPORT:PROTOCOL or PORT:TOPORT:PROTOCOL:ADDRESS, such as 22:2222:tcp")
 	}
 	address := ""
 	if len(f) == 4 {

@@ -54,18 +54,25 @@ func (f firewall) run(args []string, _ string) (string, error) {
 		if len(f.of(object, "masquerade")) > 0 {
 			masquerade = "yes"
 		}
-		return "zone\n  target: default\n  interfaces: " + strings.Join(f.of(object, "interface="), " ") + "\n  sources: " + strings.Join(f.of(object, "source="), " ") +
-			"\n  services: " + strings.Join(f.of(object, "service="), " ") + "\n  ports: " + strings.Join(f.of(object, "port="), " ") + "\n  masquerade: " + masquerade +
-			"\n  forward-ports: \n" + tabbed(f.of(object, "forward-port=")) + "  icmp-blocks: " + strings.Join(f.of(object, "icmp-block="), " ") +
+		return "zone\n  target: default\n  interfaces: " + strings.Join(f.of(object, "interface="), " ") +
+			"\n  sources: " + strings.Join(f.of(object, "source="), " ") +
+			"\n  services: " + strings.Join(f.of(object, "service="), " ") +
+			"\n  ports: " + strings.Join(f.of(object, "port="), " ") + "\n  masquerade: " + masquerade +
+			"\n  forward-ports: \n" + tabbed(f.of(object, "forward-port=")) +
+			"  icmp-blocks: " + strings.Join(f.of(object, "icmp-block="), " ") +
 			"\n  rich rules: \n" + tabbed(f.of(object, "rich-rule=")), nil
 	case strings.HasPrefix(verb, "new-"):
 		f.h.Append("/firewall", "a "+strings.TrimPrefix(verb, "new-")+"\n")
 	case strings.HasPrefix(verb, "add-"):
 		f.h.Append("/firewall", object+" "+strings.TrimPrefix(verb, "add-")+"\n")
 	case strings.HasPrefix(verb, "remove-"):
-		f.h.Put("/firewall", strings.Join(slices.DeleteFunc(f.lines(), func(l string) bool { return l == object+" "+strings.TrimPrefix(verb, "remove-") }), "\n")+"\n")
+		f.h.Put("/firewall", strings.Join(slices.DeleteFunc(f.lines(), func(l string) bool {
+			return l == object+" "+strings.TrimPrefix(verb, "remove-")
+		}), "\n")+"\n")
 	case strings.HasPrefix(verb, "set-default-zone="):
-		f.h.Put("/firewall", strings.Join(slices.DeleteFunc(f.lines(), func(l string) bool { return strings.HasPrefix(l, "the ") }), "\n")+
+		f.h.Put("/firewall", strings.Join(slices.DeleteFunc(f.lines(), func(l string) bool {
+			return strings.HasPrefix(l, "the ")
+		}), "\n")+
 			"\nthe default="+strings.TrimPrefix(verb, "set-default-zone=")+"\n")
 	default:
 		return "", statetest.Code{Code: 2, Text: "usage: see firewall-cmd man page"}

@@ -52,6 +52,7 @@ func (s *service) find(ctx context.Context, h *host.Host) (todo, error) {
 	} else if protocols, err = ask(ctx, h, "--permanent", of, "--get-protocols"); err != nil {
 		return t, err
 	}
-	t.parts(of, part{"ports", "port", strings.Fields(ports), slashed(s.Ports), true}, part{"protocols", "protocol", strings.Fields(protocols), s.Protocols, true})
+	t.parts(of, part{"ports", "port", strings.Fields(ports), slashed(s.Ports), true},
+		part{"protocols", "protocol", strings.Fields(protocols), s.Protocols, true})
 	return t, nil
 }

@@ -41,7 +41,8 @@ func (g *gem) Valid() error {
 	if g.Ruby == "" || g.GemBin != "" {
 		return nil
 	}
-	return diag.WithHint(errors.New("the rubies of rvm and rbenv are not looked for"), "name the gem program of that ruby in gem_bin")
+	return diag.WithHint(errors.New("the rubies of rvm and rbenv are not looked for"),
+		"name the gem program of that ruby in gem_bin")
 }
 
 // versions are those of the gem that are installed, none if it is not.

@@ -39,7 +39,8 @@ func (g *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if len(have) > 0 && (g.Version == "" || slices.ContainsFunc(have, g.met)) {
 		return module.Diff{Comment: g.Name + " is installed"}, nil
 	}
-	return module.Diff{Changes: value.NewMap(g.Name, "Installed"), Comment: strings.TrimSpace("would install " + g.Name + " " + g.Version)}, nil
+	return module.Diff{Changes: value.NewMap(g.Name, "Installed"),
+		Comment: strings.TrimSpace("would install " + g.Name + " " + g.Version)}, nil
 }
 
 // met reports whether a version is the one that is asked for, or fits `>= 1.2`, `~> 1.2` and the like.
@@ -71,7 +72,8 @@ func (g *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	if documents := g.documents(); documents != "" {
 		args[2] = "--document=" + documents
 	}
-	for _, f := range []struct{ option, v string }{{"--version", g.Version}, {"--http-proxy", g.Proxy}, {"--source", g.Source}} {
+	for _, f := range []struct{ option, v string }{{"--version", g.Version}, {"--http-proxy", g.Proxy},
+		{"--source", g.Source}} {
 		if f.v != "" && !client.HasLogin(f.v) {
 			args = append(args, f.option, f.v)
 		}

@@ -48,7 +48,8 @@ func (c *cloned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		if _, _, known := found.find(c.Branch); c.Branch != "" && !known {
 			return module.Diff{}, found.missing(c.Branch, c.Name)
 		}
-		return module.Diff{Changes: value.NewMap("new", address(c.Name)+" => "+c.Target), Comment: fmt.Sprintf("would clone %s to %s", address(c.Name), c.Target)}, nil
+		return module.Diff{Changes: value.NewMap("new", address(c.Name)+" => "+c.Target),
+			Comment: fmt.Sprintf("would clone %s to %s", address(c.Name), c.Target)}, nil
 	}
 	if c.now, err = c.answer(ctx, h, c.Target, "symbolic-ref", "--short", "--quiet", "HEAD"); err != nil {
 		return module.Diff{}, err
@@ -81,7 +82,8 @@ func (c *cloned) write(ctx context.Context, h *host.Host, d module.Diff) (module
 		if _, err := c.git().Do(ctx, h, in(c.Target, "checkout", c.Branch, "--")...); err != nil {
 			return module.Report{}, err
 		}
-		return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("checked out the branch %s in %s", c.Branch, c.Target)}, nil
+		return module.Report{Changes: d.Changes,
+			Comment: fmt.Sprintf("checked out the branch %s in %s", c.Branch, c.Target)}, nil
 	}
 	args := []string{"clone"}
 	if c.Branch != "" {
@@ -151,9 +153,11 @@ func (g *detached) Check(ctx context.Context, h *host.Host) (module.Diff, error)
 	case g.now != "" && g.now == g.commit && on == "":
 		return module.Diff{Comment: g.Target + " is at its commit"}, nil
 	case g.commit == "":
-		return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("would check out %s of %s", g.Rev, address(g.Name))}, nil
+		return module.Diff{Unknown: true, Planned: value.NewMap(),
+			Comment: fmt.Sprintf("would check out %s of %s", g.Rev, address(g.Name))}, nil
 	}
-	return module.Diff{Changes: g.changes(), Comment: fmt.Sprintf("would check out %s of %s in %s", g.Rev, address(g.Name), g.Target)}, nil
+	return module.Diff{Changes: g.changes(),
+		Comment: fmt.Sprintf("would check out %s of %s in %s", g.Rev, address(g.Name), g.Target)}, nil
 }
 
 func (g *detached) changes() *value.Map {
@@ -187,7 +191,8 @@ func (g *detached) write(ctx context.Context, h *host.Host) (module.Report, erro
 	}
 	if g.commit == "" {
 		var err error
-		if g.commit, err = g.answer(ctx, h, g.Target, "rev-parse", "--verify", "--quiet", g.Rev+"^{commit}"); err != nil || g.commit == "" {
+		if g.commit, err = g.answer(ctx, h, g.Target, "rev-parse", "--verify", "--quiet", g.Rev+"^{commit}"); err != nil ||
+			g.commit == "" {
 			return module.Report{}, errors.Join(err, fmt.Errorf("the repository %s has no commit %s", address(g.Name), g.Rev))
 		}
 	}
@@ -201,7 +206,8 @@ func (g *detached) write(ctx context.Context, h *host.Host) (module.Report, erro
 	}
 	for _, args := range append(steps, move) {
 		if _, err := g.git().Do(ctx, h, in(g.Target, args...)...); err != nil {
-			return module.Report{}, diag.WithHint(err, "set hard_reset: True or force_checkout: True to drop what was changed on the host")
+			return module.Report{}, diag.WithHint(err,
+				"set hard_reset: True or force_checkout: True to drop what was changed on the host")
 		}
 	}
 	report := module.Report{Changes: g.changes(), Comment: fmt.Sprintf("%s is at %s", g.Target, g.commit)}
@@ -218,7 +224,8 @@ func (g *detached) get(ctx context.Context, h *host.Host) error {
 		if !g.FetchRemote {
 			return nil
 		}
-		if _, err := git.Do(ctx, h, in(g.Target, "fetch", "--tags", "--", address(g.Name), "+refs/heads/*:refs/remotes/"+g.Remote+"/*")...); err != nil {
+		if _, err := git.Do(ctx, h, in(g.Target, "fetch", "--tags", "--", address(g.Name),
+			"+refs/heads/*:refs/remotes/"+g.Remote+"/*")...); err != nil {
 			return fmt.Errorf("fetching %s: %w", address(g.Name), err)
 		}
 		return nil
@@ -228,7 +235,8 @@ func (g *detached) get(ctx context.Context, h *host.Host) error {
 			return err
 		}
 	}
-	if _, err := git.Do(ctx, h, "clone", "--no-checkout", "--origin", g.Remote, "--", address(g.Name), g.Target); err != nil {
+	if _, err := git.Do(ctx, h, "clone", "--no-checkout", "--origin", g.Remote,
+		"--", address(g.Name), g.Target); err != nil {
 		return fmt.Errorf("cloning %s: %w", address(g.Name), err)
 	}
 	return nil
@@ -274,7 +282,8 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	changes := value.NewMap("new", p.Name)
 	if p.place == occupied {
 		if !p.Force {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there and is no repository", p.Name), "set force: True to remove what is in it, or name another path")
+			return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there and is no repository", p.Name),
+				"set force: True to remove what is in it, or name another path")
 		}
 		changes.Set("forced init", true)
 	}

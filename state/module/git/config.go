@@ -119,7 +119,8 @@ func (c *configSet) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if have != nil {
 		old = value.Strings(have...)
 	}
-	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))), Comment: "would set " + c.Name}, nil
+	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))),
+		Comment: "would set " + c.Name}, nil
 }
 
 // read settles which values there shall be.
@@ -164,7 +165,8 @@ func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	if have != nil {
 		old = value.Strings(have...)
 	}
-	return module.Report{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))), Comment: "set " + c.Name}, nil
+	return module.Report{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))),
+		Comment: "set " + c.Name}, nil
 }
 
 // configUnset is git.config_unset. The name is a regular expression.
@@ -190,7 +192,8 @@ func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	}
 	for key, v := range matches.All() {
 		if list := v.(*value.List); list.Len() > 1 && !c.All {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("%s has several values: %s", value.Str(key), value.Repr(list)), "set all: True to remove all of them")
+			return module.Diff{}, diag.WithHint(fmt.Errorf("%s has several values: %s", value.Str(key), value.Repr(list)),
+				"set all: True to remove all of them")
 		}
 	}
 	if matches.Len() == 0 {

@@ -102,7 +102,8 @@ func (l *latest) otherKind(h *host.Host) error {
 		return nil
 	}
 	kind := map[bool]string{true: "a bare repository", false: "no bare repository"}[bare]
-	return diag.WithHint(fmt.Errorf("%s is there and is %s", l.Target, kind), "set force_clone: True to remove it, or correct bare")
+	return diag.WithHint(fmt.Errorf("%s is there and is %s", l.Target, kind),
+		"set force_clone: True to remove it, or correct bare")
 }
 
 func (l *latest) wouldClone(known bool) module.Diff {
@@ -147,8 +148,9 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 		t.reset = l.now.dirty && l.discards() && l.ForceReset != onRemoteChanges
 	}
 	if t.move && l.now.dirty && !l.discards() {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s would be updated, and has changes that are not committed", l.Target),
-			"commit them on the host, or set force_reset: True to drop them")
+		return module.Diff{},
+			diag.WithHint(fmt.Errorf("%s would be updated, and has changes that are not committed", l.Target),
+				"commit them on the host, or set force_reset: True to drop them")
 	}
 	l.compareTags(&t, found)
 	l.todo = t
@@ -158,7 +160,8 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 	case t.nothing():
 		return module.Diff{Comment: l.Target + " is at its revision"}, nil
 	}
-	d := module.Diff{Changes: l.changes(), Unknown: l.commit == "", Comment: fmt.Sprintf("would bring %s to %s of %s", l.Target, l.Rev, address(l.Name))}
+	d := module.Diff{Changes: l.changes(), Unknown: l.commit == "",
+		Comment: fmt.Sprintf("would bring %s to %s of %s", l.Target, l.Rev, address(l.Name))}
 	if l.commit == "" {
 		d.Changes, d.Planned = nil, value.NewMap()
 	}
@@ -177,7 +180,8 @@ func (l *latest) compareTags(t *todo, found refs) {
 		return
 	}
 	for ref := range found {
-		if name, ok := strings.CutPrefix(ref, "refs/tags/"); ok && !strings.HasSuffix(name, "^{}") && !slices.Contains(l.now.tags, name) {
+		if name, ok := strings.CutPrefix(ref, "refs/tags/"); ok && !strings.HasSuffix(name, "^{}") &&
+			!slices.Contains(l.now.tags, name) {
 			t.newTags = append(t.newTags, name)
 		}
 	}

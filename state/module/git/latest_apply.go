@@ -47,7 +47,8 @@ func (l *latest) write(ctx context.Context, h *host.Host, d module.Diff) (module
 			return module.Report{}, err
 		}
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s is at %s of %s", l.Target, l.Rev, address(l.Name))}, l.finish(ctx, h)
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s is at %s of %s", l.Target, l.Rev, address(l.Name))},
+		l.finish(ctx, h)
 }
 
 // absent is the failure of something that should have been there first.
@@ -109,7 +110,8 @@ func (l *latest) clone(ctx context.Context, h *host.Host) (module.Report, error)
 func (l *latest) resolved(ctx context.Context, h *host.Host) (string, error) {
 	commit, err := l.answer(ctx, h, l.Target, "rev-parse", "--verify", "--quiet", l.Rev+"^{commit}")
 	if err == nil && commit == "" {
-		err = diag.WithHint(fmt.Errorf("the repository %s has no commit %s", address(l.Name), l.Rev), "name a branch, a tag or a commit of it")
+		err = diag.WithHint(fmt.Errorf("the repository %s has no commit %s", address(l.Name), l.Rev),
+			"name a branch, a tag or a commit of it")
 	}
 	return commit, err
 }
@@ -136,7 +138,8 @@ func (l *latest) fetch(ctx context.Context, h *host.Host) error {
 		args = append(args, "--depth", strconv.Itoa(l.Depth))
 	}
 	if _, err := l.reaching(l.Name).Do(ctx, h, in(l.Target, append(args, l.Remote)...)...); err != nil {
-		return diag.WithHint(fmt.Errorf("fetching %s: %w", address(l.Name), err), "if a branch or a tag was moved there, set force_fetch: True")
+		return diag.WithHint(fmt.Errorf("fetching %s: %w", address(l.Name), err),
+			"if a branch or a tag was moved there, set force_fetch: True")
 	}
 	if l.commit == "" {
 		return nil
@@ -182,7 +185,8 @@ func (l *latest) move(ctx context.Context, h *host.Host) error {
 		}
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s has commits that %s of %s has not", l.Target, l.Rev, address(l.Name)), "set force_reset: True to drop them")
+	return diag.WithHint(fmt.Errorf("%s has commits that %s of %s has not", l.Target, l.Rev, address(l.Name)),
+		"set force_reset: True to drop them")
 }
 
 func (l *latest) switchBranch(ctx context.Context, h *host.Host, git func(args ...string) error) error {
@@ -213,7 +217,8 @@ func (l *latest) finish(ctx context.Context, h *host.Host) error {
 		}
 	}
 	if len(l.todo.oldTags) > 0 {
-		if _, err := l.git().Do(ctx, h, in(l.Target, append([]string{"tag", "--delete", "--"}, l.todo.oldTags...)...)...); err != nil {
+		if _, err := l.git().Do(ctx, h,
+			in(l.Target, append([]string{"tag", "--delete", "--"}, l.todo.oldTags...)...)...); err != nil {
 			return err
 		}
 	}

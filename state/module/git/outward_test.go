@@ -44,7 +44,8 @@ func run(t *testing.T, h *statetest.Host, function string, more ...any) error {
 // an older one, and that the next run refuses the same again.
 func TestOutsideLinks(t *testing.T) {
 	s := suite(t)
-	for function, more := range map[string][]any{"latest": nil, "cloned": {"branch", "evil"}, "detached": {"rev", "evil"}} {
+	for function, more := range map[string][]any{"latest": nil, "cloned": {"branch", "evil"},
+		"detached": {"rev", "evil"}} {
 		for _, older := range []bool{false, true} {
 			h := statetest.NewHost(t)
 			s.Prepare(t, h)
@@ -62,7 +63,8 @@ func TestOutsideLinks(t *testing.T) {
 			}
 			for range 2 {
 				err := run(t, h, function, more...)
-				if err == nil || !strings.Contains(err.Error(), "settings.ini leads to ../../etc/shadow") || !strings.Contains(diag.HintOf(err), "allow_outside_links") {
+				if err == nil || !strings.Contains(err.Error(), "settings.ini leads to ../../etc/shadow") ||
+					!strings.Contains(diag.HintOf(err), "allow_outside_links") {
 					t.Fatalf("%s (older: %v) gives %v", function, older, err)
 				}
 				if _, err := os.Lstat(filepath.Join(h.Dir, "opt/app/settings.ini")); err == nil {

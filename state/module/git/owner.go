@@ -25,7 +25,8 @@ func (a *access) actFor(h *host.Host, dir string) error {
 	case owner == "" && a.User != "", owner == a.User:
 		return nil
 	case a.User != "":
-		return diag.WithHint(fmt.Errorf("%s belongs to %s, and git is to run as %s there: a clone names programs that git runs", dir, owner, a.User),
+		return diag.WithHint(fmt.Errorf("%s belongs to %s, and git is to run as %s there: a clone names programs "+
+			"that git runs", dir, owner, a.User),
 			"set user: %s, or give the clone to %s", owner, a.User)
 	case len(a.Identity) > 0 || a.HTTPSPass != "":
 		return diag.WithHint(fmt.Errorf("%s belongs to %s, who would get the key or password that is for root", dir, owner),
@@ -44,14 +45,16 @@ func (a *access) ofOne(h *host.Host, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []string{".git", "config", "hooks", "modules", ".git/config", ".git/config.worktree", ".git/hooks", ".git/modules", ".git/objects", "objects"} {
+	for _, part := range []string{".git", "config", "hooks", "modules", ".git/config", ".git/config.worktree",
+		".git/hooks", ".git/modules", ".git/objects", "objects"} {
 		info, err := h.Files.Lstat(path.Join(dir, part))
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir):
 		case err != nil:
 			return err
 		case info.UID != 0 && info.UID != top.UID:
-			return diag.WithHint(fmt.Errorf("%s belongs to user %d, and the clone %s to user %d", path.Join(dir, part), info.UID, dir, top.UID),
+			return diag.WithHint(fmt.Errorf("%s belongs to user %d, and the clone %s to user %d", path.Join(dir, part),
+				info.UID, dir, top.UID),
 				"give all of the clone to one user: chown -R")
 		}
 	}

@@ -38,7 +38,8 @@ func (a access) awaits(h *host.Host) (string, error) {
 	}
 	for _, key := range a.Identity {
 		if strings.Contains(key, "://") {
-			return "", diag.WithHint(fmt.Errorf("identity %s is no file of the host", key), "put the key there with file.managed, mode 0600, and name its path")
+			return "", diag.WithHint(fmt.Errorf("identity %s is no file of the host", key),
+				"put the key there with file.managed, mode 0600, and name its path")
 		}
 		if _, err := h.Files.Stat(key); errors.Is(err, fs.ErrNotExist) {
 			return "the key " + key, nil
@@ -49,7 +50,8 @@ func (a access) awaits(h *host.Host) (string, error) {
 
 // git is the program, without a terminal to ask at.
 func (a access) git() program.Program {
-	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "SUDO_UID="} // with SUDO_UID git trusts clones of that user as root
+	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+		"SUDO_UID="} // with SUDO_UID git trusts clones of that user as root
 	if len(a.Identity) > 0 {
 		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
 		for _, key := range a.Identity {
@@ -98,7 +100,8 @@ type refs map[string]string
 // unreachable says what to do about a repository that git does not read.
 func unreachable(err error) string {
 	if strings.Contains(err.Error(), "detected dubious ownership") {
-		return "git reads a repository of this host only as its owner: have the state's user own it, run the state as its owner, or name it in that user's safe.directory"
+		return "git reads a repository of this host only as its owner: have the state's user own it, run the state as its " +
+			"owner, or name it in that user's safe.directory"
 	}
 	return "look at its URL, at the network, and at who may read it (identity, https_user)"
 }
@@ -126,8 +129,9 @@ func missingHere(h *host.Host, rawURL string, err error) error {
 func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (refs, error) {
 	out, err := a.reaching(rawURL).Ask(ctx, h, "ls-remote", "--", address(rawURL))
 	if err != nil {
-		return nil, missingHere(h, rawURL, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
-			"%s", unreachable(err)))
+		return nil,
+			missingHere(h, rawURL, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
+				"%s", unreachable(err)))
 	}
 	found := refs{}
 	for line := range strings.Lines(out) {
@@ -236,7 +240,8 @@ func bareAt(h *host.Host, dir string) bool {
 }
 
 func inTheWay(dir string) error {
-	return diag.WithHint(fmt.Errorf("%s is there and is no repository", dir), "set force_clone: True to remove what is in it, or name another path")
+	return diag.WithHint(fmt.Errorf("%s is there and is no repository", dir),
+		"set force_clone: True to remove what is in it, or name another path")
 }
 
 // empty removes what is in a directory, and a file in its place.

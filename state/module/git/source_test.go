@@ -30,14 +30,17 @@ func runGit(h *statetest.Host, args []string, env []string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = h.Dir
 	// The home directory comes last, so that it is the one that counts: no test touches anybody's own.
-	cmd.Env = append(slices.Clone(env), "PATH="+os.Getenv("PATH"), "HOME="+h.Dir+"/srv", "XDG_CONFIG_HOME="+h.Dir+"/srv", "GIT_CONFIG_GLOBAL="+h.Dir+"/srv/.gitconfig",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+	cmd.Env = append(slices.Clone(env), "PATH="+os.Getenv("PATH"), "HOME="+h.Dir+"/srv", "XDG_CONFIG_HOME="+h.Dir+"/srv",
+		"GIT_CONFIG_GLOBAL="+h.Dir+"/srv/.gitconfig",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b",
 		"GIT_AUTHOR_DATE=1700000000 +0000", "GIT_COMMITTER_DATE=1700000000 +0000")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return strings.ReplaceAll(string(out), h.Dir, ""), statetest.Exit{Code: cmd.ProcessState.ExitCode(), Text: strings.ReplaceAll(stderr.String(), h.Dir, "")}
+		return strings.ReplaceAll(string(out), h.Dir, ""),
+			statetest.Exit{Code: cmd.ProcessState.ExitCode(), Text: strings.ReplaceAll(stderr.String(), h.Dir, "")}
 	}
 	return strings.ReplaceAll(string(out), h.Dir, ""), nil
 }
@@ -80,7 +83,9 @@ func suite(t *testing.T) statetest.Suite {
 		State:     "git",
 		Functions: func(*statetest.Host) module.Table { return git.Tables()["git"] },
 		Prepare: func(t *testing.T, h *statetest.Host) {
-			h.Provide(t, map[string]statetest.Program{"git": func(args []string, c host.Command) (string, error) { return runGit(h, args, c.Env) }})
+			h.Provide(t, map[string]statetest.Program{"git": func(args []string, c host.Command) (string, error) {
+				return runGit(h, args, c.Env)
+			}})
 			remote(t, h)
 		},
 	}
@@ -111,7 +116,8 @@ func latestCases() []statetest.Case {
 		clone()(t, h)
 		do(t, h, "-C", "/opt/app", "reset", "--quiet", "--hard", "v1")
 	}
-	latest := func(name string, setup func(t *testing.T, h *statetest.Host), content string, want *statetest.Want, more ...any) statetest.Case {
+	latest := func(name string, setup func(t *testing.T, h *statetest.Host), content string, want *statetest.Want,
+		more ...any) statetest.Case {
 		c := statetest.Case{Name: "latest/" + name, Function: "latest", Setup: setup, First: want,
 			Arguments: args(append([]any{"name", "/srv/remote", "target", "/opt/app"}, more...)...)}
 		if content != "" {
@@ -130,7 +136,8 @@ func latestCases() []statetest.Case {
 		latest("a shallow clone", nil, "first", ok, "depth", 1, "rev", "v1"),
 		latest("as it should be", clone(), "second", same),
 		latest("an older commit", back, "second", ok),
-		latest("an older one is wanted", clone(), "second", &statetest.Want{Result: false, Comment: "has commits that v1", Hint: "force_reset: True"}, "rev", "v1"),
+		latest("an older one is wanted", clone(),
+			"second", &statetest.Want{Result: false, Comment: "has commits that v1", Hint: "force_reset: True"}, "rev", "v1"),
 		latest("an older one is wanted, by force", clone(), "first", ok, "rev", "v1", "force_reset", true),
 		latest("another branch", clone(), "second", ok, "rev", "next", "branch", "next"),
 		latest("a file that was changed", func(t *testing.T, h *statetest.Host) {
@@ -158,8 +165,10 @@ func latestCases() []statetest.Case {
 			clone()(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 		}, "mine", same, "force_reset", "remote-changes"),
-		latest("a checkout where a bare repository is", clone("--bare"), "", &statetest.Want{Result: false, Comment: "is a bare repository", Hint: "force_clone"}),
-		latest("a bare repository where a checkout is", clone(), "second", &statetest.Want{Result: false, Comment: "is no bare repository"}, "bare", true),
+		latest("a checkout where a bare repository is", clone("--bare"),
+			"", &statetest.Want{Result: false, Comment: "is a bare repository", Hint: "force_clone"}),
+		latest("a bare repository where a checkout is", clone(),
+			"second", &statetest.Want{Result: false, Comment: "is no bare repository"}, "bare", true),
 		latest("from another repository", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			do(t, h, "-C", "/opt/app", "remote", "set-url", "origin", "/srv/old")
@@ -168,21 +177,31 @@ func latestCases() []statetest.Case {
 			clone()(t, h)
 			do(t, h, "-C", "/opt/app", "tag", "old")
 			do(t, h, "-C", "/srv/remote", "tag", "v2")
-		}, "", &statetest.Want{Result: true, Changes: value.NewMap("new_tags", value.Strings("v2"), "deleted_tags", value.Strings("old"))}),
-		latest("something else is there", func(t *testing.T, h *statetest.Host) { h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")}) }, "",
+		}, "", &statetest.Want{Result: true, Changes: value.NewMap("new_tags", value.Strings("v2"),
+			"deleted_tags", value.Strings("old"))}),
+		latest("something else is there", func(t *testing.T, h *statetest.Host) {
+			h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")})
+		}, "",
 			&statetest.Want{Result: false, Comment: "is no repository", Hint: "force_clone"}),
-		latest("something else is there, and goes", func(t *testing.T, h *statetest.Host) { h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")}) },
+		latest("something else is there, and goes", func(t *testing.T, h *statetest.Host) {
+			h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")})
+		},
 			"second", ok, "force_clone", true),
 		latest("a bare one that is old", func(t *testing.T, h *statetest.Host) {
 			do(t, h, "clone", "--quiet", "--mirror", "/srv/remote", "/opt/app")
 			commit(t, h, "/srv/remote", "third")
 		}, "", ok, "mirror", true),
-		latest("no such revision", nil, "", &statetest.Want{Result: false, Comment: "has no revision nxt", Hint: `did you mean "next"?`}, "rev", "nxt"),
-		latest("a path that is not absolute", nil, "", &statetest.Want{Result: false, Comment: "not absolute"}, "target", "app"),
-		latest("no user", nil, "", &statetest.Want{Result: false, Comment: "user zoe is not there", Hint: "require"}, "user", "zoe"),
-		latest("no key", nil, "", &statetest.Want{Result: false, Comment: "the key /srv/key is not there"}, "identity", "/srv/key"),
+		latest("no such revision", nil,
+			"", &statetest.Want{Result: false, Comment: "has no revision nxt", Hint: `did you mean "next"?`}, "rev", "nxt"),
+		latest("a path that is not absolute", nil,
+			"", &statetest.Want{Result: false, Comment: "not absolute"}, "target", "app"),
+		latest("no user", nil, "", &statetest.Want{Result: false, Comment: "user zoe is not there", Hint: "require"},
+			"user", "zoe"),
+		latest("no key", nil, "", &statetest.Want{Result: false, Comment: "the key /srv/key is not there"},
+			"identity", "/srv/key"),
 		{Name: "latest/no repository", Function: "latest", Arguments: args("name", "/srv/gone", "target", "/opt/app"),
-			First: &statetest.Want{Result: false, Comment: "the repository /srv/gone cannot be reached", Hint: "look at its URL"}},
+			First: &statetest.Want{Result: false, Comment: "the repository /srv/gone cannot be reached",
+				Hint: "look at its URL"}},
 	}
 }
 
@@ -190,31 +209,45 @@ func latestCases() []statetest.Case {
 func others() []statetest.Case {
 	ok := &statetest.Want{Result: true}
 	return []statetest.Case{
-		{Name: "cloned/a clone", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"),
-			First: &statetest.Want{Result: true, Changes: value.NewMap("new", "/srv/remote => /opt/app")}},
-		{Name: "cloned/another branch", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"), Setup: clone(),
+		{Name: "cloned/a clone", Function: "cloned",
+			Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"),
+			First:     &statetest.Want{Result: true, Changes: value.NewMap("new", "/srv/remote => /opt/app")}},
+		{Name: "cloned/another branch", Function: "cloned",
+			Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "next"), Setup: clone(),
 			First: &statetest.Want{Result: true, Changes: value.NewMap("branch", value.NewMap("old", "master", "new", "next"))}},
-		{Name: "cloned/no branch", Function: "cloned", Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "nex"),
-			First: &statetest.Want{Result: false, Hint: `did you mean "next"?`}},
-		{Name: "detached/a clone", Function: "detached", Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok,
+		{Name: "cloned/no branch", Function: "cloned",
+			Arguments: args("name", "/srv/remote", "target", "/opt/app", "branch", "nex"),
+			First:     &statetest.Want{Result: false, Hint: `did you mean "next"?`}},
+		{Name: "detached/a clone", Function: "detached",
+			Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok,
 			After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
-		{Name: "detached/an existing one", Function: "detached", Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok, Setup: clone(),
+		{Name: "detached/an existing one", Function: "detached",
+			Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok, Setup: clone(),
 			After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
-		{Name: "detached/what was changed goes", Function: "detached", Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1", "hard_reset", true),
-			First: ok, Setup: func(t *testing.T, h *statetest.Host) {
+		{Name: "detached/what was changed goes", Function: "detached",
+			Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1", "hard_reset", true),
+			First:     ok, Setup: func(t *testing.T, h *statetest.Host) {
 				clone()(t, h)
 				h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 			}, After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
-		{Name: "present/bare", Function: "present", Arguments: args("name", "/opt/new"), First: &statetest.Want{Result: true, Changes: value.NewMap("new", "/opt/new")},
+		{Name: "present/bare", Function: "present", Arguments: args("name", "/opt/new"),
+			First: &statetest.Want{Result: true, Changes: value.NewMap("new", "/opt/new")},
 			After: statetest.Tree{"/opt/new/HEAD": {Kind: "file"}}},
-		{Name: "present/with a checkout", Function: "present", Arguments: args("name", "/opt/new", "bare", false), First: ok, After: statetest.Tree{"/opt/new/.git": statetest.Dir()}},
-		{Name: "present/something else is there", Function: "present", Arguments: args("name", "/srv"), First: &statetest.Want{Result: false, Hint: "force: True"}},
-		{Name: "config_set/a value", Function: "config_set", Arguments: args("name", "user.name", "value", "me", "repo", "/srv/remote"),
-			First: &statetest.Want{Result: true, Changes: value.NewMap("user.name", value.NewMap("old", nil, "new", value.Strings("me")))}},
-		{Name: "config_set/several", Function: "config_set", Arguments: args("name", "a.b", "multivar", value.Strings("x", "y"), "repo", "/srv/remote"), First: ok},
-		{Name: "config_set/for all repositories", Function: "config_set", Arguments: args("name", "user.name", "value", "me", "global", true), First: ok,
+		{Name: "present/with a checkout", Function: "present", Arguments: args("name", "/opt/new", "bare", false), First: ok,
+			After: statetest.Tree{"/opt/new/.git": statetest.Dir()}},
+		{Name: "present/something else is there", Function: "present", Arguments: args("name", "/srv"),
+			First: &statetest.Want{Result: false, Hint: "force: True"}},
+		{Name: "config_set/a value", Function: "config_set",
+			Arguments: args("name", "user.name", "value", "me", "repo", "/srv/remote"),
+			First: &statetest.Want{Result: true,
+				Changes: value.NewMap("user.name", value.NewMap("old", nil, "new", value.Strings("me")))}},
+		{Name: "config_set/several", Function: "config_set",
+			Arguments: args("name", "a.b", "multivar", value.Strings("x", "y"), "repo", "/srv/remote"), First: ok},
+		{Name: "config_set/for all repositories", Function: "config_set",
+			Arguments: args("name", "user.name", "value", "me", "global", true), First: ok,
 			After: statetest.Tree{"/srv/.gitconfig": statetest.File("[user]\n\tname = me\n")}},
-		{Name: "config_set/no repository", Function: "config_set", Arguments: args("name", "user.name", "value", "me"), First: &statetest.Want{Result: false, Hint: "global: True"}},
+		{Name: "config_set/no repository", Function: "config_set", Arguments: args("name", "user.name", "value", "me"),
+			First: &statetest.Want{Result: false, Hint: "global: True"}},
 		{Name: "config_unset/a value", Function: "config_unset", Arguments: args("name", "a.*", "repo", "/srv/remote"),
 			Setup: func(t *testing.T, h *statetest.Host) { do(t, h, "-C", "/srv/remote", "config", "a.b", "c") },
 			First: &statetest.Want{Result: true, Changes: value.NewMap("a.b", value.Strings("c"))}},
@@ -223,7 +256,8 @@ func others() []statetest.Case {
 				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "c")
 				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "d")
 			}, First: &statetest.Want{Result: false, Hint: "all: True"}},
-		{Name: "config_unset/one of several", Function: "config_unset", Arguments: args("name", "a.b", "repo", "/srv/remote", "value_regex", "^c$"),
+		{Name: "config_unset/one of several", Function: "config_unset",
+			Arguments: args("name", "a.b", "repo", "/srv/remote", "value_regex", "^c$"),
 			Setup: func(t *testing.T, h *statetest.Host) {
 				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "c")
 				do(t, h, "-C", "/srv/remote", "config", "--add", "a.b", "d")
@@ -238,7 +272,8 @@ func TestRevisionIsForeseen(t *testing.T) {
 	s.Prepare(t, h)
 	for rev, at := range map[string]string{"HEAD": "master", revision(h, t, "v1")[:8]: "v1", revision(h, t, "v1"): "v1"} {
 		resource := git.Tables()["git"]["latest"]()
-		if _, problems := module.Decode(resource, module.Call{Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", rev)}); len(problems) > 0 {
+		if _, problems := module.Decode(resource,
+			module.Call{Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", rev)}); len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		d, err := resource.Check(context.Background(), h.Host)
@@ -272,7 +307,8 @@ func TestPasswords(t *testing.T) {
 			t.Fatal(problems)
 		}
 		_, err := resource.Check(context.Background(), h.Host)
-		if err == nil || strings.Contains(err.Error()+diag.HintOf(err), "s3cret") || !strings.Contains(err.Error(), "Authentication failed") {
+		if err == nil || strings.Contains(err.Error()+diag.HintOf(err), "s3cret") ||
+			!strings.Contains(err.Error(), "Authentication failed") {
 			t.Errorf("the error is %v", err)
 		}
 		if !strings.Contains(strings.Join(env, "\n"), "CORPUS_GIT_PASSWORD=s3cret") {
@@ -284,16 +320,23 @@ func TestPasswords(t *testing.T) {
 // TestGitSaysWhatFailed holds that git's own reason is in the error, before its advice.
 func TestGitSaysWhatFailed(t *testing.T) {
 	for said, want := range map[string][2]string{
-		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, call:\n\n\tgit config --global --add safe.directory /srv/git/app.git\n" +
-			"fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.": {"fatal: detected dubious ownership in repository at '/srv/git/app.git'", "safe.directory"},
-		"ssh: Could not resolve hostname h: Name or service not known\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.": {"Could not resolve hostname h", "network"},
+		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, " +
+			"call:\n\n\tgit config --global --add safe.directory /srv/git/app.git\n" +
+			"fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the " +
+			"repository exists.": {"fatal: detected dubious ownership in repository at '/srv/git/app.git'", "safe.directory"},
+		"ssh: Could not resolve hostname h: Name or service not known\nfatal: Could not read from remote repository.\n\n" +
+			"Please make sure you have the correct access rights\nand the repository exists.": {"Could not resolve hostname h",
+			"network"},
 	} {
 		h := statetest.NewHost(t)
-		h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) { return "", statetest.Exit{Code: 128, Text: said} }})
+		h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) {
+			return "", statetest.Exit{Code: 128, Text: said}
+		}})
 		resource := git.Tables()["git"]["latest"]()
 		_, _ = module.Decode(resource, module.Call{Arguments: args("name", "file:///srv/git/app.git", "target", "/opt/app")})
 		_, err := resource.Check(context.Background(), h.Host)
-		if err == nil || !strings.Contains(err.Error(), want[0]) || strings.Contains(err.Error(), "access rights") || !strings.Contains(diag.HintOf(err), want[1]) {
+		if err == nil || !strings.Contains(err.Error(), want[0]) || strings.Contains(err.Error(), "access rights") ||
+			!strings.Contains(diag.HintOf(err), want[1]) {
 			t.Errorf("the error is %v\nhint: %s", err, diag.HintOf(err))
 		}
 	}
@@ -331,8 +374,10 @@ func TestAnAbsentRepositoryOfTheHostIsLacking(t *testing.T) {
 				t.Fatal(problems)
 			}
 			_, err := resource.Check(context.Background(), h.Host)
-			if err == nil || (host.Lacks(err).Thing == host.ADirectory) != c.lacks || !strings.Contains(err.Error(), "does not appear to be") || diag.HintOf(err) == "" {
-				t.Errorf("git.%s of %s: lacking %q, want %t; the error is %v, hint %q", function, name, host.Lacks(err).Thing, c.lacks, err, diag.HintOf(err))
+			if err == nil || (host.Lacks(err).Thing == host.ADirectory) != c.lacks ||
+				!strings.Contains(err.Error(), "does not appear to be") || diag.HintOf(err) == "" {
+				t.Errorf("git.%s of %s: lacking %q, want %t; the error is %v, hint %q", function, name, host.Lacks(err).Thing,
+					c.lacks, err, diag.HintOf(err))
 			}
 		}
 	}

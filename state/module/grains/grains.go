@@ -63,12 +63,14 @@ func (g *grain) list() (list *value.List, ok bool) {
 }
 
 func (g *grain) noList() error {
-	return diag.WithHint(fmt.Errorf("grain %s is not a valid list", g.path()), "name a grain that holds a list, or replace this one with grains.present")
+	return diag.WithHint(fmt.Errorf("grain %s is not a valid list", g.path()),
+		"name a grain that holds a list, or replace this one with grains.present")
 }
 
 // set calls grains.set, whose answer says whether it was done.
 func (g *grain) set(ctx context.Context, v any, force, destructive bool, report module.Report) (module.Report, error) {
-	answer, err := g.keeper.Call(ctx, "grains.set", []any{g.path(), v}, value.NewMap("force", force, "destructive", destructive))
+	answer, err := g.keeper.Call(ctx, "grains.set", []any{g.path(), v},
+		value.NewMap("force", force, "destructive", destructive))
 	if err != nil {
 		return module.Report{}, err
 	}
@@ -84,7 +86,8 @@ type exists struct{ grain }
 
 func (e *exists) Check(context.Context, *host.Host) (module.Diff, error) {
 	if _, there := e.now(); !there {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", e.path()), "`corpus-agent call grains.ls` lists those there are")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", e.path()),
+			"`corpus-agent call grains.ls` lists those there are")
 	}
 	return module.Diff{Comment: "grain exists"}, nil
 }
@@ -106,8 +109,10 @@ func (p *present) Check(context.Context, *host.Host) (module.Diff, error) {
 	case there && value.Equal(now, p.Value):
 		return module.Diff{Comment: "grain is already set"}, nil
 	case there && now != nil && !p.Force && (holds(now) || holds(p.Value)):
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is %s, and is not replaced: one of the two values is a mapping or a list", p.path(), value.Repr(now)),
-			"give `force: True` to replace it")
+		return module.Diff{},
+			diag.WithHint(fmt.Errorf("grain %s is %s, and is not replaced: one of the two values is a mapping or a list",
+				p.path(), value.Repr(now)),
+				"give `force: True` to replace it")
 	case there:
 		return p.differs(value.NewMap("changed", value.NewMap(p.path(), p.Value)), "changed"), nil
 	}
@@ -116,7 +121,8 @@ func (p *present) Check(context.Context, *host.Host) (module.Diff, error) {
 
 // differs is what a dry run shows in the words of Salt, and what a run reports.
 func (p *present) differs(dry *value.Map, how string) module.Diff {
-	return module.Diff{Changes: value.NewMap(p.path(), p.Value), Planned: dry, Comment: fmt.Sprintf("grain %s is set to be %s", p.path(), how)}
+	return module.Diff{Changes: value.NewMap(p.path(), p.Value), Planned: dry,
+		Comment: fmt.Sprintf("grain %s is set to be %s", p.path(), how)}
 }
 
 func (p *present) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
@@ -152,11 +158,13 @@ func (a *absent) Check(context.Context, *host.Host) (module.Diff, error) {
 	case now == nil && !a.Destructive:
 		return module.Diff{Comment: fmt.Sprintf("grain %s has no value", a.path())}, nil
 	case holds(now) && !a.Force:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is a mapping or a list, and is not taken away", a.path()), "give `force: True` to take it away")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is a mapping or a list, and is not taken away", a.path()),
+			"give `force: True` to take it away")
 	case a.Destructive:
 		return planned(value.NewMap("deleted", a.path()), "grain %s is set to be deleted", a.path()), nil
 	}
-	return planned(value.NewMap("changed", value.NewMap(a.path(), nil)), "the value of grain %s is set to be deleted (None)", a.path()), nil
+	return planned(value.NewMap("changed", value.NewMap(a.path(), nil)),
+		"the value of grain %s is set to be deleted (None)", a.path()), nil
 }
 
 func (a *absent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
@@ -179,13 +187,16 @@ func (a *appended) Check(context.Context, *host.Host) (module.Diff, error) {
 	list, isList := now.(*value.List)
 	switch {
 	case !there:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", a.path()), "use grains.list_present, which makes the list")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", a.path()),
+			"use grains.list_present, which makes the list")
 	case !isList && !a.Convert:
 		return module.Diff{}, diag.WithHint(a.noList(), "give `convert: True` to make a list of it")
 	case isList && value.Contains(list.Items, a.Value):
-		return module.Diff{Comment: fmt.Sprintf("value %s is already in the list for grain %s", value.Str(a.Value), a.path())}, nil
+		return module.Diff{Comment: fmt.Sprintf("value %s is already in the list for grain %s",
+			value.Str(a.Value), a.path())}, nil
 	}
-	return planned(value.NewMap("added", a.Value), "value %s is set to be added to grain %s", value.Str(a.Value), a.path()), nil
+	return planned(value.NewMap("added", a.Value),
+		"value %s is set to be added to grain %s", value.Str(a.Value), a.path()), nil
 }
 
 func (a *appended) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
@@ -199,7 +210,8 @@ func (a *appended) Apply(ctx context.Context, _ *host.Host, d module.Diff) (modu
 		wanted.Append(now)
 	}
 	wanted.Append(a.Value)
-	done := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("value %s was added to grain %s", value.Str(a.Value), a.path())}
+	done := module.Report{Changes: d.Changes,
+		Comment: fmt.Sprintf("value %s was added to grain %s", value.Str(a.Value), a.path())}
 	return a.set(ctx, wanted, true, false, done)
 }
 
@@ -217,7 +229,8 @@ func (l *listPresent) Check(context.Context, *host.Host) (module.Diff, error) {
 	case len(l.lacking(list)) == 0:
 		return module.Diff{Comment: fmt.Sprintf("value %s is already in grain %s", value.Str(l.Value), l.path())}, nil
 	}
-	diff := module.Diff{Changes: value.NewMap("new", value.NewMap(l.path(), l.wanted(list))), Planned: value.NewMap("new", l.Value)}
+	diff := module.Diff{Changes: value.NewMap("new", value.NewMap(l.path(), l.wanted(list))),
+		Planned: value.NewMap("new", l.Value)}
 	diff.Comment = fmt.Sprintf("grain %s is set to be added", l.path())
 	if list != nil {
 		diff.Planned = value.NewMap("new", list)
@@ -255,7 +268,8 @@ func several(v any) []any {
 
 func (l *listPresent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
 	list, _ := l.list()
-	done := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("append value %s to grain %s", value.Str(l.Value), l.path())}
+	done := module.Report{Changes: d.Changes,
+		Comment: fmt.Sprintf("append value %s to grain %s", value.Str(l.Value), l.path())}
 	return l.set(ctx, l.wanted(list), true, false, done)
 }
 
@@ -292,7 +306,10 @@ func (l *listAbsent) Check(context.Context, *host.Host) (module.Diff, error) {
 func (l *listAbsent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
 	list, _ := l.list()
 	gone := several(l.Value)
-	kept := value.NewList(slices.DeleteFunc(slices.Clone(list.Items), func(v any) bool { return value.Contains(gone, v) })...)
-	done := module.Report{Changes: d.Changes, Comment: strings.ReplaceAll(d.Comment, "is set to be deleted", "was deleted")}
+	kept := value.NewList(slices.DeleteFunc(slices.Clone(list.Items), func(v any) bool {
+		return value.Contains(gone, v)
+	})...)
+	done := module.Report{Changes: d.Changes,
+		Comment: strings.ReplaceAll(d.Comment, "is set to be deleted", "was deleted")}
 	return l.set(ctx, kept, true, false, done)
 }

@@ -30,7 +30,8 @@ func TestConformance(t *testing.T) {
 	statetest.Run(t, statetest.Suite{
 		State: "grains",
 		Functions: func(h *statetest.Host) module.Table {
-			known := value.NewMap("role", "web", "roles", value.NewList("web", "db"), "place", value.NewMap("rack", 3), "nothing", nil)
+			known := value.NewMap("role", "web", "roles", value.NewList("web", "db"),
+				"place", value.NewMap("rack", 3), "nothing", nil)
 			facts := function.Facts{Grains: known, Host: h.Host}
 			h.Watch("the grains", func() string { return value.Repr(known) })
 			return grains.Functions(keeper{known, acts.Acting(&facts)})

@@ -25,7 +25,8 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if !ok {
 		return module.Diff{Comment: fmt.Sprintf("there is no group %s", a.Name)}, nil
 	}
-	return module.Diff{Changes: a.changes(), Planned: value.NewMap(), Comment: fmt.Sprintf("group %s would be removed", a.Name)}, nil
+	return module.Diff{Changes: a.changes(), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("group %s would be removed", a.Name)}, nil
 }
 
 func (a *absent) changes() *value.Map { return value.NewMap(a.Name, "") }

@@ -20,7 +20,8 @@ func TestConformance(t *testing.T) {
 		State:     "group",
 		Functions: func(*statetest.Host) module.Table { return group.Functions() },
 		Prepare: func(_ *testing.T, h *statetest.Host) {
-			h.Users.Users = append(h.Users.Users, host.User{Name: "alice", UID: 1000, GID: 100}, host.User{Name: "bob", UID: 1001, GID: 100})
+			h.Users.Users = append(h.Users.Users, host.User{Name: "alice", UID: 1000, GID: 100},
+				host.User{Name: "bob", UID: 1001, GID: 100})
 			h.Users.Groups = append(h.Users.Groups, host.Group{Name: "team", GID: 2000, Members: []string{"alice"}})
 		},
 		Cases: statetest.Load(t, "../../../testdata/modules/account/group.yaml"),
@@ -38,13 +39,16 @@ func TestRealTools(t *testing.T) {
 		function      string
 		args, changes *value.Map
 	}{
-		{"present", value.NewMap("name", "crew"), value.NewMap("name", "crew", "passwd", "x", "gid", 1001, "members", value.NewList())},
-		{"present", value.NewMap("name", "old", "system", true), value.NewMap("name", "old", "passwd", "x", "gid", 999, "members", value.NewList())},
+		{"present", value.NewMap("name", "crew"),
+			value.NewMap("name", "crew", "passwd", "x", "gid", 1001, "members", value.NewList())},
+		{"present", value.NewMap("name", "old", "system", true),
+			value.NewMap("name", "old", "passwd", "x", "gid", 999, "members", value.NewList())},
 		{"present", value.NewMap("name", "team", "gid", 7001, "members", value.Strings("alice", "daemon")),
 			value.NewMap("name", "team", "passwd", "x", "gid", 7001, "members", value.Strings("alice", "daemon"))},
 		{"present", value.NewMap("name", "twin", "gid", 7001, "non_unique", true),
 			value.NewMap("name", "twin", "passwd", "x", "gid", 7001, "members", value.NewList())},
-		{"present", value.NewMap("name", "team", "gid", 7002, "delusers", value.Strings("alice"), "addusers", value.Strings("root")), final},
+		{"present", value.NewMap("name", "team", "gid", 7002, "delusers", value.Strings("alice"),
+			"addusers", value.Strings("root")), final},
 		{"present", value.NewMap("name", "team", "members", value.NewList()), final},
 		{"absent", value.NewMap("name", "team"), value.NewMap("team", "")},
 	} {
@@ -55,7 +59,8 @@ func TestRealTools(t *testing.T) {
 	}
 	resource, diff := hosttest.Look(t, h, group.Functions(), "absent", value.NewMap("name", "alice"))
 	_, err = resource.Apply(context.Background(), h, diff)
-	if err == nil || !strings.Contains(err.Error(), "cannot remove the primary group of user 'alice'") || diag.HintOf(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "cannot remove the primary group of user 'alice'") ||
+		diag.HintOf(err) == "" {
 		t.Errorf("removing a user's own group: %v (hint: %s)", err, diag.HintOf(err))
 	}
 }

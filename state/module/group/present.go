@@ -63,11 +63,13 @@ func final() *value.Map { return value.NewMap("Final", "All changes applied succ
 
 func (p *present) Valid() error {
 	if p.Members != nil && (p.AddUsers != nil || p.DelUsers != nil) {
-		return diag.WithHint(errors.New("members says who is in the group and leaves nothing for addusers and delusers"), "use members alone, or the other two")
+		return diag.WithHint(errors.New("members says who is in the group and leaves nothing for addusers and delusers"),
+			"use members alone, or the other two")
 	}
 	for _, name := range p.AddUsers {
 		if slices.Contains(p.DelUsers, name) {
-			return diag.WithHint(fmt.Errorf("user %s is to be added and removed at once", name), "take it out of addusers or delusers")
+			return diag.WithHint(fmt.Errorf("user %s is to be added and removed at once", name),
+				"take it out of addusers or delusers")
 		}
 	}
 	return nil

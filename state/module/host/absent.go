@@ -35,6 +35,7 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	a.done = fmt.Sprintf("%s was removed from %s", a.Name, path)
 	return module.Diff{
-		Changes: value.NewMap("host", a.Name), Planned: value.NewMap(), Comment: fmt.Sprintf("%s would be removed from %s", a.Name, path),
+		Changes: value.NewMap("host", a.Name), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("%s would be removed from %s", a.Name, path),
 	}, nil
 }

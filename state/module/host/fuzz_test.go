@@ -11,7 +11,8 @@ func FuzzHosts(f *testing.F) {
 	f.Add("10.0.0.1\n10.0.0.1 a a b#c\n#\n \t", "10.0.0.1", "a")
 	f.Add("# only\r\n10.0.0.1 a\r\n", "10.0.0.1", "a")
 	f.Fuzz(func(t *testing.T, text, ip, name string) {
-		if addresses([]string{ip}) != nil || oneName(name) != nil || len(strings.Fields(name)) != 1 || strings.Fields(name)[0] != name {
+		if addresses([]string{ip}) != nil || oneName(name) != nil || len(strings.Fields(name)) != 1 ||
+			strings.Fields(name)[0] != name {
 			return
 		}
 		p := present{Name: name, IP: []string{ip}}

@@ -53,7 +53,8 @@ func TestHostsText(t *testing.T) {
 				t.Fatalf("line %d, step %d: %s of %v made\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments, text, s.Hosts)
 			}
 			if want := value.From(s.Changes); !value.Equal(changes, want) {
-				t.Errorf("line %d, step %d: %s of %v reports\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments, value.Repr(changes), value.Repr(want))
+				t.Errorf("line %d, step %d: %s of %v reports\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments,
+					value.Repr(changes), value.Repr(want))
 			}
 		}
 	}

@@ -28,7 +28,8 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if strings.ContainsAny(p.Comment, "\r\n") {
-		return module.Diff{}, fmt.Errorf("the comment %q has a line break, and %s has one line for an address", p.Comment, path)
+		return module.Diff{},
+			fmt.Errorf("the comment %q has a line break, and %s has one line for an address", p.Comment, path)
 	}
 	f, err := read(h)
 	if err != nil {
@@ -39,7 +40,8 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("%s has %s", path, p.Name), Warnings: warnings}, nil
 	}
 	p.done = fmt.Sprintf("%s was written with %s", path, p.Name)
-	return module.Diff{Changes: changes, Warnings: warnings, Comment: fmt.Sprintf("%s would change for %s", path, p.Name)}, nil
+	return module.Diff{Changes: changes, Warnings: warnings,
+		Comment: fmt.Sprintf("%s would change for %s", path, p.Name)}, nil
 }
 
 // change makes the new text and says what is different in it.
@@ -96,7 +98,8 @@ func (p *present) clean(f *file) (removed *value.Map, warnings []string) {
 			continue
 		}
 		if !p.Clean {
-			warnings = append(warnings, fmt.Sprintf("%s also has the address %s; set clean: True to remove it, or add it to ip", p.Name, e.ip))
+			warnings = append(warnings,
+				fmt.Sprintf("%s also has the address %s; set clean: True to remove it, or add it to ip", p.Name, e.ip))
 			continue
 		}
 		removed.Set(e.ip, value.Strings(p.Name))

@@ -167,7 +167,9 @@ func (d *document) add(section string) {
 // remove takes an option away, all of its lines, and gives the value that counted.
 func (d *document) remove(section, key string) (string, bool) {
 	v, ok := d.get(section, key)
-	d.lines = slices.DeleteFunc(d.lines, func(l line) bool { return l.kind == option && l.section == section && l.key == key })
+	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
+		return l.kind == option && l.section == section && l.key == key
+	})
 	return v, ok
 }
 

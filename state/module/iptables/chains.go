@@ -27,11 +27,14 @@ func (c *chain) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	switch {
 	case has == c.on:
-		return module.Diff{Comment: fmt.Sprintf("the table %s %s the chain %s", c.Table, map[bool]string{true: "has", false: "lacks"}[has], c.Name)}, nil
+		return module.Diff{Comment: fmt.Sprintf("the table %s %s the chain %s",
+			c.Table, map[bool]string{true: "has", false: "lacks"}[has], c.Name)}, nil
 	case c.on:
-		return module.Diff{Changes: c.changed(), Planned: value.NewMap(), Comment: fmt.Sprintf("the chain %s would be made", c.Name)}, nil
+		return module.Diff{Changes: c.changed(), Planned: value.NewMap(),
+			Comment: fmt.Sprintf("the chain %s would be made", c.Name)}, nil
 	}
-	return module.Diff{Changes: c.changed(), Planned: value.NewMap(), Comment: fmt.Sprintf("the chain %s would be emptied and removed", c.Name)}, nil
+	return module.Diff{Changes: c.changed(), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("the chain %s would be emptied and removed", c.Name)}, nil
 }
 
 func (c *chain) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -64,7 +67,8 @@ func (p *policy) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if !ok {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the table %s has no chain %s", p.Table, p.Chain), "the chains of filter with a policy are INPUT, FORWARD and OUTPUT")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("the table %s has no chain %s", p.Table, p.Chain),
+			"the chains of filter with a policy are INPUT, FORWARD and OUTPUT")
 	}
 	if strings.HasPrefix(rules, "-P "+p.Chain+" "+p.Policy+"\n") {
 		return p.saved(ctx, h, &p.target, fmt.Sprintf("the policy of %s is %s", p.Chain, p.Policy))
@@ -105,7 +109,8 @@ func (f *flush) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if !ok || !strings.Contains("\n"+rules, "\n-A ") {
 		return module.Diff{Comment: fmt.Sprintf("there are no rules in %s %s", f.Table, f.Chain)}, nil
 	}
-	return module.Diff{Changes: f.changed(), Planned: value.NewMap(), Comment: fmt.Sprintf("the rules in %s %s would go", f.Table, f.Chain)}, nil
+	return module.Diff{Changes: f.changed(), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("the rules in %s %s would go", f.Table, f.Chain)}, nil
 }
 
 func (f *flush) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -77,7 +77,8 @@ func (t *target) ask(ctx context.Context, h *host.Host, words ...string) (out st
 
 // run changes the packet filter.
 func (t *target) run(ctx context.Context, h *host.Host, words ...string) error {
-	_, err := h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables", Changes: host.Subject{Kind: "packet filter", Name: t.Family + " " + t.Table}})
+	_, err := h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables",
+		Changes: host.Subject{Kind: "packet filter", Name: t.Family + " " + t.Table}})
 	return t.failed(err, words)
 }
 
@@ -162,7 +163,8 @@ func (s *saving) write(ctx context.Context, h *host.Host, t *target, report modu
 	path := s.file(h, t)
 	report.Comment += ", and saved in " + path
 	if _, loads := h.Which("netfilter-persistent"); !loads && path == ofDebian(t) {
-		report.Warnings = append(report.Warnings, "nothing loads "+path+" at boot: install iptables-persistent, or load it by a unit of your own")
+		report.Warnings = append(report.Warnings,
+			"nothing loads "+path+" at boot: install iptables-persistent, or load it by a unit of your own")
 	}
 	return report, h.WriteText(path, rules)
 }
@@ -186,5 +188,6 @@ func (s *saving) saved(ctx context.Context, h *host.Host, t *target, comment str
 		return d, err
 	}
 	path := s.file(h, t)
-	return module.Diff{Changes: value.NewMap("saved", path), Planned: value.NewMap(), Comment: comment + ", and would be saved in " + path}, nil
+	return module.Diff{Changes: value.NewMap("saved", path), Planned: value.NewMap(), Comment: comment +
+		", and would be saved in " + path}, nil
 }

@@ -74,7 +74,9 @@ func (f filter) run(args []string, _ string) (string, error) {
 		}
 		return "", statetest.Code{Code: 1, Text: "iptables: Index of insertion too big."}
 	case "-D":
-		f.put(slices.DeleteFunc(lines, func(l string) bool { return l == rule || of(l) && len(words) == 2 && words[1] == "1" }))
+		f.put(slices.DeleteFunc(lines, func(l string) bool {
+			return l == rule || of(l) && len(words) == 2 && words[1] == "1"
+		}))
 	case "-N":
 		f.put(append(lines, "-N "+chain))
 	case "-X":

@@ -55,7 +55,8 @@ func (r *ruled) rule(ctx context.Context, h *host.Host) (words []string, has boo
 		return nil, false, err
 	}
 	if len(words) == 0 && r.Position == nil {
-		return nil, false, diag.WithHint(errors.New("there is no rule"), "say what it matches and where it leads, as in `- jump: ACCEPT`")
+		return nil, false, diag.WithHint(errors.New("there is no rule"),
+			"say what it matches and where it leads, as in `- jump: ACCEPT`")
 	}
 	if len(words) > 0 {
 		_, has, err = r.ask(ctx, h, append([]string{"-C", r.Chain}, words...)...)
@@ -71,7 +72,8 @@ type add struct {
 
 func (a *add) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if a.verb == "-I" && a.Position == nil {
-		return module.Diff{}, diag.WithHint(errors.New("iptables.insert lacks its argument position"), "add `- position: 1`, or use iptables.append")
+		return module.Diff{}, diag.WithHint(errors.New("iptables.insert lacks its argument position"),
+			"add `- position: 1`, or use iptables.append")
 	}
 	words, has, err := a.rule(ctx, h)
 	if err != nil {
@@ -81,7 +83,8 @@ func (a *add) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if has {
 		return a.saved(ctx, h, &a.target, "the rule is there: "+line)
 	}
-	return module.Diff{Changes: a.changed(), Planned: value.NewMap(), Comment: "the rule would be added: " + line + a.intent(h, &a.target)}, nil
+	return module.Diff{Changes: a.changed(), Planned: value.NewMap(),
+		Comment: "the rule would be added: " + line + a.intent(h, &a.target)}, nil
 }
 
 func (a *add) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -145,7 +148,8 @@ func (r *remove) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if r.Position != nil {
 		line = fmt.Sprintf("%s %d", r.Chain, *r.Position)
 	}
-	return module.Diff{Changes: r.changed(), Planned: value.NewMap(), Comment: "the rule would be deleted: " + line + r.intent(h, &r.target)}, nil
+	return module.Diff{Changes: r.changed(), Planned: value.NewMap(),
+		Comment: "the rule would be deleted: " + line + r.intent(h, &r.target)}, nil
 }
 
 func (r *remove) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

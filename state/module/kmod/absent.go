@@ -59,7 +59,8 @@ func (a *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	done := value.NewMap()
 	for _, name := range a.todo {
 		if err := tool(ctx, h, name, "rmmod", plain(name)); err != nil {
-			return module.Report{Changes: done}, host.Failed(err, "removing the kernel module "+name, "see in `lsmod` what uses it, and stop that first")
+			return module.Report{Changes: done}, host.Failed(err, "removing the kernel module "+name,
+				"see in `lsmod` what uses it, and stop that first")
 		}
 		done.Set(plain(name), "removed")
 	}

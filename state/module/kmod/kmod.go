@@ -156,7 +156,8 @@ func (l list) without(name string, comment bool) list {
 
 // tool runs one of the tools for modules.
 func tool(ctx context.Context, h *host.Host, name string, args ...string) error {
-	_, err := h.Tool(ctx, host.Tool{Argv: args, Changes: host.Subject{Kind: host.KindKernelModule, Name: plain(name)}, Package: "kmod"})
+	_, err := h.Tool(ctx,
+		host.Tool{Argv: args, Changes: host.Subject{Kind: host.KindKernelModule, Name: plain(name)}, Package: "kmod"})
 	return err
 }
 

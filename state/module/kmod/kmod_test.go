@@ -34,7 +34,8 @@ func prepare(t *testing.T, h *statetest.Host) {
 				return "", statetest.Code{Code: 1, Text: "modprobe: ERROR: could not insert 'refused': Exec format error"}
 			}
 			if _, err := h.Files.Stat("/lib/modules/" + name); err != nil {
-				return "", statetest.Code{Code: 1, Text: "modprobe: FATAL: Module " + name + " not found in directory /lib/modules/6.1"}
+				return "", statetest.Code{Code: 1, Text: "modprobe: FATAL: Module " + name +
+					" not found in directory /lib/modules/6.1"}
 			}
 			var out strings.Builder
 			for _, m := range insert(name) {

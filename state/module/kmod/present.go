@@ -27,7 +27,8 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	unknown, err := p.plan(ctx, h, names)
 	var refused *host.ToolError
 	if errors.As(err, &refused) {
-		return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf("%s is not to be found; if an earlier state brings it, it would be loaded", unknown)}, nil
+		return module.Diff{Unknown: true, Planned: value.NewMap(),
+			Comment: fmt.Sprintf("%s is not to be found; if an earlier state brings it, it would be loaded", unknown)}, nil
 	}
 	if err != nil {
 		return module.Diff{}, err
@@ -68,7 +69,8 @@ func (p *present) plan(ctx context.Context, h *host.Host, names []string) (unkno
 
 // load notes a module and those that modprobe would load with it.
 func (p *present) load(ctx context.Context, h *host.Host, name string, have map[string]bool) error {
-	out, err := h.Tool(ctx, host.Tool{Argv: append([]string{"modprobe", "-n", "-v"}, strings.Fields(name)...), Package: "kmod"})
+	out, err := h.Tool(ctx,
+		host.Tool{Argv: append([]string{"modprobe", "-n", "-v"}, strings.Fields(name)...), Package: "kmod"})
 	if err != nil {
 		return err
 	}
@@ -94,12 +96,14 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		return module.Report{}, err
 	}
 	if unknown, err := p.plan(ctx, h, names); err != nil {
-		return module.Report{}, host.Failed(err, "loading the kernel module "+unknown, "install the package that has it for the running kernel, in a state that this one requires")
+		return module.Report{}, host.Failed(err, "loading the kernel module "+unknown,
+			"install the package that has it for the running kernel, in a state that this one requires")
 	}
 	done := value.NewMap()
 	for _, name := range p.todo {
 		if err := tool(ctx, h, name, append([]string{"modprobe"}, strings.Fields(name)...)...); err != nil {
-			return module.Report{Changes: done}, host.Failed(err, "loading the kernel module "+name, "`dmesg` on the host may tell why")
+			return module.Report{Changes: done}, host.Failed(err, "loading the kernel module "+name,
+				"`dmesg` on the host may tell why")
 		}
 		done.Set(plain(name), "loaded")
 	}

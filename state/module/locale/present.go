@@ -39,7 +39,8 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if _, err := p.entry(h); err != nil && !errors.Is(err, errNoSources) {
 		return module.Diff{}, err
 	}
-	return module.Diff{Changes: value.NewMap("locale", p.Name), Planned: value.NewMap(), Comment: p.Name + " would be made"}, nil
+	return module.Diff{Changes: value.NewMap("locale", p.Name), Planned: value.NewMap(), Comment: p.Name +
+		" would be made"}, nil
 }
 
 func valid(text string) error {
@@ -86,7 +87,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		return module.Report{}, err
 	}
 	if !has {
-		return module.Report{}, diag.WithHint(fmt.Errorf("%s was made, and is not there", p.Name), "run `locale-gen` on the host and see what it says")
+		return module.Report{}, diag.WithHint(fmt.Errorf("%s was made, and is not there", p.Name),
+			"run `locale-gen` on the host and see what it says")
 	}
 	return module.Report{Changes: d.Changes, Comment: p.Name + " was made"}, nil
 }
@@ -101,8 +103,10 @@ func (p *present) make(ctx context.Context, h *host.Host) error {
 		if codeset == "" {
 			codeset = "UTF-8"
 		}
-		_, err := h.Tool(ctx, host.Tool{Argv: []string{"localedef", "-i", n.base(), "-f", codeset, n.String()}, Changes: made, Package: "locales"})
-		return host.Failed(err, "making "+p.Name, "the definitions of languages are in a package: locales, or glibc-locale-source")
+		_, err := h.Tool(ctx, host.Tool{Argv: []string{"localedef", "-i", n.base(), "-f", codeset, n.String()},
+			Changes: made, Package: "locales"})
+		return host.Failed(err, "making "+p.Name,
+			"the definitions of languages are in a package: locales, or glibc-locale-source")
 	}
 	entry, err := p.entry(h)
 	if err != nil {

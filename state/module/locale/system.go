@@ -46,7 +46,8 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if text == "" {
 		return module.Diff{Comment: "the system speaks " + s.Name}, nil
 	}
-	return module.Diff{Changes: value.NewMap("locale", s.Name), Planned: value.NewMap(), Comment: "the system would speak " + s.Name}, nil
+	return module.Diff{Changes: value.NewMap("locale", s.Name), Planned: value.NewMap(),
+		Comment: "the system would speak " + s.Name}, nil
 }
 
 // with is the file's text with the locale in it, or "" where it is there.
@@ -82,7 +83,8 @@ func (s *system) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 		return module.Report{}, err
 	}
 	if !has {
-		return module.Report{}, diag.WithHint(fmt.Errorf("there is no locale %s on this host", s.Name), "make it in a locale.present state that this one requires")
+		return module.Report{}, diag.WithHint(fmt.Errorf("there is no locale %s on this host", s.Name),
+			"make it in a locale.present state that this one requires")
 	}
 	text, err := s.with(h)
 	if err != nil {

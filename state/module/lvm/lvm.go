@@ -35,7 +35,8 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 		return nil, err
 	}
 	out, err := h.Tool(ctx, host.Tool{
-		Argv: []string{tool, "--noheadings", "--nosuffix", "--units", "b", "--separator", "|", "-o", strings.Join(fields, ",")}, Env: env(), Package: "lvm2",
+		Argv: []string{tool, "--noheadings", "--nosuffix", "--units", "b", "--separator", "|",
+			"-o", strings.Join(fields, ",")}, Env: env(), Package: "lvm2",
 	})
 	if err != nil {
 		return nil, host.Failed(err, "listing volumes", "run `"+tool+"` on the host and see what it says")
@@ -63,7 +64,8 @@ func find(rows [][]string, key ...string) ([]string, bool) {
 
 // run changes volumes.
 func run(ctx context.Context, h *host.Host, name string, argv ...string) error {
-	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "volume", Name: name}, Env: env(), Package: "lvm2"})
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "volume", Name: name},
+		Env: env(), Package: "lvm2"})
 	return host.Failed(err, argv[0]+" of "+name, "see `pvs`, `vgs` and `lvs` on the host")
 }
 
@@ -168,7 +170,8 @@ func (v *vgPresent) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if len(v.add) == 0 {
 		return module.Diff{Comment: "the group " + v.Name + " has its devices"}, nil
 	}
-	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: fmt.Sprintf("%s would be added to %s", strings.Join(v.add, ", "), v.Name)}, nil
+	return module.Diff{Changes: changes, Planned: value.NewMap(),
+		Comment: fmt.Sprintf("%s would be added to %s", strings.Join(v.add, ", "), v.Name)}, nil
 }
 
 func (v *vgPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -32,7 +32,9 @@ func prepare(t *testing.T, h *statetest.Host) {
 		"pvs": list("/pvs"), "vgs": list("/vgs"), "lvs": list("/lvs"),
 		"pvcreate": func(args []string, _ string) (string, error) {
 			if last(args) == "/dev/full" && args[0] == "-qq" {
-				return "", statetest.Code{Code: 5, Text: "  WARNING: ext4 signature detected on /dev/full. Wipe it? [y/n]: [n]\n  1 existing signature left on the device."}
+				return "", statetest.Code{Code: 5,
+					Text: "  WARNING: ext4 signature detected on /dev/full. Wipe it? [y/n]: [n]\n  1 existing signature left " +
+						"on the device."}
 			}
 			h.Append("/pvs", last(args)+"|\n")
 			return "", nil
@@ -67,7 +69,8 @@ func prepare(t *testing.T, h *statetest.Host) {
 			}
 			group, _, _ := strings.Cut(target, "/")
 			if group == "full" {
-				return "", statetest.Code{Code: 5, Text: `  Volume group "full" has insufficient free space (0 extents): 1 required.`}
+				return "", statetest.Code{Code: 5,
+					Text: `  Volume group "full" has insufficient free space (0 extents): 1 required.`}
 			}
 			h.Append("/lvs", group+"|"+name+"|4194304|4194304\n")
 			return "", nil

@@ -119,8 +119,10 @@ func (l *lvPresent) compare(row []string) (module.Diff, error) {
 	case want == have:
 		return module.Diff{Comment: fmt.Sprintf("the volume %s is in %s", name, group)}, nil
 	case want < have && !l.Force:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the volume %s has %d bytes, and %d were declared: what is behind them would be lost", name, have, want),
-			"set `- force: True` to make it smaller all the same, after making its file system smaller")
+		return module.Diff{},
+			diag.WithHint(fmt.Errorf("the volume %s has %d bytes, and %d were declared: what is behind them would be lost",
+				name, have, want),
+				"set `- force: True` to make it smaller all the same, after making its file system smaller")
 	}
 	l.resize = true
 	return planned("resized", name, fmt.Sprintf("the volume %s would get %d bytes instead of %d", name, want, have)), nil
@@ -225,7 +227,8 @@ func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 
 func (a *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	argv := map[string][]string{
-		physical: {"pvremove", "--yes", a.Name}, group: {"vgremove", "-f", a.Name}, volume: {"lvremove", "-f", a.Group + "/" + a.Name},
+		physical: {"pvremove", "--yes", a.Name}, group: {"vgremove", "-f", a.Name},
+		volume: {"lvremove", "-f", a.Group + "/" + a.Name},
 	}[a.kind]
 	if err := run(ctx, h, a.Name, argv...); err != nil {
 		return module.Report{}, err

@@ -40,7 +40,8 @@ type server struct {
 }
 
 func (m *server) client(h *host.Host) program.Program {
-	p := program.Program{Name: "mongosh", Package: "mongodb-mongosh", Dir: "/", Limit: time.Minute, Hide: client.Hiding(m.Password)}
+	p := program.Program{Name: "mongosh", Package: "mongodb-mongosh", Dir: "/", Limit: time.Minute,
+		Hide: client.Hiding(m.Password)}
 	if _, ok := h.Which("mongosh"); !ok {
 		if _, ok := h.Which("mongo"); ok {
 			p.Name, p.Package = "mongo", "mongodb-clients"
@@ -99,7 +100,8 @@ func (m *server) call(ctx context.Context, h *host.Host, quiet bool, statements 
 	}
 	out, err := run(ctx, h, args...)
 	var failed *program.Error
-	if errors.As(err, &failed) && (strings.Contains(failed.Stderr+failed.Stdout, "ECONNREFUSED") || strings.Contains(failed.Stderr+failed.Stdout, "onnection refused")) {
+	if errors.As(err, &failed) && (strings.Contains(failed.Stderr+failed.Stdout, "ECONNREFUSED") ||
+		strings.Contains(failed.Stderr+failed.Stdout, "onnection refused")) {
 		return out, client.NoServer(err, "MongoDB")
 	}
 	return out, err
@@ -115,7 +117,8 @@ const mark = "corpus-answer:"
 
 // roles are those that a user has, as role@database; ok is false if there is no such user.
 func (m *server) roles(ctx context.Context, h *host.Host) (roles []string, ok bool, err error) {
-	out, err := m.call(ctx, h, true, fmt.Sprintf("print(%s + JSON.stringify(target.getUser(%s)));", text(mark), text(m.Name)))
+	out, err := m.call(ctx, h, true,
+		fmt.Sprintf("print(%s + JSON.stringify(target.getUser(%s)));", text(mark), text(m.Name)))
 	if err != nil {
 		return nil, false, err
 	}
@@ -125,7 +128,8 @@ func (m *server) roles(ctx context.Context, h *host.Host) (roles []string, ok bo
 		Roles []struct{ Role, DB string }
 	}
 	if err := json.Unmarshal([]byte(answer), &user); !found || err != nil {
-		return nil, false, diag.WithHint(errors.New("MongoDB gives no answer that can be read"), "look whether user, password and authdb are right")
+		return nil, false, diag.WithHint(errors.New("MongoDB gives no answer that can be read"),
+			"look whether user, password and authdb are right")
 	}
 	if user == nil {
 		return nil, false, nil
@@ -172,14 +176,17 @@ func (u *present) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 		wanted = []string{}
 	}
 	if !ok {
-		return client.Created("user", u.Name, fmt.Sprintf("target.createUser({user: %s, pwd: %s, roles: %s});", text(u.Name), text(u.Passwd), text(wanted))), nil
+		return client.Created("user", u.Name,
+			fmt.Sprintf("target.createUser({user: %s, pwd: %s, roles: %s});", text(u.Name), text(u.Passwd), text(wanted))), nil
 	}
 	before, after := slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(wanted))
 	if slices.Equal(before, after) {
 		return client.Work{Fine: "the user " + u.Name + " is as declared"}, nil
 	}
-	return client.Work{Statements: []string{fmt.Sprintf("target.updateUser(%s, {roles: %s});", text(u.Name), text(wanted))}, Would: "change the roles of " + u.Name,
-		Changes: value.NewMap(u.Name, value.NewMap("database", u.Database, "roles", value.NewMap("old", value.Strings(have...), "new", value.Strings(wanted...))))}, nil
+	return client.Work{Statements: []string{fmt.Sprintf("target.updateUser(%s, {roles: %s});", text(u.Name),
+		text(wanted))}, Would: "change the roles of " + u.Name,
+		Changes: value.NewMap(u.Name, value.NewMap("database", u.Database,
+			"roles", value.NewMap("old", value.Strings(have...), "new", value.Strings(wanted...))))}, nil
 }
 
 // absent is mongodb_user.absent.
@@ -198,5 +205,6 @@ func (u *absent) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if err != nil || !ok {
 		return client.Work{Fine: "there is no user " + u.Name}, err
 	}
-	return client.Work{Statements: []string{fmt.Sprintf("target.dropUser(%s);", text(u.Name))}, Changes: value.NewMap(u.Name, "Absent"), Would: "drop the user " + u.Name}, nil
+	return client.Work{Statements: []string{fmt.Sprintf("target.dropUser(%s);", text(u.Name))},
+		Changes: value.NewMap(u.Name, "Absent"), Would: "drop the user " + u.Name}, nil
 }

@@ -24,7 +24,8 @@ func active(h *host.Host) (map[string]mounted, error) {
 	}
 	all := map[string]mounted{}
 	for _, l := range walk.Mounts(string(data)) {
-		m := mounted{place: walk.MountWord(l.Place), root: walk.MountWord(l.Root), fstype: l.Type, device: walk.MountWord(l.Device)}
+		m := mounted{place: walk.MountWord(l.Place), root: walk.MountWord(l.Root), fstype: l.Type,
+			device: walk.MountWord(l.Device)}
 		m.opts, m.superopts = strings.Split(l.Options, ","), strings.Split(l.SuperBlock, ",")
 		all[m.place] = m
 	}
@@ -59,7 +60,8 @@ func real(h *host.Host, p string) string {
 // for UUID= and LABEL= what udev's links say.
 func devices(h *host.Host, device string) []string {
 	names := []string{device}
-	for _, tag := range [][2]string{{"UUID=", "/dev/disk/by-uuid/"}, {"LABEL=", "/dev/disk/by-label/"}, {"PARTUUID=", "/dev/disk/by-partuuid/"}, {"PARTLABEL=", "/dev/disk/by-partlabel/"}} {
+	for _, tag := range [][2]string{{"UUID=", "/dev/disk/by-uuid/"}, {"LABEL=", "/dev/disk/by-label/"},
+		{"PARTUUID=", "/dev/disk/by-partuuid/"}, {"PARTLABEL=", "/dev/disk/by-partlabel/"}} {
 		if len(device) > len(tag[0]) && strings.EqualFold(device[:len(tag[0])], tag[0]) {
 			device = tag[1] + strings.Trim(device[len(tag[0]):], `"`)
 		}
@@ -70,7 +72,8 @@ func devices(h *host.Host, device string) []string {
 	if _, of, ok := strings.Cut(device, "#"); ok { // fuse: sshfs#host:dir
 		names = append(names, of)
 	}
-	if group, volume, ok := strings.Cut(strings.TrimPrefix(device, "/dev/"), "/"); ok && strings.HasPrefix(device, "/dev/") && !strings.Contains(volume, "/") {
+	if group, volume, ok := strings.Cut(strings.TrimPrefix(device, "/dev/"), "/"); ok && strings.HasPrefix(device,
+		"/dev/") && !strings.Contains(volume, "/") {
 		names = append(names, "/dev/mapper/"+strings.ReplaceAll(group, "-", "--")+"-"+strings.ReplaceAll(volume, "-", "--"))
 	}
 	return names

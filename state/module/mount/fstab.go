@@ -38,7 +38,8 @@ func (e entry) same(other entry) bool {
 
 // field gives what an entry says, by the names that match_on has for it.
 func (e entry) field(key string) (string, bool) {
-	v, ok := map[string]string{"device": e.device, "name": e.name, "fstype": e.fstype, "opts": e.opts, "dump": e.dump, "pass_num": e.pass}[key]
+	v, ok := map[string]string{"device": e.device, "name": e.name, "fstype": e.fstype, "opts": e.opts, "dump": e.dump,
+		"pass_num": e.pass}[key]
 	return v, ok
 }
 
@@ -123,13 +124,15 @@ func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 	keys := matchOn
 	if len(keys) == 0 || len(keys) == 1 && keys[0] == "auto" {
 		keys = []string{"device"}
-		if slices.Contains([]string{"none", "tmpfs", "sysfs", "proc", "fusectl", "debugfs", "securityfs", "devtmpfs", "cgroup", "nfs", "nfs4", "glusterfs", "btrfs"}, e.fstype) {
+		if slices.Contains([]string{"none", "tmpfs", "sysfs", "proc", "fusectl", "debugfs", "securityfs", "devtmpfs",
+			"cgroup", "nfs", "nfs4", "glusterfs", "btrfs"}, e.fstype) {
 			keys = []string{"name"}
 		}
 	}
 	for _, key := range keys {
 		if _, ok := e.field(key); !ok {
-			return nil, fmt.Errorf("match_on has %q, which is no part of an entry: device, name, fstype, opts, dump and pass_num are", key)
+			return nil,
+				fmt.Errorf("match_on has %q, which is no part of an entry: device, name, fstype, opts, dump and pass_num are", key)
 		}
 	}
 	return func(old entry) bool {

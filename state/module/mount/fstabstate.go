@@ -41,7 +41,8 @@ func (l *line) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
-	e := entry{escaped(device), escaped(place), l.FSType, escaped(strings.Join(split(l.Opts), ",")), fmt.Sprint(l.Freq), fmt.Sprint(l.Pass)}
+	e := entry{escaped(device), escaped(place), l.FSType, escaped(strings.Join(split(l.Opts), ",")),
+		fmt.Sprint(l.Freq), fmt.Sprint(l.Pass)}
 	for _, field := range []string{e.device, e.name, e.fstype, e.opts} {
 		if field == "" || strings.ContainsAny(field, "\n\r") {
 			return module.Diff{}, fmt.Errorf("%q can be no part of an entry", field)
@@ -58,7 +59,8 @@ func (l *line) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if l.text, l.what = t.with(e, matches, l.NotChange); l.what == "present" {
 		return module.Diff{Comment: fmt.Sprintf("%s has the entry for %s", l.Config, place)}, nil
 	}
-	d := module.Diff{Changes: value.NewMap("persist", l.what), Planned: value.NewMap(), Comment: fmt.Sprintf("the entry for %s would be written to %s", place, l.Config)}
+	d := module.Diff{Changes: value.NewMap("persist", l.what), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("the entry for %s would be written to %s", place, l.Config)}
 	if l.mounts() && h.Kernel.Allowed("mounting "+place) != nil {
 		d.Warnings = []string{place + " is not mounted now: only a running system mounts"}
 	}
@@ -101,7 +103,8 @@ func writtenAs(h *host.Host, device, by string) (string, error) {
 			}
 		}
 	}
-	return "", diag.WithHint(fmt.Errorf("nothing in %s leads to %s", dir, device), "mount_by is device, uuid, label, partuuid or partlabel; `blkid %s` shows which it has", device)
+	return "", diag.WithHint(fmt.Errorf("nothing in %s leads to %s", dir, device),
+		"mount_by is device, uuid, label, partuuid or partlabel; `blkid %s` shows which it has", device)
 }
 
 // noLine is mount.fstab_absent.
@@ -132,7 +135,8 @@ func (n *noLine) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("%s has no entry for %s", n.Config, place)}, nil
 	}
 	n.text = text
-	return module.Diff{Changes: value.NewMap("persist", "removed"), Planned: value.NewMap(), Comment: fmt.Sprintf("the entry for %s would be removed from %s", place, n.Config)}, nil
+	return module.Diff{Changes: value.NewMap("persist", "removed"), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("the entry for %s would be removed from %s", place, n.Config)}, nil
 }
 
 func (n *noLine) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {

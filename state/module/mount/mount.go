@@ -38,8 +38,10 @@ func run(ctx context.Context, h *host.Host, name, user string, env []string, arg
 		}
 		return host.Failed(err, argv[0]+" "+name, "see `dmesg` on the host")
 	}
-	_, err := h.Tool(ctx, host.Tool{Argv: argv, Env: env, Changes: host.Subject{Kind: host.KindMount, Name: name}, Package: "mount, or util-linux"})
-	return host.Failed(err, argv[0]+" of "+name, "see `dmesg` and `findmnt` on the host; a file system in use is shown by `fuser -vm "+name+"`")
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Env: env, Changes: host.Subject{Kind: host.KindMount, Name: name},
+		Package: "mount, or util-linux"})
+	return host.Failed(err, argv[0]+" of "+name,
+		"see `dmesg` and `findmnt` on the host; a file system in use is shown by `fuser -vm "+name+"`")
 }
 
 // mountWith mounts with some options. The password of a share of Windows goes into the environment, where mount.cifs

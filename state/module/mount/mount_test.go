@@ -37,9 +37,11 @@ func prepare(t *testing.T, h *statetest.Host) {
 			if slices.Contains(strings.Split(opts, ","), "bind") {
 				root, device, fstype = device, "/dev/root", "ext4"
 			}
-			opts = strings.NewReplacer("defaults", "rw,relatime", ",remount", "", "size=1m", "size=1024k", "uid=games", "uid=5").Replace(opts)
+			opts = strings.NewReplacer("defaults", "rw,relatime", ",remount", "", "size=1m", "size=1024k",
+				"uid=games", "uid=5").Replace(opts)
 			place = strings.ReplaceAll(place, " ", `\040`)
-			h.Put(info, without(place)+fmt.Sprintf("9 1 0:9 %s %s rw,%s - %s %s rw,%s\n", root, place, opts, fstype, device, opts))
+			h.Put(info, without(place)+fmt.Sprintf("9 1 0:9 %s %s rw,%s - %s %s rw,%s\n", root,
+				place, opts, fstype, device, opts))
 			return "", nil
 		},
 		"umount": func(args []string, _ string) (string, error) {

@@ -65,7 +65,8 @@ func (m *mountedState) describe() string {
 	for _, p := range []struct {
 		on   bool
 		text string
-	}{{m.mkdir, "made"}, {m.umount, "unmounted"}, {m.mount, "mounted"}, {m.remount, "mounted anew with other options"}, {m.table != "", "written to " + m.Config}} {
+	}{{m.mkdir, "made"}, {m.umount, "unmounted"}, {m.mount, "mounted"}, {m.remount, "mounted anew with other options"},
+		{m.table != "", "written to " + m.Config}} {
 		if p.on {
 			parts = append(parts, p.text)
 		}
@@ -78,7 +79,8 @@ func (m *mountedState) Valid() error {
 	if !path.IsAbs(m.Name) {
 		return fmt.Errorf("%q is no absolute path to mount to", m.Name)
 	}
-	for what, text := range map[string]string{"name": m.Name, "device": m.Device, "fstype": m.FSType, "opts": strings.Join(m.Opts, ",")} {
+	for what, text := range map[string]string{"name": m.Name, "device": m.Device, "fstype": m.FSType,
+		"opts": strings.Join(m.Opts, ",")} {
 		if text == "" || strings.ContainsAny(text, "\n\r") {
 			return fmt.Errorf("the argument %s is %q, which can be no part of a mount", what, text)
 		}
@@ -141,12 +143,14 @@ func (m *mountedState) planMount(h *host.Host) error {
 	switch {
 	case other:
 		m.umount, m.mount = true, true
-		m.changes.Set("umount", fmt.Sprintf("Forced unmount because devices don't match. Wanted: %s, current: %s", m.Device, now.device))
+		m.changes.Set("umount", fmt.Sprintf("Forced unmount because devices don't match. Wanted: %s, current: %s",
+			m.Device, now.device))
 		m.changes.Set("mount", true)
 	case len(missing) == 0:
 	case m.FSType == "nfs" || m.FSType == "cvfs" || strings.HasPrefix(m.FSType, "fuse"):
 		m.umount, m.mount = true, true
-		m.changes.Set("umount", fmt.Sprintf("Forced unmount and mount because options (%s) changed", strings.Join(missing, ",")))
+		m.changes.Set("umount", fmt.Sprintf("Forced unmount and mount because options (%s) changed",
+			strings.Join(missing, ",")))
 	default:
 		m.remount = true
 		m.changes.Set("umount", fmt.Sprintf("Forced remount because options (%s) changed", strings.Join(missing, ",")))
@@ -191,7 +195,8 @@ func (m *mountedState) planTable(h *host.Host) error {
 	if !m.Persist {
 		return nil
 	}
-	e := entry{escaped(m.Device), escaped(m.Name), m.FSType, escaped(strings.Join(m.Opts, ",")), fmt.Sprint(m.Dump), fmt.Sprint(m.Pass)}
+	e := entry{escaped(m.Device), escaped(m.Name), m.FSType, escaped(strings.Join(m.Opts, ",")),
+		fmt.Sprint(m.Dump), fmt.Sprint(m.Pass)}
 	matches, err := criteria(e, m.MatchOn)
 	if err != nil {
 		return err
@@ -217,7 +222,8 @@ func (m *mountedState) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 		return module.Report{}, err
 	}
 	if _, err := h.Files.Stat(m.Name); m.mount && !m.mkdir && errors.Is(err, fs.ErrNotExist) {
-		return module.Report{}, diag.WithHint(fmt.Errorf("there is no directory %s to mount to", m.Name), "set `- mkmnt: True`, or make it in a state that this one requires")
+		return module.Report{}, diag.WithHint(fmt.Errorf("there is no directory %s to mount to", m.Name),
+			"set `- mkmnt: True`, or make it in a state that this one requires")
 	}
 	done, err := m.act(ctx, h)
 	if err != nil {
@@ -265,7 +271,8 @@ func (a *again) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := h.Kernel.Allowed("mounting " + a.Name); err != nil {
 		return module.Diff{}, err
 	}
-	return module.Diff{Changes: value.NewMap("remount", true), Planned: value.NewMap(), Comment: a.Name + " would be mounted anew"}, nil
+	return module.Diff{Changes: value.NewMap("remount", true), Planned: value.NewMap(), Comment: a.Name +
+		" would be mounted anew"}, nil
 }
 
 func (a *again) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

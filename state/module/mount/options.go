@@ -126,7 +126,9 @@ func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
 	return sized(opt)
 }
 
-var size = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(size|nr_inodes|nr_blocks)=(\d+)([kmgtKMGT]?)$`) })
+var size = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(size|nr_inodes|nr_blocks)=(\d+)([kmgtKMGT]?)$`)
+})
 
 // sized writes a size in KiB, a number of inodes or blocks in full, and a mode without the zero before it, as the
 // kernel shows them.

@@ -55,7 +55,9 @@ func (s *swap) planTable(h *host.Host, changes *value.Map) error {
 	if _, ok := t.find(func(e entry) bool { return e.device == device && e.fstype == "swap" }); ok {
 		return nil
 	}
-	text, what := t.with(entry{device, "none", "swap", "defaults", "0", "0"}, func(e entry) bool { return e.device == device }, false)
+	text, what := t.with(entry{device, "none", "swap", "defaults", "0", "0"}, func(e entry) bool {
+		return e.device == device
+	}, false)
 	s.text = text
 	changes.Set("persist", map[string]string{"new": "new", "change": "update"}[what])
 	return nil
@@ -68,7 +70,8 @@ func (s *swap) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 			return module.Report{}, err
 		}
 		if on, err := swaps(h); err == nil && on[real(h, s.Name)] == nil {
-			return module.Report{}, diag.WithHint(errors.New(s.Name+" is not swapped to"), "make swap space of it with mkswap in a state that this one requires")
+			return module.Report{}, diag.WithHint(errors.New(s.Name+" is not swapped to"),
+				"make swap space of it with mkswap in a state that this one requires")
 		}
 	}
 	if s.text != "" {

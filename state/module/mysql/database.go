@@ -28,7 +28,9 @@ func (d *database) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 }
 
 func (d *database) Work(ctx context.Context, h *host.Host) (client.Work, error) {
-	rows, err := d.rows(ctx, h, "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = "+client.Quoted(d.Name))
+	rows, err := d.rows(ctx, h,
+		"SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = "+
+			client.Quoted(d.Name))
 	if err != nil {
 		return client.Work{}, err
 	}
@@ -49,7 +51,8 @@ func (d *database) Work(ctx context.Context, h *host.Host) (client.Work, error) 
 	if d.Collate != "" && !strings.EqualFold(d.Collate, rows[0][1]) {
 		changed.Set("collate", value.NewMap("old", rows[0][1], "new", d.Collate))
 	}
-	w := client.Work{Changes: value.NewMap(d.Name, changed), Fine: "the database " + d.Name + " is as declared", Would: "change the database " + d.Name}
+	w := client.Work{Changes: value.NewMap(d.Name, changed), Fine: "the database " + d.Name +
+		" is as declared", Would: "change the database " + d.Name}
 	if changed.Len() > 0 {
 		w.Statements = []string{"ALTER DATABASE " + tick(d.Name) + options}
 	}
@@ -75,5 +78,6 @@ func (d *databaseAbsent) Work(ctx context.Context, h *host.Host) (client.Work, e
 	if err != nil || len(rows) == 0 {
 		return client.Work{Fine: "there is no database " + d.Name}, err
 	}
-	return client.Work{Statements: []string{"DROP DATABASE " + tick(d.Name)}, Changes: value.NewMap(d.Name, "Absent"), Would: "drop the database " + d.Name}, nil
+	return client.Work{Statements: []string{"DROP DATABASE " + tick(d.Name)}, Changes: value.NewMap(d.Name, "Absent"),
+		Would: "drop the database " + d.Name}, nil
 }

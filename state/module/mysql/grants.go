@@ -51,12 +51,14 @@ func (g *grant) privileges() ([]string, error) {
 			p = "ALL"
 		}
 		if !privilegeForm().MatchString(p) {
-			return nil, diag.WithHint(fmt.Errorf("%q is no privilege", p), "write privileges with commas between them: select,insert")
+			return nil, diag.WithHint(fmt.Errorf("%q is no privilege", p),
+				"write privileges with commas between them: select,insert")
 		}
 		all = append(all, p)
 	}
 	if len(all) == 0 || g.User == "" || g.Database == "" {
-		return nil, diag.WithHint(fmt.Errorf("the grant %s lacks its argument grant, database or user", g.Name), "write all three")
+		return nil, diag.WithHint(fmt.Errorf("the grant %s lacks its argument grant, database or user", g.Name),
+			"write all three")
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
@@ -138,7 +140,8 @@ func (g *grant) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if err != nil {
 		return client.Work{}, err
 	}
-	users, err := g.rows(ctx, h, "SELECT 1 FROM mysql.user WHERE User = "+client.Quoted(g.User)+" AND Host = "+client.Quoted(g.Host))
+	users, err := g.rows(ctx, h, "SELECT 1 FROM mysql.user WHERE User = "+client.Quoted(g.User)+
+		" AND Host = "+client.Quoted(g.Host))
 	if err != nil {
 		return client.Work{}, err
 	}
@@ -147,7 +150,8 @@ func (g *grant) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 		if g.revoke {
 			return client.Work{Fine: "there is no user " + who}, nil
 		}
-		return client.Work{}, diag.WithHint(fmt.Errorf("there is no user %s", who), "require the mysql_user.present state that makes it")
+		return client.Work{}, diag.WithHint(fmt.Errorf("there is no user %s", who),
+			"require the mysql_user.present state that makes it")
 	}
 	have, option, err := g.has(ctx, h, place)
 	if err != nil {
@@ -161,10 +165,12 @@ func (g *grant) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 		if len(missing) == len(wanted) && !(slices.Contains(wanted, "ALL") && len(have) > 0) {
 			return client.Work{Fine: fmt.Sprintf("%s has no %s on %s", who, text, place)}, nil
 		}
-		return client.Work{Statements: []string{fmt.Sprintf("REVOKE %s ON %s FROM %s", text, place, who)}, Changes: value.NewMap(g.Name, "Absent"),
-			Would: fmt.Sprintf("revoke %s on %s from %s", text, place, who)}, nil
+		return client.Work{Statements: []string{fmt.Sprintf("REVOKE %s ON %s FROM %s", text, place, who)},
+			Changes: value.NewMap(g.Name, "Absent"),
+			Would:   fmt.Sprintf("revoke %s on %s from %s", text, place, who)}, nil
 	}
-	w := client.Work{Changes: value.NewMap(g.Name, "Present"), Fine: fmt.Sprintf("%s has %s on %s", who, text, place), Would: fmt.Sprintf("grant %s on %s to %s", text, place, who)}
+	w := client.Work{Changes: value.NewMap(g.Name, "Present"), Fine: fmt.Sprintf("%s has %s on %s", who, text, place),
+		Would: fmt.Sprintf("grant %s on %s to %s", text, place, who)}
 	more := slices.ContainsFunc(have, func(p string) bool {
 		return !slices.Contains(wanted, p) && p != "USAGE" && !slices.Contains(wanted, "ALL")
 	})

@@ -77,8 +77,10 @@ func (m *server) client(h *host.Host) (program.Program, []string) {
 		args = append(args, "--defaults-extra-file="+file) // which must come first
 	}
 	args = append(args, "--batch", "--skip-column-names", "--connect-timeout=20")
-	for _, f := range []struct{ option, v string }{{"--user=", m.setting(m.ConnUser, "user")}, {"--host=", m.setting(m.ConnHost, "host")},
-		{"--port=", m.setting(m.ConnPort, "port")}, {"--socket=", m.setting(m.ConnSocket, "unix_socket")}, {"--default-character-set=", m.setting(m.ConnCharset, "charset")}} {
+	for _, f := range []struct{ option, v string }{{"--user=", m.setting(m.ConnUser, "user")},
+		{"--host=", m.setting(m.ConnHost, "host")},
+		{"--port=", m.setting(m.ConnPort, "port")}, {"--socket=", m.setting(m.ConnSocket, "unix_socket")},
+		{"--default-character-set=", m.setting(m.ConnCharset, "charset")}} {
 		if f.v != "" {
 			args = append(args, f.option+f.v)
 		}

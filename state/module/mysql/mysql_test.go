@@ -28,13 +28,15 @@ func TestMySQLSecrets(t *testing.T) {
 			if strings.Contains(c.Stdin, "s3cret") {
 				t.Errorf("the server is told the password: %s", c.Stdin)
 			}
-			return "", statetest.Exit{Code: 1, Text: "ERROR 1064: check the manual for the right syntax to use near " + c.Stdin + " adm1n"}
+			return "", statetest.Exit{Code: 1, Text: "ERROR 1064: check the manual for the right syntax to use near " +
+				c.Stdin + " adm1n"}
 		}
 		return "", nil
 	}
 	h := statetest.NewHost(t)
 	h.Provide(t, map[string]statetest.Program{"mysql": client})
-	r, d := hosttest.Look(t, h.Host, Tables(nil)["mysql_user"], "present", value.NewMap("name", "bob", "password", "s3cret", "connection_user", "root", "connection_pass", "adm1n"))
+	r, d := hosttest.Look(t, h.Host, Tables(nil)["mysql_user"],
+		"present", value.NewMap("name", "bob", "password", "s3cret", "connection_user", "root", "connection_pass", "adm1n"))
 	_, err := r.Apply(context.Background(), h.Host, d)
 	if err == nil || strings.Contains(err.Error(), "adm1n") || strings.Contains(err.Error(), nativeHash("s3cret")) {
 		t.Errorf("the error is %v", err)
@@ -51,10 +53,12 @@ func TestNativeHash(t *testing.T) {
 func TestPrivileges(t *testing.T) {
 	g := grant{Grant: "select (a, b), Insert,  ALL  PRIVILEGES ,insert", User: "u", Database: "my_db.*", Escape: true}
 	got, err := g.privileges()
-	if want := []string{"ALL", "INSERT", "SELECT (A, B)"}; err != nil || strings.Join(got, "|") != strings.Join(want, "|") {
+	if want := []string{"ALL", "INSERT", "SELECT (A, B)"}; err != nil ||
+		strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("privileges are %q, %v, want %q", got, err, want)
 	}
-	for database, want := range map[string]string{"my_db.*": "`my\\_db`.*", "*.*": "*.*", "`a`.`b`": "`a`.`b`", `a\_b.*`: "`a\\_b`.*"} {
+	for database, want := range map[string]string{"my_db.*": "`my\\_db`.*", "*.*": "*.*", "`a`.`b`": "`a`.`b`",
+		`a\_b.*`: "`a\\_b`.*"} {
 		g.Database = database
 		if got, err := g.place(); err != nil || got != want {
 			t.Errorf("%s is %s, %v, want %s", database, got, err, want)

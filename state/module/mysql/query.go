@@ -28,7 +28,8 @@ type query struct {
 
 func (q *query) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if q.Output == "grain" {
-		return module.Diff{}, diag.WithHint(errors.New("grains are not written by states here"), "set output to the path of a file")
+		return module.Diff{}, diag.WithHint(errors.New("grains are not written by states here"),
+			"set output to the path of a file")
 	}
 	if q.Output != "" && !q.Overwrite {
 		if _, err := h.Files.Stat(q.Output); err == nil {
@@ -58,7 +59,8 @@ func (q *query) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.
 		return module.Report{}, q.explain(err)
 	}
 	if q.Output == "" {
-		return module.Report{Changes: value.NewMap("query", "Executed"), Comment: strings.TrimSpace("ran " + q.Name + "\n" + out)}, nil
+		return module.Report{Changes: value.NewMap("query", "Executed"),
+			Comment: strings.TrimSpace("ran " + q.Name + "\n" + out)}, nil
 	}
 	mode := fs.FileMode(0o600)
 	err = h.Files.Write(q.Output, host.NewFile{Content: strings.NewReader(out), Mode: &mode, UID: -1, GID: -1})
@@ -77,7 +79,8 @@ func (q *queryFile) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 		err = h.Received(host.To(ctx, host.Recipient{What: "the database"}), q.File)
 	}
 	if err != nil {
-		return module.Report{}, diag.WithHint(fmt.Errorf("reading the statements: %w", err), "name a file of the host in query_file, and require the state that makes it")
+		return module.Report{}, diag.WithHint(fmt.Errorf("reading the statements: %w", err),
+			"name a file of the host in query_file, and require the state that makes it")
 	}
 	q.Query = string(data)
 	return q.query.Apply(ctx, h, d)

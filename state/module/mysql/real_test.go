@@ -24,12 +24,14 @@ func mysqlServer(t *testing.T) string {
 	}
 	dir := clienttest.Private(t, "mysql")
 	data, socket := filepath.Join(dir, "data"), filepath.Join(dir, "socket")
-	cmd := clienttest.As(t, "mysql", exec.Command(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"))
+	cmd := clienttest.As(t, "mysql", exec.Command(install, "--no-defaults", "--datadir="+data,
+		"--auth-root-authentication-method=normal", "--skip-test-db"))
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("installing a server: %v: %s", err, out)
 	}
-	run := clienttest.As(t, "mysql", exec.Command(server, "--no-defaults", "--datadir="+data, "--socket="+socket, "--skip-networking", "--pid-file="+filepath.Join(dir, "pid"), "--innodb-flush-log-at-trx-commit=0"))
+	run := clienttest.As(t, "mysql", exec.Command(server, "--no-defaults", "--datadir="+data, "--socket="+socket,
+		"--skip-networking", "--pid-file="+filepath.Join(dir, "pid"), "--innodb-flush-log-at-trx-commit=0"))
 	run.Dir = dir
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
@@ -68,19 +70,24 @@ func TestRealMySQL(t *testing.T) {
 	secret := func(c statetest.Case) statetest.Case { c.Secrets = []string{"s3cret"}; return c }
 	query := my("run", clienttest.Did("query", "Executed"), "name", "seed", "database", "mysql", "query", "SELECT 1")
 	query.Second = nil
-	file := my("run_file", clienttest.Did("query", "Executed. Output into /srv/out"), "name", "seed", "database", "mysql", "query_file", "/srv/q.sql", "output", "/srv/out", "overwrite", false)
-	file.Tree, file.After = statetest.Tree{"/srv/q.sql": statetest.File("SELECT 'a b';")}, statetest.Tree{"/srv/out": statetest.File("a b\n").With("0600", "", "")}
+	file := my("run_file", clienttest.Did("query", "Executed. Output into /srv/out"), "name", "seed", "database",
+		"mysql", "query_file", "/srv/q.sql", "output", "/srv/out", "overwrite", false)
+	file.Tree, file.After = statetest.Tree{"/srv/q.sql": statetest.File("SELECT 'a b';")},
+		statetest.Tree{"/srv/out": statetest.File("a b\n").With("0600", "", "")}
 	clienttest.RunStates(t, Tables(nil), map[string]statetest.Program{"mysql": mariadb}, map[string][]statetest.Case{
 		"mysql_database": {
 			my("present", clienttest.Did("d1", "Present"), "name", "d1", "character_set", "utf8mb4", "collate", "utf8mb4_bin"),
-			prepared("CREATE DATABASE d2 CHARACTER SET latin1", my("present", clienttest.Did("d2", value.NewMap("character_set", value.NewMap("old", "latin1", "new", "utf8mb4"))), "name", "d2", "character_set", "utf8mb4")),
+			prepared("CREATE DATABASE d2 CHARACTER SET latin1",
+				my("present", clienttest.Did("d2", value.NewMap("character_set", value.NewMap("old", "latin1", "new", "utf8mb4"))),
+					"name", "d2", "character_set", "utf8mb4")),
 			my("present", clienttest.Fails("Unknown character set"), "name", "d3", "character_set", "none"),
 			prepared("CREATE DATABASE d4", my("absent", clienttest.Did("d4", "Absent"), "name", "d4")),
 			my("absent", clienttest.Fails("the server's own"), "name", "mysql"),
 		},
 		"mysql_user": {
 			secret(my("present", clienttest.Did("u1", "Present"), "name", "u1", "password", `s3cret'\`)),
-			secret(prepared("CREATE USER u2@localhost IDENTIFIED BY 'old'", my("present", clienttest.Did("u2", "Updated"), "name", "u2", "password", "s3cret"))),
+			secret(prepared("CREATE USER u2@localhost IDENTIFIED BY 'old'",
+				my("present", clienttest.Did("u2", "Updated"), "name", "u2", "password", "s3cret"))),
 			my("present", clienttest.Did("u3", "Present"), "name", "u3", "host", "%", "password_hash", nativeHash("x")),
 			my("present", clienttest.Did("u4", "Present"), "name", "u4", "allow_passwordless", true),
 			my("present", clienttest.Did("u5", "Present"), "name", "u5", "unix_socket", true),
@@ -89,15 +96,20 @@ func TestRealMySQL(t *testing.T) {
 			my("absent", clienttest.Did(), "name", "none"),
 		},
 		"mysql_grants": {
-			prepared("CREATE USER g1@localhost; CREATE DATABASE my_db", my("present", clienttest.Did("a", "Present"), "name", "a", "grant", "select,Insert", "database", "my_db.*", "user", "g1")),
-			prepared("CREATE USER g2@localhost", my("present", clienttest.Did("a", "Present"), "name", "a", "grant", "all privileges", "database", "*.*", "user", "g2", "grant_option", true)),
+			prepared("CREATE USER g1@localhost; CREATE DATABASE my_db", my("present", clienttest.Did("a", "Present"), "name",
+				"a", "grant", "select,Insert", "database", "my_db.*", "user", "g1")),
+			prepared("CREATE USER g2@localhost", my("present", clienttest.Did("a", "Present"), "name", "a",
+				"grant", "all privileges", "database", "*.*", "user", "g2", "grant_option", true)),
 			prepared("CREATE USER g3@localhost; CREATE DATABASE g3; GRANT SELECT, DELETE ON g3.* TO g3@localhost",
-				my("present", clienttest.Did("a", "Present"), "name", "a", "grant", "select", "database", "g3.*", "user", "g3", "revoke_first", true)),
+				my("present", clienttest.Did("a", "Present"), "name", "a", "grant", "select", "database", "g3.*", "user",
+					"g3", "revoke_first", true)),
 			prepared("CREATE USER g4@localhost; CREATE DATABASE g4; GRANT SELECT ON g4.* TO g4@localhost",
 				my("absent", clienttest.Did("a", "Absent"), "name", "a", "grant", "select", "database", "g4.*", "user", "g4")),
-			my("present", clienttest.Fails("there is no user"), "name", "a", "grant", "select", "database", "x.*", "user", "none"),
+			my("present", clienttest.Fails("there is no user"), "name", "a", "grant", "select", "database",
+				"x.*", "user", "none"),
 			my("present", clienttest.Fails("names no tables"), "name", "a", "grant", "select", "database", "x", "user", "none"),
-			my("present", clienttest.Fails("is no privilege"), "name", "a", "grant", "select;drop", "database", "x.*", "user", "none"),
+			my("present", clienttest.Fails("is no privilege"), "name", "a", "grant", "select;drop", "database",
+				"x.*", "user", "none"),
 			my("absent", clienttest.Did(), "name", "a", "grant", "select", "database", "x.*", "user", "none"),
 		},
 		"mysql_query": {query, file},

@@ -36,10 +36,12 @@ func (u *user) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.R
 
 func (u *user) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if u.Password == "" && u.PasswordHash == "" && !u.AllowPasswordless && !u.UnixSocket {
-		return client.Work{}, diag.WithHint(fmt.Errorf("user %s would have no password", u.Name), "set password or password_hash, or allow_passwordless: True")
+		return client.Work{}, diag.WithHint(fmt.Errorf("user %s would have no password", u.Name),
+			"set password or password_hash, or allow_passwordless: True")
 	}
 	who := account(u.Name, u.Host)
-	rows, err := u.rows(ctx, h, "SELECT plugin, authentication_string FROM mysql.user WHERE User = "+client.Quoted(u.Name)+" AND Host = "+client.Quoted(u.Host))
+	rows, err := u.rows(ctx, h, "SELECT plugin, authentication_string FROM mysql.user WHERE User = "+client.Quoted(u.Name)+
+		" AND Host = "+client.Quoted(u.Host))
 	if err != nil {
 		return client.Work{}, err
 	}
@@ -55,7 +57,8 @@ func (u *user) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if err != nil || same {
 		return client.Work{Fine: fmt.Sprintf("the user %s is as declared", who)}, err
 	}
-	return client.Work{Statements: []string{"ALTER USER " + who + u.identified(isMaria)}, Changes: value.NewMap(u.Name, "Updated"), Would: "change the password of " + who}, nil
+	return client.Work{Statements: []string{"ALTER USER " + who + u.identified(isMaria)},
+		Changes: value.NewMap(u.Name, "Updated"), Would: "change the password of " + who}, nil
 }
 
 func (m *server) mariaDB(ctx context.Context, h *host.Host) (bool, error) {
@@ -120,12 +123,13 @@ func (u *user) same(ctx context.Context, h *host.Host, row []string) (bool, erro
 	case plugin != u.AuthPlugin && u.AuthPlugin != "mysql_native_password":
 		return false, nil
 	}
-	login := server{ConnUser: u.Name, ConnPass: u.Password, ConnHost: u.ConnHost, ConnPort: u.ConnPort, ConnSocket: u.ConnSocket, settings: func(name string) string {
-		if u.settings == nil || strings.HasSuffix(name, "default_file") {
-			return ""
-		}
-		return u.settings(name)
-	}}
+	login := server{ConnUser: u.Name, ConnPass: u.Password, ConnHost: u.ConnHost, ConnPort: u.ConnPort,
+		ConnSocket: u.ConnSocket, settings: func(name string) string {
+			if u.settings == nil || strings.HasSuffix(name, "default_file") {
+				return ""
+			}
+			return u.settings(name)
+		}}
 	_, err := login.rows(ctx, h, "SELECT 1")
 	if errors.Is(err, client.ErrNoServer) {
 		return false, err
@@ -149,9 +153,11 @@ func (u *userAbsent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mo
 
 func (u *userAbsent) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	who := account(u.Name, u.Host)
-	rows, err := u.rows(ctx, h, "SELECT 1 FROM mysql.user WHERE User = "+client.Quoted(u.Name)+" AND Host = "+client.Quoted(u.Host))
+	rows, err := u.rows(ctx, h, "SELECT 1 FROM mysql.user WHERE User = "+client.Quoted(u.Name)+
+		" AND Host = "+client.Quoted(u.Host))
 	if err != nil || len(rows) == 0 {
 		return client.Work{Fine: "there is no user " + who}, err
 	}
-	return client.Work{Statements: []string{"DROP USER " + who}, Changes: value.NewMap(u.Name, "Absent"), Would: "drop the user " + who}, nil
+	return client.Work{Statements: []string{"DROP USER " + who}, Changes: value.NewMap(u.Name, "Absent"),
+		Would: "drop the user " + who}, nil
 }

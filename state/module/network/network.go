@@ -77,7 +77,8 @@ var name = sync.OnceValue(func() *regexp.Regexp {
 
 func (s *system) Valid() error {
 	if s.Hostname != "" && (!name().MatchString(s.Hostname) || len(s.Hostname) > 64) {
-		return diag.WithHint(fmt.Errorf("%q is no host name", s.Hostname), "letters, digits and dashes, 64 at most, and dots between labels")
+		return diag.WithHint(fmt.Errorf("%q is no host name", s.Hostname),
+			"letters, digits and dashes, 64 at most, and dots between labels")
 	}
 	if strings.ContainsAny(s.Search, "\r\n") {
 		return errors.New("the search domains have a line break")
@@ -99,7 +100,8 @@ func (s *system) unused() []string {
 	if names == nil {
 		return nil
 	}
-	return []string{"network.system has no file to write " + strings.Join(names, ", ") + " to on this host, and leaves it out"}
+	return []string{"network.system has no file to write " + strings.Join(names, ", ") +
+		" to on this host, and leaves it out"}
 }
 
 // settings are lines such as HOSTNAME=a, in which Salt tells of them.

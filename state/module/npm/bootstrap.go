@@ -40,7 +40,8 @@ func (n *bootstrap) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if plan.Added+plan.Changed+plan.Removed == 0 {
 		return module.Diff{Comment: n.Name + " has what it asks for"}, nil
 	}
-	return module.Diff{Changes: value.NewMap(n.Name, "Bootstrapped"), Comment: "would install what " + n.Name + " asks for"}, nil
+	return module.Diff{Changes: value.NewMap(n.Name, "Bootstrapped"),
+		Comment: "would install what " + n.Name + " asks for"}, nil
 }
 
 func (n *bootstrap) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
@@ -53,5 +54,6 @@ func (n *bootstrap) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	if _, err := n.program().Do(ctx, h, "install", "--json"); err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: value.NewMap(n.Name, "Bootstrapped"), Comment: "installed what " + n.Name + " asks for"}, nil
+	return module.Report{Changes: value.NewMap(n.Name, "Bootstrapped"),
+		Comment: "installed what " + n.Name + " asks for"}, nil
 }

@@ -50,7 +50,8 @@ func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if len(n.todo) == 0 {
 		return module.Diff{Comment: strings.Join(wanted, ", ") + " is installed"}, nil
 	}
-	return module.Diff{Changes: value.NewMap("old", value.NewList(), "new", value.Strings(n.todo...)), Comment: "would install " + strings.Join(n.todo, ", ")}, nil
+	return module.Diff{Changes: value.NewMap("old", value.NewList(), "new", value.Strings(n.todo...)),
+		Comment: "would install " + strings.Join(n.todo, ", ")}, nil
 }
 
 func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -34,7 +34,8 @@ func (n *npm) program(env any) program.Program {
 		reads = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "node_modules"}
 	}
 	return program.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Remote: true, Hide: client.WithoutLogins,
-		Env: append([]string{"NO_UPDATE_NOTIFIER=1", "npm_config_fund=false", "npm_config_audit=false"}, module.Environment(env)...)}
+		Env: append([]string{"NO_UPDATE_NOTIFIER=1", "npm_config_fund=false", "npm_config_audit=false"},
+			module.Environment(env)...)}
 }
 
 // list gives the versions of what is installed, by name.

@@ -25,7 +25,8 @@ var ErrNoUser = errors.New("there is no such user")
 func User(h *host.Host, name string) (host.User, error) {
 	u, ok, err := h.Accounts.User(name)
 	if err == nil && !ok {
-		err = diag.WithHint(fmt.Errorf("user %s: %w", name, ErrNoUser), "make it in a user.present state that this one requires")
+		err = diag.WithHint(fmt.Errorf("user %s: %w", name, ErrNoUser),
+			"make it in a user.present state that this one requires")
 	}
 	return u, err
 }
@@ -119,7 +120,8 @@ func trusted(h *host.Host, p string, u host.User) error {
 	if behind, err := h.Files.Stat(p); err == nil && behind.UID == u.UID {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s is a link of uid %d to what is not %s's", p, link.UID, u.Name), "replace the link by what belongs there")
+	return diag.WithHint(fmt.Errorf("%s is a link of uid %d to what is not %s's", p, link.UID, u.Name),
+		"replace the link by what belongs there")
 }
 
 // note warns where a file could not be given to its user.
@@ -128,5 +130,6 @@ func note(h *host.Host, p string, u host.User) []string {
 	if err != nil || info.UID == u.UID || h.Files.CanChown() {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s belongs to uid %d and not to %s, since the agent does not run as root", p, info.UID, u.Name)}
+	return []string{fmt.Sprintf("%s belongs to uid %d and not to %s, since the agent does not run as root",
+		p, info.UID, u.Name)}
 }

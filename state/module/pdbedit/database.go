@@ -33,9 +33,11 @@ func (d *database) accounts(ctx context.Context, h *host.Host) (map[string]accou
 	if d.read && err == nil && as == d.as {
 		return d.all, nil
 	}
-	out, err := h.Tool(ctx, host.Tool{Argv: []string{"pdbedit", "--list", "--verbose", "--smbpasswd-style"}, Package: "samba"})
+	out, err := h.Tool(ctx,
+		host.Tool{Argv: []string{"pdbedit", "--list", "--verbose", "--smbpasswd-style"}, Package: "samba"})
 	if err != nil {
-		return nil, host.Failed(err, "reading Samba's accounts", "run `testparm` on the host: the configuration of Samba says where they are")
+		return nil, host.Failed(err, "reading Samba's accounts",
+			"run `testparm` on the host: the configuration of Samba says where they are")
 	}
 	d.all, d.as, d.read = parse(out), as, true
 	return d.all, nil

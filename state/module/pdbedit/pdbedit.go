@@ -68,16 +68,19 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	now, ok := all[m.Name]
 	m.isNew, m.changes, m.options, m.secret = !ok, value.NewMap(), nil, false
 	if m.isNew && m.Password == "" {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("there is no Samba account %s, and a new one needs a password", m.Name), "add `- password: ...`")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("there is no Samba account %s, and a new one needs a password",
+			m.Name), "add `- password: ...`")
 	}
 	m.compare(now)
 	switch {
 	case m.isNew:
-		return module.Diff{Changes: value.NewMap(m.Name, "created"), Planned: value.NewMap(), Comment: "Samba would get the account " + m.Name}, nil
+		return module.Diff{Changes: value.NewMap(m.Name, "created"), Planned: value.NewMap(),
+			Comment: "Samba would get the account " + m.Name}, nil
 	case m.changes.Len() == 0:
 		return module.Diff{Comment: "Samba's account " + m.Name + " is as declared"}, nil
 	}
-	return module.Diff{Changes: value.NewMap(m.Name, m.changes), Planned: value.NewMap(), Comment: "Samba's account " + m.Name + " would change"}, nil
+	return module.Diff{Changes: value.NewMap(m.Name, m.changes), Planned: value.NewMap(),
+		Comment: "Samba's account " + m.Name + " would change"}, nil
 }
 
 var ntHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Fa-f]{32}$`) })
@@ -87,7 +90,8 @@ func (m *managed) Valid() error {
 		return fmt.Errorf("%q is no login", m.Name)
 	}
 	if m.PasswordHashed && !ntHash().MatchString(m.Password) {
-		return diag.WithHint(errors.New("the password is no NT hash"), "an NT hash has 32 hexadecimal digits; leave password_hashed out for a plain password")
+		return diag.WithHint(errors.New("the password is no NT hash"),
+			"an NT hash has 32 hexadecimal digits; leave password_hashed out for a plain password")
 	}
 	if strings.ContainsAny(m.Password, "\r\n") {
 		return errors.New("the password has a line break")
@@ -111,8 +115,10 @@ func (m *managed) compare(now account) {
 		label, flag string
 		wanted      *string
 	}{
-		{"domain", "--domain=", m.Domain}, {"full name", "--fullname=", m.Fullname}, {"account desc", "--account-desc=", m.AccountDesc},
-		{"home directory", "--homedir=", m.Homedir}, {"homedir drive", "--drive=", m.Drive}, {"profile path", "--profile=", m.Profile},
+		{"domain", "--domain=", m.Domain}, {"full name", "--fullname=", m.Fullname},
+		{"account desc", "--account-desc=", m.AccountDesc},
+		{"home directory", "--homedir=", m.Homedir}, {"homedir drive", "--drive=", m.Drive},
+		{"profile path", "--profile=", m.Profile},
 		{"logon script", "--script=", m.Script},
 	} {
 		if f.wanted != nil && now[f.label] != *f.wanted {
@@ -156,7 +162,8 @@ func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		if m.PasswordHashed {
 			password = "" // its hash follows
 		}
-		if err := run(ctx, h, m.Name, password+"\n"+password+"\n", "--create", "--user="+m.Name, "--password-from-stdin"); err != nil {
+		if err := run(ctx, h, m.Name, password+"\n"+password+"\n", "--create", "--user="+m.Name,
+			"--password-from-stdin"); err != nil {
 			return module.Report{}, err
 		}
 		m.secret = m.secret && m.PasswordHashed
@@ -194,7 +201,8 @@ func tool(ctx context.Context, h *host.Host, name, stdin string, argv ...string)
 		Argv: argv, Stdin: stdin, Package: "samba",
 		Changes: host.Subject{Kind: "samba account", Name: name},
 	})
-	return host.Failed(err, "Samba's account "+name, "an account needs a user of the system of that name: make it in a user.present state that this one requires")
+	return host.Failed(err, "Samba's account "+name,
+		"an account needs a user of the system of that name: make it in a user.present state that this one requires")
 }
 
 // absent is pdbedit.absent.
@@ -212,7 +220,8 @@ func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if _, ok := all[a.Name]; !ok {
 		return module.Diff{Comment: "Samba has no account " + a.Name}, nil
 	}
-	return module.Diff{Changes: value.NewMap(a.Name, "deleted"), Planned: value.NewMap(), Comment: "Samba's account " + a.Name + " would be deleted"}, nil
+	return module.Diff{Changes: value.NewMap(a.Name, "deleted"), Planned: value.NewMap(),
+		Comment: "Samba's account " + a.Name + " would be deleted"}, nil
 }
 
 func (a *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -38,8 +38,12 @@ func prepare(t *testing.T, h *statetest.Host) {
 				return "", statetest.Code{Code: 255, Text: "Failed to add entry for user nobody2."}
 			}
 			password, _, _ := strings.Cut(stdin, "\n")
-			hash := map[string]string{"secret": "878D8014606CDA29677A44EFA1353FC7", "": "31D6CFE0D16AE931B73C59D7E0C089C0"}[password]
-			h.Put(file, fmt.Sprintf("---------------\nUnix username: %s\nAccount Flags: [U          ]\nUser SID: S-1-5-21-1000\nFull Name:\nHome Directory: \\\\VM\\x\nHomeDir Drive:\nDomain: VM\nBad password count : 3\nLogon hours : FF00\nNT hash: %s\n", name, hash))
+			hash := map[string]string{"secret": "878D8014606CDA29677A44EFA1353FC7",
+				"": "31D6CFE0D16AE931B73C59D7E0C089C0"}[password]
+			h.Put(file,
+				fmt.Sprintf("---------------\nUnix username: %s\nAccount Flags: [U          ]\nUser SID: S-1-5-21-1000\nFull "+
+					"Name:\nHome Directory: \\\\VM\\x\nHomeDir Drive:\nDomain: VM\nBad password count : 3\nLogon hours : FF00\n"+
+					"NT hash: %s\n", name, hash))
 		case "--modify":
 			for _, arg := range args[2:] {
 				option, v, _ := strings.Cut(arg, "=")

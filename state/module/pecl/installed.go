@@ -30,7 +30,8 @@ func (p *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if err != nil || have != "" && (p.Version == "" || p.Version == have) {
 		return module.Diff{Comment: p.Name + " is installed"}, err
 	}
-	return module.Diff{Changes: value.NewMap(p.Name, "Installed"), Comment: strings.TrimSpace("would install " + p.Name + " " + p.Version)}, nil
+	return module.Diff{Changes: value.NewMap(p.Name, "Installed"),
+		Comment: strings.TrimSpace("would install " + p.Name + " " + p.Version)}, nil
 }
 
 func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {

@@ -51,7 +51,8 @@ func parseVersion(text string) (v version, ok bool) {
 	}
 	if m[3] != "" {
 		v.pre = number(m[4])
-		v.phase = map[byte]int{'a': phaseAlpha, 'b': phaseBeta, 'c': phaseCandidate, 'r': phaseCandidate, 'p': phaseCandidate}[m[3][0]]
+		v.phase = map[byte]int{'a': phaseAlpha, 'b': phaseBeta, 'c': phaseCandidate, 'r': phaseCandidate,
+			'p': phaseCandidate}[m[3][0]]
 	}
 	before := text
 	if i := strings.IndexByte(text, '+'); i >= 0 {
@@ -87,7 +88,8 @@ func (v version) compare(w version) int {
 		}
 		return x.dev
 	}
-	return cmp.Or(cmp.Compare(v.epoch, w.epoch), slices.Compare(v.release, w.release), cmp.Compare(v.phase, w.phase), cmp.Compare(v.pre, w.pre),
+	return cmp.Or(cmp.Compare(v.epoch, w.epoch), slices.Compare(v.release, w.release), cmp.Compare(v.phase, w.phase),
+		cmp.Compare(v.pre, w.pre),
 		cmp.Compare(v.post, w.post), cmp.Compare(dev(v), dev(w)))
 }
 

@@ -6,7 +6,8 @@ import (
 
 // TestVersions orders versions as PEP 440 does.
 func TestVersions(t *testing.T) {
-	order := []string{"1.dev1", "1.0a1.dev2", "1.0a1", "1.0a2", "1.0b1", "1.0rc1", "1.0", "1.0.post1.dev1", "1.0.post1", "1.0.1", "1.1", "1.10", "2", "1!0.1"}
+	order := []string{"1.dev1", "1.0a1.dev2", "1.0a1", "1.0a2", "1.0b1", "1.0rc1", "1.0", "1.0.post1.dev1", "1.0.post1",
+		"1.0.1", "1.1", "1.10", "2", "1!0.1"}
 	for i, a := range order {
 		va, ok := parseVersion(a)
 		if !ok {
@@ -25,7 +26,8 @@ func TestVersions(t *testing.T) {
 			}
 		}
 	}
-	for _, same := range [][2]string{{"1.0", "1"}, {"1.0-alpha.1", "1a1"}, {"v1.0", "1"}, {"1.0-1", "1.post1"}, {"1.0c1", "1.0rc1"}} {
+	for _, same := range [][2]string{{"1.0", "1"}, {"1.0-alpha.1", "1a1"}, {"v1.0", "1"},
+		{"1.0-1", "1.post1"}, {"1.0c1", "1.0rc1"}} {
 		a, _ := parseVersion(same[0])
 		b, _ := parseVersion(same[1])
 		if a.compare(b) != 0 {

@@ -15,7 +15,8 @@ type Environment struct{ installed }
 func Into(p client.EnvironmentPackages, sources client.Sources) *Environment {
 	return &Environment{installed{
 		pip:  pip{BinEnv: p.Environment, User: p.User, Cwd: p.Cwd, EnvVars: p.EnvVars, Env: p.Env, sources: sources},
-		Name: p.Environment, Pkgs: p.Pkgs, Requirements: p.Requirements, Upgrade: p.Upgrade, IgnoreInstalled: p.IgnoreInstalled,
+		Name: p.Environment, Pkgs: p.Pkgs, Requirements: p.Requirements, Upgrade: p.Upgrade,
+		IgnoreInstalled: p.IgnoreInstalled,
 		options: options{
 			Proxy: p.Proxy, IndexURL: p.IndexURL, ExtraIndexURL: p.ExtraIndexURL, ExistsAction: p.ExistsAction,
 			NoDeps: p.NoDeps, PreReleases: p.PreReleases, NoCacheDir: p.NoCacheDir, CacheDir: p.CacheDir, NoBinary: p.NoBinary,

@@ -15,7 +15,8 @@ import (
 // repositories, which pip would show in the arguments of git. Other URLs with a login, and requirements of the state
 // tree, are put into files that the user who runs pip can read alone. The caller calls remove, with an error too, which
 // deletes them.
-func (p *installed) handed(ctx context.Context, h *host.Host, program program.Program) (args, env []string, remove func(), err error) {
+func (p *installed) handed(ctx context.Context, h *host.Host,
+	program program.Program) (args, env []string, remove func(), err error) {
 	var temporary []string
 	remove = func() {
 		for _, file := range temporary {

@@ -70,7 +70,8 @@ func (p *installed) what() string {
 }
 
 // missing finds what is not installed as it is asked for; certain says that its versions are known.
-func (p *installed) missing(ctx context.Context, h *host.Host, have map[string]pep440.Distribution) (certain bool, err error) {
+func (p *installed) missing(ctx context.Context, h *host.Host,
+	have map[string]pep440.Distribution) (certain bool, err error) {
 	certain, again := true, p.Upgrade || p.ForceReinstall || p.IgnoreInstalled
 	for _, file := range client.List(p.Requirements) {
 		list, known, err := p.requirements(ctx, h, file, 0)

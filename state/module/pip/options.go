@@ -57,7 +57,8 @@ func (o *options) args() (args, env []string) {
 	if o.Timeout > 0 {
 		timeout = fmt.Sprint(o.Timeout)
 	}
-	for _, f := range []struct{ option, v string }{{"--log", o.Log}, {"--timeout", timeout}, {"--target", o.Target}, {"--exists-action", o.ExistsAction},
+	for _, f := range []struct{ option, v string }{{"--log", o.Log}, {"--timeout", timeout}, {"--target", o.Target},
+		{"--exists-action", o.ExistsAction},
 		{"--cert", o.Cert}, {"--cache-dir", o.CacheDir}} {
 		if f.v != "" {
 			args = append(args, f.option, f.v)
@@ -66,7 +67,8 @@ func (o *options) args() (args, env []string) {
 	for _, f := range []struct {
 		option string
 		v      any
-	}{{"--install-option", o.InstallOptions}, {"--global-option", o.GlobalOptions}, {"--trusted-host", o.TrustedHost}, {"--no-binary", o.NoBinary}} {
+	}{{"--install-option", o.InstallOptions}, {"--global-option", o.GlobalOptions}, {"--trusted-host", o.TrustedHost},
+		{"--no-binary", o.NoBinary}} {
 		for _, v := range client.List(f.v) {
 			args = append(args, f.option, v)
 		}
@@ -74,7 +76,8 @@ func (o *options) args() (args, env []string) {
 	for _, f := range []struct {
 		name string
 		v    []string
-	}{{"PIP_PROXY", client.List(o.Proxy)}, {"PIP_INDEX_URL", client.List(o.IndexURL)}, {"PIP_EXTRA_INDEX_URL", client.List(o.ExtraIndexURL)}, {"PIP_FIND_LINKS", client.List(o.FindLinks)}} {
+	}{{"PIP_PROXY", client.List(o.Proxy)}, {"PIP_INDEX_URL", client.List(o.IndexURL)},
+		{"PIP_EXTRA_INDEX_URL", client.List(o.ExtraIndexURL)}, {"PIP_FIND_LINKS", client.List(o.FindLinks)}} {
 		if len(f.v) > 0 {
 			env = append(env, f.name+"="+strings.Join(f.v, " "))
 		}

@@ -44,10 +44,12 @@ type pip struct {
 
 // program is the pip that is meant, and the arguments that come before all others.
 func (p *pip) program(h *host.Host) (program.Program, []string) {
-	program := program.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true, Hide: client.WithoutLogins,
-		Env: append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
+	program := program.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true,
+		Hide: client.WithoutLogins,
+		Env:  append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
 	if p.Cwd != "" {
-		program.Reads = append([]string{"pip", "pip.py"}, pythonProject...) // python -m pip looks in the working directory first
+		program.Reads = append([]string{"pip", "pip.py"},
+			pythonProject...) // python -m pip looks in the working directory first
 	}
 	if program.Name == "" {
 		program.Name = p.PipBin
@@ -61,7 +63,8 @@ func (p *pip) program(h *host.Host) (program.Program, []string) {
 		}
 		return program, nil
 	}
-	if info, err := h.Following().Files.Stat(program.Name); err == nil && info.IsDir() || err != nil && !strings.HasPrefix(path.Base(program.Name), "pip") {
+	if info, err := h.Following().Files.Stat(program.Name); err == nil && info.IsDir() ||
+		err != nil && !strings.HasPrefix(path.Base(program.Name), "pip") {
 		program.Name = path.Join(program.Name, "bin/python")
 	}
 	if strings.HasPrefix(path.Base(program.Name), "python") {
@@ -85,7 +88,8 @@ func (p *pip) do(ctx context.Context, h *host.Host, python program.Program, args
 	switch {
 	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "externally-managed-environment"):
 		return diag.WithHint(errors.New("the system's package manager looks after this Python, and pip may not change it"),
-			"install into a virtual environment (bin_env), take the package of the distribution, or set extra_args: [--break-system-packages]")
+			"install into a virtual environment (bin_env), take the package of the distribution, or set extra_args: "+
+				"[--break-system-packages]")
 	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "No matching distribution"):
 		return diag.WithHint(err, "look at the name and the version, and at the index that pip asks (index_url)")
 	}

@@ -50,7 +50,8 @@ func (p *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if len(p.todo) == 0 {
 		return module.Diff{Comment: p.Name + " is not installed"}, nil
 	}
-	return module.Diff{Changes: value.NewMap(p.Name, "Removed"), Comment: "would remove " + strings.Join(p.todo, ", ")}, nil
+	return module.Diff{Changes: value.NewMap(p.Name, "Removed"),
+		Comment: "would remove " + strings.Join(p.todo, ", ")}, nil
 }
 
 func (p *removed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

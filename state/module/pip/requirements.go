@@ -13,7 +13,8 @@ import (
 
 // requirements reads a file of requirements and those that it includes. known is false if there is
 // something in it that only pip can tell of.
-func (p *pip) requirements(ctx context.Context, h *host.Host, file string, depth int) (list []pep440.Requirement, known bool, err error) {
+func (p *pip) requirements(ctx context.Context, h *host.Host, file string,
+	depth int) (list []pep440.Requirement, known bool, err error) {
 	text, err := p.text(ctx, h, file)
 	if err != nil {
 		return nil, false, err
@@ -36,7 +37,8 @@ func (p *pip) requirements(ctx context.Context, h *host.Host, file string, depth
 				return nil, false, err
 			}
 			list, known = append(list, more...), known && moreKnown
-		case strings.HasPrefix(line, "-e"), strings.HasPrefix(line, "-c"), strings.HasPrefix(line, "--editable"), strings.HasPrefix(line, "--constraint"):
+		case strings.HasPrefix(line, "-e"), strings.HasPrefix(line, "-c"), strings.HasPrefix(line, "--editable"),
+			strings.HasPrefix(line, "--constraint"):
 			known = false
 		case strings.HasPrefix(line, "-"): // where to look
 		default:
@@ -69,7 +71,8 @@ func (p *pip) text(ctx context.Context, h *host.Host, file string) (string, erro
 	}
 	data, err := h.Files.ReadFile(file)
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("reading requirements: %w", err), "require the state that makes the file, or write salt://")
+		return "", diag.WithHint(fmt.Errorf("reading requirements: %w", err),
+			"require the state that makes the file, or write salt://")
 	}
 	return string(data), nil
 }

@@ -96,7 +96,8 @@ func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.T
 		return t, false
 	}
 	other := &installed{install: newInstall(), planned: &planned{}}
-	if _, problems := module.Decode(other, module.Call{Function: "pkg.installed", Arguments: chunk}); len(problems) > 0 || other.Files != nil {
+	if _, problems := module.Decode(other, module.Call{Function: "pkg.installed", Arguments: chunk}); len(problems) > 0 ||
+		other.Files != nil {
 		return t, false
 	}
 	j, err := other.job(ctx, h)

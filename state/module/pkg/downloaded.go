@@ -29,7 +29,8 @@ func (d *downloaded) Check(_ context.Context, h *host.Host) (module.Diff, error)
 	if len(targets) == 0 {
 		return module.Diff{Comment: "all of them are downloaded"}, nil
 	}
-	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would download: " + strings.Join(nameList(targets), ", ")}, nil
+	return module.Diff{Unknown: true, Planned: value.NewMap(),
+		Comment: "would download: " + strings.Join(nameList(targets), ", ")}, nil
 }
 
 // targets returns the packages without a suitable file in the cache.
@@ -65,7 +66,9 @@ func (d *downloaded) hasFile(h *host.Host, files []host.Package, w wanted) (bool
 		return slices.ContainsFunc(files, func(p host.Package) bool { return p.Name == base }), nil
 	}
 	demand, err := newDemand(w.version, d.IgnoreEpoch, h)
-	return err == nil && slices.ContainsFunc(files, func(p host.Package) bool { return p.Name == base && demand.allows(p.Version) }), err
+	return err == nil && slices.ContainsFunc(files, func(p host.Package) bool {
+		return p.Name == base && demand.allows(p.Version)
+	}), err
 }
 
 func (d *downloaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report module.Report, err error) {

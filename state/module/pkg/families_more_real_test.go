@@ -53,7 +53,8 @@ func goBack(m *machineOf) {
 	before := images()
 	m.converge("installed", "pkgs", value.NewList("bar", "baz"))
 	if m.single { // its repository has only the newest version of foo, which bar required
-		if lost := back(before); len(lost) != 1 || lost["foo"] == nil || !strings.Contains(lost["foo"].Error(), "no repository of this host has version "+m.version("1.0", "1")+" any more") {
+		if lost := back(before); len(lost) != 1 || lost["foo"] == nil || !strings.Contains(lost["foo"].Error(),
+			"no repository of this host has version "+m.version("1.0", "1")+" any more") {
 			m.Errorf("lost are %v", lost)
 		}
 	} else {
@@ -130,7 +131,8 @@ func key(m *machineOf) (home, secret, public string) {
 
 func gpg(m *machineOf, home string, args ...string) {
 	m.Helper()
-	cmd := exec.Command("gpg", append([]string{"--homedir", home, "--batch", "--yes", "--pinentry-mode", "loopback"}, args...)...)
+	cmd := exec.Command("gpg",
+		append([]string{"--homedir", home, "--batch", "--yes", "--pinentry-mode", "loopback"}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		m.Fatalf("gpg %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -159,7 +161,8 @@ func signedRPMs(m *machineOf) {
 		m.sh("mv " + file + " /srv/signed/")
 	}
 	m.sh("createrepo_c -q /srv/signed")
-	gpg(m, home, "--armor", "--detach-sign", "--output", m.root+"/srv/signed/repodata/repomd.xml.asc", m.root+"/srv/signed/repodata/repomd.xml")
+	gpg(m, home, "--armor", "--detach-sign", "--output", m.root+"/srv/signed/repodata/repomd.xml.asc", m.root+
+		"/srv/signed/repodata/repomd.xml")
 	m.copyIn(public, "/srv/signed/key.asc")
 	m.copyIn(public, "/srv/signed/repodata/repomd.xml.key")
 }
@@ -173,7 +176,8 @@ func TestSignedRPMRepositories(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			m := start(t, f)
 			signedRPMs(m)
-			args := []any{"name", "signed", "humanname", "Signed", "baseurl", "file:///srv/signed", "gpgcheck", true, "gpgkey", "file:///srv/signed/key.asc", "repo_gpgcheck", true}
+			args := []any{"name", "signed", "humanname", "Signed", "baseurl", "file:///srv/signed", "gpgcheck", true, "gpgkey",
+				"file:///srv/signed/key.asc", "repo_gpgcheck", true}
 			if f.name == "zypper" {
 				args = append(args, "gpgautoimport", true)
 			}
@@ -203,10 +207,12 @@ func TestPrioritiesOfRPMRepositories(t *testing.T) {
 		}
 		t.Run(f.name, func(t *testing.T) {
 			m := start(t, f)
-			m.sh("mkdir -p /srv/first; mv " + m.add("foo", "0.9", "1") + " /srv/first; createrepo_c -q /srv/first; createrepo_c -q /srv/repository")
+			m.sh("mkdir -p /srv/first; mv " + m.add("foo", "0.9", "1") +
+				" /srv/first; createrepo_c -q /srv/first; createrepo_c -q /srv/repository")
 			m.converge("repo managed", append(f.repo, "priority", 90)...)
 			m.converge("installed", "name", "keeper")
-			m.converge("repo managed", "name", "first", "humanname", "First", "baseurl", "file:///srv/first", "gpgcheck", false, "priority", 10)
+			m.converge("repo managed", "name", "first", "humanname", "First", "baseurl", "file:///srv/first",
+				"gpgcheck", false, "priority", 10)
 			m.converge("installed", "name", "foo")
 			m.want("foo 0.9-1")
 			m.converge("removed", "name", "foo")
@@ -232,11 +238,14 @@ func TestSignedPacmanRepository(t *testing.T) {
 		}
 		sign("foo-1.0-1-any.pkg.tar.zst")
 		sign("test.db")
-		m.sh("cd /srv/repository; cp foo-1.0-1-any.pkg.tar.zst.sig baz-1.0-1-any.pkg.tar.zst.sig") // the signature of another package
+		// the signature of another package
+		m.sh("cd /srv/repository; cp foo-1.0-1-any.pkg.tar.zst.sig baz-1.0-1-any.pkg.tar.zst.sig")
 		trusted := m.root + "/etc/pacman.d/gnupg"
 		m.sh("mkdir -p -m 0700 /etc/pacman.d/gnupg; touch /etc/pacman.d/gnupg/pubring.gpg") // as pacman-key --init does
 		gpg(m, trusted, "--import", public)
-		owner := exec.Command("sh", "-c", "gpg --homedir "+trusted+" --list-keys --with-colons | sed -n 's/^fpr:*\\([0-9A-F]*\\):/\\1:6:/p' | gpg --homedir "+trusted+" --import-ownertrust; gpgconf --homedir "+trusted+" --kill all")
+		owner := exec.Command("sh", "-c", "gpg --homedir "+trusted+
+			" --list-keys --with-colons | sed -n 's/^fpr:*\\([0-9A-F]*\\):/\\1:6:/p' | gpg --homedir "+trusted+
+			" --import-ownertrust; gpgconf --homedir "+trusted+" --kill all")
 		owner.Env = append(os.Environ(), "HOME="+home)
 		if out, err := owner.CombinedOutput(); err != nil {
 			t.Fatalf("trusting the key: %v\n%s", err, out)

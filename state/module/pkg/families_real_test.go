@@ -132,7 +132,8 @@ func (m *machineOf) build(name, version, release string, more nfpm.Overridables)
 	}
 	more.Contents = files.Contents{{Source: content, Destination: "/usr/share/" + name + "/version"}}
 	info := nfpm.WithDefaults(&nfpm.Info{
-		Name: name, Version: version, Release: release, Arch: "all", Platform: "linux", VersionSchema: "none", Maintainer: "A <a@example.com>",
+		Name: name, Version: version, Release: release, Arch: "all", Platform: "linux", VersionSchema: "none",
+		Maintainer:  "A <a@example.com>",
 		Description: name, License: "MIT", Overridables: more,
 	})
 	if err := nfpm.PrepareForPackager(info, m.format); err != nil {
@@ -198,7 +199,8 @@ func (m *machineOf) converge(function string, arguments ...any) string {
 		m.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(args), err, diag.HintOf(err))
 	}
 	if !diff.Unknown && !value.Equal(diff.Changes, report.Changes) {
-		m.Errorf("%s of %s: foreseen was\n%s\nand there came\n%s", function, value.Repr(args), value.Repr(diff.Changes), value.Repr(report.Changes))
+		m.Errorf("%s of %s: foreseen was\n%s\nand there came\n%s", function, value.Repr(args), value.Repr(diff.Changes),
+			value.Repr(report.Changes))
 	}
 	fresh := true
 	if name == "latest" { // pkg.latest is unknown as long as the indexes may be stale
@@ -207,7 +209,8 @@ func (m *machineOf) converge(function string, arguments ...any) string {
 	}
 	again, err := hosttest.Resource(m.T, m.table(function), name, args).Check(ctx, m.run())
 	if err != nil || !again.Empty() && !(fresh && again.Unknown) {
-		m.Errorf("%s of %s: a second run would still change %s: %s, %v", function, value.Repr(args), value.Repr(again.Changes), again.Comment, err)
+		m.Errorf("%s of %s: a second run would still change %s: %s, %v", function, value.Repr(args),
+			value.Repr(again.Changes), again.Comment, err)
 	}
 	return value.Repr(report.Changes)
 }
@@ -259,7 +262,8 @@ func signIndex(m *machineOf) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	hosttest.Put(m.T, m.root+"/etc/apk/keys/test.rsa.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), 0o644)
+	hosttest.Put(m.T, m.root+"/etc/apk/keys/test.rsa.pub",
+		string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), 0o644)
 	indexes, err := filepath.Glob(m.root + "/srv/repository/*/APKINDEX.tar.gz")
 	if err != nil || len(indexes) != 1 {
 		m.Fatalf("there are the indexes %v, %v", indexes, err)
@@ -292,7 +296,8 @@ func signIndex(m *machineOf) {
 }
 
 // rpmLock locks the database of rpm as rpm does, for longer than the test takes.
-const rpmLock = `exec perl -e 'use Fcntl; $| = 1; open(F, "+>>", "/var/lib/rpm/.rpm.lock"); my $l = pack("s s x4 q q i x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; print "locked\n"; sleep 60'`
+const rpmLock = `exec perl -e 'use Fcntl; $| = 1; open(F, "+>>", "/var/lib/rpm/.rpm.lock"); my $l = pack("s s x4 q ` +
+	`q i x4", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $l) or die; print "locked\n"; sleep 60'`
 
 func families() []family {
 	// Debian's rpm has its database in the home directory, since it is not Debian's own.
@@ -300,33 +305,46 @@ func families() []family {
 	const query = `rpm -qa --queryformat '%{NAME} %{VERSION}-%{RELEASE}\n' | sort`
 	return []family{
 		{
-			name: "dnf", release: "ID=fedora\nVERSION_ID=40\n", format: "rpm", packages: []string{"dnf", "dnf-plugins-core", "rpm", "createrepo-c"},
-			prepare: database + `rm -f /etc/dnf/plugins/local.conf; mkdir -p /etc/yum.repos.d`,
-			index:   "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
-			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", 0, "enabled", true},
+			name: "dnf", release: "ID=fedora\nVERSION_ID=40\n", format: "rpm",
+			packages: []string{"dnf", "dnf-plugins-core", "rpm", "createrepo-c"},
+			prepare:  database + `rm -f /etc/dnf/plugins/local.conf; mkdir -p /etc/yum.repos.d`,
+			index:    "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(),
+			lock: rpmLock, removing: true,
+			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository",
+				"gpgcheck", 0, "enabled", true},
 		},
 		{
-			name: "zypper", release: "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\n", format: "rpm", packages: []string{"zypper", "rpm", "createrepo-c"},
-			prepare: database + "mkdir -p /etc/zypp/repos.d", index: "createrepo_c -q /srv/repository", query: query, vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
-			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository", "gpgcheck", false, "refresh", true},
+			name: "zypper", release: "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\n", format: "rpm",
+			packages: []string{"zypper", "rpm", "createrepo-c"},
+			prepare:  database + "mkdir -p /etc/zypp/repos.d", index: "createrepo_c -q /srv/repository", query: query,
+			vercmp: rpmOrder, parts: rpmParts(), lock: rpmLock, removing: true,
+			repo: []any{"name", "test", "humanname", "Test", "baseurl", "file:///srv/repository",
+				"gpgcheck", false, "refresh", true},
 		},
 		{
-			name: "pacman", release: "ID=arch\n", format: "archlinux", packages: []string{"pacman-package-manager", "libarchive-tools", "makepkg"},
-			prepare: `printf '[options]\nArchitecture = auto\nSigLevel = Never\n' > /etc/pacman.conf; mkdir -p /var/lib/pacman`,
-			index:   pacmanIndex, query: `pacman -Q | sort`,
-			vercmp: `while read a b; do vercmp $a $b; done < /tmp/pairs`, parts: anyOrder("1", "0", "10", "01", ".", "-", "_", "a", "rc", "z", "..", "+"),
-			lock: `touch /var/lib/pacman/db.lck; echo locked; sleep 60`, single: true,
+			name: "pacman", release: "ID=arch\n", format: "archlinux",
+			packages: []string{"pacman-package-manager", "libarchive-tools", "makepkg"},
+			prepare:  `printf '[options]\nArchitecture = auto\nSigLevel = Never\n' > /etc/pacman.conf; mkdir -p /var/lib/pacman`,
+			index:    pacmanIndex, query: `pacman -Q | sort`,
+			vercmp: `while read a b; do vercmp $a $b; done < /tmp/pairs`,
+			parts:  anyOrder("1", "0", "10", "01", ".", "-", "_", "a", "rc", "z", "..", "+"),
+			lock:   `touch /var/lib/pacman/db.lck; echo locked; sleep 60`, single: true,
 			repo: []any{"name", "test", "server", "file:///srv/repository"},
 		},
 		{
 			name: "apk", release: "ID=alpine\n", format: "apk", packages: []string{"ca-certificates"}, choosy: true,
 			client: "CORPUS_TEST_APK", target: "/sbin/apk", sign: signIndex,
-			prepare: `mkdir -p /srv/repository/$(uname -m); apk add --initdb; mkdir -p /etc/apk; touch /etc/apk/repositories; mkdir -p /var/cache/apk; ln -s /var/cache/apk /etc/apk/cache`,
-			index:   `cd /srv/repository; for f in *.apk; do b=${f%_*.apk}; ln -f $f $(uname -m)/$(echo $b | sed 's/_/-/').apk; done; cd $(uname -m); apk index -q --rewrite-arch $(uname -m) --allow-untrusted -o APKINDEX.tar.gz *.apk`,
-			vercmp:  `while read a b; do apk version -t $a $b; done < /tmp/pairs`, parts: [][]string{
-				{"", "0", "1"}, {"", ".1", ".0", ".10"}, {"", ".2", ".3"}, {"", "a", "z"}, {"", "_rc", "_p", "_alpha2", "_git20"}, {"", "_p1", "_pre"}, {"", "-r1", "-r0", "-r10"}},
-			query: `apk info -v | sed 's/-\([0-9]\)/ \1/' | sort`, lock: `exec flock /lib/apk/db/lock sh -c 'echo locked; exec sleep 60'`,
-			repo: []any{"name", "/srv/repository"},
+			prepare: `mkdir -p /srv/repository/$(uname -m); apk add --initdb; mkdir -p /etc/apk; touch ` +
+				`/etc/apk/repositories; mkdir -p /var/cache/apk; ln -s /var/cache/apk /etc/apk/cache`,
+			index: `cd /srv/repository; for f in *.apk; do b=${f%_*.apk}; ln -f $f $(uname -m)/$(echo $b | sed ` +
+				`'s/_/-/').apk; done; cd $(uname -m); apk index -q --rewrite-arch $(uname -m) --allow-untrusted -o ` +
+				`APKINDEX.tar.gz *.apk`,
+			vercmp: `while read a b; do apk version -t $a $b; done < /tmp/pairs`, parts: [][]string{
+				{"", "0", "1"}, {"", ".1", ".0", ".10"}, {"", ".2", ".3"}, {"", "a", "z"}, {"", "_rc", "_p", "_alpha2", "_git20"},
+				{"", "_p1", "_pre"}, {"", "-r1", "-r0", "-r10"}},
+			query: `apk info -v | sed 's/-\([0-9]\)/ \1/' | sort`,
+			lock:  `exec flock /lib/apk/db/lock sh -c 'echo locked; exec sleep 60'`,
+			repo:  []any{"name", "/srv/repository"},
 		},
 	}
 }
@@ -342,7 +360,8 @@ func TestFamilies(t *testing.T) {
 				name string
 				tell func(*machineOf)
 			}{
-				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds}, {"dependencies", dependencies}, {"files", sources},
+				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds},
+				{"dependencies", dependencies}, {"files", sources},
 				{"everything", everything}, {"back", goBack}, {"downloads", downloads}, {"errors", mistakes}, {"lock", locked},
 			} {
 				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
@@ -352,7 +371,8 @@ func TestFamilies(t *testing.T) {
 }
 
 // rpmOrder makes rpm compare versions. rpm.vercmp does not split epoch and release.
-const rpmOrder = `echo 'for l in io.lines("/tmp/pairs") do local a, b = l:match("(%S+) (%S+)"); print(rpm.vercmp(a, b) .. string.char(10)) end' > /tmp/order.lua; rpm --eval '%{lua: dofile("/tmp/order.lua")}'`
+const rpmOrder = `echo 'for l in io.lines("/tmp/pairs") do local a, b = l:match("(%S+) (%S+)"); print(rpm.vercmp(a, ` +
+	`b) .. string.char(10)) end' > /tmp/order.lua; rpm --eval '%{lua: dofile("/tmp/order.lua")}'`
 
 // pacmanIndex does the work of repo-add, which needs a mounted /proc. It keeps the last version of each
 // package.

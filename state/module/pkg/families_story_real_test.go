@@ -101,7 +101,8 @@ func versions(m *machineOf) {
 func (m *machineOf) old() {
 	m.Helper()
 	if m.single {
-		m.converge("installed", "name", "x", "skip_verify", true, "sources", value.NewList(value.NewMap("foo", m.add("foo", "1.0", "1"))))
+		m.converge("installed", "name", "x", "skip_verify", true,
+			"sources", value.NewList(value.NewMap("foo", m.add("foo", "1.0", "1"))))
 	} else {
 		m.converge("installed", "name", "foo", "version", "1.0*")
 	}

@@ -53,7 +53,8 @@ type repository struct{ dir string }
 func (r repository) add(t *testing.T, name, version, control string, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
-	text := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: a package\n%s", name, version, control)
+	text := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: "+
+		"a package\n%s", name, version, control)
 	all := map[string]string{"DEBIAN/control": text, "usr/share/" + name + "/version": version}
 	for path, content := range files {
 		all[path] = content
@@ -76,7 +77,9 @@ func (r repository) add(t *testing.T, name, version, control string, files map[s
 // index updates the package index.
 func (r repository) index(t *testing.T) {
 	t.Helper()
-	sh(t, `cd `+r.dir+`; rm -f Packages; for f in *.deb; do dpkg-deb -f $f; echo "Filename: ./$f"; echo "Size: $(stat -c %s $f)"; echo "SHA256: $(sha256sum $f | cut -d" " -f1)"; echo; done > new; mv new Packages`)
+	sh(t, `cd `+r.dir+
+		`; rm -f Packages; for f in *.deb; do dpkg-deb -f $f; echo "Filename: ./$f"; echo "Size: $(stat -c %s $f)"; echo `+
+		`"SHA256: $(sha256sum $f | cut -d" " -f1)"; echo; done > new; mv new Packages`)
 }
 
 // newRepository creates a repository, makes it the only one of apt, and removes its packages at the end of the
@@ -89,11 +92,17 @@ func newRepository(t *testing.T) repository {
 		t.Fatal(err)
 	}
 	r := repository{dir}
-	sh(t, "chmod 755 "+dir+"; mkdir -p /var/tmp/sources; mv /etc/apt/sources.list.d/* /etc/apt/sources.list /var/tmp/sources/ 2>/dev/null || true")
+	sh(t, "chmod 755 "+dir+
+		"; mkdir -p /var/tmp/sources; mv /etc/apt/sources.list.d/* /etc/apt/sources.list /var/tmp/sources/ "+
+		"2>/dev/null || true")
 	sh(t, "echo 'deb [trusted=yes] copy:"+dir+" ./' > /etc/apt/sources.list; rm -rf /var/lib/apt/lists/*")
 	t.Cleanup(func() {
-		_ = exec.Command("sh", "-c", "apt-mark unhold 'corpus-*'; dpkg -l 'corpus-*' | awk '/^[a-z]/{print $2}' | xargs -r dpkg --purge --force-all; dpkg --configure -a; rm -rf "+dir).Run()
-		_ = exec.Command("sh", "-c", "rm /etc/apt/sources.list; for f in /var/tmp/sources/*; do case $f in *.list) mv $f /etc/apt/sources.list.d/;; esac; done").Run()
+		_ = exec.Command("sh", "-c",
+			"apt-mark unhold 'corpus-*'; dpkg -l 'corpus-*' | awk '/^[a-z]/{print $2}' | xargs -r dpkg --purge --force-all; "+
+				"dpkg --configure -a; rm -rf "+dir).Run()
+		_ = exec.Command("sh", "-c",
+			"rm /etc/apt/sources.list; for f in /var/tmp/sources/*; do case $f in *.list) mv $f "+
+				"/etc/apt/sources.list.d/;; esac; done").Run()
 	})
 	return r
 }
@@ -107,7 +116,9 @@ type outcome struct {
 func resource(t *testing.T, function string, pairs ...any) module.Resource {
 	t.Helper()
 	r := pkg.Functions(nil)[function]()
-	call := module.Call{Function: "pkg." + function, Arguments: value.NewMap(pairs...), At: func(string) diag.Pos { return diag.Pos{} }}
+	call := module.Call{Function: "pkg." + function, Arguments: value.NewMap(pairs...), At: func(string) diag.Pos {
+		return diag.Pos{}
+	}}
 	if warnings, problems := module.Decode(r, call); len(warnings) > 0 || len(problems) > 0 {
 		t.Fatal(warnings, problems)
 	}
@@ -118,7 +129,8 @@ func resource(t *testing.T, function string, pairs ...any) module.Resource {
 // files or the database.
 func apply(t *testing.T, h *host.Host, function string, pairs ...any) outcome {
 	t.Helper()
-	const state = "find /var/lib/dpkg /var/lib/apt /var/cache/apt /etc/apt -type f -printf '%p %s %T@\n' | sort | sha256sum"
+	const state = "find /var/lib/dpkg /var/lib/apt /var/cache/apt /etc/apt -type f -printf '%p %s %T@\n' | " +
+		"sort | sha256sum"
 	r, before := resource(t, function, pairs...), sh(t, state)
 	d, err := r.Check(context.Background(), h)
 	if after := sh(t, state); after != before {
@@ -169,11 +181,15 @@ func TestAptInstalls(t *testing.T) {
 		t.Error("what is in indexes that nobody fetched is not known")
 	}
 	h = thisMachine(t)
-	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.0"), value.NewMap("corpus-foo", change("2:0.5", "1.0")))
-	expect(t, apply(t, h, "installed", "name", "x", "pkgs", list(value.NewMap("corpus-foo", ">=1.1,<1.2"))), value.NewMap("corpus-foo", change("1.0", "1.2~rc1")))
+	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.0"),
+		value.NewMap("corpus-foo", change("2:0.5", "1.0")))
+	expect(t, apply(t, h, "installed", "name", "x", "pkgs", list(value.NewMap("corpus-foo", ">=1.1,<1.2"))),
+		value.NewMap("corpus-foo", change("1.0", "1.2~rc1")))
 	expect(t, apply(t, h, "installed", "name", "corpus-virtual"), nil)
-	expect(t, apply(t, h, "installed", "name", "corpus-foo", "hold", true), value.NewMap("corpus-foo", change("install", "hold")))
-	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.1"), value.NewMap("corpus-foo", change("1.2~rc1", "1.1")))
+	expect(t, apply(t, h, "installed", "name", "corpus-foo", "hold", true),
+		value.NewMap("corpus-foo", change("install", "hold")))
+	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.1"),
+		value.NewMap("corpus-foo", change("1.2~rc1", "1.1")))
 	if held := sh(t, "apt-mark showhold"); held != "corpus-foo" {
 		t.Errorf("on hold is %q, and corpus-foo should have stayed so", held)
 	}
@@ -181,18 +197,21 @@ func TestAptInstalls(t *testing.T) {
 		t.Errorf("what is on hold is upgraded: %+v", o)
 	}
 	expect(t, apply(t, h, "unheld", "name", "corpus-foo"), value.NewMap("corpus-foo", value.NewMap(
-		"name", "corpus-foo", "changes", change("hold", "install"), "result", true, "comment", "package corpus-foo is no longer on hold")))
+		"name", "corpus-foo", "changes", change("hold", "install"), "result", true, "comment",
+		"package corpus-foo is no longer on hold")))
 	expect(t, apply(t, h, "latest", "name", "corpus-foo"), value.NewMap("corpus-foo", change("1.1", "2:0.5")))
 	expect(t, apply(t, h, "installed", "name", "corpus-conf"), value.NewMap("corpus-conf", change("", "1.0")))
 	expect(t, apply(t, h, "removed", "name", "corpus-conf"), value.NewMap("corpus-conf", change("1.0", "")))
 	expect(t, apply(t, h, "purged", "name", "x", "pkgs", list("corpus-conf", "corpus-foo")), value.NewMap(
-		"removed", value.NewMap("corpus-conf", change("1.0", "")), "installed", value.NewMap("corpus-bar", change("1.0", ""), "corpus-foo", change("2:0.5", ""))))
+		"removed", value.NewMap("corpus-conf", change("1.0", "")),
+		"installed", value.NewMap("corpus-bar", change("1.0", ""), "corpus-foo", change("2:0.5", ""))))
 }
 
 func TestAptKeepsConfiguration(t *testing.T) {
 	r := newRepository(t)
 	for version, text := range map[string]string{"1.0": "a=1\n", "1.1": "a=2\n"} {
-		r.add(t, "corpus-conf", version, "", map[string]string{"etc/corpus.conf": text, "DEBIAN/conffiles": "/etc/corpus.conf\n"})
+		r.add(t, "corpus-conf", version,
+			"", map[string]string{"etc/corpus.conf": text, "DEBIAN/conffiles": "/etc/corpus.conf\n"})
 	}
 	r.index(t)
 	h := thisMachine(t)
@@ -219,7 +238,8 @@ func TestAptRefreshesOnceAndOnlyIfNeeded(t *testing.T) {
 	}
 	h = thisMachine(t)
 	fetched := sh(t, "stat -c %Y%Z /var/lib/apt/lists")
-	if o := apply(t, h, "installed", "name", "corpus-foo", "refresh", true); o.err != nil || !o.diff.Empty() || sh(t, "stat -c %Y%Z /var/lib/apt/lists") != fetched {
+	if o := apply(t, h, "installed", "name", "corpus-foo", "refresh", true); o.err != nil || !o.diff.Empty() ||
+		sh(t, "stat -c %Y%Z /var/lib/apt/lists") != fetched {
 		t.Errorf("what is there needs no refresh: %+v", o)
 	}
 	expect(t, apply(t, h, "installed", "name", "corpus-new"), value.NewMap("corpus-new", change("", "1.0")))
@@ -235,7 +255,8 @@ func TestAptSources(t *testing.T) {
 	bar, foo := r.dir+"/corpus-bar_1.0_all.deb", r.dir+"/corpus-foo_1.0_all.deb"
 	expect(t, apply(t, h, "installed", "name", "x", "sources", list(value.NewMap("corpus-bar", bar))),
 		value.NewMap("corpus-bar", change("", "1.0"), "corpus-foo", change("", "1.1")))
-	expect(t, apply(t, h, "installed", "name", "x", "sources", list(value.NewMap("corpus-foo", foo))), value.NewMap("corpus-foo", change("1.1", "1.0")))
+	expect(t, apply(t, h, "installed", "name", "x", "sources", list(value.NewMap("corpus-foo", foo))),
+		value.NewMap("corpus-foo", change("1.1", "1.0")))
 	o := apply(t, h, "installed", "name", "x", "sources", list(value.NewMap("corpus-foo", bar)))
 	if o.err == nil || !strings.Contains(o.err.Error(), "is package corpus-bar") {
 		t.Errorf("got %v", o.err)
@@ -258,7 +279,8 @@ func TestAptFails(t *testing.T) {
 	h := thisMachine(t)
 	fails(t, apply(t, h, "installed", "name", "corpus-fooo"), "no package corpus-fooo", `did you mean "corpus-foo"?`)
 	fails(t, apply(t, h, "installed", "name", "corpus-foo", "version", "9"), "no version 9", "1.0")
-	fails(t, apply(t, h, "installed", "name", "corpus-impossible"), "corpus-impossible : Depends: corpus-nowhere", "repositories")
+	fails(t, apply(t, h, "installed", "name", "corpus-impossible"),
+		"corpus-impossible : Depends: corpus-nowhere", "repositories")
 	o := apply(t, h, "installed", "name", "x", "pkgs", list("corpus-foo", "corpus-broken"))
 	fails(t, o, "post-installation script subprocess returned error exit status 3", "dpkg --configure -a")
 	if !value.Equal(o.report.Changes, value.NewMap("corpus-foo", change("", "1.0"))) {
@@ -270,7 +292,9 @@ func TestAptIsLocked(t *testing.T) {
 	r := newRepository(t)
 	r.add(t, "corpus-foo", "1.0", "", nil)
 	r.index(t)
-	holder := exec.Command("python3", "-c", "import fcntl,time\nf=open('/var/lib/dpkg/lock-frontend','w')\nfcntl.lockf(f,fcntl.LOCK_EX)\nprint('x',flush=True)\ntime.sleep(60)")
+	holder := exec.Command("python3", "-c",
+		"import fcntl,time\nf=open('/var/lib/dpkg/lock-frontend','w')\nfcntl.lockf(f,fcntl.LOCK_EX)\n"+
+			"print('x',flush=True)\ntime.sleep(60)")
 	ready, _ := holder.StdoutPipe()
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
@@ -279,7 +303,8 @@ func TestAptIsLocked(t *testing.T) {
 	if _, err := ready.Read(make([]byte, 2)); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, apply(t, thisMachine(t), "installed", "name", "corpus-foo"), fmt.Sprintf("locked by python3 (process %d)", holder.Process.Pid), "let that end")
+	fails(t, apply(t, thisMachine(t), "installed", "name", "corpus-foo"),
+		fmt.Sprintf("locked by python3 (process %d)", holder.Process.Pid), "let that end")
 	time.AfterFunc(500*time.Millisecond, func() { _ = holder.Process.Kill() })
 	if o := apply(t, thisMachine(t), "installed", "name", "corpus-foo"); o.err != nil {
 		t.Errorf("a lock that is released: %v", o.err)
@@ -298,7 +323,10 @@ func TestAptWithoutNetwork(t *testing.T) {
 
 func TestDpkgWasInterrupted(t *testing.T) {
 	r := newRepository(t)
-	r.add(t, "corpus-slow", "1.0", "", map[string]string{"DEBIAN/postinst": "#!/bin/sh\n[ \"$1\" = configure ] && [ ! -e /run/corpus-go ] && kill -9 $PPID\nexit 0\n"})
+	r.add(t, "corpus-slow", "1.0",
+		"",
+		map[string]string{"DEBIAN/postinst": "#!/bin/sh\n[ \"$1\" = configure ] && [ ! -e /run/corpus-go ] && kill -9 " +
+			"$PPID\nexit 0\n"})
 	r.add(t, "corpus-foo", "1.0", "", nil)
 	r.index(t)
 	h := thisMachine(t)

@@ -36,8 +36,9 @@ type install struct {
 	Capabilities    any `sls:"resolve_capabilities"`
 	WatchFlags      any `sls:"watch_flags"`
 
-	refreshErr error           // error of a refresh after which the old indexes are used
-	real       map[string]bool // of the packages that are not installed but provided by others, those that the repositories have
+	refreshErr error // error of a refresh after which the old indexes are used
+	// of the packages that are not installed but provided by others, those that the repositories have
+	real map[string]bool
 }
 
 func newInstall() install { return install{selection: selection{Normalize: true}} }
@@ -136,7 +137,8 @@ func (i *install) chooses(h *host.Host) error {
 		return nil
 	}
 	return diag.WithHint(errors.New("enablerepo and disablerepo are not there"),
-		"write `- fromrepo: NAME` to take packages from one repository, or enable it in a pkgrepo.managed state that this one requires")
+		"write `- fromrepo: NAME` to take packages from one repository, or enable it in a pkgrepo.managed state that this "+
+			"one requires")
 }
 
 // resolve converts wanted packages to those of a transaction: version conditions become the newest version that
@@ -173,9 +175,11 @@ func (i *install) chosen(h *host.Host, w wanted, offer host.Offer) (string, erro
 	}
 	version, ok := d.choose(offer)
 	if !ok {
-		err := host.Lacking(fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name), host.APackage, w.name)
+		err := host.Lacking(fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name),
+			host.APackage, w.name)
 		if len(offer.Versions) == 0 {
-			return "", diag.WithHint(err, "they do not have the package at all; add the repository that does in a pkgrepo.managed state")
+			return "", diag.WithHint(err,
+				"they do not have the package at all; add the repository that does in a pkgrepo.managed state")
 		}
 		return "", diag.WithHint(err, "they have %v", offer.Versions)
 	}
@@ -236,7 +240,8 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 		return fmt.Errorf("reading answers to configuration questions from %s: %w", url, err)
 	}
 	// The answers may be secrets. Unlike arguments, other users cannot see the standard input.
-	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"}, Stdin: string(answers)})
+	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"},
+		Stdin: string(answers)})
 	if err == nil && out.Code != 0 {
 		err = fmt.Errorf("it ended with code %d", out.Code)
 	}

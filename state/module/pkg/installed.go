@@ -60,7 +60,8 @@ func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	case j.empty():
 		return module.Diff{Comment: "installed: " + strings.Join(nameList(j.all), ", ")}, nil
 	case len(j.targets) == 0 && len(j.again) == 0:
-		return module.Diff{Changes: withHolds(value.NewMap(), j.holds), Planned: value.NewMap(), Comment: "the hold of packages would change"}, nil
+		return module.Diff{Changes: withHolds(value.NewMap(), j.holds), Planned: value.NewMap(),
+			Comment: "the hold of packages would change"}, nil
 	}
 	return i.predict(ctx, h, j)
 }
@@ -70,7 +71,8 @@ func (i *installed) Valid() error {
 	case i.Pkgs != nil && i.Files != nil:
 		return errors.New("pkgs and sources cannot both be given")
 	case value.Truth(i.Verify):
-		return diag.WithHint(errors.New("pkg_verify is not there for this package manager"), "run `dpkg --verify`, `rpm --verify` or the like in a cmd.run state")
+		return diag.WithHint(errors.New("pkg_verify is not there for this package manager"),
+			"run `dpkg --verify`, `rpm --verify` or the like in a cmd.run state")
 	}
 	return nil
 }
@@ -120,7 +122,8 @@ func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) erro
 	case ok && i.Reinstall:
 		j.again = append(j.again, w)
 	case !ok && i.OnlyUpgrade && v.Version(w.name) == "":
-		return diag.WithHint(fmt.Errorf("package %s is not installed, and only_upgrade installs nothing new", w.name), "leave out only_upgrade")
+		return diag.WithHint(fmt.Errorf("package %s is not installed, and only_upgrade installs nothing new", w.name),
+			"leave out only_upgrade")
 	case !ok:
 		j.targets = append(j.targets, w)
 	}
@@ -215,7 +218,8 @@ func (i *installed) order(ctx context.Context, h *host.Host, j job) (host.Transa
 
 // reinstalls removes entries without a change of version from changes. Unless the transaction failed, it adds
 // the packages that were reinstalled.
-func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange, failure error) ([]host.PackageChange, error) {
+func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange,
+	failure error) ([]host.PackageChange, error) {
 	v, err := h.Packages.Installed()
 	if err != nil || failure != nil {
 		return changes, err

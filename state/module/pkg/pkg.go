@@ -25,7 +25,9 @@ type Sources interface {
 func Functions(sources Sources) module.Table {
 	foreseen := &planned{by: map[string]string{}}
 	return module.Table{
-		"installed":       func() module.Resource { return &installed{install: newInstall(), sources: sources, planned: foreseen} },
+		"installed": func() module.Resource {
+			return &installed{install: newInstall(), sources: sources, planned: foreseen}
+		},
 		"latest":          func() module.Resource { return &latest{install: newInstall()} },
 		"downloaded":      func() module.Resource { return &downloaded{install: newInstall()} },
 		"removed":         func() module.Resource { return &removed{selection: selection{Normalize: true}} },

@@ -38,7 +38,8 @@ func (r *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	word := map[bool]string{false: "removed", true: "purged"}[r.purge]
-	return module.Diff{Changes: r.report(changes), Planned: plannedMap(targets, word), Comment: describe(changes, "would be ")}, nil
+	return module.Diff{Changes: r.report(changes), Planned: plannedMap(targets, word),
+		Comment: describe(changes, "would be ")}, nil
 }
 
 // targets returns those of the packages that are installed or, for a purge, have left configuration files.
@@ -120,7 +121,8 @@ func (r *removed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	}
 	left, err := r.targets(h)
 	if err == nil && len(left) > 0 {
-		err = diag.WithHint(fmt.Errorf("after the package manager was done these are still there: %s", strings.Join(left, ", ")),
+		err = diag.WithHint(fmt.Errorf("after the package manager was done these are still there: %s",
+			strings.Join(left, ", ")),
 			"see %s for what it did instead", historyOf(h))
 	}
 	return report, err

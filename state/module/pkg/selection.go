@@ -97,7 +97,8 @@ func namedList(v any, argument string) ([]named, error) {
 }
 
 func badItem(argument string, item any) error {
-	return diag.WithHint(fmt.Errorf("%s has %s in it, which is neither a name nor one name with a value", argument, value.Repr(item)),
+	return diag.WithHint(fmt.Errorf("%s has %s in it, which is neither a name nor one name with a value",
+		argument, value.Repr(item)),
 		"write `- name` or `- name: value`")
 }
 

@@ -31,7 +31,8 @@ func (i *installed) fileJob(ctx context.Context, h *host.Host, v *host.Inventory
 	for _, p := range pairs {
 		f := file{name: i.listName(v, p.name), url: versionText(p.value)}
 		if f.url == "" {
-			return j, diag.WithHint(fmt.Errorf("sources does not say where the file of package %s is", f.name), "write `- %s: URL`", f.name)
+			return j, diag.WithHint(fmt.Errorf("sources does not say where the file of package %s is", f.name),
+				"write `- %s: URL`", f.name)
 		}
 		f.path = localPath(f.url)
 		w := wanted{name: f.name}
@@ -77,7 +78,8 @@ func (i *installed) describe(ctx context.Context, h *host.Host, f file) (host.Pa
 	}
 	base, _, _ := strings.Cut(f.name, ":")
 	if p.Name != base {
-		return p, diag.WithHint(fmt.Errorf("%s is package %s, and not %s", f.url, p.Name, f.name), "write `- %s: %s` in sources", p.Name, f.url)
+		return p, diag.WithHint(fmt.Errorf("%s is package %s, and not %s", f.url, p.Name, f.name),
+			"write `- %s: %s` in sources", p.Name, f.url)
 	}
 	return p, nil
 }
@@ -138,7 +140,8 @@ func (f *file) copy(ctx context.Context, h *host.Host, i *installed) error {
 	}
 	defer r.Close()
 	// zypper ignores files whose names begin with a dot.
-	path, mode := "/tmp/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."), fs.FileMode(0o644)
+	path, mode := "/tmp/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."),
+		fs.FileMode(0o644)
 	if err := h.Files.Write(path, host.NewFile{Content: r, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return errors.Join(fmt.Errorf("fetching package %s: %w", f.name, err), h.Files.RemoveAll(path))
 	}

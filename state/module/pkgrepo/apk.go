@@ -37,7 +37,8 @@ func (r *managed) editAPK(h *host.Host) (*repoEdit, error) {
 		return nil, err
 	}
 	for k := range r.More.All() {
-		return nil, diag.WithHint(fmt.Errorf("%s is no setting of a repository of apk", value.Str(k)), "a repository is a URL, perhaps with a tag: `- name: '@edge https://...'`")
+		return nil, diag.WithHint(fmt.Errorf("%s is no setting of a repository of apk", value.Str(k)),
+			"a repository is a URL, perhaps with a tag: `- name: '@edge https://...'`")
 	}
 	tag, url, _, ok := apkLine(r.Name)
 	if !ok {
@@ -75,14 +76,16 @@ func editLine(file, text, tag, url, line, name string) *repoEdit {
 	case strings.HasPrefix(strings.TrimSpace(lines[at]), "#") == strings.HasPrefix(line, "#"):
 		return nil
 	default:
-		changes = value.NewMap("line", value.NewMap("new", packages.WithoutPasswords(line), "old", packages.WithoutPasswords(lines[at])))
+		changes = value.NewMap("line", value.NewMap("new", packages.WithoutPasswords(line),
+			"old", packages.WithoutPasswords(lines[at])))
 		lines[at] = line
 	}
 	return &repoEdit{path: file, text: strings.Join(lines, "\n") + "\n", changes: changes}
 }
 
 func notAPK(name string) error {
-	return diag.WithHint(fmt.Errorf("%q is no repository of apk", packages.WithoutPasswords(name)), "give its URL, such as https://dl-cdn.alpinelinux.org/alpine/v3.20/main")
+	return diag.WithHint(fmt.Errorf("%q is no repository of apk", packages.WithoutPasswords(name)),
+		"give its URL, such as https://dl-cdn.alpinelinux.org/alpine/v3.20/main")
 }
 
 func (r *absent) editAPK(h *host.Host) (*repoEdit, error) {

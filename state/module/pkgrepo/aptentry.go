@@ -97,7 +97,9 @@ func (e entry) same(other entry) bool {
 	if e.kind != other.kind || e.suite != other.suite || bare(e.uri) != bare(other.uri) {
 		return false
 	}
-	return len(e.comps) == 0 || slices.ContainsFunc(e.comps, func(c string) bool { return slices.Contains(other.comps, c) })
+	return len(e.comps) == 0 || slices.ContainsFunc(e.comps, func(c string) bool {
+		return slices.Contains(other.comps, c)
+	})
 }
 
 // bare is a URI without the slash at its end, which means nothing.
@@ -158,7 +160,8 @@ func shown(v any) any {
 func readEntry(name string) (entry, error) {
 	e, ok := parseEntry(name)
 	if !ok {
-		return e, diag.WithHint(fmt.Errorf("%q is no line of a package repository", name), "write `deb [options] URI suite component`")
+		return e, diag.WithHint(fmt.Errorf("%q is no line of a package repository", name),
+			"write `deb [options] URI suite component`")
 	}
 	if strings.HasSuffix(e.suite, "/") != (len(e.comps) == 0) {
 		return e, diag.WithHint(errors.New("a repository has components, or a suite that ends in a slash and none: "+name),

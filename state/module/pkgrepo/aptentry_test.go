@@ -7,16 +7,20 @@ import (
 
 func TestParseEntry(t *testing.T) {
 	for line, want := range map[string]*entry{
-		"deb http://example.com/debian stable main contrib":         {kind: "deb", uri: "http://example.com/debian", suite: "stable", comps: []string{"main", "contrib"}},
-		"  #  deb-src http://example.com/debian stable main # why":  {kind: "deb-src", disabled: true, uri: "http://example.com/debian", suite: "stable", comps: []string{"main"}, comment: "why"},
-		"deb [ arch=amd64  trusted=yes ] file:/srv ./":              {kind: "deb", options: []option{{"arch", "amd64"}, {"trusted", "yes"}}, uri: "file:/srv", suite: "./", comps: []string{}},
-		"deb cdrom:[Debian GNU/Linux 12 _Bookworm_]/ bookworm main": {kind: "deb", uri: "cdrom:[Debian GNU/Linux 12 _Bookworm_]/", suite: "bookworm", comps: []string{"main"}},
-		"# a comment on deb files":                                  nil,
-		"":                                                          nil,
-		"deb":                                                       nil,
-		"deb http://example.com":                                    nil,
-		"rpm http://example.com a b":                                nil,
-		"deb [arch=amd64 http://example.com stable":                 nil,
+		"deb http://example.com/debian stable main contrib": {kind: "deb", uri: "http://example.com/debian",
+			suite: "stable", comps: []string{"main", "contrib"}},
+		"  #  deb-src http://example.com/debian stable main # why": {kind: "deb-src", disabled: true,
+			uri: "http://example.com/debian", suite: "stable", comps: []string{"main"}, comment: "why"},
+		"deb [ arch=amd64  trusted=yes ] file:/srv ./": {kind: "deb",
+			options: []option{{"arch", "amd64"}, {"trusted", "yes"}}, uri: "file:/srv", suite: "./", comps: []string{}},
+		"deb cdrom:[Debian GNU/Linux 12 _Bookworm_]/ bookworm main": {kind: "deb",
+			uri: "cdrom:[Debian GNU/Linux 12 _Bookworm_]/", suite: "bookworm", comps: []string{"main"}},
+		"# a comment on deb files":   nil,
+		"":                           nil,
+		"deb":                        nil,
+		"deb http://example.com":     nil,
+		"rpm http://example.com a b": nil,
+		"deb [arch=amd64 http://example.com stable": nil,
 	} {
 		got, ok := parseEntry(line)
 		if ok != (want != nil) {
@@ -29,7 +33,8 @@ func TestParseEntry(t *testing.T) {
 
 func TestEntryText(t *testing.T) {
 	for _, line := range []string{
-		"deb http://example.com/debian stable main contrib", "# deb [arch=amd64,i386 signed-by=/k lang=en] http://example.com/debian stable main #why", "deb file:/srv ./",
+		"deb http://example.com/debian stable main contrib",
+		"# deb [arch=amd64,i386 signed-by=/k lang=en] http://example.com/debian stable main #why", "deb file:/srv ./",
 	} {
 		if e, ok := parseEntry(line); !ok || e.String() != line {
 			t.Errorf("%q becomes %q", line, e)
@@ -78,7 +83,8 @@ Signed-By:
 	}
 	want := []string{
 		"deb [arch=amd64,i386 signed-by=/usr/share/keyrings/ubuntu.gpg] http://example.com/ubuntu noble main universe",
-		"deb [arch=amd64,i386 signed-by=/usr/share/keyrings/ubuntu.gpg] http://example.com/ubuntu noble-updates main universe",
+		"deb [arch=amd64,i386 signed-by=/usr/share/keyrings/ubuntu.gpg] http://example.com/ubuntu noble-updates " +
+			"main universe",
 		"# deb http://example.com/more ./",
 	}
 	if !reflect.DeepEqual(lines, want) {

@@ -34,10 +34,13 @@ const defaultKeyServer = "keyserver.ubuntu.com"
 func (k *keyed) consistent() error {
 	ids := k.keyIDs()
 	switch {
-	case k.KeyURL != "" && (len(ids) > 0 || k.KeyServer != ""), k.KeyText != "" && (len(ids) > 0 || k.KeyServer != ""), k.KeyURL != "" && k.KeyText != "":
-		return diag.WithHint(errors.New("the key is given in more than one way"), "keep one of key_url, key_text, and keyid with keyserver")
+	case k.KeyURL != "" && (len(ids) > 0 || k.KeyServer != ""), k.KeyText != "" && (len(ids) > 0 || k.KeyServer != ""),
+		k.KeyURL != "" && k.KeyText != "":
+		return diag.WithHint(errors.New("the key is given in more than one way"),
+			"keep one of key_url, key_text, and keyid with keyserver")
 	case !k.AllowInsecure && strings.HasPrefix(strings.TrimSpace(k.KeyURL), "http:"):
-		return diag.WithHint(errors.New("the key would come over http, where anybody could change it"), "use https, or set allow_insecure_key")
+		return diag.WithHint(errors.New("the key would come over http, where anybody could change it"),
+			"use https, or set allow_insecure_key")
 	}
 	return nil
 }
@@ -79,7 +82,8 @@ func (k *keyed) placeOf(e entry) string {
 		_, rest, _ := strings.Cut(e.uri, "://")
 		name = rest
 	}
-	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(packages.WithoutPasswords("://" + name)[3:], "-"), "-.")
+	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(packages.WithoutPasswords("://" +
+		name)[3:], "-"), "-.")
 	return "/etc/apt/trusted.gpg.d/" + strings.TrimSuffix(strings.TrimSuffix(name, ".asc"), ".gpg") + ".asc"
 }
 
@@ -151,7 +155,8 @@ func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, 
 	}
 	prints, err := fingerprints(all)
 	if err != nil {
-		return nil, fmt.Errorf("the key of a package repository, %s: %w", packages.WithoutPasswords(strings.Join(urls, ", ")), err)
+		return nil, fmt.Errorf("the key of a package repository, %s: %w",
+			packages.WithoutPasswords(strings.Join(urls, ", ")), err)
 	}
 	for _, id := range ids {
 		if !hasKey(prints, id) {
@@ -168,7 +173,8 @@ func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error
 	}
 	body, err := sources.Open(ctx, k.KeyURL, env)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w", packages.WithoutPasswords(k.KeyURL), err),
+		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w",
+			packages.WithoutPasswords(k.KeyURL), err),
 			"correct key_url, or see why it cannot be reached")
 	}
 	return body.Close()

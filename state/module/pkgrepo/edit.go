@@ -41,7 +41,8 @@ func editorFor(h *host.Host, rpm, pacman, apk editor) (editor, error) {
 	case "apk":
 		return apk, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()), "write their files with file.managed")
+	return nil, diag.WithHint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()),
+		"write their files with file.managed")
 }
 
 // checkEdit is Check of a state that edits.

@@ -113,7 +113,8 @@ func (r *managed) released(ctx context.Context, e entry) error {
 }
 
 func noRelease(dir string) error {
-	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there", packages.WithoutPasswords(dir)),
+	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there",
+		packages.WithoutPasswords(dir)),
 		"check the URI and the name of the distribution")
 }
 
@@ -236,7 +237,8 @@ func ppaLine(h *host.Host, ppa string) (string, error) {
 	}
 	codename := release["UBUNTU_CODENAME"]
 	if codename == "" {
-		return "", diag.WithHint(fmt.Errorf("ppa:%s is an archive for Ubuntu, and this is %s", ppa, release["PRETTY_NAME"]), "give the repository as a deb line")
+		return "", diag.WithHint(fmt.Errorf("ppa:%s is an archive for Ubuntu, and this is %s", ppa, release["PRETTY_NAME"]),
+			"give the repository as a deb line")
 	}
 	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`).MatchString(ppa) {
 		return "", diag.WithHint(fmt.Errorf("%q is no personal archive", ppa), "write owner/archive")
@@ -333,7 +335,8 @@ func (r *managed) edit(j repositoryJob) {
 // repository.
 func (r *managed) refreshes(h *host.Host) bool {
 	wanted := r.Refresh == nil || *r.Refresh || h.Packages.Family() == "zypper"
-	return wanted && (r.RefreshDB == nil || *r.RefreshDB) && !(h.Packages.Family() == "zypper" && value.Truth(r.More.Value("gpgautoimport")))
+	return wanted && (r.RefreshDB == nil || *r.RefreshDB) &&
+		!(h.Packages.Family() == "zypper" && value.Truth(r.More.Value("gpgautoimport")))
 }
 
 // refreshAfter gets the indexes of repositories that are others now. Below a root nobody would.

@@ -19,15 +19,19 @@ func TestADryRunAsksForTheRepository(t *testing.T) {
 		name, key, want string
 		there           []string
 	}{
-		{name: "deb https://deb.example.org/debian stable main", there: []string{"deb.example.org/debian/dists/stable/InRelease"}},
-		{name: "deb https://deb.example.org/debian/ stable main", there: []string{"deb.example.org/debian/dists/stable/Release"}},
+		{name: "deb https://deb.example.org/debian stable main",
+			there: []string{"deb.example.org/debian/dists/stable/InRelease"}},
+		{name: "deb https://deb.example.org/debian/ stable main",
+			there: []string{"deb.example.org/debian/dists/stable/Release"}},
 		{name: "deb https://deb.example.org/flat ./", there: []string{"deb.example.org/flat/InRelease"}},
-		{name: "deb https://deb.example.org/debian stabel main", there: []string{"deb.example.org/debian/dists/stable/InRelease"},
-			want: "no repository at https://deb.example.org/debian/dists/stabel/"},
+		{name: "deb https://deb.example.org/debian stabel main",
+			there: []string{"deb.example.org/debian/dists/stable/InRelease"},
+			want:  "no repository at https://deb.example.org/debian/dists/stabel/"},
 		{name: "# deb https://deb.example.org/none stable main"},
 		{name: "deb file:/srv/repo ./"},
-		{name: "deb https://deb.example.org/debian stable main", key: "https://deb.example.org/key.asc", there: []string{"deb.example.org/debian/dists/stable/InRelease"},
-			want: "https://deb.example.org/key.asc: "},
+		{name: "deb https://deb.example.org/debian stable main", key: "https://deb.example.org/key.asc",
+			there: []string{"deb.example.org/debian/dists/stable/InRelease"},
+			want:  "https://deb.example.org/key.asc: "},
 	} {
 		h := statetest.NewHost(t)
 		statetest.UsePackages(h)
@@ -36,7 +40,8 @@ func TestADryRunAsksForTheRepository(t *testing.T) {
 			files["/https/"+name] = statetest.File("")
 		}
 		h.Build(t, files)
-		resource := hosttest.Resource(t, pkgrepo.Functions(tree{h}), "managed", value.NewMap("name", c.name, "key_url", c.key))
+		resource := hosttest.Resource(t, pkgrepo.Functions(tree{h}),
+			"managed", value.NewMap("name", c.name, "key_url", c.key))
 		d, err := resource.(module.Rehearser).Rehearse(context.Background(), h.Host)
 		switch {
 		case c.want == "" && (err != nil || d.Empty()):

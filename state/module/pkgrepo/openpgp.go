@@ -37,7 +37,8 @@ func dearmor(data []byte) ([]byte, error) {
 // armourBody is the text of a block without its headers, which end in an empty line, and without its
 // checksum, a line that starts with =.
 func armourBody(block string) string {
-	if _, body, ok := strings.Cut(strings.TrimPrefix(block, "\n"), "\n\n"); ok && strings.Contains(block[:len(block)-len(body)], ":") {
+	if _, body, ok := strings.Cut(strings.TrimPrefix(block, "\n"), "\n\n"); ok &&
+		strings.Contains(block[:len(block)-len(body)], ":") {
 		block = body
 	}
 	var b strings.Builder

@@ -16,7 +16,8 @@ func TestFingerprints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"3A5BC073ECF2BC4FAC01045A0B406CC707328D50", "1C99FD5BC0C6DA555EA920E82199FEBE9EAB518E"} // as gpg has them
+	want := []string{"3A5BC073ECF2BC4FAC01045A0B406CC707328D50",
+		"1C99FD5BC0C6DA555EA920E82199FEBE9EAB518E"} // as gpg has them
 	for _, key := range [][]byte{armoured, plain, bytes.ReplaceAll(armoured, []byte("\n"), []byte("\r\n")),
 		bytes.Replace(armoured, []byte("BLOCK-----\n\n"), []byte("BLOCK-----\nVersion: 1\nComment: a\n\n"), 1)} {
 		if got, err := fingerprints(key); err != nil || !reflect.DeepEqual(got, want) {
@@ -29,7 +30,8 @@ func TestFingerprints(t *testing.T) {
 	if got, err := fingerprints(append(bytes.Clone(armoured), armoured...)); err != nil || len(got) != 4 {
 		t.Errorf("two blocks give %v, %v", got, err)
 	}
-	for _, bad := range []string{"", "<html>", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!!\n-----END PGP PUBLIC KEY BLOCK-----\n", string(plain[:40])} {
+	for _, bad := range []string{"", "<html>", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA",
+		"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!!\n-----END PGP PUBLIC KEY BLOCK-----\n", string(plain[:40])} {
 		if got, err := fingerprints([]byte(bad)); err == nil {
 			t.Errorf("%q has the fingerprints %v", bad, got)
 		}

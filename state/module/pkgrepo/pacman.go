@@ -26,7 +26,8 @@ func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 		return nil, err
 	}
 	if !r.on() {
-		return nil, diag.WithHint(errors.New("pacman knows no repository that is disabled"), "take it away with pkgrepo.absent")
+		return nil, diag.WithHint(errors.New("pacman knows no repository that is disabled"),
+			"take it away with pkgrepo.absent")
 	}
 	want, err := r.pacmanSettings()
 	if err != nil {
@@ -40,7 +41,8 @@ func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 	changes := value.NewMap()
 	if _, _, there := f.find(r.Name); !there {
 		if !want.Has("Server") && !want.Has("Include") {
-			return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name), "write `- server: URL`")
+			return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name),
+				"write `- server: URL`")
 		}
 		f.add(r.Name)
 		changes.Set("repo", r.Name)
@@ -66,7 +68,8 @@ func (r *managed) pacmanSettings() (*value.Map, error) {
 	for k, v := range r.More.All() {
 		key, ok := pacmanSettings()[strings.ToLower(value.Str(k))]
 		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("%s is no setting of a repository of pacman", value.Str(k)), "there are server, cacheserver, siglevel, include and usage")
+			return nil, diag.WithHint(fmt.Errorf("%s is no setting of a repository of pacman", value.Str(k)),
+				"there are server, cacheserver, siglevel, include and usage")
 		}
 		text, err := settingText(key, v)
 		if err != nil {

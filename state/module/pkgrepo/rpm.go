@@ -46,7 +46,8 @@ func repoName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]*$`).MatchString(name) && name != "main" && name != "options" {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is no name of a repository", name), "repositories here have short names such as epel; the URL goes into baseurl")
+	return diag.WithHint(fmt.Errorf("%q is no name of a repository", name),
+		"repositories here have short names such as epel; the URL goes into baseurl")
 }
 
 // editRPM sets up a repository of yum, dnf or zypper: the section of its name in a .repo file.
@@ -77,11 +78,13 @@ func (r *managed) editRPM(h *host.Host) (*repoEdit, error) {
 func (r *managed) noKey() error {
 	switch {
 	case r.KeyURL != "" || r.KeyText != "" || r.KeyServer != "" || len(r.keyIDs()) > 0:
-		return diag.WithHint(errors.New("key_url, key_text and keyid are ways of apt to give a key"), "write `- gpgkey: URL` and `- gpgcheck: 1`")
+		return diag.WithHint(errors.New("key_url, key_text and keyid are ways of apt to give a key"),
+			"write `- gpgkey: URL` and `- gpgcheck: 1`")
 	case r.PPA != "":
 		return diag.WithHint(errors.New("a ppa is an archive for Ubuntu"), "give the repository with baseurl")
 	case r.More.Has("copr"):
-		return diag.WithHint(errors.New("copr repositories are not set up by name"), "give the repository with baseurl and gpgkey, as its .repo file has them")
+		return diag.WithHint(errors.New("copr repositories are not set up by name"),
+			"give the repository with baseurl and gpgkey, as its .repo file has them")
 	}
 	return nil
 }
@@ -150,7 +153,8 @@ func (r *managed) on() bool {
 func (r *managed) newRPM(h *host.Host, file string, want *value.Map) (*repoEdit, error) {
 	given := func(key string) bool { text, ok := want.Value(key).(string); return ok && text != "" }
 	if !given("baseurl") && !given("mirrorlist") && !given("metalink") {
-		return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name), "write `- baseurl: URL`, or mirrorlist or metalink")
+		return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name),
+			"write `- baseurl: URL`, or mirrorlist or metalink")
 	}
 	text, err := readRepoFile(h, file)
 	if err != nil {

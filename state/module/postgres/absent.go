@@ -54,5 +54,6 @@ func (a *absent) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if a.Cascade {
 		statement += " CASCADE"
 	}
-	return client.Work{Statements: []string{statement}, Changes: value.NewMap(a.Name, "Absent"), Would: fmt.Sprintf("drop the %s %s", a.kind.what, a.Name)}, nil
+	return client.Work{Statements: []string{statement}, Changes: value.NewMap(a.Name, "Absent"),
+		Would: fmt.Sprintf("drop the %s %s", a.kind.what, a.Name)}, nil
 }

@@ -27,7 +27,9 @@ func (e *extension) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 }
 
 func (e *extension) Work(ctx context.Context, h *host.Host) (client.Work, error) {
-	rows, err := e.rows(ctx, h, "", "SELECT extversion, nspname FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace WHERE extname = "+client.Quoted(e.Name))
+	rows, err := e.rows(ctx, h, "",
+		"SELECT extversion, nspname FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace WHERE extname = "+
+			client.Quoted(e.Name))
 	if err != nil {
 		return client.Work{}, err
 	}
@@ -39,11 +41,14 @@ func (e *extension) Work(ctx context.Context, h *host.Host) (client.Work, error)
 		if e.ExtVersion != "" {
 			statement += " VERSION " + client.Quoted(e.ExtVersion)
 		}
-		return client.Work{Statements: []string{statement}, Changes: value.NewMap(e.Name, "Installed"), Would: "create the extension " + e.Name}, nil
+		return client.Work{Statements: []string{statement}, Changes: value.NewMap(e.Name, "Installed"),
+			Would: "create the extension " + e.Name}, nil
 	}
-	w := client.Work{Changes: value.NewMap(e.Name, "Upgraded"), Fine: "the extension " + e.Name + " is there", Would: "change the extension " + e.Name}
+	w := client.Work{Changes: value.NewMap(e.Name, "Upgraded"), Fine: "the extension " + e.Name +
+		" is there", Would: "change the extension " + e.Name}
 	if e.ExtVersion != "" && e.ExtVersion != rows[0][0] {
-		w.Statements = append(w.Statements, fmt.Sprintf("ALTER EXTENSION %s UPDATE TO %s", ident(e.Name), client.Quoted(e.ExtVersion)))
+		w.Statements = append(w.Statements,
+			fmt.Sprintf("ALTER EXTENSION %s UPDATE TO %s", ident(e.Name), client.Quoted(e.ExtVersion)))
 	}
 	if e.Schema != "" && e.Schema != rows[0][1] {
 		w.Statements = append(w.Statements, fmt.Sprintf("ALTER EXTENSION %s SET SCHEMA %s", ident(e.Name), ident(e.Schema)))

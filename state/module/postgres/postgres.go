@@ -77,7 +77,8 @@ func (p *server) setting(given, name string) string {
 // who owns it, since that is whom it trusts.
 func (p *server) psql(db string) (program.Program, []string) {
 	at := p.setting(p.DBHost, "host")
-	program := program.Program{Name: "psql", Package: "postgresql-client", RunAs: p.User, Dir: "/", Limit: 10 * time.Minute, Env: []string{"PGCONNECT_TIMEOUT=20"}}
+	program := program.Program{Name: "psql", Package: "postgresql-client", RunAs: p.User,
+		Dir: "/", Limit: 10 * time.Minute, Env: []string{"PGCONNECT_TIMEOUT=20"}}
 	if program.RunAs == "" && (at == "" || strings.HasPrefix(at, "/")) {
 		program.RunAs = "postgres"
 	}
@@ -86,9 +87,11 @@ func (p *server) psql(db string) (program.Program, []string) {
 		program.Env = append(program.Env, "PGPASSWORD="+password)
 	}
 	program.Hide = client.Hiding(password)
-	args := []string{"--no-psqlrc", "--no-password", "--quiet", "--no-align", "--tuples-only", "--field-separator=\x1f", "--record-separator=\x1e",
+	args := []string{"--no-psqlrc", "--no-password", "--quiet", "--no-align", "--tuples-only", "--field-separator=\x1f",
+		"--record-separator=\x1e",
 		"--set=ON_ERROR_STOP=1", "--file=-"}
-	for _, f := range []struct{ option, v string }{{"--username=", p.setting(p.DBUser, "user")}, {"--host=", at}, {"--port=", p.setting(p.DBPort, "port")}} {
+	for _, f := range []struct{ option, v string }{{"--username=", p.setting(p.DBUser, "user")}, {"--host=", at},
+		{"--port=", p.setting(p.DBPort, "port")}} {
 		if f.v != "" {
 			args = append(args, f.option+f.v)
 		}

@@ -38,7 +38,8 @@ func TestPasswordHashes(t *testing.T) {
 	if again, _ := scramAgain(want, "pen"); again == want {
 		t.Error("another password gives the same verifier")
 	}
-	for _, bad := range []string{"", "SCRAM-SHA-256$x", "SCRAM-SHA-256$0:AAAA$x:y", "SCRAM-SHA-256$99999999999:AAAA$x:y", "SCRAM-SHA-256$1:%$x:y"} {
+	for _, bad := range []string{"", "SCRAM-SHA-256$x", "SCRAM-SHA-256$0:AAAA$x:y", "SCRAM-SHA-256$99999999999:AAAA$x:y",
+		"SCRAM-SHA-256$1:%$x:y"} {
 		if _, err := scramAgain(bad, "x"); err == nil {
 			t.Errorf("%q is taken for a verifier", bad)
 		}
@@ -76,8 +77,9 @@ func TestPostgresSecrets(t *testing.T) {
 	}
 	h := statetest.NewHost(t)
 	h.Provide(t, map[string]statetest.Program{"psql": psql})
-	r, d := hosttest.Look(t, h.Host, Tables(nil)["postgres_user"], "present", value.NewMap("name", "bob", "password", "s3cret",
-		"db_host", "db.example.org", "db_user", "root", "db_password", "adm1n"))
+	r, d := hosttest.Look(t, h.Host, Tables(nil)["postgres_user"],
+		"present", value.NewMap("name", "bob", "password", "s3cret",
+			"db_host", "db.example.org", "db_user", "root", "db_password", "adm1n"))
 	if want := value.NewMap("bob", "Present"); !value.Equal(d.Changes, want) {
 		t.Fatalf("the check gives %+v", d)
 	}
@@ -97,7 +99,8 @@ func TestNoServer(t *testing.T) {
 	h.Provide(t, map[string]statetest.Program{"psql": func([]string, host.Command) (string, error) {
 		return "", statetest.Exit{Code: 2, Text: "psql: error: connection to server on socket failed: Connection refused"}
 	}})
-	r, d := hosttest.Look(t, h.Host, Tables(nil)["postgres_database"], "present", value.NewMap("name", "shop", "user", "root"))
+	r, d := hosttest.Look(t, h.Host, Tables(nil)["postgres_database"],
+		"present", value.NewMap("name", "shop", "user", "root"))
 	if !d.Unknown {
 		t.Errorf("the check gives %+v", d)
 	}

@@ -51,7 +51,8 @@ func objectKinds() map[string]objectKind {
 
 // privilegeLetters are how access lists write privileges.
 func privilegeLetters() map[string]string {
-	return map[string]string{"SELECT": "r", "UPDATE": "w", "INSERT": "a", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t",
+	return map[string]string{"SELECT": "r", "UPDATE": "w", "INSERT": "a", "DELETE": "d", "TRUNCATE": "D",
+		"REFERENCES": "x", "TRIGGER": "t",
 		"EXECUTE": "X", "USAGE": "U", "CREATE": "C", "CONNECT": "c", "TEMPORARY": "T", "TEMP": "T"}
 }
 
@@ -62,17 +63,21 @@ func (p *privileges) Work(ctx context.Context, h *host.Host) (client.Work, error
 	}
 	object, ok := objectKinds()[p.ObjectType]
 	if !ok {
-		return client.Work{}, diag.WithHint(fmt.Errorf("object_type is %s", p.ObjectType), "it is table, sequence, schema, tablespace, language, database or group")
+		return client.Work{}, diag.WithHint(fmt.Errorf("object_type is %s", p.ObjectType),
+			"it is table, sequence, schema, tablespace, language, database or group")
 	}
 	if p.ObjectName == "ALL" {
-		return client.Work{}, diag.WithHint(fmt.Errorf("object_name ALL is not supported"), "name each object in a state of its own")
+		return client.Work{}, diag.WithHint(fmt.Errorf("object_name ALL is not supported"),
+			"name each object in a state of its own")
 	}
 	wanted, letters, err := p.wanted(object)
 	if err != nil {
 		return client.Work{}, err
 	}
 	inner := fmt.Sprintf(object.acl, client.Quoted(p.ObjectName), client.Quoted(p.Prepend))
-	rows, err := p.rows(ctx, h, "", "SELECT coalesce((SELECT rolname FROM pg_roles r WHERE r.oid = x.grantee), 'public'), x.privilege_type, x.is_grantable FROM aclexplode(("+inner+")) x")
+	rows, err := p.rows(ctx, h, "",
+		"SELECT coalesce((SELECT rolname FROM pg_roles r WHERE r.oid = x.grantee), 'public'), x.privilege_type, "+
+			"x.is_grantable FROM aclexplode(("+inner+")) x")
 	if err != nil {
 		return client.Work{}, err
 	}
@@ -106,7 +111,8 @@ func (p *privileges) wanted(object objectKind) (names, letters []string, err err
 		}
 		letter, ok := privilegeLetters()[name]
 		if !ok || !strings.Contains(object.all, letter) {
-			return nil, nil, diag.WithHint(fmt.Errorf("a %s has no privilege %s", p.ObjectType, name), "see GRANT in the documentation of PostgreSQL")
+			return nil, nil, diag.WithHint(fmt.Errorf("a %s has no privilege %s", p.ObjectType, name),
+				"see GRANT in the documentation of PostgreSQL")
 		}
 		names, letters = append(names, name), append(letters, letter)
 	}
@@ -133,30 +139,36 @@ func (p *privileges) grantee() string {
 
 func (p *privileges) change(privileges, object string) client.Work {
 	if p.revoke {
-		return client.Work{Statements: []string{fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, object, p.grantee())}, Changes: value.NewMap(p.Name, "Absent"),
-			Would: fmt.Sprintf("revoke %s on %s from %s", privileges, p.ObjectName, p.Name)}
+		return client.Work{Statements: []string{fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, object, p.grantee())},
+			Changes: value.NewMap(p.Name, "Absent"),
+			Would:   fmt.Sprintf("revoke %s on %s from %s", privileges, p.ObjectName, p.Name)}
 	}
 	statement := fmt.Sprintf("GRANT %s ON %s TO %s", privileges, object, p.grantee())
 	if p.GrantOption {
 		statement += " WITH GRANT OPTION"
 	}
-	return client.Work{Statements: []string{statement}, Changes: value.NewMap(p.Name, "Present"), Would: fmt.Sprintf("grant %s on %s to %s", privileges, p.ObjectName, p.Name)}
+	return client.Work{Statements: []string{statement}, Changes: value.NewMap(p.Name, "Present"),
+		Would: fmt.Sprintf("grant %s on %s to %s", privileges, p.ObjectName, p.Name)}
 }
 
 // membership is about a role that is in another.
 func (p *privileges) membership(ctx context.Context, h *host.Host) (client.Work, error) {
-	_, member, err := p.one(ctx, h, "", "SELECT 1 FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member WHERE g.rolname = "+
-		client.Quoted(p.ObjectName)+" AND r.rolname = "+client.Quoted(p.Name))
+	_, member, err := p.one(ctx, h, "",
+		"SELECT 1 FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member WHERE "+
+			"g.rolname = "+
+			client.Quoted(p.ObjectName)+" AND r.rolname = "+client.Quoted(p.Name))
 	if err != nil || member != p.revoke {
 		return client.Work{Fine: fmt.Sprintf("%s is in %s as declared", p.Name, p.ObjectName)}, err
 	}
 	if p.revoke {
-		return client.Work{Statements: []string{fmt.Sprintf("REVOKE %s FROM %s", ident(p.ObjectName), ident(p.Name))}, Changes: value.NewMap(p.Name, "Absent"),
-			Would: fmt.Sprintf("take %s out of %s", p.Name, p.ObjectName)}, nil
+		return client.Work{Statements: []string{fmt.Sprintf("REVOKE %s FROM %s", ident(p.ObjectName), ident(p.Name))},
+			Changes: value.NewMap(p.Name, "Absent"),
+			Would:   fmt.Sprintf("take %s out of %s", p.Name, p.ObjectName)}, nil
 	}
 	statement := fmt.Sprintf("GRANT %s TO %s", ident(p.ObjectName), ident(p.Name))
 	if p.GrantOption {
 		statement += " WITH ADMIN OPTION"
 	}
-	return client.Work{Statements: []string{statement}, Changes: value.NewMap(p.Name, "Present"), Would: fmt.Sprintf("put %s into %s", p.Name, p.ObjectName)}, nil
+	return client.Work{Statements: []string{statement}, Changes: value.NewMap(p.Name, "Present"),
+		Would: fmt.Sprintf("put %s into %s", p.Name, p.ObjectName)}, nil
 }

@@ -81,14 +81,16 @@ func (r *role) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	for _, f := range r.flags() {
 		columns = append(columns, f.column)
 	}
-	rows, err := r.rows(ctx, h, "", "SELECT "+strings.Join(columns, ", ")+", coalesce(rolvaliduntil = "+r.until()+", false) FROM pg_roles WHERE rolname = "+client.Quoted(r.Name))
+	rows, err := r.rows(ctx, h, "", "SELECT "+strings.Join(columns, ", ")+", coalesce(rolvaliduntil = "+r.until()+
+		", false) FROM pg_roles WHERE rolname = "+client.Quoted(r.Name))
 	if err != nil {
 		return client.Work{}, err
 	}
 	if len(rows) == 0 {
 		return r.create(ctx, h)
 	}
-	w := client.Work{Fine: fmt.Sprintf("the %s %s is as declared", r.what(), r.Name), Would: fmt.Sprintf("change the %s %s", r.what(), r.Name)}
+	w := client.Work{Fine: fmt.Sprintf("the %s %s is as declared", r.what(), r.Name),
+		Would: fmt.Sprintf("change the %s %s", r.what(), r.Name)}
 	options, changed := []string{}, value.NewMap()
 	for i, f := range r.flags() {
 		if f.want != nil && *f.want != (rows[0][i] == "t") {
@@ -184,7 +186,9 @@ func (r *role) newGroups(ctx context.Context, h *host.Host) ([]string, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	rows, err := r.rows(ctx, h, "", "SELECT g.rolname FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member WHERE r.rolname = "+client.Quoted(r.Name))
+	rows, err := r.rows(ctx, h, "",
+		"SELECT g.rolname FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member "+
+			"WHERE r.rolname = "+client.Quoted(r.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +199,8 @@ func (r *role) newGroups(ctx context.Context, h *host.Host) ([]string, error) {
 
 // samePassword compares the password with what the server keeps of it.
 func (r *role) samePassword(ctx context.Context, h *host.Host) (bool, error) {
-	kept, _, err := r.one(ctx, h, "", "SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+client.Quoted(r.Name))
+	kept, _, err := r.one(ctx, h, "",
+		"SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+client.Quoted(r.Name))
 	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "permission denied") {
 		return !r.RefreshPassword, nil // only a superuser may look

@@ -29,7 +29,8 @@ func (s *schema) Run(ctx context.Context, h *host.Host, statements []string) err
 }
 
 func (s *schema) Work(ctx context.Context, h *host.Host) (client.Work, error) {
-	owner, ok, err := s.one(ctx, h, s.DBName, "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = "+client.Quoted(s.Name))
+	owner, ok, err := s.one(ctx, h, s.DBName,
+		"SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = "+client.Quoted(s.Name))
 	if err != nil {
 		return client.Work{}, err
 	}
@@ -71,5 +72,6 @@ func (s *schemaAbsent) Work(ctx context.Context, h *host.Host) (client.Work, err
 	if err != nil || !ok {
 		return client.Work{Fine: "there is no schema " + s.Name}, err
 	}
-	return client.Work{Statements: []string{"DROP SCHEMA " + ident(s.Name)}, Changes: value.NewMap(s.Name, "Absent"), Would: "drop the schema " + s.Name}, nil
+	return client.Work{Statements: []string{"DROP SCHEMA " + ident(s.Name)}, Changes: value.NewMap(s.Name, "Absent"),
+		Would: "drop the schema " + s.Name}, nil
 }

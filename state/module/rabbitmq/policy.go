@@ -42,7 +42,8 @@ func (p *policy) definition() (string, error) {
 		return string(data), err
 	}
 	if !json.Valid([]byte(text)) {
-		return "", diag.WithHint(fmt.Errorf("the definition %s is no JSON", text), `write it as a mapping, or as '{"ha-mode":"all"}'`)
+		return "", diag.WithHint(fmt.Errorf("the definition %s is no JSON", text),
+			`write it as a mapping, or as '{"ha-mode":"all"}'`)
 	}
 	return text, nil
 }
@@ -79,7 +80,8 @@ func policyRow(ctx context.Context, h *host.Host, s server, vhost, name string) 
 
 func (p *policy) equals(row []string, definition string) bool {
 	pattern, applies, priority := row[2], row[3], row[5]
-	return pattern == p.Pattern && (p.ApplyTo == "" || applies == p.ApplyTo) && priority == strconv.Itoa(p.Priority) && sameJSON(row[4], definition)
+	return pattern == p.Pattern && (p.ApplyTo == "" || applies == p.ApplyTo) && priority == strconv.Itoa(p.Priority) &&
+		sameJSON(row[4], definition)
 }
 
 func sameJSON(a, b string) bool {

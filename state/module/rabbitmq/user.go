@@ -56,7 +56,8 @@ func (u *user) find(ctx context.Context, h *host.Host) (*todo, error) {
 		u.findPassword(ctx, h, t)
 	}
 	if want := tagsOf(u.Tags); u.Tags != nil && !sameWords(tags, want) {
-		t.add("tags", value.Strings(tags...), value.Strings(want...), ctlStep(append([]string{"set_user_tags", u.Name}, want...)...))
+		t.add("tags", value.Strings(tags...), value.Strings(want...),
+			ctlStep(append([]string{"set_user_tags", u.Name}, want...)...))
 	}
 	u.findPermissions(t, have, perms)
 	return t, nil
@@ -83,7 +84,8 @@ func (u *user) findPassword(ctx context.Context, h *host.Host, t *todo) {
 		return
 	default:
 		if _, err := u.program(ctl, *u.Password+"\n").Ask(ctx, h, "authenticate_user", u.Name); err != nil || u.Force {
-			t.add("password", "", "set", step{program: ctl, args: []string{"change_password", u.Name}, stdin: *u.Password + "\n"})
+			t.add("password", "",
+				"set", step{program: ctl, args: []string{"change_password", u.Name}, stdin: *u.Password + "\n"})
 		}
 	}
 }
@@ -133,7 +135,8 @@ func (u *user) permissions() (grants []grant, err error) {
 }
 
 func wrongPerms(v any) error {
-	return diag.WithHint(fmt.Errorf("%s is no permission", value.Repr(v)), "write `- perms: [{/: ['.*', '.*', '.*']}]`: what may be configured, written and read")
+	return diag.WithHint(fmt.Errorf("%s is no permission", value.Repr(v)),
+		"write `- perms: [{/: ['.*', '.*', '.*']}]`: what may be configured, written and read")
 }
 
 func (u *user) findPermissions(t *todo, have map[string][]string, want []grant) {

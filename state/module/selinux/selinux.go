@@ -45,7 +45,8 @@ func (m *mode) wanted() (string, error) {
 	case "d", "disabled":
 		return "Disabled", nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%q is no mode of SELinux", m.Name), "modes are enforcing, permissive and disabled")
+	return "", diag.WithHint(fmt.Errorf("%q is no mode of SELinux", m.Name),
+		"modes are enforcing, permissive and disabled")
 }
 
 func (m *mode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -55,7 +56,8 @@ func (m *mode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	data, err := h.Files.ReadFile(config)
 	if errors.Is(err, fs.ErrNotExist) {
-		return module.Diff{}, diag.WithHint(errors.New("this host has no SELinux"), "it takes a kernel with it and a policy, such as selinux-policy-default")
+		return module.Diff{}, diag.WithHint(errors.New("this host has no SELinux"),
+			"it takes a kernel with it and a policy, such as selinux-policy-default")
 	}
 	if err != nil {
 		return module.Diff{}, err
@@ -107,7 +109,8 @@ func (m *mode) planFile(text, wanted string) (old string) {
 func (m *mode) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if m.live {
 		flag := map[any]string{"Enforcing": "1", "Permissive": "0"}[d.Changes.Value("new")]
-		_, err := h.Tool(ctx, host.Tool{Argv: []string{"setenforce", flag}, Changes: host.Subject{Kind: "selinux", Name: "mode"}, Package: "selinux-utils, or libselinux-utils"})
+		_, err := h.Tool(ctx, host.Tool{Argv: []string{"setenforce", flag},
+			Changes: host.Subject{Kind: "selinux", Name: "mode"}, Package: "selinux-utils, or libselinux-utils"})
 		if err != nil {
 			return module.Report{}, host.Failed(err, "setting the mode of SELinux", "see `sestatus` on the host")
 		}
@@ -142,7 +145,8 @@ func (b *boolean) wanted() (string, error) {
 // look gives the state of a switch and its default; semanage lists both in one line:
 // name (on , off) description.
 func (b *boolean) look(ctx context.Context, h *host.Host) (state, fallback string, err error) {
-	out, err := h.Tool(ctx, host.Tool{Argv: []string{"semanage", "boolean", "-l"}, Package: "policycoreutils-python-utils"})
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"semanage", "boolean", "-l"},
+		Package: "policycoreutils-python-utils"})
 	if err != nil {
 		return "", "", host.Failed(err, "listing the switches of SELinux", "see `sestatus` on the host")
 	}
@@ -158,7 +162,8 @@ func (b *boolean) look(ctx context.Context, h *host.Host) (state, fallback strin
 			return strings.TrimSpace(state), strings.TrimSpace(fallback), nil
 		}
 	}
-	return "", "", diag.WithHint(fmt.Errorf("SELinux has no switch %s", b.Name), "%s", orElse(diag.DidYouMean(b.Name, names), "`semanage boolean -l` lists them"))
+	return "", "", diag.WithHint(fmt.Errorf("SELinux has no switch %s", b.Name),
+		"%s", orElse(diag.DidYouMean(b.Name, names), "`semanage boolean -l` lists them"))
 }
 
 func orElse(text, other string) string {
@@ -199,7 +204,8 @@ func (b *boolean) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	if b.Persist {
 		argv = []string{"setsebool", "-P", b.Name, wanted}
 	}
-	_, err = h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "selinux", Name: b.Name}, Package: "policycoreutils"})
+	_, err = h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "selinux", Name: b.Name},
+		Package: "policycoreutils"})
 	if err != nil {
 		return module.Report{}, host.Failed(err, "setting "+b.Name, "see `sestatus` on the host")
 	}

@@ -82,7 +82,8 @@ func (d *dead) stop(ctx context.Context, h *host.Host) error {
 	if err != nil || !isUp(u) {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("%s was stopped, and is %s again", d.Name, u.Active), "see which unit or socket starts it")
+	return diag.WithHint(fmt.Errorf("%s was stopped, and is %s again", d.Name, u.Active),
+		"see which unit or socket starts it")
 }
 
 // Watched returns a state that stops a service that has come up again.

@@ -34,7 +34,8 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 
 // noUnit returns the lack of a unit.
 func noUnit(name string) []error {
-	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name), "correct the name, or require the state that brings the unit")
+	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name),
+		"correct the name, or require the state that brings the unit")
 	return []error{host.Lacking(err, host.AUnit, name)}
 }
 

@@ -62,7 +62,9 @@ func apply(t *testing.T, function string, pairs ...any) outcome {
 	t.Helper()
 	make := func() module.Resource {
 		r := service.Functions()[function]()
-		call := module.Call{Function: "service." + function, Arguments: value.NewMap(pairs...), At: func(string) diag.Pos { return diag.Pos{} }}
+		call := module.Call{Function: "service." + function, Arguments: value.NewMap(pairs...), At: func(string) diag.Pos {
+			return diag.Pos{}
+		}}
 		if warnings, problems := module.Decode(r, call); len(warnings) > 0 || len(problems) > 0 {
 			t.Fatal(warnings, problems)
 		}
@@ -89,14 +91,16 @@ func apply(t *testing.T, function string, pairs ...any) outcome {
 	return outcome{d, report, nil}
 }
 
-const sleeper = "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+const sleeper = "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/true\n[Install]\n" +
+	"WantedBy=multi-user.target\n"
 
 func TestServiceOnSystemd(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-web.service", sleeper)
 	defer systemctl("disable", "--now", "corpus-web.service")
 	// systemd has not been reloaded since the file was written.
-	if o := apply(t, "running", "name", "corpus-web", "enable", true); o.err != nil || !value.Equal(o.report.Changes, value.NewMap("corpus-web", true)) {
+	if o := apply(t, "running", "name", "corpus-web", "enable", true); o.err != nil ||
+		!value.Equal(o.report.Changes, value.NewMap("corpus-web", true)) {
 		t.Fatalf("%+v", o)
 	}
 	if systemctl("is-active", "corpus-web") != "active" || systemctl("is-enabled", "corpus-web") != "enabled" {
@@ -108,10 +112,12 @@ func TestServiceOnSystemd(t *testing.T) {
 	if systemctl("is-active", "corpus-web") != "inactive" || systemctl("is-enabled", "corpus-web") != "disabled" {
 		t.Error("corpus-web should be down and disabled")
 	}
-	if o := apply(t, "masked", "name", "corpus-dbus-none"); o.err != nil || systemctl("is-enabled", "corpus-dbus-none.service") != "masked" {
+	if o := apply(t, "masked", "name", "corpus-dbus-none"); o.err != nil ||
+		systemctl("is-enabled", "corpus-dbus-none.service") != "masked" {
 		t.Errorf("%+v", o)
 	}
-	if o := apply(t, "running", "name", "corpus-dbus-none"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "unmask") {
+	if o := apply(t, "running", "name", "corpus-dbus-none"); o.err == nil ||
+		!strings.Contains(diag.HintOf(o.err), "unmask") {
 		t.Errorf("a masked unit was started: %+v", o)
 	}
 	if o := apply(t, "unmasked", "name", "corpus-dbus-none"); o.err != nil {
@@ -129,7 +135,9 @@ func TestServiceOnSystemd(t *testing.T) {
 func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-both.service", sleeper)
-	write(t, "/etc/init.d/corpus-both", "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: corpus-both\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\n", 0o755)
+	write(t, "/etc/init.d/corpus-both",
+		"#!/bin/sh\n### BEGIN INIT INFO\n# Provides: corpus-both\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 "+
+			"3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\n", 0o755)
 	defer systemctl("disable", "corpus-both.service")
 	links := func(kind string) int {
 		found, _ := filepath.Glob("/etc/rc?.d/" + kind + "??corpus-both")
@@ -153,7 +161,8 @@ func TestChangedUnitIsReadAnew(t *testing.T) {
 	time.Sleep(10 * time.Millisecond) // wait for a different mtime, whose resolution is a clock tick
 	unitFile(t, "corpus-new.service", strings.Replace(sleeper, "[Service]", "[Service]\nEnvironment=A=new", 1))
 	r := service.Functions()["running"]()
-	if _, problems := module.Decode(r, module.Call{Arguments: value.NewMap("name", "corpus-new"), At: func(string) diag.Pos { return diag.Pos{} }}); len(problems) > 0 {
+	if _, problems := module.Decode(r, module.Call{Arguments: value.NewMap("name", "corpus-new"),
+		At: func(string) diag.Pos { return diag.Pos{} }}); len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	w := r.(module.Watcher).Watched()
@@ -216,7 +225,8 @@ func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
 	}
 	defer func() { _ = os.WriteFile("/etc/fstab", was, 0o644) }()
 	line := "tmpfs /mnt/corpus-fstab tmpfs noauto 0 0\n"
-	if err := h.Files.Write("/etc/fstab", host.NewFile{Content: strings.NewReader(string(was) + line), UID: -1, GID: -1}); err != nil {
+	if err := h.Files.Write("/etc/fstab",
+		host.NewFile{Content: strings.NewReader(string(was) + line), UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := units.Settle(ctx, h); err != nil {
@@ -229,33 +239,42 @@ func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
 
 func TestFailuresOnSystemd(t *testing.T) {
 	thisMachine(t)
-	unitFile(t, "corpus-broken.service", "[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo cannot find my configuration; exit 3'\nExecStart=/bin/true\n")
+	unitFile(t, "corpus-broken.service",
+		"[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo cannot find my configuration; exit 3'\nExecStart=/bin/true\n")
 	o := apply(t, "running", "name", "corpus-broken")
-	if o.err == nil || !strings.Contains(o.err.Error(), "cannot find my configuration") || !strings.Contains(o.err.Error(), "exit-code") || diag.HintOf(o.err) == "" {
+	if o.err == nil || !strings.Contains(o.err.Error(), "cannot find my configuration") ||
+		!strings.Contains(o.err.Error(), "exit-code") || diag.HintOf(o.err) == "" {
 		t.Errorf("got %v, hint %q; want the last words of the unit", o.err, diag.HintOf(o.err))
 	}
 	unitFile(t, "corpus-late.service", "[Service]\nExecStart=/bin/sh -c 'echo giving up; exit 4'\n")
 	o = apply(t, "running", "name", "corpus-late")
-	if o.err == nil || !strings.Contains(o.err.Error(), "is failed (failed) now: its program ended with status 4 (exit-code)") || !strings.Contains(o.err.Error(), "giving up") {
+	if o.err == nil || !strings.Contains(o.err.Error(),
+		"is failed (failed) now: its program ended with status 4 (exit-code)") ||
+		!strings.Contains(o.err.Error(), "giving up") {
 		t.Errorf("a service that ends at once was found up: %v", o.err)
 	}
-	unitFile(t, "corpus-again.service", "[Service]\nExecStart=/bin/sh -c 'sleep 0.2; echo giving up; exit 4'\nRestart=always\nRestartSec=10ms\n")
+	unitFile(t, "corpus-again.service",
+		"[Service]\nExecStart=/bin/sh -c 'sleep 0.2; echo giving up; exit 4'\nRestart=always\nRestartSec=10ms\n")
 	defer systemctl("stop", "corpus-again.service")
 	if o = apply(t, "running", "name", "corpus-again"); o.err == nil || !strings.Contains(o.err.Error(), "giving up") {
 		t.Errorf("a service that systemd starts again and again was found up: %v", o.err)
 	}
 	unitFile(t, "corpus-job.service", "[Service]\nExecStart=/bin/true\n")
-	if o = apply(t, "running", "name", "corpus-job"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "RemainAfterExit") {
+	if o = apply(t, "running", "name", "corpus-job"); o.err == nil ||
+		!strings.Contains(diag.HintOf(o.err), "RemainAfterExit") {
 		t.Errorf("a program that did its work counts as up: %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 	unitFile(t, "corpus-wrong.service", "[Service]\nType=simple\n")
-	if o = apply(t, "running", "name", "corpus-wrong"); o.err == nil || !strings.Contains(diag.HintOf(o.err), "systemd-analyze verify") {
+	if o = apply(t, "running", "name", "corpus-wrong"); o.err == nil ||
+		!strings.Contains(diag.HintOf(o.err), "systemd-analyze verify") {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
-	if o = apply(t, "running", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
+	if o = apply(t, "running", "name", "corpus-borken"); o.err == nil ||
+		diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
-	if o = apply(t, "enabled", "name", "corpus-borken"); o.err == nil || diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
+	if o = apply(t, "enabled", "name", "corpus-borken"); o.err == nil ||
+		diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 }

@@ -37,7 +37,8 @@ func (m *mask) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if is == m.on {
 		return module.Diff{Comment: map[bool]string{true: m.Name + " is " + what, false: m.Name + " is not " + what}[is]}, nil
 	}
-	return module.Diff{Changes: value.NewMap(what, value.NewMap("old", is, "new", m.on)), Comment: fmt.Sprintf("would %s %s", m.verb(), m.Name)}, nil
+	return module.Diff{Changes: value.NewMap(what, value.NewMap("old", is, "new", m.on)),
+		Comment: fmt.Sprintf("would %s %s", m.verb(), m.Name)}, nil
 }
 
 func (m *mask) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -89,7 +89,8 @@ func TestOpenRC(t *testing.T) {
 	converge("disabled", "name", "db")
 	want("db", "inactive", "disabled")
 	names, err := h.Units.Names(t.Context())
-	if err != nil || !strings.Contains(strings.Join(names, " "), "broken") || !strings.Contains(strings.Join(names, " "), "db") {
+	if err != nil || !strings.Contains(strings.Join(names, " "), "broken") ||
+		!strings.Contains(strings.Join(names, " "), "db") {
 		t.Errorf("services are %v, %v", names, err)
 	}
 }
@@ -100,10 +101,12 @@ func TestOpenRCRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Units.Act(t.Context(), host.Start, "broken", true); err == nil || !strings.Contains(err.Error(), "no disk") {
+	if err := h.Units.Act(t.Context(), host.Start, "broken", true); err == nil ||
+		!strings.Contains(err.Error(), "no disk") {
 		t.Errorf("starting what cannot start: %v", err)
 	}
-	if err := h.Units.Act(t.Context(), host.Start, "wbe", true); err == nil || !strings.Contains(err.Error(), "no such unit") {
+	if err := h.Units.Act(t.Context(), host.Start, "wbe", true); err == nil ||
+		!strings.Contains(err.Error(), "no such unit") {
 		t.Errorf("starting what is not there: %v", err)
 	}
 	if err := h.Units.SetBoot(t.Context(), host.Mask, "web", false); err == nil || !strings.Contains(err.Error(), "mask") {

@@ -37,7 +37,8 @@ func (r *restart) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if !u.Found && !u.Masked {
 		return r.awaited(), nil
 	}
-	return module.Diff{Changes: changed(r.Name, true), Planned: value.NewMap(), Comment: fmt.Sprintf("would %s %s", r.verb(u), r.Name)}, nil
+	return module.Diff{Changes: changed(r.Name, true), Planned: value.NewMap(),
+		Comment: fmt.Sprintf("would %s %s", r.verb(u), r.Name)}, nil
 }
 
 func (r *restart) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {

@@ -44,7 +44,8 @@ func (a *activity) slip() error {
 	if a.Enabled == nil {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("service %s has the argument enabled, which is the name of another state", a.Name), "write `- enable: ...`")
+	return diag.WithHint(fmt.Errorf("service %s has the argument enabled, which is the name of another state", a.Name),
+		"write `- enable: ...`")
 }
 
 // wait waits for init_delay.
@@ -75,7 +76,9 @@ func disabling(u host.Unit) (host.BootVerb, []string) {
 	case "enabled", "enabled-runtime":
 		return host.Disable, nil
 	}
-	return "", []string{fmt.Sprintf("%s is %s: other units start it, and it cannot be disabled; mask it to keep it from running", u.Name, u.Boot)}
+	return "",
+		[]string{fmt.Sprintf("%s is %s: other units start it, and it cannot be disabled; mask it to keep it from running",
+			u.Name, u.Boot)}
 }
 
 // onlyAtBoot reports whether the state can only set what starts at boot, as in a chroot. If it cannot do that

@@ -21,12 +21,17 @@ func TestWatch(t *testing.T) {
 		log            string
 	}{
 		{"up", "running", nil, "active enabled", value.NewMap("web", true), "restart web.service\n"},
-		{"reload", "running", value.NewMap("reload", true), "active enabled", value.NewMap("web", true), "reload web.service\n"},
-		{"forced", "running", value.NewMap("reload", true, "force", true), "active enabled", value.NewMap("web", true), "reload-or-restart web.service\n"},
-		{"full", "running", value.NewMap("full_restart", true), "active enabled", value.NewMap("web", true), "restart web.service\n"},
-		{"not up", "running", value.NewMap("reload", true), "failed enabled", value.NewMap("web", true), "stop web.service\nstart web.service\n"},
+		{"reload", "running", value.NewMap("reload", true), "active enabled", value.NewMap("web", true),
+			"reload web.service\n"},
+		{"forced", "running", value.NewMap("reload", true, "force", true), "active enabled", value.NewMap("web", true),
+			"reload-or-restart web.service\n"},
+		{"full", "running", value.NewMap("full_restart", true), "active enabled", value.NewMap("web", true),
+			"restart web.service\n"},
+		{"not up", "running", value.NewMap("reload", true), "failed enabled", value.NewMap("web", true),
+			"stop web.service\nstart web.service\n"},
 		{"dead", "dead", nil, "inactive enabled", nil, ""},
-		{"dead and up", "dead", value.NewMap("enable", false), "active enabled", value.NewMap("web", true), "stop web.service\n"},
+		{"dead and up", "dead", value.NewMap("enable", false), "active enabled", value.NewMap("web", true),
+			"stop web.service\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := statetest.NewHost(t)
@@ -48,7 +53,8 @@ func TestWatch(t *testing.T) {
 func watch(t *testing.T, h *statetest.Host, function string, arguments *value.Map) *value.Map {
 	t.Helper()
 	resource := service.Functions()[function]()
-	call := module.Call{Function: "service." + function, Arguments: value.NewMap("name", "web"), At: func(string) diag.Pos { return diag.Pos{} }}
+	call := module.Call{Function: "service." + function, Arguments: value.NewMap("name", "web"),
+		At: func(string) diag.Pos { return diag.Pos{} }}
 	call.Arguments.Update(arguments)
 	if warnings, problems := module.Decode(resource, call); len(warnings) > 0 || len(problems) > 0 {
 		t.Fatal(warnings, problems)
@@ -73,7 +79,8 @@ func watch(t *testing.T, h *statetest.Host, function string, arguments *value.Ma
 
 // TestARestartThatDoesNotLast restarts a program that exits shortly after.
 func TestARestartThatDoesNotLast(t *testing.T) {
-	for _, arguments := range []*value.Map{value.NewMap("name", "web"), value.NewMap("name", "web", "reload", true, "force", true)} {
+	for _, arguments := range []*value.Map{value.NewMap("name", "web"),
+		value.NewMap("name", "web", "reload", true, "force", true)} {
 		h := statetest.NewHost(t)
 		statetest.UseUnits(h)
 		h.Build(t, statetest.Tree{"/units": statetest.File("web.service active enabled ends\n")})

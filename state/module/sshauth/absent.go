@@ -49,5 +49,6 @@ func (a *absent) Apply(_ context.Context, h *host.Host, d module.Diff) (module.R
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("keys were removed from %s", a.target.path), Warnings: warnings}, nil
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("keys were removed from %s", a.target.path),
+		Warnings: warnings}, nil
 }

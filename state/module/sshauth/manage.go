@@ -46,7 +46,8 @@ func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("user %s has just these %d keys", m.User, len(keys))}, nil
 	}
 	m.text = m.target.file.with(plan.put, gone)
-	return plan.diff(changes, fmt.Sprintf("of the keys of user %s %d would change and %d would be removed", m.User, len(plan.put), len(gone))), nil
+	return plan.diff(changes, fmt.Sprintf("of the keys of user %s %d would change and %d would be removed", m.User,
+		len(plan.put), len(gone))), nil
 }
 
 // wanted are the keys that are named and those of the source.
@@ -74,5 +75,6 @@ func (m *manage) Apply(_ context.Context, h *host.Host, d module.Diff) (module.R
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s holds just the %d keys that were named", m.target.path, len(m.Keys)), Warnings: warnings}, nil
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s holds just the %d keys that were named",
+		m.target.path, len(m.Keys)), Warnings: warnings}, nil
 }

@@ -52,7 +52,8 @@ func (p *present) Apply(_ context.Context, h *host.Host, d module.Diff) (module.
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("user %s got keys in %s", p.User, p.target.path), Warnings: warnings}, nil
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("user %s got keys in %s", p.User, p.target.path),
+		Warnings: warnings}, nil
 }
 
 // plan is what it takes to have some keys.

@@ -108,7 +108,8 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 func fits(k sshkey.Key) error {
 	again, ok := sshkey.Parse(k.String())
 	if strings.ContainsAny(k.String(), "\r\n") || !ok || again != k {
-		return diag.WithHint(fmt.Errorf("the options %q of %s do not fit into a line of authorized_keys", k.Options, k.Label()), "put what has blanks into double quotes: from=\"a b\"")
+		return diag.WithHint(fmt.Errorf("the options %q of %s do not fit into a line of authorized_keys", k.Options,
+			k.Label()), "put what has blanks into double quotes: from=\"a b\"")
 	}
 	return nil
 }
@@ -144,7 +145,8 @@ func (a *arguments) sourceKeys(ctx context.Context, h *host.Host) ([]sshkey.Key,
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {
-		return nil, diag.WithHint(fmt.Errorf("%s holds no keys", a.Source), "it should have lines of the form KIND KEY COMMENT, as .pub files have")
+		return nil, diag.WithHint(fmt.Errorf("%s holds no keys", a.Source),
+			"it should have lines of the form KIND KEY COMMENT, as .pub files have")
 	}
 	return keys, nil
 }
@@ -183,7 +185,8 @@ func (t target) home(h *host.Host) error {
 	}
 	there, err := owned.IsDirectory(h, t.user.Home)
 	if err == nil && !there {
-		err = diag.WithHint(fmt.Errorf("the home %s of user %s is not there", t.user.Home, t.user.Name), "let user.present make it with createhome: True, and require that")
+		err = diag.WithHint(fmt.Errorf("the home %s of user %s is not there", t.user.Home, t.user.Name),
+			"let user.present make it with createhome: True, and require that")
 	}
 	return err
 }
@@ -210,7 +213,8 @@ func Keys(h *host.Host, user, config, hash string) (*value.Map, error) {
 		if k.Options != "" {
 			options = value.Strings(strings.Split(k.Options, ",")...)
 		}
-		m.Set(k.Text, value.NewMap("enc", k.Kind, "comment", k.Comment, "options", options, "fingerprint", sshkey.Fingerprint(k.Text, with)))
+		m.Set(k.Text, value.NewMap("enc", k.Kind, "comment", k.Comment, "options", options,
+			"fingerprint", sshkey.Fingerprint(k.Text, with)))
 	}
 	return m, nil
 }

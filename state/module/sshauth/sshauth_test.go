@@ -25,7 +25,8 @@ func (s sources) Source(_ context.Context, url, _ string) ([]byte, error) {
 
 func files() sources {
 	return sources{
-		"salt://two":     "# team\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAQD= first\n\nrestrict,command=\"a b\" ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAQE= second key\n",
+		"salt://two": "# team\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAQD= first\n\nrestrict,command=\"a b\" ssh-rsa " +
+			"AAAAB3NzaC1yc2EAAAADAQABAAAAAQE= second key\n",
 		"salt://none":    "# nothing\n",
 		"salt://private": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH PRIVATE KEY-----\n",
 	}
@@ -50,7 +51,8 @@ func people(t *testing.T, h *statetest.Host) {
 	}
 	tree := statetest.Tree{"/home/alice": {Kind: "dir"}, "/home/carol": {Kind: "dir"}}
 	if _, err := h.Files.Stat(keyFile); err != nil {
-		keys := statetest.File("# mine\n\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAQB= one@x\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAQC= two\n")
+		keys := statetest.File("# mine\n\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAQB= one@x\nssh-rsa " +
+			"AAAAB3NzaC1yc2EAAAADAQABAAAAAQC= two\n")
 		keys.Mode = "0640"
 		tree[keyFile] = keys
 	}
@@ -69,8 +71,10 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := value.NewMap(
-		"AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f", value.NewMap("enc", "ssh-ed25519", "comment", "c@x",
-			"options", value.Strings("no-pty"), "fingerprint", "66:40:2c:94:68:c5:89:41:dd:19:ff:d6:50:bf:2b:42:f9:22:6f:83:d3:bd:06:ad:51:5d:0e:51:04:a7:70:20"),
+		"AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
+		value.NewMap("enc", "ssh-ed25519", "comment", "c@x",
+			"options", value.Strings("no-pty"), "fingerprint",
+			"66:40:2c:94:68:c5:89:41:dd:19:ff:d6:50:bf:2b:42:f9:22:6f:83:d3:bd:06:ad:51:5d:0e:51:04:a7:70:20"),
 		"AAAAB3NzaC1yc2EAAAADAQABAAAAAQA=", value.NewMap("enc", "ssh-rsa", "comment", "full@x", "options", value.NewList(),
 			"fingerprint", "3e:96:1b:da:30:16:08:63:3d:b0:ff:6a:db:1f:4b:4b:55:00:26:85:3f:b5:b3:f6:e0:fe:fb:91:76:a3:56:2a"))
 	if !value.Equal(got, want) {
@@ -88,7 +92,8 @@ func TestLinksOfUsers(t *testing.T) {
 			h := statetest.NewHost(t)
 			h.Users.Users = append(h.Users.Users, host.User{Name: "alice", UID: 1000, GID: 100, Home: "/home/alice"})
 			target := map[string]string{"/home/alice/.ssh": "/root/.ssh", keyFile: "/root/.ssh/authorized_keys"}[link]
-			h.Build(t, statetest.Tree{"/root/.ssh/authorized_keys": statetest.File("ssh-rsa AAAA root\n"), link: {Kind: "link", Target: target, User: "alice"}})
+			h.Build(t, statetest.Tree{"/root/.ssh/authorized_keys": statetest.File("ssh-rsa AAAA root\n"),
+				link: {Kind: "link", Target: target, User: "alice"}})
 			resource := sshauth.Functions(files())["present"]()
 			arguments := value.NewMap("name", "AAAAB3Nz", "user", "alice")
 			if _, problems := module.Decode(resource, module.Call{Arguments: arguments}); len(problems) > 0 {

@@ -30,7 +30,8 @@ func HashNamed(name string) (crypto.Hash, error) {
 	case "sha512":
 		return crypto.SHA512, nil
 	}
-	return 0, diag.WithHint(fmt.Errorf("fingerprint_hash_type %s is not known", name), "use md5, sha1, sha224, sha256, sha384 or sha512")
+	return 0, diag.WithHint(fmt.Errorf("fingerprint_hash_type %s is not known", name),
+		"use md5, sha1, sha224, sha256, sha384 or sha512")
 }
 
 // Fingerprint is a key's hash in the form 16:27:ac, or "" for a text that is no key.

@@ -95,7 +95,8 @@ func (k Key) Label() string {
 func (k Key) Valid() error {
 	raw, err := base64.StdEncoding.DecodeString(k.Text)
 	if err != nil || strings.ContainsAny(k.Text, "\r\n") || len(raw) == 0 {
-		return diag.WithHint(fmt.Errorf("%s is no public key: its text is not base64", k.Label()), "copy it in one piece, without blanks, from the .pub file")
+		return diag.WithHint(fmt.Errorf("%s is no public key: its text is not base64", k.Label()),
+			"copy it in one piece, without blanks, from the .pub file")
 	}
 	return nil
 }
@@ -106,7 +107,8 @@ func Secret(text string) error {
 	if !strings.Contains(text, "PRIVATE KEY") {
 		return nil
 	}
-	return diag.WithHint(errors.New("this is a private key, and a public one was expected"), "name the .pub file, and take the private key out of the tree")
+	return diag.WithHint(errors.New("this is a private key, and a public one was expected"),
+		"name the .pub file, and take the private key out of the tree")
 }
 
 // KindNamed gives the kind of key an SLS file means: rsa, ed25519 and the like are short names.
@@ -132,8 +134,10 @@ func KindNamed(enc string) (string, error) {
 const certificate = "-cert-v01@openssh.com"
 
 func kinds() []string {
-	return []string{"ssh-rsa", "ssh-dss", "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "rsa-sha2-256",
-		"rsa-sha2-512", "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", "sk-ssh-ed25519", "sk-ecdsa-sha2-nistp256"}
+	return []string{"ssh-rsa", "ssh-dss", "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
+		"ecdsa-sha2-nistp521", "rsa-sha2-256",
+		"rsa-sha2-512", "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", "sk-ssh-ed25519",
+		"sk-ecdsa-sha2-nistp256"}
 }
 
 // Path is where a file of a user's lies. It may be relative to the home, and %h, %u and %% stand for
@@ -154,7 +158,8 @@ func Path(u host.User, config string) (string, error) {
 		case i < len(config) && config[i] == 'u':
 			b.WriteString(u.Name)
 		default:
-			return "", diag.WithHint(fmt.Errorf("config %s has a percent sign that stands for nothing", config), "%%h is the home, %%u the user, %%%% a percent sign")
+			return "", diag.WithHint(fmt.Errorf("config %s has a percent sign that stands for nothing", config),
+				"%%h is the home, %%u the user, %%%% a percent sign")
 		}
 	}
 	if p := b.String(); path.IsAbs(p) {

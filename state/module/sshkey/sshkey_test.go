@@ -17,8 +17,10 @@ func TestParse(t *testing.T) {
 	}{
 		{"ssh-rsa AAAA", sshkey.Key{Kind: "ssh-rsa", Text: "AAAA"}, true},
 		{" ssh-rsa\tAAAA  a  b ", sshkey.Key{Kind: "ssh-rsa", Text: "AAAA", Comment: "a b"}, true},
-		{"sk-ssh-ed25519@openssh.com AAAA x", sshkey.Key{Kind: "sk-ssh-ed25519@openssh.com", Text: "AAAA", Comment: "x"}, true},
-		{`command="ssh-rsa \"x\" y",no-pty ssh-rsa AAAA`, sshkey.Key{Options: `command="ssh-rsa \"x\" y",no-pty`, Kind: "ssh-rsa", Text: "AAAA"}, true},
+		{"sk-ssh-ed25519@openssh.com AAAA x",
+			sshkey.Key{Kind: "sk-ssh-ed25519@openssh.com", Text: "AAAA", Comment: "x"}, true},
+		{`command="ssh-rsa \"x\" y",no-pty ssh-rsa AAAA`,
+			sshkey.Key{Options: `command="ssh-rsa \"x\" y",no-pty`, Kind: "ssh-rsa", Text: "AAAA"}, true},
 		{`command="open ssh-rsa AAAA`, sshkey.Key{}, false},
 		{"# ssh-rsa AAAA", sshkey.Key{}, false},
 		{"ssh-rsa", sshkey.Key{}, false},
@@ -33,7 +35,8 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, line := range []string{"ssh-rsa AAAA a b", `a="b c",d ecdsa-sha2-nistp256 AAAA`, `"`, `\"`, "x ssh-", "ssh-rsa  \t AAAA\t#"} {
+	for _, line := range []string{"ssh-rsa AAAA a b", `a="b c",d ecdsa-sha2-nistp256 AAAA`, `"`, `\"`, "x ssh-",
+		"ssh-rsa  \t AAAA\t#"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -51,7 +54,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestKindNamed(t *testing.T) {
-	for enc, want := range map[string]string{"rsa": "ssh-rsa", "e": "ecdsa-sha2-nistp256", "ed25519": "ssh-ed25519", "dss": "ssh-dss",
+	for enc, want := range map[string]string{"rsa": "ssh-rsa", "e": "ecdsa-sha2-nistp256",
+		"ed25519": "ssh-ed25519", "dss": "ssh-dss",
 		"ecdsa-sha2-nistp521": "ecdsa-sha2-nistp521", "ssh-rsa-cert-v01@openssh.com": "ssh-rsa-cert-v01@openssh.com"} {
 		if got, err := sshkey.KindNamed(enc); err != nil || got != want {
 			t.Errorf("%s is %s, %v, want %s", enc, got, err, want)
@@ -64,7 +68,8 @@ func TestKindNamed(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	u := host.User{Name: "alice", Home: "/home/alice"}
-	for config, want := range map[string]string{".ssh/authorized_keys": "/home/alice/.ssh/authorized_keys", "%h/k": "/home/alice/k", "/etc/keys/%u": "/etc/keys/alice",
+	for config, want := range map[string]string{".ssh/authorized_keys": "/home/alice/.ssh/authorized_keys",
+		"%h/k": "/home/alice/k", "/etc/keys/%u": "/etc/keys/alice",
 		"/etc/%%": "/etc/%", "../../etc/x": "/etc/x"} {
 		if got, err := sshkey.Path(u, config); err != nil || got != want {
 			t.Errorf("%s is %s, %v, want %s", config, got, err, want)

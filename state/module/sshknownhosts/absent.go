@@ -39,5 +39,6 @@ func (a *absent) Apply(_ context.Context, h *host.Host, d module.Diff) (module.R
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("host %s was removed from %s", a.Name, a.path), Warnings: warnings}, nil
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("host %s was removed from %s", a.Name, a.path),
+		Warnings: warnings}, nil
 }

@@ -7,7 +7,8 @@ import (
 
 // FuzzKnownHosts adds a host to and takes it from whatever known_hosts may hold; other lines stay.
 func FuzzKnownHosts(f *testing.F) {
-	f.Add("h.example,10.0.0.1 ssh-rsa AAAA c\n# c\n|1|AAAA|BBBB ssh-rsa AAAA\n@revoked * ssh-rsa AAAA\n", "h.example", true)
+	f.Add("h.example,10.0.0.1 ssh-rsa AAAA c\n# c\n|1|AAAA|BBBB ssh-rsa AAAA\n@revoked * ssh-rsa AAAA\n",
+		"h.example", true)
 	f.Add("*.e?ample,!x ssh-rsa AAAA\n[h]:22 ssh-rsa AAAA\n|1| ssh-rsa A\n,,, ssh-rsa AAAA\n", "h.example", false)
 	f.Fuzz(func(t *testing.T, text, name string, hide bool) {
 		p := present{Name: name, Key: "AAAA", Enc: "rsa", HashHosts: hide}
@@ -24,7 +25,8 @@ func FuzzKnownHosts(f *testing.F) {
 			t.Errorf("%s is %d times in %q", name, len(found), added)
 		}
 		gone := parseFile(added).text(name, func(entry) bool { return true }, nil)
-		if len(parseFile(gone).find(name, false)) > 0 || len(file.find(name, false)) == 0 && strings.TrimSuffix(gone, "\n") != strings.TrimSuffix(text, "\n") {
+		if len(parseFile(gone).find(name, false)) > 0 ||
+			len(file.find(name, false)) == 0 && strings.TrimSuffix(gone, "\n") != strings.TrimSuffix(text, "\n") {
 			t.Errorf("of %q became %q", text, gone)
 		}
 	})

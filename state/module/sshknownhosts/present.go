@@ -53,7 +53,8 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if p.known() {
 		return module.Diff{Comment: fmt.Sprintf("host %s is known in %s", p.Name, p.path)}, nil
 	}
-	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("the key of host %s would be added to %s", p.Name, p.where())}
+	d := module.Diff{Planned: value.NewMap(),
+		Comment: fmt.Sprintf("the key of host %s would be added to %s", p.Name, p.where())}
 	if p.obstacle != nil {
 		d.Lacks = append(d.Lacks, p.obstacle)
 	}
@@ -74,11 +75,14 @@ func (p *present) Valid() error {
 	case p.Name == "" || strings.ContainsAny(p.Name, " \t\n,") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("%q is not the name of one host", p.Name)
 	case p.Key != "" && p.Fingerprint != "" && p.fingerprint(p.Key) != p.Fingerprint:
-		return diag.WithHint(fmt.Errorf("the key that is given has not the fingerprint %s", p.Fingerprint), "correct one of them, or leave the fingerprint out; fingerprint_hash_type says how fingerprints are made")
+		return diag.WithHint(fmt.Errorf("the key that is given has not the fingerprint %s", p.Fingerprint),
+			"correct one of them, or leave the fingerprint out; fingerprint_hash_type says how fingerprints are made")
 	case p.Key != "" && p.Enc == "":
-		return diag.WithHint(errors.New("a key is given and not of which kind it is"), "add enc: ssh-ed25519, or what the key starts with")
+		return diag.WithHint(errors.New("a key is given and not of which kind it is"),
+			"add enc: ssh-ed25519, or what the key starts with")
 	case p.Port != 0 && p.Port != usualPort && p.HashHosts:
-		return diag.WithHint(fmt.Errorf("port %d cannot be given where the host's name is hashed", p.Port), "set hash_known_hosts: False")
+		return diag.WithHint(fmt.Errorf("port %d cannot be given where the host's name is hashed", p.Port),
+			"set hash_known_hosts: False")
 	}
 	if p.Enc != "" {
 		if p.kind, err = sshkey.KindNamed(p.Enc); err != nil {
@@ -148,14 +152,16 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: changes, Comment: fmt.Sprintf("the key of host %s is in %s", p.Name, p.path), Warnings: warnings}, nil
+	return module.Report{Changes: changes, Comment: fmt.Sprintf("the key of host %s is in %s", p.Name, p.path),
+		Warnings: warnings}, nil
 }
 
 // scan asks the host for its keys.
 func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 	tool, ok := h.Which("ssh-keyscan")
 	if !ok {
-		return nil, diag.WithHint(errors.New("ssh-keyscan is not installed"), "install openssh-client, or give the host's key with key and enc")
+		return nil, diag.WithHint(errors.New("ssh-keyscan is not installed"),
+			"install openssh-client, or give the host's key with key and enc")
 	}
 	argv := []string{tool, "-T", strconv.Itoa(p.Timeout)}
 	if p.Port != 0 {
@@ -182,12 +188,14 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 // judge decides whether the keys a host showed are to be believed.
 func (p *present) judge(found []entry) error {
 	if len(found) == 0 {
-		return diag.WithHint(fmt.Errorf("host %s showed no keys", p.Name), "see whether it can be reached at its ssh port, or give its key with key and enc")
+		return diag.WithHint(fmt.Errorf("host %s showed no keys", p.Name),
+			"see whether it can be reached at its ssh port, or give its key with key and enc")
 	}
 	match := func(e entry) bool { return p.fingerprint(e.key) == p.Fingerprint }
 	if p.Fingerprint != "" && !slices.ContainsFunc(found, match) {
 		return diag.WithHint(fmt.Errorf("host %s showed keys, and none has the fingerprint %s", p.Name, p.Fingerprint),
-			"find out whether the host got new keys; if nobody knows of any, it may not be the host. fingerprint_hash_type says how fingerprints are made")
+			"find out whether the host got new keys; if nobody knows of any, it may not be the host. fingerprint_hash_type "+
+				"says how fingerprints are made")
 	}
 	return nil
 }

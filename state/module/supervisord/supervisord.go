@@ -74,7 +74,8 @@ func (c *control) processes(ctx context.Context, h *host.Host) (map[string]strin
 	}
 	out, err := c.program(h).Ask(ctx, h, args...)
 	if err != nil && (!program.EndedWith(err, 3) || out == "") { // which it is when something does not run
-		return nil, diag.WithHint(fmt.Errorf("supervisor does not answer: %w", err), "start it, in a service.running state that this one requires")
+		return nil, diag.WithHint(fmt.Errorf("supervisor does not answer: %w", err),
+			"start it, in a service.running state that this one requires")
 	}
 	group := strings.TrimSuffix(c.target(), "*")
 	found := map[string]string{}
@@ -109,7 +110,8 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	case err != nil:
 		return module.Diff{}, err
 	case len(states) == 0:
-		return module.Diff{Changes: r.changes("Adding service: ", "Starting: "), Comment: "would add and start " + r.Name}, nil
+		return module.Diff{Changes: r.changes("Adding service: ", "Starting: "),
+			Comment: "would add and start " + r.Name}, nil
 	case anyStopped(states):
 		return module.Diff{Changes: r.changes("Starting" + r.kind() + ": "), Comment: "would start " + r.Name}, nil
 	case r.Restart:
@@ -117,7 +119,8 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	case !r.Update:
 		return module.Diff{Comment: r.Name + " is up"}, nil
 	}
-	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would have supervisor take over what changed in its configuration"}, nil
+	return module.Diff{Unknown: true, Planned: value.NewMap(),
+		Comment: "would have supervisor take over what changed in its configuration"}, nil
 }
 
 func (r *running) kind() string {
@@ -182,7 +185,8 @@ func (r *running) add(ctx context.Context, h *host.Host) error {
 	}
 	group, _, _ := strings.Cut(r.Name, ":")
 	if _, err := r.call(ctx, h, "add", group); err != nil && !strings.Contains(err.Error(), "already active") {
-		return diag.WithHint(err, "declare [program:%s] in a file that supervisor reads, in a state that this one requires", group)
+		return diag.WithHint(err,
+			"declare [program:%s] in a file that supervisor reads, in a state that this one requires", group)
 	}
 	return nil
 }

@@ -64,7 +64,9 @@ func supervisorctl(t *testing.T, h *statetest.Host) {
 			if !slices.Contains(read("/declared"), args[1]) {
 				return "ERROR: no such process/group: " + args[1] + "\n", nil
 			}
-			h.Build(t, statetest.Tree{"/programs": statetest.File(strings.TrimSpace(strings.Join(append(lines, args[1]+" RUNNING"), "\n")))})
+			h.Build(t,
+				statetest.Tree{"/programs": statetest.File(strings.TrimSpace(strings.Join(append(lines, args[1]+" RUNNING"),
+					"\n")))})
 			return "", nil
 		case "start", "restart":
 			return set(args[1], "RUNNING")

@@ -102,7 +102,8 @@ func (p *present) todo(h *host.Host) (t todo, err error) {
 func (p *present) now(h *host.Host) (string, error) {
 	data, err := h.Files.ReadFile("/proc/sys/" + swapped(p.Name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", diag.WithHint(fmt.Errorf("%w: %s", errUnknown, p.Name), "check the name with `sysctl -a`, or load the kernel module that has it in a state that this one requires")
+		return "", diag.WithHint(fmt.Errorf("%w: %s", errUnknown, p.Name),
+			"check the name with `sysctl -a`, or load the kernel module that has it in a state that this one requires")
 	}
 	return string(data), err
 }
@@ -157,7 +158,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	if err != nil {
 		return module.Report{}, err
 	}
-	report := module.Report{Changes: value.NewMap(p.Name, p.Value), Comment: fmt.Sprintf("%s was set to %s", p.Name, p.text())}
+	report := module.Report{Changes: value.NewMap(p.Name, p.Value),
+		Comment: fmt.Sprintf("%s was set to %s", p.Name, p.text())}
 	if t.live {
 		if report.Warnings, err = p.assign(ctx, h); err != nil {
 			return module.Report{}, err
@@ -174,14 +176,17 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 // assign changes the kernel's value. Some settings read back in another form than they were given in.
 func (p *present) assign(ctx context.Context, h *host.Host) (warnings []string, err error) {
 	_, err = h.Tool(ctx, host.Tool{
-		Argv: []string{"sysctl", "-w", p.Name + "=" + p.text()}, Changes: host.Subject{Kind: host.KindSysctl, Name: p.Name}, Package: "procps",
+		Argv:    []string{"sysctl", "-w", p.Name + "=" + p.text()},
+		Changes: host.Subject{Kind: host.KindSysctl, Name: p.Name}, Package: "procps",
 	})
 	if err != nil {
-		return nil, host.Failed(err, fmt.Sprintf("setting %s to %s", p.Name, p.text()), "see what the kernel takes for it, with `sysctl "+p.Name+"`")
+		return nil, host.Failed(err, fmt.Sprintf("setting %s to %s", p.Name, p.text()),
+			"see what the kernel takes for it, with `sysctl "+p.Name+"`")
 	}
 	now, err := p.now(h)
 	if err == nil && !p.same(now) {
-		warnings = []string{fmt.Sprintf("%s was set to %s and reads as %q: declare that, or each run will set it again", p.Name, p.text(), strings.TrimSpace(now))}
+		warnings = []string{fmt.Sprintf("%s was set to %s and reads as %q: declare that, or each run will set it again",
+			p.Name, p.text(), strings.TrimSpace(now))}
 	}
 	return warnings, err
 }

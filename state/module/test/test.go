@@ -118,14 +118,16 @@ func (c *checkPillar) Check(context.Context, *host.Host) (module.Diff, error) {
 	for _, want := range []struct {
 		keys     []string
 		typeName string // "" for any
-	}{{c.Present, ""}, {c.Boolean, "bool"}, {c.Integer, "int"}, {c.String, "str"}, {c.Listing, "list"}, {c.Dictionary, "dict"}} {
+	}{{c.Present, ""}, {c.Boolean, "bool"}, {c.Integer, "int"}, {c.String, "str"}, {c.Listing, "list"},
+		{c.Dictionary, "dict"}} {
 		for _, key := range want.keys {
 			v, ok := c.pillar(key)
 			switch {
 			case !ok:
 				problems = append(problems, fmt.Errorf("pillar %s is missing", key))
 			case want.typeName != "" && value.TypeName(v) != want.typeName:
-				problems = append(problems, fmt.Errorf("pillar %s is a %s, and a %s was expected", key, value.TypeName(v), want.typeName))
+				problems = append(problems,
+					fmt.Errorf("pillar %s is a %s, and a %s was expected", key, value.TypeName(v), want.typeName))
 			}
 		}
 	}

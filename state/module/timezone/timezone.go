@@ -38,7 +38,8 @@ type system struct {
 func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	zone, err := s.otherZone(h)
 	if errors.Is(err, errUnknown) && !exists(h, strings.TrimSuffix(zones, "/")) {
-		return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "there are no time zones on this host; if an earlier state brings them, the zone would be set"}, nil
+		return module.Diff{Unknown: true, Planned: value.NewMap(),
+			Comment: "there are no time zones on this host; if an earlier state brings them, the zone would be set"}, nil
 	}
 	if err != nil {
 		return module.Diff{}, err
@@ -81,7 +82,9 @@ func (s *system) otherZone(h *host.Host) (bool, error) {
 // zone reads what a zone says; a name must not lead out of the directory of zones.
 func (s *system) zone(h *host.Host) ([]byte, error) {
 	fail := func() error {
-		return diag.WithHint(fmt.Errorf("%w: %s", errUnknown, s.Name), "take a name that `timedatectl list-timezones` shows, and install the package tzdata (tzdata-legacy for names of old)")
+		return diag.WithHint(fmt.Errorf("%w: %s", errUnknown, s.Name),
+			"take a name that `timedatectl list-timezones` shows, and install the package tzdata (tzdata-legacy for "+
+				"names of old)")
 	}
 	if !fs.ValidPath(s.Name) {
 		return nil, fail()
@@ -183,8 +186,10 @@ func note(h *host.Host, file, key, v string) error {
 // setClock has the hardware clock run in UTC. Where a system runs, its own tool sets the clock as
 // well; elsewhere it is only noted what the clock runs in.
 func setClock(ctx context.Context, h *host.Host) error {
-	if _, ok := h.Which("timedatectl"); ok && exists(h, "/run/systemd/system") && h.Kernel.Allowed("setting the clock") == nil {
-		_, err := h.Tool(ctx, host.Tool{Argv: []string{"timedatectl", "set-local-rtc", "false"}, Changes: host.Subject{Kind: host.KindFile, Name: adjtime}})
+	if _, ok := h.Which("timedatectl"); ok && exists(h, "/run/systemd/system") &&
+		h.Kernel.Allowed("setting the clock") == nil {
+		_, err := h.Tool(ctx, host.Tool{Argv: []string{"timedatectl", "set-local-rtc", "false"},
+			Changes: host.Subject{Kind: host.KindFile, Name: adjtime}})
 		return host.Failed(err, "having the hardware clock run in UTC", "see `timedatectl status` on the host")
 	}
 	lines, err := readClock(h)

@@ -49,7 +49,8 @@ func (a *absent) keeps(info Info) string {
 	if a.Purge {
 		which += " outside of " + info.Home
 	}
-	return fmt.Sprintf("%s keep uid %d and belong to the next user who gets it; find them with `find / -xdev -uid %d`, and remove them or give them to another user", which, info.UID, info.UID)
+	return fmt.Sprintf("%s keep uid %d and belong to the next user who gets it; find them with `find / -xdev -uid %d`, "+
+		"and remove them or give them to another user", which, info.UID, info.UID)
 }
 
 // groupGoes tells whether userdel takes the group of the user's name along: where login.defs gives
@@ -60,7 +61,9 @@ func (a *absent) groupGoes(h *host.Host, info Info) (bool, error) {
 		return false, err
 	}
 	users, err := h.Accounts.AllUsers()
-	if err != nil || !a.Force && slices.ContainsFunc(users, func(u host.User) bool { return u.GID == g.GID && u.Name != a.Name }) {
+	if err != nil || !a.Force && slices.ContainsFunc(users, func(u host.User) bool {
+		return u.GID == g.GID && u.Name != a.Name
+	}) {
 		return false, err
 	}
 	text, err := h.Files.ReadFile("/etc/login.defs")

@@ -68,11 +68,13 @@ func (p *present) compare(h *host.Host, info Info) (*change, error) {
 func (p *present) forbidden(c *change) error {
 	var problems []error
 	if c.user.UID != nil && !p.AllowUIDChange {
-		problems = append(problems, diag.WithHint(fmt.Errorf("user %s has uid %d, and it may not be changed to %d", p.Name, c.before.UID, *c.user.UID),
-			"set allow_uid_change: True, and give its files to the new uid"))
+		problems = append(problems,
+			diag.WithHint(fmt.Errorf("user %s has uid %d, and it may not be changed to %d", p.Name, c.before.UID, *c.user.UID),
+				"set allow_uid_change: True, and give its files to the new uid"))
 	}
 	if c.user.Group != nil && !p.AllowGIDChange {
-		problems = append(problems, diag.WithHint(fmt.Errorf("user %s has gid %d, and it may not be changed to %s", p.Name, c.before.GID, *c.user.Group),
+		problems = append(problems, diag.WithHint(fmt.Errorf("user %s has gid %d, and it may not be changed to %s",
+			p.Name, c.before.GID, *c.user.Group),
 			"set allow_gid_change: True, and give its files to the new group"))
 	}
 	return errors.Join(problems...)
@@ -188,7 +190,8 @@ func (p *present) compareShadow(h *host.Host, c *change) error {
 	}{
 		{"date", p.Date, &c.aged.LastChange, &c.shadow.LastChange}, {"mindays", p.MinDays, &c.aged.Min, &c.shadow.Min},
 		{"maxdays", p.MaxDays, &c.aged.Max, &c.shadow.Max}, {"inactdays", p.InactDays, &c.aged.Inactive, &c.shadow.Inactive},
-		{"warndays", p.WarnDays, &c.aged.Warn, &c.shadow.Warn}, {"expire", nonZero(p.Expire), &c.aged.Expire, &c.shadow.Expire},
+		{"warndays", p.WarnDays, &c.aged.Warn, &c.shadow.Warn},
+		{"expire", nonZero(p.Expire), &c.aged.Expire, &c.shadow.Expire},
 	} {
 		if f.wanted != nil {
 			differs(c, f.argument, *f.wanted, f.field, f.order)
@@ -263,7 +266,8 @@ func (p *present) applyChange(ctx context.Context, h *host.Host) (module.Report,
 			aged = s
 		}
 	}
-	report := module.Report{Changes: c.report(now, aged), Comment: fmt.Sprintf("user %s changed: %s", p.Name, strings.Join(c.words, ", "))}
+	report := module.Report{Changes: c.report(now, aged),
+		Comment: fmt.Sprintf("user %s changed: %s", p.Name, strings.Join(c.words, ", "))}
 	if err != nil {
 		return report, err
 	}
@@ -278,7 +282,8 @@ func (p *present) carryOut(ctx context.Context, h *host.Host, c *change) error {
 	}
 	if c.makeHome != "" {
 		if err := owned.Directory(h, c.makeHome, 0o755, c.after.User); err != nil {
-			return diag.WithHint(fmt.Errorf("making the home of %s: %w", p.Name, err), "look at the directory above it, or set createhome: False")
+			return diag.WithHint(fmt.Errorf("making the home of %s: %w", p.Name, err),
+				"look at the directory above it, or set createhome: False")
 		}
 	}
 	return h.Accounts.SetShadow(ctx, p.Name, c.shadow)

@@ -30,7 +30,8 @@ func groupNamed(h *host.Host, name string) (host.Group, error) {
 }
 
 func noGroup(name string) error {
-	err := diag.WithHint(fmt.Errorf("group %s: %w", name, errNoGroup), "make it in a group.present state that this one requires")
+	err := diag.WithHint(fmt.Errorf("group %s: %w", name, errNoGroup),
+		"make it in a group.present state that this one requires")
 	return host.Lacking(err, host.AGroup, name)
 }
 

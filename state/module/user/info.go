@@ -25,7 +25,8 @@ func Lookup(h *host.Host, name string) (Info, bool, error) {
 
 // Map is the picture of a user that Salt's user.info returns.
 func (i Info) Map() *value.Map {
-	m := value.NewMap("gid", i.GID, "groups", value.Strings(i.Groups...), "home", i.Home, "name", i.Name, "passwd", i.Password,
+	m := value.NewMap("gid", i.GID, "groups", value.Strings(i.Groups...), "home", i.Home,
+		"name", i.Name, "passwd", i.Password,
 		"shell", i.Shell, "uid", i.UID)
 	fields := parseGecos(i.Gecos)
 	for n, name := range gecosNames() {
@@ -50,7 +51,8 @@ func (g gecos) String() string { return strings.TrimRight(strings.Join(g[:], ","
 
 // shadowMap is what Salt shows of a user's shadow line.
 func shadowMap(s host.Shadow) *value.Map {
-	return value.NewMap("passwd", s.Hash, "lstchg", s.LastChange, "min", s.Min, "max", s.Max, "warn", s.Warn, "inact", s.Inactive,
+	return value.NewMap("passwd", s.Hash, "lstchg", s.LastChange, "min", s.Min, "max", s.Max,
+		"warn", s.Warn, "inact", s.Inactive,
 		"expire", s.Expire)
 }
 

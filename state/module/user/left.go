@@ -31,7 +31,8 @@ func leftBy(h *host.Host, u host.User) ([]string, error) {
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("uid %d, which user %s gets, owns %s already, as of a user who was removed; "+
-		"`find / -xdev -uid %d` shows all such files; remove them, or set another uid", u.UID, u.Name, strings.Join(left, ", "), u.UID)}, nil
+		"`find / -xdev -uid %d` shows all such files; remove them, or set another uid", u.UID,
+		u.Name, strings.Join(left, ", "), u.UID)}, nil
 }
 
 // ownedIn lists what a user would own in a directory though it has not the user's name. Without the right to read the

@@ -16,7 +16,8 @@ import (
 // newUser is what the host's tools are to make.
 func (p *present) newUser() host.NewUser {
 	n := host.NewUser{
-		Name: p.Name, UID: p.UID, OwnGroup: p.UserGroup, Groups: p.memberships(), Gecos: p.gecosOf(gecos{}).String(), Home: p.Home,
+		Name: p.Name, UID: p.UID, OwnGroup: p.UserGroup, Groups: p.memberships(),
+		Gecos: p.gecosOf(gecos{}).String(), Home: p.Home,
 		CreateHome: p.CreateHome, Shell: p.Shell, NonUnique: !p.Unique, System: p.System, NoLog: p.NoLogInit,
 		Expected: p.expected,
 	}
@@ -33,7 +34,8 @@ func (p *present) newUser() host.NewUser {
 // checkNew says how a new account would look. What stands in its way is only a warning, as an
 // earlier state of the same run may yet clear it; if none does, Apply fails with it.
 func (p *present) checkNew(h *host.Host) module.Diff {
-	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be made", p.Name), Warnings: p.warnings()}
+	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be made", p.Name),
+		Warnings: p.warnings()}
 	_, info, err := p.plan(h)
 	if err != nil {
 		d.Changes = value.NewMap("name", p.Name)
@@ -86,7 +88,8 @@ func (p *present) made(info Info) *value.Map {
 	for _, f := range []struct {
 		name string
 		days *int
-	}{{"mindays", p.MinDays}, {"maxdays", p.MaxDays}, {"inactdays", p.InactDays}, {"warndays", p.WarnDays}, {"expire", p.Expire}} {
+	}{{"mindays", p.MinDays}, {"maxdays", p.MaxDays}, {"inactdays", p.InactDays}, {"warndays", p.WarnDays},
+		{"expire", p.Expire}} {
 		if f.days != nil && *f.days != 0 {
 			m.Set(f.name, *f.days)
 		}

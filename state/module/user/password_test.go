@@ -21,7 +21,8 @@ func TestMatches(t *testing.T) {
 			t.Errorf("%s is of another password", hash)
 		}
 	}
-	for _, hash := range []string{"", "!", "*", "opensesame", "$", "$6$", "$6$rounds=1$a$b", "$6$rounds=x$a$b", "$2b$", "$y$", "$y$j9T$", "$9$a$b"} {
+	for _, hash := range []string{"", "!", "*", "opensesame", "$", "$6$", "$6$rounds=1$a$b", "$6$rounds=x$a$b", "$2b$",
+		"$y$", "$y$j9T$", "$9$a$b"} {
 		if matches("opensesame", hash) {
 			t.Errorf("%q is taken for a hash of opensesame", hash)
 		}

@@ -91,7 +91,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 // Valid finds what no account file can hold.
 func (p *present) Valid() error {
 	var problems []error
-	for name, v := range map[string]*string{"fullname": p.FullName, "roomnumber": p.RoomNumber, "workphone": p.WorkPhone, "homephone": p.HomePhone} {
+	for name, v := range map[string]*string{"fullname": p.FullName, "roomnumber": p.RoomNumber, "workphone": p.WorkPhone,
+		"homephone": p.HomePhone} {
 		if v != nil && strings.Contains(*v, ",") {
 			problems = append(problems, fmt.Errorf("%s %q has a comma, which ends a field of the account's comment", name, *v))
 		}
@@ -167,7 +168,8 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 	case ok || p.expected.Has(p.Name):
 		return p.Name, nil
 	case p.GIDFromName:
-		err := diag.WithHint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name), "make it in a group.present state that this one requires")
+		err := diag.WithHint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name),
+			"make it in a group.present state that this one requires")
 		return "", host.Lacking(err, host.AGroup, p.Name)
 	}
 	return "", nil
@@ -175,10 +177,12 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 
 // warnings tells of arguments that will not do what their author thinks.
 func (p *present) warnings() []string {
-	if p.Password == "" || p.HashPassword || p.EmptyPassword || strings.ContainsAny(p.Password[:1], "$!*_") || len(p.Password) == desLength {
+	if p.Password == "" || p.HashPassword || p.EmptyPassword || strings.ContainsAny(p.Password[:1], "$!*_") ||
+		len(p.Password) == desLength {
 		return nil
 	}
-	return []string{"password is no hash, so nobody can log in with it; set hash_password: True if it is the password itself"}
+	return []string{"password is no hash, so nobody can log in with it; set hash_password: True if it is the " +
+		"password itself"}
 }
 
 // desLength is the length of the oldest kind of hash, which has no mark of its own.

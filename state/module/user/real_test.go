@@ -28,25 +28,33 @@ func TestRealTools(t *testing.T) {
 		args     *value.Map
 		changes  *value.Map // nil for whatever was foreseen
 	}{
-		{"present", args("bob", "fullname", "Bob B", "groups", list("games"), "password", "$6$abc$def", "mindays", 0, "maxdays", 60, "warndays", 5,
+		{"present", args("bob", "fullname", "Bob B", "groups", list("games"), "password", "$6$abc$def", "mindays", 0,
+			"maxdays", 60, "warndays", 5,
 			"inactdays", 3, "expire", 30000, "date", 18000), nil},
-		{"present", args("sam", "system", true, "createhome", false, "usergroup", false, "empty_password", true), value.NewMap("gid", 100,
-			"groups", list("users"), "home", "", "name", "sam", "passwd", "x", "shell", "/bin/sh", "uid", 999, "fullname", "", "roomnumber", "",
-			"workphone", "", "homephone", "", "other", "", "password", "")},
+		{"present", args("sam", "system", true, "createhome", false, "usergroup", false, "empty_password", true),
+			value.NewMap("gid", 100,
+				"groups", list("users"), "home", "", "name", "sam", "passwd", "x", "shell", "/bin/sh", "uid", 999,
+				"fullname", "", "roomnumber", "",
+				"workphone", "", "homephone", "", "other", "", "password", "")},
 		{"present", args("sid", "system", true), nil},
-		{"present", args("carl", "uid", 1500, "usergroup", true, "optional_groups", list("nowhere", "users"), "home", "/srv/a/carl"), nil},
+		{"present", args("carl", "uid", 1500, "usergroup", true, "optional_groups", list("nowhere", "users"),
+			"home", "/srv/a/carl"), nil},
 		{"present", args("dora", "password", "opensesame", "hash_password", true), nil},
 		{"present", args("dora", "password", "opensesame", "hash_password", true), value.NewMap()},
 		{"present", args("erin", "gid", "carl", "unique", false, "uid", 1500, "nologinit", true), nil},
 		{"present", args("games", "groups", list("games")), nil},
 		{"present", args("alice", "password", "$6$new$hash", "date", 19000), value.NewMap("passwd", "XXX-REDACTED-XXX")},
-		{"present", args("alice", "password", "$6$new$hash", "password_lock", true), value.NewMap("passwd", "XXX-REDACTED-XXX")},
+		{"present", args("alice", "password", "$6$new$hash", "password_lock", true),
+			value.NewMap("passwd", "XXX-REDACTED-XXX")},
 		{"present", args("alice", "password_lock", false), value.NewMap("passwd", "XXX-REDACTED-XXX")},
-		{"present", args("alice", "mindays", 1, "maxdays", -1, "warndays", 14, "inactdays", 30, "expire", -1), value.NewMap("min", 1, "max", -1,
-			"warn", 14, "inact", 30)},
+		{"present", args("alice", "mindays", 1, "maxdays", -1, "warndays", 14, "inactdays", 30, "expire", -1),
+			value.NewMap("min", 1, "max", -1,
+				"warn", 14, "inact", 30)},
 		{"present", args("alice", "empty_password", true), value.NewMap("passwd", "XXX-REDACTED-XXX")},
-		{"present", args("alice", "uid", 1700, "allow_uid_change", true, "gid", "users", "allow_gid_change", true, "groups", list("alice"), "shell", "/bin/bash",
-			"home", "/srv/alice", "fullname", "A"), value.NewMap("gid", 100, "groups", list("alice", "users"), "home", "/srv/alice", "shell", "/bin/bash",
+		{"present", args("alice", "uid", 1700, "allow_uid_change", true, "gid", "users", "allow_gid_change", true,
+			"groups", list("alice"), "shell", "/bin/bash",
+			"home", "/srv/alice", "fullname", "A"), value.NewMap("gid", 100, "groups", list("alice", "users"), "home",
+			"/srv/alice", "shell", "/bin/bash",
 			"uid", 1700, "fullname", "A")},
 		{"present", args("alice", "groups", list("games"), "remove_groups", false), nil},
 		{"present", args("alice", "groups", list()), value.NewMap("groups", list("users"))},
@@ -56,10 +64,12 @@ func TestRealTools(t *testing.T) {
 	} {
 		report := hosttest.Converge(t, h, user.Functions(), step.function, step.args)
 		if step.changes != nil && !value.Equal(step.changes, report.Changes) {
-			t.Errorf("%s of %s reports\n%s\nwant\n%s", step.function, value.Repr(step.args), value.Repr(report.Changes), value.Repr(step.changes))
+			t.Errorf("%s of %s reports\n%s\nwant\n%s", step.function, value.Repr(step.args), value.Repr(report.Changes),
+				value.Repr(step.changes))
 		}
 	}
-	for path, there := range map[string]bool{"home/bob": true, "home/dora": false, "srv/a/carl": true, "srv/alice": true, "home/sam": false} {
+	for path, there := range map[string]bool{"home/bob": true, "home/dora": false, "srv/a/carl": true,
+		"srv/alice": true, "home/sam": false} {
 		if _, err := os.Stat(filepath.Join(root, path)); (err == nil) != there {
 			t.Errorf("/%s: %v, want it there: %v", path, err, there)
 		}
@@ -79,7 +89,8 @@ func TestRefusals(t *testing.T) {
 		{"a name useradd refuses", args("-Rx"), "useradd", ""},
 		{"a home that cannot be made", args("bob", "home", "/srv/file/bob"), "cannot create directory", "createhome: False"},
 		{"a home that cannot be made for one who is there", args("alice", "home", "/srv/file/alice"), "/srv/file", ""},
-		{"a uid of somebody else", args("alice", "uid", 1, "allow_uid_change", true), "UID '1' already exists", "choose another uid"},
+		{"a uid of somebody else", args("alice", "uid", 1, "allow_uid_change", true),
+			"UID '1' already exists", "choose another uid"},
 		{"a lock that nothing is behind", args("daemon", "password_lock", true, "createhome", false), "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -88,7 +88,8 @@ func (k *keys) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Rep
 		if err := h.MkdirAll(path.Dir(f.path)); err != nil {
 			return module.Report{}, err
 		}
-		if err := h.Files.Write(f.path, host.NewFile{Content: strings.NewReader(f.text), Mode: &f.mode, UID: -1, GID: -1}); err != nil {
+		if err := h.Files.Write(f.path,
+			host.NewFile{Content: strings.NewReader(f.text), Mode: &f.mode, UID: -1, GID: -1}); err != nil {
 			return module.Report{}, err
 		}
 	}

@@ -117,7 +117,8 @@ func (v *managed) version(ctx context.Context, h *host.Host) (string, error) {
 
 // program is what makes the environment, and its arguments.
 func (v *managed) program(h *host.Host) (program.Program, []string) {
-	p := program.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Target: v.Name, Remote: true, Env: module.Environment(v.EnvVars)}
+	p := program.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Target: v.Name,
+		Remote: true, Env: module.Environment(v.EnvVars)}
 	var args []string
 	if p.Name == "" {
 		p.Name = "virtualenv"
@@ -157,7 +158,8 @@ func (v *managed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 			return report, client.OrMissing(err, program, what)
 		}
 		if _, err := program.Do(ctx, h, args...); err != nil {
-			return report, diag.WithHint(fmt.Errorf("making the virtual environment %s: %w", v.Name, err), "on Debian and Ubuntu it takes the package python3-venv")
+			return report, diag.WithHint(fmt.Errorf("making the virtual environment %s: %w", v.Name, err),
+				"on Debian and Ubuntu it takes the package python3-venv")
 		}
 		if v.python == "" {
 			var err error

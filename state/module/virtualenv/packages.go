@@ -17,7 +17,8 @@ func (v *managed) packages() *packages {
 		Environment: v.Name, User: v.User, Cwd: v.Cwd, EnvVars: v.EnvVars, Env: v.Env,
 		Pkgs: v.PipPkgs, Requirements: v.Requirements, Upgrade: v.PipUpgrade, IgnoreInstalled: v.PipIgnoreInstalled,
 		Proxy: v.Proxy, IndexURL: v.IndexURL, ExtraIndexURL: v.ExtraIndexURL, ExistsAction: v.PipExistsAction,
-		NoDeps: v.NoDeps, PreReleases: v.PreReleases, NoCacheDir: v.PipNoCacheDir, CacheDir: v.PipCacheDir, NoBinary: v.NoBinary,
+		NoDeps: v.NoDeps, PreReleases: v.PreReleases, NoCacheDir: v.PipNoCacheDir,
+		CacheDir: v.PipCacheDir, NoBinary: v.NoBinary,
 	})}
 }
 

@@ -67,11 +67,13 @@ func TestRealPip(t *testing.T) {
 		{"installed", "corpusdemo==1.0", value.NewMap("corpusdemo==1.0", "Installed")},
 		{"installed", "Corpusdemo>0.9", value.NewMap()},
 	} {
-		if report := hosttest.Converge(t, h, pip.Functions(clienttest.Files{}), c.function, with(c.text)); !value.Equal(report.Changes, c.want) {
+		if report := hosttest.Converge(t, h, pip.Functions(clienttest.Files{}), c.function,
+			with(c.text)); !value.Equal(report.Changes, c.want) {
 			t.Errorf("%s reports %s, want %s", c.text, value.Repr(report.Changes), value.Repr(c.want))
 		}
 	}
-	report = hosttest.Converge(t, h, pip.Functions(clienttest.Files{}), "removed", value.NewMap("name", "corpusdemo", "bin_env", env))
+	report = hosttest.Converge(t, h, pip.Functions(clienttest.Files{}),
+		"removed", value.NewMap("name", "corpusdemo", "bin_env", env))
 	if want := value.NewMap("corpusdemo", "Removed"); !value.Equal(report.Changes, want) {
 		t.Errorf("removing reports %s", value.Repr(report.Changes))
 	}

@@ -39,7 +39,8 @@ func (i Installed) write(all map[string]string) error {
 		lines = append(lines, name+" "+version+"\n")
 	}
 	slices.Sort(lines)
-	return i.Host.Files.Write("/installed", host.NewFile{Content: strings.NewReader(strings.Join(lines, "")), UID: -1, GID: -1})
+	return i.Host.Files.Write("/installed",
+		host.NewFile{Content: strings.NewReader(strings.Join(lines, "")), UID: -1, GID: -1})
 }
 
 // Change installs (name, separator, version) or removes what the words name.
@@ -106,7 +107,9 @@ func Run(t *testing.T, state string, table module.Table, programs func(*testing.
 func WithoutProgram(t *testing.T, table module.Table, function, brings string) {
 	t.Helper()
 	h := statetest.NewHost(t)
-	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, errors.New("nothing runs") })
+	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
+		return host.Output{}, errors.New("nothing runs")
+	})
 	t.Setenv("PATH", "/nowhere")
 	resource, d := hosttest.Look(t, h.Host, table, function, value.NewMap("name", "/x"))
 	if !d.Unknown {
@@ -129,7 +132,9 @@ func WithoutClient(t *testing.T, table module.Table, brings string) {
 	t.Helper()
 	t.Setenv("PATH", "/nowhere")
 	h := statetest.NewHost(t)
-	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, errors.New("nothing runs") })
+	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
+		return host.Output{}, errors.New("nothing runs")
+	})
 	r := table["present"]()
 	_, _ = module.Decode(r, module.Call{Arguments: value.NewMap("name", "x", "passwd", "y")})
 	d, err := r.Check(context.Background(), h.Host)

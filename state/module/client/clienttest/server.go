@@ -69,7 +69,8 @@ func Real(name string, before ...string) statetest.Program {
 }
 
 // RunStates runs cases of several states against one server.
-func RunStates(t *testing.T, tables module.Registry, programs map[string]statetest.Program, cases map[string][]statetest.Case) {
+func RunStates(t *testing.T, tables module.Registry, programs map[string]statetest.Program,
+	cases map[string][]statetest.Case) {
 	t.Helper()
 	for state, list := range cases {
 		t.Run(state, func(t *testing.T) {
@@ -85,7 +86,8 @@ func RunStates(t *testing.T, tables module.Registry, programs map[string]statete
 
 // Case is a case that runs as the user who runs the test.
 func Case(function string, first *statetest.Want, items ...any) statetest.Case {
-	return statetest.Case{Name: function + " " + value.Repr(value.NewList(items...)), Function: function, Arguments: value.NewMap(append(items, "user", "root")...), First: first, Second: again(first)}
+	return statetest.Case{Name: function + " " + value.Repr(value.NewList(items...)), Function: function,
+		Arguments: value.NewMap(append(items, "user", "root")...), First: first, Second: again(first)}
 }
 
 func again(first *statetest.Want) *statetest.Want {
