@@ -38,8 +38,8 @@ func stampOf(file string) (fileStamp, error) {
 	if !ok {
 		return fileStamp{}, nil
 	}
-	return fileStamp{device: uint64(st.Dev), inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim},
-		nil //nolint:unconvert // it has other types elsewhere
+	device := uint64(st.Dev) //nolint:unconvert // it has other types elsewhere
+	return fileStamp{device: device, inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim}, nil
 }
 
 // Of returns the list in a file, which must not be changed: nil where there is no such file, or it is no list.

@@ -170,8 +170,8 @@ type inode struct {
 }
 
 func inodeOf(st *unix.Stat_t) inode {
-	return inode{dev: uint64(st.Dev), ino: st.Ino, size: st.Size,
-		changed: st.Mtim} //nolint:unconvert // its type depends on the platform
+	dev := uint64(st.Dev) //nolint:unconvert // its type depends on the platform
+	return inode{dev: dev, ino: st.Ino, size: st.Size, changed: st.Mtim}
 }
 
 // linked gives a name to a file that was copied for another of its names, and reports whether it did. What cannot be

@@ -94,9 +94,10 @@ func takenApart(err error) (parts []error) {
 	if err == nil {
 		return nil
 	}
-	if several, is := err.(interface{ Unwrap() []error }); is &&
-		!isList(err) { //nolint:errorlint // it takes joined errors apart
-		if below := several.Unwrap(); errors.Join(below...).Error() == err.Error() {
+	several, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // it takes joined errors apart
+	if is && !isList(err) {
+		below := several.Unwrap()
+		if joined := errors.Join(below...); joined != nil && joined.Error() == err.Error() {
 			for _, one := range below {
 				parts = append(parts, takenApart(one)...)
 			}

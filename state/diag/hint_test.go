@@ -19,8 +19,10 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 		parts []string
 		hints []string
 	}{
-		"none": {nil, nil, nil},
-		"one":  {disk, []string{"the disk is full"}, []string{"make room"}},
+		"causes, but none of them": {fmt.Errorf("health: %w", causeless{}), []string{"health: status 500"}, nil},
+		"an empty list":            {errors.Join(disk, diag.List{}), []string{"the disk is full"}, []string{"make room"}},
+		"none":                     {nil, nil, nil},
+		"one":                      {disk, []string{"the disk is full"}, []string{"make room"}},
 		"the same hint twice": {errors.Join(disk, other), []string{"the disk is full", "another disk is full"},
 			[]string{"make room"}},
 		"the same twice": {errors.Join(disk, disk), []string{"the disk is full"}, []string{"make room"}},
@@ -41,6 +43,12 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 		}
 	}
 }
+
+// causeless is an error of several causes that has none this time.
+type causeless struct{}
+
+func (causeless) Error() string   { return "status 500" }
+func (causeless) Unwrap() []error { return nil }
 
 func TestJoinedErrorsAreAddedOneByOne(t *testing.T) {
 	var list diag.List
