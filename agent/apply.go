@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
@@ -12,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 )
 
 // The stages at which a release's hooks run.
@@ -46,7 +45,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err := r.save(); err != nil {
 		r.record.Note("the deploy is done, but the ledger was not written: %v", err)
 	}
-	if err := r.saveProject(ctx, pair); err != nil {
+	if err := r.project.SaveConfiguration(ctx, pair); err != nil {
 		r.record.Note("the project's configuration was not saved: %v", err)
 	}
 	if err := r.prune(); err != nil {
@@ -116,13 +115,13 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.intact(ctx, pair); err != nil {
 		return err
 	}
-	if err := r.sync(ctx, pair); err != nil {
+	if err := r.project.Sync(ctx, pair); err != nil {
 		return err
 	}
-	if err := r.releaseSync(ctx, pair); err != nil {
+	if err := r.project.ReleaseSync(ctx, pair); err != nil {
 		return err
 	}
-	if err := r.fixperms(ctx, pair); err != nil {
+	if err := r.project.Fixperms(ctx, pair); err != nil {
 		return err
 	}
 	err := r.record.Stage("link", pair.String(), func() error {
@@ -178,17 +177,16 @@ func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
 			return err
 		}
 	}
-	if err := r.install(ctx, pair); err != nil {
+	if err := r.project.Install(ctx, pair); err != nil {
 		return err
 	}
-	return r.fixperms(ctx, pair)
+	return r.project.Fixperms(ctx, pair)
 }
 
 // link points base at its new release and next at the service's. States are read from both.
 func (r *run) link(pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
-		project := r.LayoutOf(release.Project)
-		if err := layOut(project); err != nil {
+		if err := project.LayOut(r.LayoutOf(release.Project)); err != nil {
 			return err
 		}
 	}
@@ -220,19 +218,6 @@ func (r *run) link(pair ledger.Pair) error {
 		}
 	}
 	return link.Of(service).SetNext(pair.Service.Dir())
-}
-
-// layOut makes the directories of a project.
-func layOut(p layout.Project) error {
-	for _, d := range []struct {
-		dir  string
-		mode fs.FileMode
-	}{{p.Dir, 0o755}, {p.Releases(), 0o755}, {p.Data(), 0o755}, {p.Archives(), 0o700}, {p.Pillar(), 0o700}} {
-		if err := durable.MkdirAll(d.dir, d.mode); err != nil {
-			return fmt.Errorf("laying out %s: %w", p.Name, err)
-		}
-	}
-	return nil
 }
 
 // promote makes the pair current, and what was current previous. A next that a person removed or moved since states

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
@@ -34,7 +35,7 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 	switch {
 	case f.of == report.FaultOfInterruption:
 		return r.interrupted(ctx, before, cause)
-	case r.environment() == envDev && !pair.BaseAlone():
+	case r.project.Environment() == project.Dev && !pair.BaseAlone():
 		return r.stayForward(pair, before, cause)
 	case r.ledger.Good == nil && (r.ledger.Alone == nil || !pair.BaseAlone()):
 		return r.firstFailed(ctx, pair, before, cause)
@@ -186,7 +187,7 @@ func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 	if stopped(ctx) {
 		return errors.Join(append(errs, ctx.Err())...)
 	}
-	errs = append(errs, r.rollbackProcedure(ctx, good), r.hooks(ctx, postRelease, good), r.serving.HealthyBack(ctx, good))
+	errs = append(errs, r.project.Rollback(ctx, good), r.hooks(ctx, postRelease, good), r.serving.HealthyBack(ctx, good))
 	return errors.Join(errs...)
 }
 

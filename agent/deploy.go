@@ -34,7 +34,7 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 }
 
 func (r *run) deploy(ctx context.Context, given Given) error {
-	r.only, r.settings = given.Only, given.Settings
+	r.only, r.project.Settings = given.Only, given.Settings
 	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		r.record.Note("%s is fetched; converge and install were not asked for, so it is not made current", pair)
 		return nil
 	}
-	if err := r.archiveTree(ctx, pair); err != nil {
+	if err := r.project.Archive(ctx, pair); err != nil {
 		return r.without(ctx, err)
 	}
 	return r.apply(ctx, pair)
@@ -144,7 +144,7 @@ func (r *run) identify(ctx context.Context, given grains.Identity) error {
 	if r.identity = id; doubt != nil {
 		r.doubt(doubt)
 	}
-	if err := r.enter(r.identity.Service); err != nil {
+	if err := r.project.Enter(r.identity.Service); err != nil {
 		return err
 	}
 	r.noteIdentity(given)
@@ -171,7 +171,7 @@ func (r *run) identifyAlone(ctx context.Context) error {
 		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
 	}
 	r.identity.Service = r.Alone
-	return r.enter(r.Alone)
+	return r.project.Enter(r.Alone)
 }
 
 // linked reports whether the links say what the ledger says.

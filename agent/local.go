@@ -7,18 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
-	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -29,16 +25,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// brought is a tree that came past the store, and how it becomes a release's directory.
-type brought struct {
-	local   trust.Local
-	install func(dir string) error
-}
-
 // deployLocal deploys a tree that nobody signed.
-func (a *Agent) deployLocal(ctx context.Context, command string, given Given, bring func(*run) (brought, error)) (*report.Report, error) {
+func (a *Agent) deployLocal(ctx context.Context, command string, given Given, bring func(*run) (project.Tree, error)) (*report.Report, error) {
 	return a.pass(ctx, command, false, func(r *run) error {
-		r.only, r.settings = given.Only, given.Settings
+		r.only, r.project.Settings = given.Only, given.Settings
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
@@ -52,8 +42,8 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 		if err != nil {
 			return err
 		}
-		release := b.local.Release()
-		if err := r.allow(release); err != nil {
+		release := b.Local.Release()
+		if err := r.project.Allow(release); err != nil {
 			return err
 		}
 		pair := ledger.Pair{Service: release}
@@ -69,7 +59,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 		}
 		// Whoever brings a tree that failed before wants it tried again.
 		r.ledger.Forgive(pair)
-		if err := r.archiveTree(ctx, pair); err != nil {
+		if err := r.project.Archive(ctx, pair); err != nil {
 			return err
 		}
 		if err := r.apply(ctx, pair); err != nil {
@@ -79,24 +69,8 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 	})
 }
 
-// allow refuses unsigned trees where they may not run.
-func (r *run) allow(release artifact.Release) error {
-	if slices.Contains(r.Config.AllowUnsigned, release.Project) {
-		return nil
-	}
-	switch env := r.environment(); {
-	case env == envProd:
-		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s came by %s: no key signed it, and this is a prod environment", release, release.Local),
-			"publish it to the store, or let allow_unsigned in agent.yaml name %s", release.Project))
-	case env != envDev && release.Local == trust.ByEditable:
-		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("a tree that is edited runs in dev environments alone, and this is %s", env),
-			"corpus-agent project switchmode %s dev", release.Project))
-	}
-	return nil
-}
-
 // bring makes a directory of the release, unless it is there.
-func (r *run) bring(release artifact.Release, b brought) error {
+func (r *run) bring(release artifact.Release, b project.Tree) error {
 	return r.record.Stage(procedure.ReleaseSync, release.String(), func() error {
 		p := r.LayoutOf(release.Project)
 		if err := durable.MkdirAll(p.Releases(), 0o755); err != nil {
@@ -105,7 +79,7 @@ func (r *run) bring(release artifact.Release, b brought) error {
 		if has, err := r.Held().Holds(release); has || err != nil {
 			return err
 		}
-		return fetch.ExplainSpace(b.install(p.Release(release.Dir())))
+		return fetch.ExplainSpace(b.Install(p.Release(release.Dir())))
 	})
 }
 
@@ -146,12 +120,12 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 	} else if !is {
 		return nil, exit.WithCode(exit.Usage, fmt.Errorf("there is no directory %s to link", dir))
 	}
-	return own.deployLocal(ctx, "deploy", given, func(r *run) (brought, error) {
+	return own.deployLocal(ctx, "deploy", given, func(r *run) (project.Tree, error) {
 		if r.Layout.Relocated() && !strings.HasPrefix(dir+"/", filepath.Clean(r.Layout.Root)+"/") {
-			return brought{}, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s lies outside of the root %s", dir, r.Layout.Root), "put the working tree below the root"))
+			return project.Tree{}, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s lies outside of the root %s", dir, r.Layout.Root), "put the working tree below the root"))
 		}
 		local, err := trust.NewLocal(name, "editable", trust.ByEditable, artifact.NewDigest(sha256.Sum256([]byte(r.Layout.Inside(dir)))))
-		return brought{local: local, install: func(release string) error {
+		return project.Tree{Local: local, Install: func(release string) error {
 			target, err := filepath.Rel(filepath.Dir(release), dir)
 			if err != nil {
 				return err
@@ -160,44 +134,6 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 		}}, err
 	})
 }
-
-// pushed is a commit of the project's repository.
-func (r *run) pushed(ctx context.Context, ref string) (brought, error) {
-	p := r.LayoutOf(r.identity.Service)
-	if err := r.ownRepositories(p); err != nil {
-		return brought{}, err
-	}
-	repository := p.Git("project")
-	tree, err := git.Find(ctx, repository, ref)
-	if err != nil {
-		return brought{}, exit.WithCode(exit.Usage, err)
-	}
-	local, err := trust.NewLocal(r.identity.Service, tree.Version(), trust.ByPush, tree.Digest())
-	return brought{local: local, install: func(release string) error { return export(ctx, repository, tree, release) }}, err
-}
-
-// export makes a directory of a commit and gives it its name when it is complete.
-func export(ctx context.Context, repository string, tree git.Tree, to string) (err error) {
-	temp, err := durable.TempDir(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
-	if err := git.Export(ctx, repository, tree, temp); err != nil {
-		return err
-	}
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return err
-	}
-	return durable.Install(temp, to)
-}
-
-// zero is how git writes the absence of a commit.
-const zero = "0000000000"
 
 // Receive deploys what is pushed to one of a project's repositories. It is called by the
 // repository's hook, before any ref moves, and reads from it what is to move: an error refuses the
@@ -215,7 +151,7 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	lines := bufio.NewScanner(refs)
 	for lines.Scan() {
 		f := strings.Fields(lines.Text())
-		if len(f) == 3 && f[2] == "refs/heads/"+entry.Branch && !strings.HasPrefix(f[1], zero) {
+		if len(f) == 3 && f[2] == "refs/heads/"+entry.Branch && !strings.HasPrefix(f[1], project.NoCommit) {
 			commit = f[1]
 		}
 	}
@@ -225,7 +161,7 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	if which == "pillar" {
 		return own.receivePillar(ctx, commit)
 	}
-	return own.deployLocal(ctx, "push", Given{}, func(r *run) (brought, error) { return r.pushed(ctx, commit) })
+	return own.deployLocal(ctx, "push", Given{}, func(r *run) (project.Tree, error) { return r.project.Pushed(ctx, commit) })
 }
 
 // receivePillar puts a pushed pillar in the place of the one before, and runs what reads it. If that
@@ -235,25 +171,13 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		p := r.LayoutOf(r.identity.Service)
-		if err := r.ownRepositories(p); err != nil {
-			return err
-		}
-		repository := p.Git("pillar")
-		tree, err := git.Find(ctx, repository, commit)
+		pillar, err := r.project.PushedPillar(ctx, commit)
 		if err != nil {
 			return err
 		}
-		temp, err := durable.TempDir(p.Dir)
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(temp)
-		if err := git.Export(ctx, repository, tree, temp); err != nil {
-			return err
-		}
-		if err := exchange(temp, p.Pillar()); err != nil {
-			return fmt.Errorf("replacing the pillar of %s: %w", p.Name, err)
+		defer pillar.Remove()
+		if err := pillar.Exchange(); err != nil {
+			return fmt.Errorf("replacing the pillar of %s: %w", r.identity.Service, err)
 		}
 		if r.ledger.Good == nil {
 			return nil
@@ -261,7 +185,7 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 		r.acted, r.report.To = true, r.ledger.Good
 		if err := r.convergeAndInstall(ctx, *r.ledger.Good); err != nil {
 			r.record.Note("the pillar before is put back")
-			if back := exchange(temp, p.Pillar()); back != nil {
+			if back := pillar.Exchange(); back != nil {
 				return r.stuck(err, back)
 			}
 			if again := r.convergeAndInstall(ctx, *r.ledger.Good); again != nil {
@@ -269,12 +193,6 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 			}
 			return exit.WithCode(exit.RolledBack, err)
 		}
-		return r.saveProject(ctx, *r.ledger.Good)
+		return r.project.SaveConfiguration(ctx, *r.ledger.Good)
 	})
-}
-
-// exchange swaps two directories at once: both names are there at every moment.
-func exchange(a, b string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
-	return errors.Join(err, durable.SyncDir(filepath.Dir(b)))
 }

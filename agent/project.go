@@ -4,22 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
-	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -92,114 +85,39 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(checkEnv(init.Env), checkUser(init.User), checkBranch(init.Branch)); err != nil {
+	if err := errors.Join(project.CheckEnvironment(init.Env), project.CheckUser(init.User), project.CheckBranch(init.Branch)); err != nil {
 		return nil, err
 	}
 	_, err = own.pass(ctx, "project init", false, func(r *run) error {
 		if err := r.identify(ctx, grains.Identity{}); err != nil && own.Alone == "" {
 			return err
 		}
-		r.register(name)
+		r.project.Register(name)
 		if init.User != "" {
-			r.entry.User, r.entry.Group = init.User, init.User
+			r.project.Entry.User, r.project.Entry.Group = init.User, init.User
 		}
 		if init.Env != "" {
-			r.entry.Env = init.Env
+			r.project.Entry.Env = init.Env
 		}
-		if err := r.prepare(ctx); err != nil {
+		if err := r.project.Prepare(ctx); err != nil {
 			return err
 		}
 		if init.Git {
-			if remotes, err = r.repositories(ctx, init); err != nil {
+			if remotes, err = r.project.Repositories(ctx, init.Branch, init.Hook); err != nil {
 				return err
 			}
 		}
 		if r.ledger.Good != nil {
-			return r.saveProject(ctx, *r.ledger.Good)
+			return r.project.SaveConfiguration(ctx, *r.ledger.Good)
 		}
-		return r.saveProject(ctx, ledger.Pair{Service: artifact.Release{Project: name}})
+		return r.project.SaveConfiguration(ctx, ledger.Pair{Service: artifact.Release{Project: name}})
 	})
 	return remotes, err
 }
 
-// accountName is how accounts are called that a project may have: useradd of all distributions takes these.
-var accountName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`) })
-
-// checkUser refuses what is no name of an account; "" is the default one.
-func checkUser(name string) error {
-	if name == "" || accountName().MatchString(name) {
-		return nil
-	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--user %q is no name of a user", name),
-		"write up to 32 of a-z, 0-9, - and _, with a letter or _ first"))
-}
-
-// branchName is a branch that is a path of plain words.
-var branchName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
-})
-
-// checkBranch refuses what git, or a shell that a hook starts, may take for something else.
-func checkBranch(name string) error {
-	if name == "" || len(name) <= 200 && branchName().MatchString(name) && !strings.Contains(name, "..") && !strings.HasSuffix(name, ".lock") {
-		return nil
-	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--branch %q is no name of a branch", name), "write a name such as main or release/1.2"))
-}
-
-// ownRepositories refuses a project's repositories unless all of them is root's alone, hooks, configuration and objects: git
-// runs there as root, and runs what these name. What is not there yet is fine.
-func (r *run) ownRepositories(p layout.Project) error {
-	root, err := r.OpenSafely()
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	err = root.Sole(r.Layout.Inside(filepath.Dir(p.Git("project"))))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var unsafe *walk.UnsafeError
-	if errors.As(err, &unsafe) {
-		return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("git does not run in the repositories of %s: %w", p.Name, err), "%s", unsafe.Hint()))
-	}
-	return err
-}
-
-// repositories makes those of a project and of its pillar.
-func (r *run) repositories(ctx context.Context, init Init) ([]string, error) {
-	if r.entry.Branch == "" || init.Branch != "" {
-		r.entry.Branch = init.Branch
-	}
-	if r.entry.Branch == "" {
-		r.entry.Branch = records.DefaultBranch
-	}
-	p := r.LayoutOf(r.entry.Name)
-	if err := r.ownRepositories(p); err != nil {
-		return nil, err
-	}
-	var remotes []string
-	for _, which := range []string{"project", "pillar"} {
-		hook := fmt.Sprintf("#!/bin/sh\n# Deploys what is pushed, before any ref moves. Written by corpus-agent.\nexec %s project receive %s %s\n", init.Hook, p.Name, which)
-		if err := git.Init(ctx, p.Git(which), r.entry.Branch, hook); err != nil {
-			return nil, err
-		}
-		remotes = append(remotes, p.Git(which))
-	}
-	return remotes, os.Chmod(p.Git("pillar"), 0o700)
-}
-
-func checkEnv(env string) error {
-	switch env {
-	case "", envDev, envStaging, envProd:
-		return nil
-	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is no environment", env), "the environments are dev, staging and prod"))
-}
-
 // SwitchMode makes a project's environment another one; "" is what the instance says again.
 func (a *Agent) SwitchMode(ctx context.Context, name, env string) error {
-	if err := checkEnv(env); err != nil {
+	if err := project.CheckEnvironment(env); err != nil {
 		return err
 	}
 	return a.editProject(ctx, name, func(p *ledger.Project) error {
@@ -251,8 +169,8 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Agent: own, test: true, ledger: book, report: &report.Report{}}
-	r.record = report.Record(r.report, own.Secrets())
+	rep := &report.Report{}
+	r := own.newRun(true, book, rep, report.Record(rep, own.Secrets()))
 	if err := r.identify(ctx, grains.Identity{}); err != nil {
 		return nil, err
 	}
@@ -260,7 +178,7 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	if book.Good != nil {
 		pair = *book.Good
 	}
-	cfg, err := r.configuration(ctx, pair)
+	cfg, err := r.project.Configuration(ctx, pair)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +204,7 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is not this host's service and has no repository to deploy from", name),
 			"corpus-agent project init %s --git, or project deploy %s --editable DIR", name, name))
 	}
-	return own.deployLocal(ctx, "project deploy", given, func(r *run) (brought, error) { return r.pushed(ctx, entry.Branch) })
+	return own.deployLocal(ctx, "project deploy", given, func(r *run) (project.Tree, error) { return r.project.Pushed(ctx, entry.Branch) })
 }
 
 // pulls reports whether the host's service comes from a store.
@@ -302,16 +220,4 @@ func (a *Agent) RollbackProject(ctx context.Context, name, version string) (*rep
 		return nil, err
 	}
 	return own.RollbackTo(ctx, version)
-}
-
-// quoted is a word as a shell takes it.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
-// HookCommand is the command line by which hooks call a program with arguments.
-func HookCommand(program string, args ...string) string {
-	words := []string{quoted(program)}
-	for _, arg := range args {
-		words = append(words, quoted(arg))
-	}
-	return strings.Join(words, " ")
 }

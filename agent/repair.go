@@ -1,5 +1,7 @@
 package agent
 
+import "github.com/corpus-agent/corpus-agent/agent/project"
+
 // repairLinks sets aside what stands in the place of the links of projects that were deployed here, or are about to be. In
 // any other directory below /srv/projects a directory of that name may be somebody's.
 func (r *run) repairLinks(projects []string) error {
@@ -30,7 +32,7 @@ func (r *run) repairData() error {
 		r.record.Note("%s; a new, empty one is made: bring its content back from a backup", text)
 	}
 	for _, release := range runs.Releases() {
-		if err := layOut(r.LayoutOf(release.Project)); err != nil {
+		if err := project.LayOut(r.LayoutOf(release.Project)); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -213,7 +214,7 @@ func (r *run) here(pair ledger.Pair) (here, error) {
 // returns reports whether a way back by hand that failed ends where it began. A dev host stays where a
 // person has put it, and a run that was asked to end leaves the rest to the next.
 func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
-	return !r.ending(ctx) && r.environment() != envDev && r.Held().Has(left.Releases()...)
+	return !r.ending(ctx) && r.project.Environment() != project.Dev && r.Held().Has(left.Releases()...)
 }
 
 // backAgain returns to the pair that a person went back from, since the one before does not work. The pair

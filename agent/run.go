@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
@@ -29,7 +30,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // run is one pass over a host, from lock to report.
@@ -50,18 +50,16 @@ type run struct {
 	store    store.Store   // with its mirrors, from connect on
 	client   *trust.Client // of the store; nil where the run has none to ask
 	only     procedure.Only
-	settings *value.Map      // of the project, given on the command line
-	entry    *ledger.Project // of the service; nil where there is none
-	leaves   *ledger.Pair    // what somebody goes back from
-	trouble  error           // what the store did not say of one project, while it did of the other
-	troubled []string        // these projects
-	doubts   []error         // why the run brings nothing new, though it goes on with what is deployed
-	acted    bool            // the run changed, or tried to change, what is deployed
-	ownStop  atomic.Bool     // a step asked for the end of this very run
-	cutStep  string          // where the deploy was cut short that this run takes up, "" if that is not known
-	cuts     int             // how often in a row there
-	kept     []string        // directories in archives that get the report beside them
-	undo     *undoing        // keeps what converging replaces; nil where nothing has converged yet
+	leaves   *ledger.Pair // what somebody goes back from
+	trouble  error        // what the store did not say of one project, while it did of the other
+	troubled []string     // these projects
+	doubts   []error      // why the run brings nothing new, though it goes on with what is deployed
+	acted    bool         // the run changed, or tried to change, what is deployed
+	ownStop  atomic.Bool  // a step asked for the end of this very run
+	cutStep  string       // where the deploy was cut short that this run takes up, "" if that is not known
+	cuts     int          // how often in a row there
+	kept     []string     // directories in archives that get the report beside them
+	undo     *undoing     // keeps what converging replaces; nil where nothing has converged yet
 
 	held  *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 	files self.Snapshot      // the agent's own files, as they were last known to work
@@ -72,6 +70,7 @@ type run struct {
 	left  *ledger.Pair       // what failed and is rolled back
 
 	serving     *serving.Run // puts pairs into service
+	project     *project.Run // the service as a project: registry, procedures, configuration
 	failedTrial *failedTrial // the last trial of the agent, if it failed
 
 	rehearsed string // the temporary directory of trust of a dry run; "" for none
@@ -179,7 +178,11 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	a.Lists = &fetch.Lists{} // of this run
 	started := a.Time()
 	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
-	record := report.Record(rep, a.Secrets(), a.Sinks...)
+	return a.newRun(test, book, rep, report.Record(rep, a.Secrets(), a.Sinks...)), nil
+}
+
+// newRun makes a run with its rooms.
+func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, record *report.Recorder) *run {
 	r := &run{
 		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record,
 		readable: outgoing.NewReadable(a.Layout, rep, record),
@@ -189,7 +192,12 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 		Save: r.save, Ending: r.ending, Intact: r.intact, HookEnv: r.hookEnv, Replaced: r.wasReplaced,
 		AsksHealth: func() bool { return r.only.Has(procedure.Health) },
 	}
-	return r, nil
+	r.project = &project.Run{
+		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,
+		Intact: r.intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing, Synced: r.synced,
+		RecordProgram: r.ran, Kept: func(dir string) { r.kept = append(r.kept, dir) },
+	}
+	return r
 }
 
 // redacted is an error without secrets in its text; its exit code stays.
@@ -204,7 +212,7 @@ func (r *run) redacted(err error) error {
 func (r *run) sweep() error {
 	state := r.Layout.State()
 	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"),
-		r.Layout.Path("/srv"), r.Layout.Path(projectStates), r.Layout.Path(projectPillars)}
+		r.Layout.Path("/srv"), r.Layout.Path(project.StatesDir), r.Layout.Path(project.PillarsDir)}
 	if file := r.Config.Metrics; file != "" {
 		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))
 	}

@@ -91,7 +91,7 @@ type failedTrial struct {
 // dryRunTells reports whether a dry run of another agent says something about that agent. Other engines take
 // their own time, and settings that were given for this run are not known to the next.
 func (r *run) dryRunTells() bool {
-	return r.Config.Engine == "native" && (r.settings == nil || r.settings.Len() == 0)
+	return r.Config.Engine == "native" && (r.project.Settings == nil || r.project.Settings.Len() == 0)
 }
 
 func describeTrial(changed []string, v self.Verdict) string {

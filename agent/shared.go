@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/site"
@@ -21,12 +20,6 @@ import (
 //	the content of a release                 it is compared with the signed list, see intact
 //	the configuration                        nothing of it is read, see CheckConfiguration
 //	a program that root runs                 the run ends, see CheckPrograms; a hook ends its stage, see CheckScript
-
-// checkSalt refuses directories of states that the host has beside its releases where another user can change what is in
-// them: SLS files of procedures include files from there.
-func (a *Agent) checkSalt() error {
-	return failure.OfWork(a.CheckAbove(a.Layout.Path("/srv/salt/_")))
-}
 
 // baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no
 // reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top file

@@ -27,7 +27,9 @@ const uploadLockWait = 5 * time.Second
 func (r *run) tell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
 	defer cancel()
-	r.notifyProcedure(ctx)
+	if r.acted {
+		r.project.Notify(ctx, r.report.To)
+	}
 	if file := r.Config.Metrics; file != "" && r.Alone == "" {
 		if err := (report.Metrics{File: r.Layout.Path(file)}).Write(r.report, r.ledger); err != nil {
 			r.record.Note("%v", err)

@@ -57,7 +57,7 @@ func reasons() map[string][]string {
 		"what is not as it has to be is written again, and the write reports what is wrong": {
 			"agent/deploy.go:namesLead", "agent/doubt.go:copyConfiguration", "agent/link/link.go:Named",
 			"agent/link/link.go:name", "agent/link/link.go:point",
-			"agent/link/link.go:Name", "agent/projectsync.go:wire", "agent/records/registry.go:refreshEntryCopy",
+			"agent/link/link.go:Name", "agent/project/sync.go:wire", "agent/records/registry.go:refreshEntryCopy",
 			"agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",
 			"artifact/trust/pin.go:checkPin", "packaging/builder/system.go:there",
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -104,7 +105,7 @@ func (p *program) hookCommand() (string, error) {
 	if p.config != "" {
 		args = append(args, "--config", p.config)
 	}
-	return agent.HookCommand(program, args...), nil
+	return project.HookCommand(program, args...), nil
 }
 
 func (p *program) projectDeployCommand() *cobra.Command {

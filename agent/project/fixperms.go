@@ -1,4 +1,4 @@
-package agent
+package project
 
 import (
 	"context"
@@ -12,19 +12,20 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// maxDepth bounds how deep directories are given to a user: each level takes a descriptor.
+// maxDepth limits how many levels of directories are given to a user: each level takes a descriptor.
 const maxDepth = 256
 
-// giveToUser is the built-in fixperms: data, and what the release calls writable, belong to the project's user; the pillar is
-// root's alone. The user may move files meanwhile, so nothing is reached through a link, and what cannot be given safely
-// stays as it is and is noted.
-func (r *run) giveToUser(ctx context.Context, pair ledger.Pair) error {
+// giveToUser is the built-in fixperms: it makes the project's user the owner of data and of the writable paths of the
+// release, and the pillar accessible to root alone. The user may move files meanwhile, so no link is followed; a file
+// whose owner cannot be changed safely stays as it is and is noted.
+func (r *Run) giveToUser(ctx context.Context, pair ledger.Pair) error {
 	root, err := r.OpenSafely()
 	if err != nil {
 		return err
@@ -35,15 +36,18 @@ func (r *run) giveToUser(ctx context.Context, pair ledger.Pair) error {
 		return err
 	}
 	h, err := r.StateHost()
-	if err != nil || r.entry == nil || r.entry.User == "" {
+	if err != nil || r.Entry == nil || r.Entry.User == "" {
 		return err
 	}
-	user, known, err := h.Accounts.User(r.entry.User)
+	user, known, err := h.Accounts.User(r.Entry.User)
 	if err != nil {
 		return err
 	}
 	if !known || !h.Files.CanChown() {
-		r.record.Note("fixperms left owners as they are: there is no user %s, or files cannot be given to others here", r.entry.User)
+		r.Record.Note(
+			"fixperms left owners as they are: there is no user %s, or files cannot be given to others here",
+			r.Entry.User,
+		)
 		return nil
 	}
 	g := giver{ctx: ctx, uid: user.UID, gid: user.GID}
@@ -53,14 +57,14 @@ func (r *run) giveToUser(ctx context.Context, pair ledger.Pair) error {
 	for _, name := range names {
 		err = errors.Join(err, g.below(root, r.Layout.Inside(p.Release(pair.Service.Dir())), name))
 	}
-	g.tell(r)
+	g.note(r.Record)
 	if err != nil {
 		return fmt.Errorf("fixperms of %s: %w", p.Name, err)
 	}
 	return nil
 }
 
-func (r *run) closePillar(root *walk.Root, p layout.Project) error {
+func (r *Run) closePillar(root *walk.Root, p layout.Project) error {
 	dir, name, err := root.Parent(r.Layout.Inside(p.Pillar()))
 	if err != nil {
 		return err
@@ -72,20 +76,26 @@ func (r *run) closePillar(root *walk.Root, p layout.Project) error {
 	return nil
 }
 
-// writable lists what of a release belongs to the project's user. A tree that a developer edits stays the developer's.
-func (r *run) writable(pair ledger.Pair) ([]string, error) {
+// writable lists the paths of a release that belong to the project's user; none for a working tree, which stays its
+// developer's.
+func (r *Run) writable(pair ledger.Pair) ([]string, error) {
 	if pair.Service.Local == trust.ByEditable {
 		return nil, nil
 	}
 	says, err := r.Recipe(pair.Service)
 	if len(says.Denied) > 0 {
-		r.record.Note("%s calls %s writable, which is or holds what the agent reads or runs; it stays root's. Name the directories that the service writes to, or see %s in docs/packaging.md",
-			pair.Service, strings.Join(says.Denied, ", "), recipe.WritableCodeKey)
+		r.Record.Note(
+			"%s calls %s writable, which is or holds what the agent reads or runs; it stays root's. "+
+				"Name the directories that the service writes to, or see %s in docs/packaging.md",
+			pair.Service,
+			strings.Join(says.Denied, ", "),
+			recipe.WritableCodeKey,
+		)
 	}
 	return says.Writable, err
 }
 
-// giver gives trees to a user.
+// giver changes the owner of trees.
 type giver struct {
 	ctx      context.Context
 	uid, gid int
@@ -93,7 +103,7 @@ type giver struct {
 	first    error
 }
 
-// below gives a path below a directory that is root's. Every name on the way is a directory and no link.
+// below changes the owner of name, a path below base, a directory of root's. No part of the path may be a link.
 func (g *giver) below(root *walk.Root, base, name string) error {
 	dir, err := root.OpenDir(base)
 	if err != nil {
@@ -109,7 +119,7 @@ func (g *giver) below(root *walk.Root, base, name string) error {
 	return g.give(parent, last, 0)
 }
 
-// give gives a name and all below it.
+// give changes the owner of a name in dir and of everything below it.
 func (g *giver) give(dir *walk.Dir, name string, depth int) error {
 	if err := g.ctx.Err(); err != nil {
 		return err
@@ -141,11 +151,12 @@ func (g *giver) give(dir *walk.Dir, name string, depth int) error {
 	return nil
 }
 
-// leave notes a name that stays as it is. What the user may have done does not end the step: a file that vanished, a link or
-// a pipe in the place of a directory, a file with a second name. Errors of the machine do.
+// leave counts a name that stays as it is, and returns nil, for errors that the user may have caused: a file that
+// vanished, a link or a pipe in the place of a directory, a file with a second name. It returns all other errors.
 func (g *giver) leave(err error) error {
 	var unsafe *walk.UnsafeError
-	if err == nil || !site.Unstable(err) && !errors.As(err, &unsafe) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errDeep) {
+	if err == nil ||
+		!site.Unstable(err) && !errors.As(err, &unsafe) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errDeep) {
 		return err
 	}
 	if g.left++; g.first == nil {
@@ -156,11 +167,15 @@ func (g *giver) leave(err error) error {
 
 var errDeep = fmt.Errorf("directories lie more than %d deep", maxDepth)
 
-func (g *giver) tell(r *run) {
+func (g *giver) note(record *report.Recorder) {
 	if g.left == 1 && errors.Is(g.first, fs.ErrNotExist) {
 		return // a writable path that the release does not have
 	}
 	if g.left > 0 {
-		r.record.Note("fixperms left %d names as they were, which changed meanwhile or are not safe to give away; the first: %v", g.left, g.first)
+		record.Note(
+			"fixperms left %d names as they were, which changed meanwhile or are not safe to give away; the first: %v",
+			g.left,
+			g.first,
+		)
 	}
 }

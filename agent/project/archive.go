@@ -1,0 +1,149 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Archive keeps the tree of the project's deployed release before a deploy changes anything. A release that is
+// read-only stays under releases as it is; one with writable paths is copied.
+func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
+	good := r.Ledger.Good
+	asked := !r.Only.All() // by name, which counts in dev too
+	if good == nil || good.Service.Project != pair.Service.Project || !r.Only.Has(procedure.Archive) ||
+		r.Environment() == Dev && !asked {
+		return nil
+	}
+	says, err := r.Recipe(good.Service)
+	if err != nil || good.Service.Local == trust.ByEditable {
+		return err
+	}
+	if len(says.Writable) == 0 {
+		if asked {
+			r.Record.Note("%s is read-only and stays under releases, so there is nothing to archive", good.Service)
+		}
+		return nil
+	}
+	return r.Record.Stage(
+		procedure.Archive,
+		good.Service.String(),
+		func() error { return r.keepTree(ctx, *good, asked) },
+	)
+}
+
+// keepTree archives the tree of a pair's service, and runs its hooks and its own archive procedure. The project's user
+// writes the writable paths, and must not be able to stop deploys by filling them: a tree that does not fit is not
+// archived, which the run notes. It is an error if the archive was asked for by name, or if the configuration requires
+// archives.
+func (r *Run) keepTree(ctx context.Context, good ledger.Pair, asked bool) error {
+	project := r.LayoutOf(good.Service.Project)
+	if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
+		return diag.WithHint(
+			fmt.Errorf("archiving: %w", err),
+			"the archives directory must be writable for root; nothing on the host was changed",
+		)
+	}
+	root, err := r.OpenSafely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	tree := procedure.Tree{Root: root, Path: r.Layout.Inside(r.tree(good)), Note: r.Record.Note}
+	missing := r.makeRoom(ctx, tree, project)
+	if missing != nil && (!noRoom(missing) || asked || r.Config.ArchiveRequired) {
+		return missing
+	}
+	if err := r.Hooks(ctx, "pre-archive", good); err != nil {
+		return err
+	}
+	if _, err := r.own(ctx, procedure.Archive, good, r.Record); err != nil {
+		return err
+	}
+	to := filepath.Join(project.Archives(), r.ID)
+	if missing == nil {
+		if missing = tree.Archive(ctx, filepath.Join(to, layout.ArchivedTree)); missing == nil {
+			r.Kept(to)
+		}
+	}
+	switch {
+	case missing == nil:
+	case !noRoom(missing) || asked || r.Config.ArchiveRequired:
+		return fetch.ExplainSpace(missing)
+	default:
+		r.Record.Note(
+			"%s was not archived: %v; the deploy goes on without the archive. %s",
+			good.Service,
+			missing,
+			diag.HintOf(missing),
+		)
+	}
+	return r.Hooks(ctx, "post-archive", good)
+}
+
+// noRoom reports whether err says that there is no room for an archive.
+func noRoom(err error) bool {
+	var none *procedure.NoRoom
+	return errors.As(err, &none) || fetch.Full(err)
+}
+
+// makeRoom removes the oldest archived trees of a project if the tree fits then, and returns a *procedure.NoRoom if it
+// does not. It keeps the newest archive, so that no user can have all of them removed by writing much.
+func (r *Run) makeRoom(ctx context.Context, tree procedure.Tree, project layout.Project) error {
+	takes, err := tree.Measure(ctx)
+	if err != nil {
+		return err
+	}
+	missing := takes.Fits(project.Archives())
+	if missing == nil || !noRoom(missing) {
+		return missing
+	}
+	older, err := fetch.ArchivedTrees(project)
+	if err != nil || len(older) < 2 {
+		return errors.Join(missing, err)
+	}
+	older = older[1:]
+	var held procedure.Takes
+	for _, path := range older {
+		one, err := r.measured(ctx, path)
+		if err != nil {
+			return errors.Join(missing, err)
+		}
+		held.Bytes, held.Files = held.Bytes+one.Bytes, held.Files+one.Files
+	}
+	if takes.FitsAfter(project.Archives(), held) != nil {
+		return missing
+	}
+	for missing != nil && len(older) > 0 {
+		oldest := older[len(older)-1]
+		if err := fetch.RemoveArchivedTree(oldest); err != nil {
+			return errors.Join(missing, err)
+		}
+		r.Record.Note(
+			"the archive of run %s was removed to make room for a newer one",
+			filepath.Base(filepath.Dir(oldest)),
+		)
+		older, missing = older[:len(older)-1], takes.Fits(project.Archives())
+	}
+	return missing
+}
+
+// measured returns the size of a tree in a directory that belongs to root.
+func (r *Run) measured(ctx context.Context, path string) (procedure.Takes, error) {
+	root, err := walk.Open(walk.Options{Dir: path})
+	if err != nil {
+		return procedure.Takes{}, err
+	}
+	defer root.Close()
+	return procedure.Tree{Root: root, Path: "/"}.Measure(ctx)
+}
