@@ -265,7 +265,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		if err := r.intact(ctx, pair); err != nil {
 			return err
 		}
-		ended, err := r.ran("hooks", stage, pair)
+		ended, err := r.undo.BeforeProgram("hooks", stage, pair)
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	if base := r.ledger.Alone; base != nil {
 		scope.To = base.Key()
 	}
-	undone := r.takeBack(ctx, scope)
+	undone := r.undo.TakeBack(ctx, scope)
 	r.ledger.Running = nil
 	if err := errors.Join(err, undone, r.save()); err != nil {
 		return r.stuck(cause, err)
@@ -128,7 +128,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		return r.stuck(cause, err)
 	}
 	// What could not be taken back does not keep the good pair from converging.
-	undone := r.takeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
+	undone := r.undo.TakeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
 	if stopped(ctx) {
 		return interruptedGoingBack(cause)
 	}

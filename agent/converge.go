@@ -94,8 +94,10 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return err
 		}
-		if err := r.ranEngine(); err != nil {
-			return err
+		if r.Engine == nil {
+			if err := r.undo.BeforeEngine(); err != nil {
+				return err
+			}
 		}
 		if r.Engine == nil && r.Config.Engine != "native" {
 			r.learnSecrets(ctx, pair)
@@ -105,7 +107,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		seen := &fromBase{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
 		outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
 		r.took = max(r.took, time.Since(began))
-		err = errors.Join(err, r.synced())
+		err = errors.Join(err, r.undo.Synced())
 		r.settleUnits(ctx)
 		r.serving.KeepUnserved(ctx, down)
 		if outcome.Output != "" {
@@ -169,7 +171,7 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	if err != nil || r.test {
 		return request, err
 	}
-	if request.Host, err = r.recording(pair); err != nil {
+	if request.Host, err = r.undo.Recording(pair); err != nil {
 		return request, err
 	}
 	request.Host.Units = cmp.Or(r.StateUnits, request.Host.Units)

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
@@ -36,14 +37,14 @@ func (r *run) settleCut(ctx context.Context) error {
 		r.giveUp(cut)
 	default:
 		r.record.Note("run %s was cut short while it deployed %s", cut.Run, cut.Pair)
-		return r.finishPackages(ctx)
+		return r.undo.FinishPackages(ctx)
 	}
 	r.left = &cut.Pair
 	r.serving.FollowBack(ctx, r.ledger.Runs())
 	if err := r.restoreLinks(ctx, cut.Before); err != nil {
 		return err
 	}
-	undone := r.takeBack(ctx, r.scope(cut))
+	undone := r.undo.TakeBack(ctx, r.undo.Scope(cut))
 	if undone != nil && !r.givesUp(ctx, cut, undone) {
 		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
 	}
@@ -128,7 +129,7 @@ func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bo
 	case stopped(ctx):
 		return false
 	case errors.As(undone, &damaged), errors.As(undone, &newer):
-	case errors.Is(undone, errIncomplete):
+	case errors.Is(undone, recording.ErrIncomplete):
 		if cut.Attempts++; cut.Attempts <= maxAttempts {
 			return false
 		}

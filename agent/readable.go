@@ -31,3 +31,9 @@ func (r *run) endIn(state string) {
 	defer r.endedMu.Unlock()
 	r.endedIn = state
 }
+
+// observing adds what a run does about states beside their results: the files that they change are looked at, and the
+// journal gets to know which state is at work.
+func (r *run) observing(o exec.Observer) exec.Observer {
+	return r.undo.Observing(private{Observer: o, of: r})
+}

@@ -114,7 +114,7 @@ func (r *run) leftBy(id string) (ledger.Pair, error) {
 
 // showWayBack shows what would change as differences.
 func (r *run) showWayBack(ctx context.Context, w wayBack) error {
-	plan, h, err := r.planBack(ctx, w.scope)
+	plan, h, err := r.undo.Plan(ctx, w.scope)
 	if err != nil {
 		return exit.WithCode(exit.RollbackFailed, err)
 	}
@@ -159,7 +159,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	}
 	r.ledger.Running = r.underWay(w.left)
 	r.ledger.Running.Before, r.ledger.Running.Back, r.ledger.Running.UndoTo = links, true, w.scope.Run
-	r.left, r.over = &w.left, &w.left
+	r.left, r.undo.Over = &w.left, &w.left
 	r.serving.FollowBack(ctx, &w.target)
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	if !w.target.Same(w.left) {
 		r.pointPrevious(w.target)
 	}
-	undone := r.takeBack(ctx, w.scope)
+	undone := r.undo.TakeBack(ctx, w.scope)
 	if stopped(ctx) {
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the way back"))
 	}
@@ -224,7 +224,7 @@ func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) e
 	l.Good, l.Since, l.Previous, l.Bad, l.History = was.ledger.Good, was.ledger.Since, was.ledger.Previous, was.ledger.Bad, was.ledger.History
 	l.Running = r.underWay(w.target)
 	l.Running.Before = was.links
-	r.over = nil
+	r.undo.Over = nil
 	return r.back(ctx, w.target, was.links, cause)
 }
 

@@ -44,7 +44,7 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	if units := r.serving.UnitsToFollow(ctx, *r.ledger.Good, target); len(units) > 0 {
 		r.record.Note("would restart %s, as far as they run another release then", strings.Join(units, ", "))
 	}
-	plan, _, err := r.planBack(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
+	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
 	switch {
 	case err != nil:
 		r.record.Note("what stays of the states of %s was not found out: %v", r.ledger.Good, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/serving"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -59,19 +60,18 @@ type run struct {
 	cutStep  string       // where the deploy was cut short that this run takes up, "" if that is not known
 	cuts     int          // how often in a row there
 	kept     []string     // directories in archives that get the report beside them
-	undo     *undoing     // keeps what converging replaces; nil where nothing has converged yet
 
 	held  *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 	files self.Snapshot      // the agent's own files, as they were last known to work
 	units self.Units         // the agent's own units, as they were before a deploy
 	took  time.Duration      // the longest converge of this run
 	flips bool               // states run that come before the links move
-	over  *ledger.Pair       // what ran before the pair that a way back has come to; nil else
 	left  *ledger.Pair       // what failed and is rolled back
 
-	serving     *serving.Run // puts pairs into service
-	project     *project.Run // the service as a project: registry, procedures, configuration
-	failedTrial *failedTrial // the last trial of the agent, if it failed
+	undo        *recording.Run // records what converging replaces, and takes it back
+	serving     *serving.Run   // puts pairs into service
+	project     *project.Run   // the service as a project: registry, procedures, configuration
+	failedTrial *failedTrial   // the last trial of the agent, if it failed
 
 	rehearsed string // the temporary directory of trust of a dry run; "" for none
 
@@ -158,9 +158,9 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
-	err = site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.closeJournal())))
+	err = site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
 	r.finish(ctx, err)
-	return r.report, r.redacted(errors.Join(err, r.closeJournal()))
+	return r.report, r.redacted(errors.Join(err, r.undo.Close()))
 }
 
 // remember writes into the ledger who the host is and where its links lead, and reports whether that was not there before.
@@ -187,6 +187,7 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record,
 		readable: outgoing.NewReadable(a.Layout, rep, record),
 	}
+	r.undo = &recording.Run{Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record}
 	r.serving = &serving.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Began: a.UnitClock(), ProbeAnyRoot: a.ProbeAnyRoot,
 		Save: r.save, Ending: r.ending, Intact: r.intact, HookEnv: r.hookEnv, Replaced: r.wasReplaced,
@@ -194,8 +195,8 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,
-		Intact: r.intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing, Synced: r.synced,
-		RecordProgram: r.ran, Kept: func(dir string) { r.kept = append(r.kept, dir) },
+		Intact: r.intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing, Synced: r.undo.Synced,
+		RecordProgram: r.undo.BeforeProgram, Kept: func(dir string) { r.kept = append(r.kept, dir) },
 	}
 	return r
 }

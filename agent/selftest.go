@@ -107,10 +107,11 @@ func describeTrial(changed []string, v self.Verdict) string {
 
 // settleUnits has systemd know what states changed of its files, though no state acted on a unit since.
 func (r *run) settleUnits(ctx context.Context) {
-	if r.undo == nil || r.undo.host == nil || r.test {
+	h := r.undo.RecordedHost()
+	if h == nil || r.test {
 		return
 	}
-	if err := units.Settle(context.WithoutCancel(ctx), r.undo.host); err != nil {
+	if err := units.Settle(context.WithoutCancel(ctx), h); err != nil {
 		r.record.Note("files of units changed: %v; run `systemctl daemon-reload`", err)
 	}
 }
@@ -134,7 +135,7 @@ func (r *run) keepSelf(ctx context.Context, err error) error {
 		return err
 	}
 	r.record.Note("taking back what this run changed: %v", broken)
-	undone := r.takeBack(try, undo.Scope{Only: r.id})
+	undone := r.undo.TakeBack(try, undo.Scope{Only: r.id})
 	still := r.selfTest(try)
 	if still != nil {
 		still = r.restoreSelf(try)

@@ -1,4 +1,4 @@
-package agent
+package recording
 
 import (
 	"path"
@@ -8,10 +8,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// foresight is how many steps the journal is told of in advance, once something changes.
+// foresight is how many steps ahead the journal records what they may create, once something changes.
 const foresight = 64
 
-// Coming hears which steps there are.
+// Coming is part of exec.Foresighted: it gets all steps of the run.
 func (o *observer) Coming(steps []*compile.Step) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -22,7 +22,7 @@ func (o *observer) Coming(steps []*compile.Step) {
 	o.recorder.SetPlan(o.ahead)
 }
 
-// pass notes that a step has started.
+// pass records that a step has started.
 func (o *observer) pass(s *compile.Step) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -31,8 +31,8 @@ func (o *observer) pass(s *compile.Step) {
 	}
 }
 
-// ahead is what the next steps are going to make if it is not there, as far as their arguments tell. A
-// guess that is wrong costs a line in the journal.
+// ahead returns what the next steps will create, as far as their arguments say. A wrong guess costs one line in the
+// journal.
 func (o *observer) ahead() (all []journal.Planned) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,10 +47,17 @@ func (o *observer) ahead() (all []journal.Planned) {
 	return all
 }
 
-// makes is the path that a step is about; "" where its arguments do not tell.
+// makes returns the path that a step creates, if its arguments say so, and else "".
 func makes(s *compile.Step, h *host.Host) string {
 	switch s.Function() {
-	case "file.managed", "file.directory", "file.symlink", "file.touch", "file.serialize", "file.append", "file.prepend", "file.recurse":
+	case "file.managed",
+		"file.directory",
+		"file.symlink",
+		"file.touch",
+		"file.serialize",
+		"file.append",
+		"file.prepend",
+		"file.recurse":
 		return s.Name()
 	case "ssh_auth.present", "ssh_auth.manage":
 		user, _ := s.Chunk.Value("user").(string)

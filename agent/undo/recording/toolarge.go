@@ -1,4 +1,4 @@
-package agent
+package recording
 
 import (
 	"path"
@@ -9,11 +9,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// tooLarge is the observer of a dry run that names the files which the run would change and which the journal would not keep,
+// tooLarge is an observer of a dry run. It notes the files that the run would change and the journal would not keep,
 // since they are larger than undo.file_limit.
 type tooLarge struct {
 	exec.Observer
-	of   *run
+	of   *Run
 	host *host.Host
 }
 
@@ -27,7 +27,7 @@ func (o tooLarge) StepDone(result *exec.Result) {
 	o.Observer.StepDone(result)
 }
 
-// changing are the paths of files that a step would change, as far as its arguments and the changes that it predicts tell.
+// changing lists the files that a step would change, as far as its arguments and the changes that it predicts say.
 func changing(result *exec.Result) (all []string) {
 	if strings.HasPrefix(result.Step.Function(), "file.") && path.IsAbs(result.Step.Name()) {
 		all = append(all, result.Step.Name())
@@ -40,11 +40,11 @@ func changing(result *exec.Result) (all []string) {
 	return all
 }
 
-// maxLooked is how many names of a tree are looked at, which is how many of a tree the journal keeps.
+// maxLooked limits how many names of a tree are looked at. The journal keeps as many of a tree.
 const maxLooked = 10_000
 
-// look names a file that is too large, and those below a directory that is removed. It returns how many more names may be
-// looked at. What cannot be read is the step's to report.
+// look notes a file that is too large, and, if below, such files in a directory. left is how many names may still be
+// looked at, and look returns what remains of it. Errors are ignored, since the step reports them.
 func (o tooLarge) look(p string, below bool, left int) int {
 	info, err := o.host.Files.Lstat(p)
 	if err != nil || left <= 0 {
@@ -53,7 +53,12 @@ func (o tooLarge) look(p string, below bool, left int) int {
 	limit := o.of.Config.UndoFileLimit
 	switch {
 	case info.Mode.IsRegular() && info.Size > limit:
-		o.of.record.Note("%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback puts it back", p, diag.Size(info.Size), diag.Size(limit))
+		o.of.Record.Note(
+			"%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback puts it back",
+			p,
+			diag.Size(info.Size),
+			diag.Size(limit),
+		)
 	case info.Mode.IsDir() && below:
 		names, err := o.host.Files.ReadDir(p)
 		if err != nil {

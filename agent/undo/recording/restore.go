@@ -1,0 +1,118 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/image"
+)
+
+// Scope returns how far a run that was cut short was to take back changes.
+func (r *Run) Scope(cut *ledger.Running) undo.Scope {
+	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.RunSequence()}
+	if runs := r.Ledger.Runs(); runs != nil {
+		s.To = runs.Key()
+	}
+	return s
+}
+
+// TakeBack takes back the recorded changes in a scope, and reports what it did.
+func (r *Run) TakeBack(ctx context.Context, s undo.Scope) error {
+	if err := r.Close(); err != nil {
+		return err
+	}
+	plan, h, err := r.Plan(ctx, s)
+	if err != nil || plan.Done() {
+		return err
+	}
+	var did undo.Summary
+	err = r.Record.Stage("undo", "", func() error {
+		did, err = undo.Restore(ctx, h, r.Journal(), r.ID, plan)
+		return errors.Join(err, incomplete(did))
+	})
+	r.report(did)
+	return err
+}
+
+// Plan plans what TakeBack would take back.
+func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, error) {
+	h, err := r.StateHost()
+	if err != nil {
+		return nil, nil, err
+	}
+	j := r.Journal()
+	chapters, readErr := j.Chapters()
+	if len(chapters) > 0 && !r.Test {
+		image.Finish(ctx, h)
+		if err := journal.Settle(j, chapters[len(chapters)-1], h); err != nil {
+			return nil, nil, err
+		}
+	}
+	records, short := undo.Select(chapters, s)
+	if readErr != nil && (short || len(chapters) == 0) {
+		return nil, nil, readErr
+	}
+	if short {
+		r.Record.Note("the journal does not reach all the way back; what is older stays as it is")
+	}
+	plan, err := undo.NewPlan(ctx, h, chapters, records)
+	return plan, h, err
+}
+
+// FinishPackages finishes what a cut interrupted in the package manager: the release that is deployed again is not at
+// fault for that.
+func (r *Run) FinishPackages(ctx context.Context) error {
+	h, err := r.StateHost()
+	if err == nil {
+		image.Finish(ctx, h)
+	}
+	return err
+}
+
+// ErrIncomplete is the error of TakeBack if some changes could not be taken back.
+var ErrIncomplete = errors.New("not everything could be taken back")
+
+// incomplete returns an ErrIncomplete that lists what failed; nil if nothing did.
+func incomplete(did undo.Summary) error {
+	if len(did.Failed) == 0 {
+		return nil
+	}
+	var all []string
+	for _, f := range did.Failed {
+		all = append(all, f.String())
+	}
+	return diag.WithHint(
+		fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(all, "; ")),
+		"mend what they name, and run: corpus-agent rollback --converge",
+	)
+}
+
+// report adds to the report what was taken back. Units that follow the links are restarted afterwards, so that they
+// were restarted or crashed since is not listed as left.
+func (r *Run) report(did undo.Summary) {
+	if serving := r.Ledger.Serving; serving != nil {
+		did.Left = slices.DeleteFunc(did.Left, func(l undo.Left) bool {
+			unit, isUnit := strings.CutPrefix(l.Subject, "unit ")
+			return isUnit && l.Changed && slices.Contains(serving.Units, unit)
+		})
+	}
+	r.Record.Complete(func(rep *report.Report) { rep.Undo = &did })
+	r.Record.Note(
+		"taken back: %d changes; left as they are: %d; restarted: %d",
+		len(did.Restored),
+		len(did.Left),
+		len(did.Restarted),
+	)
+	for _, l := range did.Left {
+		r.Record.Note("left: %s", l)
+	}
+}
