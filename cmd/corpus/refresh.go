@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/recovery"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
@@ -36,22 +37,31 @@ it, and roots, roles and pages are put back from what --keys DIR has kept of the
 
 Exit codes: 0 everything is signed for longer than --within days; 3 something was left, which needs
 other keys (the list says what, and until when it is good), or is missing from the store; 4 the store does not verify; 5 it cannot
-be reached; 2 the keys of snapshot and timestamp are not at hand.`,
+be reached; 2 the keys of snapshot and timestamp are not at hand, or the store denies access.`,
 		Example: `  corpus refresh --store s3://bucket/prefix --keys online-keys
   corpus refresh --within 45 --json --store s3://bucket/prefix --keys online-keys
   corpus refresh --rebuild --store s3://bucket/prefix --keys online-keys`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if rebuild {
-				return p.rebuild(c.Context())
+				return denied(p.rebuild(c.Context()))
 			}
-			return p.refresh(c.Context(), time.Duration(days)*24*time.Hour)
+			return denied(p.refresh(c.Context(), time.Duration(days)*24*time.Hour))
 		},
 	}
 	c.Flags().IntVar(&days, "within", 30, "days before its end at which something is signed anew")
 	c.Flags().BoolVar(&rebuild, "rebuild", false,
 		"make snapshot and timestamp again, out of what snapshots have named before")
 	return c
+}
+
+// denied gives a refusal of the store the exit code of a mistake in the settings: timers repeat a run that could not reach
+// the store, and waiting grants no permission.
+func denied(err error) error {
+	if errors.Is(err, store.ErrForbidden) {
+		return exit.WithCode(exit.Usage, err)
+	}
+	return err
 }
 
 func (p *program) refresh(ctx context.Context, within time.Duration) error {

@@ -107,6 +107,17 @@ func TestRefreshTimer(t *testing.T) {
 	if r := h.Run("systemctl", "start", "corpus-refresh@alice.service"); r.Code == 0 {
 		t.Error("the service succeeds without a file that says what to refresh")
 	}
+	if log := h.Sh("journalctl -u corpus-refresh@alice --no-pager"); !strings.Contains(log, "error: no store was given") {
+		t.Errorf("without settings the journal has %s", log)
+	}
+	h.Sh("install -d -m 700 /etc/corpus/refresh; printf 'CORPUS_STORE=file:///srv/store\nCORPUS_KEYS=/home/alice/keys\n' " +
+		"> /etc/corpus/refresh/alice.env; chown -R root /srv/store")
+	for range 2 { // the second start does not wait for a repetition of the first
+		if r := h.Run("timeout", "60", "systemctl", "start", "corpus-refresh@alice.service"); r.Code != 1 {
+			t.Errorf("a start without permission to write ends with %d: %s", r.Code, r.Err)
+		}
+	}
+	h.Sh("chown -R alice /srv/store")
 	before := h.Read("/srv/store/metadata/timestamp.json")
 	h.Sh("cp -r /home/alice/keys /root/keys")
 	h.Sh("cd /root && " + recipe(t, "systemctl enable --now corpus-refresh@alice.timer", "s3://bucket/prefix",
