@@ -200,7 +200,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 		service, _ := r.PairDirs(*r.ledger.Good) // links of it may be lost
 		request.PillarRoots = layout.PillarRoots(service, base)
 	}
-	request.Templates, err = r.templates(base, service)
+	request.Templates, err = r.Templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
 	if r.test && !r.linked(pair) {

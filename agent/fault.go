@@ -128,10 +128,14 @@ func (r *run) treeOf(pair ledger.Pair, project string) string {
 // declared by their source; other engines tell the name of the SLS alone.
 func (r *run) declaredIn(pair ledger.Pair, failed *state.Failure) string {
 	step := failed.First.Step
+	source, _ := step.Chunk.Value("source").(string)
+	if step.SLS() == recipe.Name && filepath.IsAbs(source) {
+		return source
+	}
 	if file := step.Pos.File; filepath.IsAbs(file) {
 		return file
 	}
-	if source, _ := step.Chunk.Value("source").(string); filepath.IsAbs(source) {
+	if filepath.IsAbs(source) {
 		return source
 	}
 	return r.findSLS(pair, step.SLS())

@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
-	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -39,24 +36,4 @@ func (r *run) suits(pair ledger.Pair) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// templates are the configuration files that release directories bring, as the host calls them.
-func (r *run) templates(dirs ...string) ([]state.Template, error) {
-	var list []state.Template
-	for _, dir := range dirs {
-		if dir == "" {
-			continue
-		}
-		says, err := recipe.Load(walk.Files(r.Layout.Path(dir)))
-		if err != nil {
-			return nil, fmt.Errorf("reading %s of %s: %w", recipe.Name, dir, err)
-		}
-		for _, t := range says.Templates {
-			list = append(list, state.Template{
-				Source: filepath.Join(dir, t.Source), Target: t.Target, User: t.User, Group: t.Group, Mode: t.Mode, Check: t.Check,
-			})
-		}
-	}
-	return list, nil
 }

@@ -30,14 +30,15 @@ func SettingsFor(r Request) session.Settings {
 		TopRoots: r.TopRoots, Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
 		Options: value.NewMap("strict_arguments", r.StrictArguments),
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,
-		Test: r.Test, Failhard: r.Failhard, Grace: r.Grace, Strict: true,
+		Declare: func(high *compile.High) error { return declare(high, r.Templates) },
+		Test:    r.Test, Failhard: r.Failhard, Grace: r.Grace, Strict: true,
 	}
 }
 
 // Compile renders what the top file gives this host and puts it in order. Whatever is certain to
 // fail when it runs is an error here, before anything changes.
 func (Native) Compile(ctx context.Context, r Request) (Program, error) {
-	return native(ctx, SessionFor(r), r)
+	return native(ctx, SessionFor(r))
 }
 
 type nativeProgram struct {

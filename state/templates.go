@@ -19,10 +19,14 @@ type Template struct {
 	Group  string
 	Mode   string // octal; 0644 by default
 	Check  string // a command that refuses the rendered file by failing; "" for none
+
+	Pos diag.Pos // where it is declared
 }
 
 // templateSLS is the name under which results show templates; no SLS file can have it.
 const templateSLS = "corpus.yaml"
+
+func (t Template) id() string { return "template " + t.Target }
 
 // state is the template as the body of an ID.
 func (t Template) state() *value.Map {
@@ -48,36 +52,45 @@ func (t Template) state() *value.Map {
 // declare adds templates to what SLS files declare.
 func declare(high *compile.High, templates []Template) error {
 	var problems diag.List
+	places := map[string]diag.Pos{}
 	for _, t := range templates {
-		id := "template " + t.Target
+		id := t.id()
 		if _, taken := high.Data.Get(id); taken {
-			problems.Add(diag.Pos{File: templateSLS}, "%s is the target of two templates", t.Target).WithHint("keep one of them")
+			problems.Add(t.Pos, "%s is the target of two templates", t.Target).WithHint("keep one of them")
 			continue
 		}
 		high.Data.Set(id, t.state())
+		places[id] = t.Pos
 	}
+	high.Pos = declaredAt(places, high.Pos)
 	return problems.Err()
 }
 
-// native compiles what the request's top file gives, and its templates.
-func native(ctx context.Context, s *session.Session, r Request) (p Program, err error) {
-	sure := s.Doubt()
-	defer func() { err = sure(err) }()
-	matches, err := s.Top(ctx)
-	if err != nil {
-		return nil, err
+// declaredAt finds the places of IDs, and with other the places of all other IDs.
+func declaredAt(places map[string]diag.Pos, other func(...string) diag.Pos) func(...string) diag.Pos {
+	return func(path ...string) diag.Pos {
+		if pos, ok := places[path[0]]; ok {
+			return pos
+		}
+		if other == nil {
+			return diag.Pos{}
+		}
+		return other(path...)
 	}
-	high, err := s.High(ctx, matches)
-	if err != nil {
-		return nil, err
-	}
-	return declared(s, high, r.Templates)
 }
 
-func declared(s *session.Session, high *compile.High, templates []Template) (Program, error) {
-	if err := declare(high, templates); err != nil {
+// native compiles what the request's top file gives, and its templates.
+func native(ctx context.Context, s *session.Session) (p Program, err error) {
+	sure := s.Doubt()
+	defer func() { err = sure(err) }()
+	high, _, err := s.Highstate(ctx)
+	if err != nil {
 		return nil, err
 	}
+	return compiled(s, high)
+}
+
+func compiled(s *session.Session, high *compile.High) (Program, error) {
 	p, err := s.Compile(high)
 	if err != nil {
 		return nil, err
@@ -102,7 +115,11 @@ func (e templating) Compile(ctx context.Context, r Request) (Program, error) {
 	if err != nil || len(r.Templates) == 0 {
 		return first, err
 	}
-	then, err := declared(SessionFor(r), &compile.High{Data: value.NewMap()}, r.Templates)
+	high := &compile.High{Data: value.NewMap()}
+	if err := declare(high, r.Templates); err != nil {
+		return nil, err
+	}
+	then, err := compiled(SessionFor(r), high)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (h *Host) override(t Trees, s *session.Settings) error {
 		if err != nil {
 			return err
 		}
-		s.States = []roots.Env{{Name: "base", Dirs: dirs}}
+		s.States, s.Declare = []roots.Env{{Name: "base", Dirs: dirs}}, nil
 	}
 	if len(t.Pillar) > 0 {
 		if err := overridePillar(t.Pillar, s); err != nil {

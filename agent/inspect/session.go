@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
@@ -192,7 +193,14 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, error) {
 	if err != nil {
 		return session.Settings{}, err
 	}
+	request.Templates, err = h.Templates(base, service)
+	if h.Skips(err) {
+		err = nil
+	}
 	settings := state.SettingsFor(request)
+	if err != nil { // which only a highstate needs
+		settings.Declare = func(*compile.High) error { return err }
+	}
 	settings.Strict = false // a call says what one state is up to, as salt-call would
 	if runs == nil {
 		settings.States, settings.Pillar = nil, nil

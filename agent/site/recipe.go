@@ -1,6 +1,9 @@
 package site
 
 import (
+	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -8,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state"
 )
 
 // RecipeListed reads what a release says of itself, as its list has it. A recipe that is not the one that was unpacked
@@ -50,4 +54,28 @@ func withoutCode(writable, behind []string) []string {
 // Comparison is how a release is compared with its list.
 func (s *Site) Comparison(says recipe.Recipe) manifest.Scope {
 	return manifest.Scope{Writable: says.Writable, Code: says.Code(), Unlocked: says.Denied, Trusted: s.TrustedUsers()}
+}
+
+// Templates are the configuration files that release directories bring, as the host calls them. They belong to every
+// highstate of these directories.
+func (s *Site) Templates(dirs ...string) ([]state.Template, error) {
+	var list []state.Template
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		says, err := recipe.Load(walk.Files(s.Layout.Path(dir)))
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of %s: %w", recipe.Name, dir, err)
+		}
+		for _, t := range says.Templates {
+			pos := says.At(path.Clean(t.Source))
+			pos.File = filepath.Join(dir, recipe.Name)
+			list = append(list, state.Template{
+				Source: filepath.Join(dir, t.Source), Target: t.Target, User: t.User, Group: t.Group, Mode: t.Mode, Check: t.Check,
+				Pos: pos,
+			})
+		}
+	}
+	return list, nil
 }

@@ -85,5 +85,10 @@ type Target struct {
 
 func (t Target) String() string { return t.State + ": " + t.Name }
 
+// Names reports whether a step is what the item means, were it in the program.
+func (t Target) Names(s *Step) bool {
+	return (t.State == "id" || t.State == s.State()) && (Match(t.Name, s.ID()) || Match(t.Name, s.Name()))
+}
+
 // Match reports whether a name fits a pattern of *, ? and [...], as Python's fnmatch does.
 func Match(pattern, name string) bool { return value.Glob(pattern, name) }

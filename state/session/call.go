@@ -13,7 +13,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/redact"
-	"github.com/corpus-agent/corpus-agent/state/top"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -301,14 +300,14 @@ func (c *caller) dry() (Answer, error) {
 
 // highstate runs what the top file gives.
 func (c *caller) highstate() (Answer, error) {
-	matches, err := c.Top(c.ctx)
+	high, matches, err := c.Highstate(c.ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	if len(matches) == 0 {
+	if len(matches) == 0 && high.Data.Len() == 0 {
 		return noStates(), nil
 	}
-	return c.run(matches)
+	return c.runHigh(high)
 }
 
 // noStates is the answer of a host that no top file has anything for.
@@ -323,11 +322,7 @@ func (c *caller) sls() (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return c.run(c.Named(names...))
-}
-
-func (c *caller) run(matches []top.Match) (Answer, error) {
-	high, err := c.High(c.ctx, matches)
+	high, err := c.High(c.ctx, c.Named(names...))
 	if err != nil {
 		return Answer{}, err
 	}

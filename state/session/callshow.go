@@ -27,11 +27,7 @@ func (c *caller) showSLS() (Answer, error) {
 
 // showHighstate is showSLS for what the top file gives.
 func (c *caller) showHighstate() (Answer, error) {
-	matches, err := c.Top(c.ctx)
-	if err != nil {
-		return Answer{}, err
-	}
-	high, err := c.High(c.ctx, matches)
+	high, _, err := c.Highstate(c.ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -58,11 +54,11 @@ func (c *caller) showLowSLS() (Answer, error) {
 // files that were named are shown even where the pillar has problems, which come with them.
 func (c *caller) showLowstate() (Answer, error) {
 	if len(c.args) == 0 {
-		matches, err := c.Top(c.ctx)
+		high, _, err := c.Highstate(c.ctx)
 		if err != nil {
 			return Answer{}, err
 		}
-		return c.effective(matches)
+		return effective(high)
 	}
 	names, err := c.names()
 	if err != nil {
@@ -70,16 +66,16 @@ func (c *caller) showLowstate() (Answer, error) {
 	}
 	_, broken := c.Pillar(c.ctx)
 	c.partial = true
-	answer, err := c.effective(c.Named(names...))
-	return answer, cmp.Or(err, broken)
-}
-
-// effective are the steps of SLS files after extensions, _in requisites and exclusions.
-func (c *caller) effective(matches []top.Match) (Answer, error) {
-	high, err := c.High(c.ctx, matches)
+	high, err := c.High(c.ctx, c.Named(names...))
 	if err != nil {
 		return Answer{}, err
 	}
+	answer, err := effective(high)
+	return answer, cmp.Or(err, broken)
+}
+
+// effective are the steps of declarations after extensions, _in requisites and exclusions.
+func effective(high *compile.High) (Answer, error) {
 	if err := compile.Resolve(high); err != nil {
 		return Answer{}, err
 	}

@@ -41,11 +41,7 @@ type Relation struct {
 // Explain tells about the steps of the highstate that a word means: an ID, a name, `state: ID`, or
 // an SLS for all of its steps.
 func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, error) {
-	matches, err := s.Top(ctx)
-	if err != nil {
-		return nil, err
-	}
-	high, err := s.High(ctx, matches)
+	high, matches, err := s.Highstate(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +126,9 @@ func (e *explainer) explain(s *compile.Step) Explanation {
 		Reached: e.reached(s.Env(), s.SLS(), map[string]bool{}), Order: s.Chunk.Value("order"), Place: e.places[s],
 		Of:    len(e.steps),
 		After: []Relation{}, Before: []Relation{},
+	}
+	if len(x.Reached) == 0 {
+		x.Reached = []string{s.SLS() + " declares it, beside the SLS files that the top file gives this host"}
 	}
 	for _, q := range s.Requisites {
 		for _, target := range named(q) {

@@ -8,6 +8,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -45,8 +46,10 @@ type Settings struct {
 	Redactor *redact.Redactor // gets what is decrypted; nil for one of the session's own
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
-	TopRoots bool       // the top files of all roots count, the last root's first
-	Trees    host.Files // where States and Pillar lie; nil for the host's own files
+	TopRoots bool // the top files of all roots count, the last root's first
+	// Declare adds to a highstate what the releases declare outside of SLS files; nil for nothing.
+	Declare func(*compile.High) error
+	Trees   host.Files // where States and Pillar lie; nil for the host's own files
 	// GrainsFile is what functions such as grains.setval change.
 	GrainsFile function.GrainsFile
 
@@ -263,6 +266,20 @@ func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High,
 	return high, s.shown(err)
 }
 
+// Highstate is everything that this host is to have: what the top file gives it, and what its releases declare outside
+// of SLS files.
+func (s *Session) Highstate(ctx context.Context) (*compile.High, []top.Match, error) {
+	matches, err := s.Top(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	high, err := s.High(ctx, matches)
+	if err == nil && s.Declare != nil {
+		err = s.Declare(high)
+	}
+	return high, matches, err
+}
+
 func (s *Session) loader() *sls.Loader {
 	return &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
 }
@@ -297,7 +314,30 @@ func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 			return nil, s.shown(err)
 		}
 	}
+	s.pointOutside(p)
 	return p, nil
+}
+
+// pointOutside corrects the hints of requisites whose target only a highstate has, since no SLS file declares it.
+func (s *Session) pointOutside(p *compile.Program) {
+	high := &compile.High{Data: value.NewMap()}
+	if len(p.Doubts) == 0 || s.Declare == nil || s.Declare(high) != nil {
+		return
+	}
+	outside, err := compile.Expand(high)
+	if err != nil {
+		return // the highstate reports it
+	}
+	for _, step := range p.Steps {
+		for _, q := range step.Requisites {
+			for _, t := range q.Targets {
+				if i := slices.IndexFunc(outside, t.Names); t.Lost != nil && i >= 0 {
+					t.Lost.Hint = fmt.Sprintf("%s declares it, not an SLS file: only a highstate has it "+
+						"(`corpus-agent call state.apply` without names of SLS files)", outside[i].SLS())
+				}
+			}
+		}
+	}
 }
 
 // Run runs a program.
