@@ -104,7 +104,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		}
 		down := r.serving.UnservedBefore(ctx, pair)
 		began := time.Now()
-		seen := &fromBase{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
+		seen := &origins{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
 		outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
 		r.took = max(r.took, time.Since(began))
 		err = errors.Join(err, r.undo.Synced())
@@ -120,7 +120,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 		if err != nil {
 			return err
 		}
-		r.noteHiddenBase(pair, seen)
+		r.noteUnused(pair, seen)
 		return r.emptied(ctx, pair, outcome)
 	})
 }

@@ -1,30 +1,40 @@
 package agent
 
 import (
+	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 )
 
-// fromBase is an observer that notices whether states of base run.
-type fromBase struct {
+// origins is an observer that notices of which releases states of SLS files run.
+type origins struct {
 	exec.Observer
-	inBase func(file string) bool
-	ran    atomic.Bool
+	inBase             func(file string) bool
+	any, base, service atomic.Bool
 }
 
 // StepDone is part of exec.Observer.
-func (f *fromBase) StepDone(result *exec.Result) {
-	if f.inBase(result.Step.Pos.File) {
-		f.ran.Store(true)
+func (o *origins) StepDone(result *exec.Result) {
+	o.any.Store(true)
+	switch {
+	case result.Step.SLS() == recipe.Name: // a template, which no top file gives
+	case o.inBase(result.Step.Pos.File):
+		o.base.Store(true)
+	default:
+		o.service.Store(true)
 	}
-	f.Observer.StepDone(result)
+	o.Observer.StepDone(result)
 }
 
 // reportTop writes into the report which top file decides which states run, and which one does not count.
@@ -53,13 +63,48 @@ func (r *run) reportTop(request state.Request) {
 	r.record.Top(top)
 }
 
-// noteHiddenBase says, when a pair is deployed, that no state of base ran since the service has a top file of its own:
-// of the top files of both only the service's counts. Reports of all runs have that as Report.Top.
-func (r *run) noteHiddenBase(pair ledger.Pair, seen *fromBase) {
+// noteUnused says, when a pair is deployed, of which release no state ran though it has states.
+func (r *run) noteUnused(pair ledger.Pair, seen *origins) {
 	native := r.Engine == nil && r.Config.Engine == "native" // another engine may not say where a state is declared
 	top := r.report.Top
-	if !native || pair.Base == nil || seen.ran.Load() || !r.flips && !r.test || top == nil || len(top.Hidden) == 0 {
+	if !native || top == nil || !r.flips && !r.test {
 		return
 	}
-	r.record.Note("no state of %s ran: %s has a top.sls of its own, which counts in place of base's; name base's states in it, leave it out, or set `top: merge` in agent.yaml", pair.Base, pair.Service)
+	if pair.Base != nil && !seen.base.Load() && len(top.Hidden) > 0 {
+		r.record.Note("no state of %s ran: %s has a top.sls of its own, which counts in place of base's; name base's "+
+			"states in it, leave it out, or set `top: merge` in agent.yaml", pair.Base, pair.Service)
+	}
+	const look = "compare its targets with `corpus-agent grains`"
+	switch rules := strings.Join(top.Rules, " and "); {
+	case seen.service.Load() || r.ledger.States > 0 && !seen.any.Load(): // emptied says the latter
+	case !seen.base.Load():
+		r.record.Note("no state ran: %s gives this host none; %s", rules, look)
+	case !pair.BaseAlone() && r.declaresStates(pair) && (len(top.Rules) > 1 || !r.ownTop(pair)):
+		r.record.Note("no state of %s ran: %s names none of its SLS files for this host; %s", pair.Service, rules, look)
+	}
+}
+
+// ownTop reports whether the service of a pair has a top file.
+func (r *run) ownTop(pair ledger.Pair) bool {
+	return r.hasState(pair, func(name string) bool { return name == "top.sls" })
+}
+
+// declaresStates reports whether the service of a pair has SLS files.
+func (r *run) declaresStates(pair ledger.Pair) bool {
+	return r.hasState(pair, func(name string) bool { return name != "top.sls" && path.Ext(name) == ".sls" })
+}
+
+// hasState reports whether a file below the state roots of a pair's service has a name, relative to its root.
+func (r *run) hasState(pair ledger.Pair, is func(name string) bool) (found bool) {
+	service, _ := r.PairDirs(pair)
+	for _, root := range layout.StateRoots(service, "") {
+		_ = fs.WalkDir(walk.Files(r.Layout.Path(root)), ".", func(name string, _ fs.DirEntry, err error) error {
+			if err == nil && is(name) {
+				found = true
+				return fs.SkipAll
+			}
+			return nil // what cannot be read brings no note
+		})
+	}
+	return found
 }

@@ -206,3 +206,55 @@ func TestCutNamesWhatIsDeployed(t *testing.T) {
 	l.killed()
 	noted(t, l.expect(exit.OK), "the deploy of myapp 4 that run ")
 }
+
+// TestReleaseOfWhichNoStateRuns is reported when it is deployed, and by a dry run.
+func TestReleaseOfWhichNoStateRuns(t *testing.T) {
+	t.Parallel()
+	const app = "app:\n  test.nop: []\n"
+	templates := "templates:\n- {source: app.conf.j2, target: /etc/app.conf}\n"
+	for name, c := range map[string]struct {
+		base, files artifacttest.Files
+		want        string
+	}{
+		"no target matches": {files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  'nothing*': [app]\n",
+			"salt/config/states/app.sls": app},
+			want: "no state ran: top.sls gives this host none; "},
+		"a template alone": {files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  'nothing*': [app]\n",
+			"salt/config/states/app.sls": app, "corpus.yaml": templates, "app.conf.j2": "x\n"},
+			want: "no state ran: top.sls gives this host none; "},
+		"base's top file leaves it out": {
+			base:  artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*': [common]\n", "states/common.sls": app},
+			files: artifacttest.Files{"salt/config/states/app.sls": app},
+			want:  "no state of myapp 1 ran: top.sls names none of its SLS files for this host; "},
+		"base's top file names it": {
+			base:  artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*': [app]\n"},
+			files: artifacttest.Files{"salt/config/states/app.sls": app}},
+		"it names base's": {
+			base:  artifacttest.Files{"version": "1", "states/common.sls": app},
+			files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [common]\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Engine = nil
+			c.files["version"] = "1"
+			if c.base != nil {
+				l.repo.Release("base", "1", "production", c.base)
+			}
+			l.repo.Release("myapp", "1", "testing", c.files)
+			dry, err := l.Deploy(context.Background(), l.trusting(), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, notes := range [][]string{dry.Notes, l.expect(exit.OK).Notes} {
+				text := regexp.MustCompile(`/srv/\S*/`).ReplaceAllString(strings.Join(notes, "\n"), "")
+				if c.want == "" && strings.Contains(text, "ran:") || !strings.Contains(text, c.want) {
+					t.Errorf("the notes are %q, want %q", text, c.want)
+				}
+			}
+			if again := strings.Join(l.expect(exit.OK).Notes, "\n"); strings.Contains(again, "ran:") {
+				t.Errorf("a run that deploys nothing notes %q", again)
+			}
+		})
+	}
+}
