@@ -1,6 +1,9 @@
 package diag
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // DidYouMean returns `did you mean "x"?` for the known word nearest to the given one, or "" when
 // none is near enough to be a slip of the finger.
@@ -12,12 +15,13 @@ func DidYouMean(word string, known []string) string {
 }
 
 // Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that
-// are as near, one of the same length is meant: letters change places more often than they are lost.
+// are as near, one that begins with the given word is meant, such as its plural, or else one of the same length: letters
+// change places more often than they are lost.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, k := range known {
 		d := distance(word, k, bestDistance)
-		if d < bestDistance || d == bestDistance && best != "" && len(k) == len(word) && len(best) != len(word) {
+		if d < bestDistance || d == bestDistance && best != "" && likeness(word, k) > likeness(word, best) {
 			best, bestDistance = k, d
 		}
 	}
@@ -25,6 +29,17 @@ func Nearest(word string, known []string) string {
 		return ""
 	}
 	return best
+}
+
+// likeness ranks known words that are as near to a given word.
+func likeness(word, known string) int {
+	switch {
+	case strings.HasPrefix(known, word):
+		return 2
+	case len(known) == len(word):
+		return 1
+	}
+	return 0
 }
 
 // Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters.

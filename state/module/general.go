@@ -31,14 +31,17 @@ func General(name string) bool {
 		strings.HasPrefix(name, "__")
 }
 
-// ordinary are words that arguments of functions have and that are a letter away from a requisite or a guard.
-var ordinary = []string{"user", "uses", "match", "create", "created", "required", "requires",
-	"batch", "patch", "listed"}
+// ordinary are words that arguments of functions have and that are a letter away from a requisite or a guard. Those of
+// open are left alone only in functions that take arguments of any name.
+var (
+	ordinary = []string{"user", "match", "create", "created", "batch", "patch", "listed"}
+	open     = []string{"uses", "required", "requires"}
+)
 
 // control is the requisite or the guard that an unknown argument misspells; "" if it misspells none, or rather an argument
 // of the function.
 func (s *shape) control(name string) string {
-	if slices.Contains(ordinary, name) || diag.Misspelling(name, s.names()) != "" {
+	if slices.Contains(ordinary, name) || s.rest != nil && slices.Contains(open, name) || diag.Misspelling(name, s.names()) != "" {
 		return ""
 	}
 	return diag.Misspelling(name, append(slices.Clone(requisites), guards...))

@@ -17,6 +17,7 @@ func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
 		{"cmd.run", "prereqs", "prereq"}, {"cmd.run", "creats", "creates"}, {"cmd.run", "check_cm", "check_cmd"},
 		{"cmd.run", "onfial", "onfail"}, {"cmd.run", "listn", "listen"}, {"cmd.run", "use_i", "use_in"},
 		{"file.managed", "requires_in", "require_in"}, {"test.nop", "requre", "require"},
+		{"test.nop", "requires", "require"}, {"service.running", "required", "require"}, {"cmd.run", "uses", "use"},
 		{"iptables.append", "onyif", "onlyif"}, // takes arguments of any name
 	} {
 		_, err := strictProgram(t, c.function, c.argument)

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -213,7 +214,8 @@ func (p *parser) unfinished(ends []string) error {
 	open := p.tags[len(p.tags)-1]
 	e := fail(t.line, t.at, "Unexpected end of template. Jinja was looking for the following tags: %s. "+
 		"The innermost block that needs to be closed is '%s'.", quotedList(ends), open.name)
-	return e.withHint("the %s of line %d is not closed: add {%% %s %%}", open.name, open.line, ends[len(ends)-1])
+	end := slices.IndexFunc(ends, func(name string) bool { return strings.HasPrefix(name, "end") })
+	return e.withHint("the %s of line %d is not closed: add {%% %s %%}", open.name, open.line, ends[end])
 }
 
 func quotedList(names []string) string {
