@@ -145,7 +145,7 @@ func TestPillarOfTheHostAloneWins(t *testing.T) {
 	if err := os.WriteFile(file, []byte("app: {port: {{ 8000 + 80 }}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pillar, err := l.ShowPillar(context.Background())
+	pillar, _, err := l.ShowPillar(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

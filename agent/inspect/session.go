@@ -88,7 +88,8 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.Settings, *Opened, error) {
 	opened := &Opened{Output: minion.Output{Mode: h.callMode(), Verbose: h.Config.StateVerbose, Color: true}}
 	if t.Minion == "" && !quick {
-		settings, err := h.deployedSettings(ctx)
+		settings, warnings, err := h.deployedSettings(ctx)
+		opened.warn(warnings)
 		return settings, opened, err
 	}
 	machine, err := h.StateHost()
@@ -110,9 +111,7 @@ func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.S
 		if settings.Grains, warnings, err = h.minionGrains(ctx, config); err != nil {
 			return settings, nil, err
 		}
-		for _, w := range warnings {
-			opened.Notes = append(opened.Notes, w.Error())
-		}
+		opened.warn(warnings)
 	}
 	settings.ID = value.Str(settings.Grains.Value("id"))
 	if config != nil {
@@ -169,13 +168,13 @@ func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 }
 
 // deployedSettings are those of what is deployed; on a host without a deploy there are no files.
-func (h *Host) deployedSettings(ctx context.Context) (session.Settings, error) {
+func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error, error) {
 	book, err := h.ReadHostLedger()
 	if h.Skips(err) {
 		book, err = &ledger.Ledger{}, nil
 	}
 	if err != nil {
-		return session.Settings{}, exit.WithCode(exit.Usage, err)
+		return session.Settings{}, nil, exit.WithCode(exit.Usage, err)
 	}
 	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
@@ -189,9 +188,9 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, error) {
 	if service != "" {
 		service = filepath.Join(filepath.Dir(service), "current")
 	}
-	request, _, err := h.EngineRequest(ctx, id, service, base)
+	request, warnings, err := h.EngineRequest(ctx, id, service, base)
 	if err != nil {
-		return session.Settings{}, err
+		return session.Settings{}, warnings, err
 	}
 	request.Templates, err = h.Templates(base, service)
 	if h.Skips(err) {
@@ -205,5 +204,12 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, error) {
 	if runs == nil {
 		settings.States, settings.Pillar = nil, nil
 	}
-	return settings, nil
+	return settings, warnings, nil
+}
+
+// warn keeps what is missing from the grains, and why, for the person who calls.
+func (o *Opened) warn(missing []error) {
+	for _, w := range missing {
+		o.Notes = append(o.Notes, w.Error())
+	}
 }

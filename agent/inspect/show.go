@@ -11,12 +11,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ShowGrains collects the host's grains as the next run would see them. On a host of which nobody
-// knows who it is, those of its identity are missing.
-func (h *Host) ShowGrains(ctx context.Context) (*value.Map, error) {
+// ShowGrains collects the host's grains as the next run would see them. On a host whose identity is not known, the
+// grains of the identity are missing. The warnings name each file and program that gave no grains, and why.
+func (h *Host) ShowGrains(ctx context.Context) (all *value.Map, warnings []error, err error) {
 	book, err := h.ReadLedger()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
@@ -27,36 +27,35 @@ func (h *Host) ShowGrains(ctx context.Context) (*value.Map, error) {
 		_, dir := h.PairDirs(*runs)
 		base = h.Layout.Path(dir)
 	}
-	all, _, err := h.Grains(ctx, id, base)
-	return all, err
+	return h.Grains(ctx, id, base)
 }
 
-// ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay
-// hidden.
-func (h *Host) ShowPillar(ctx context.Context) (*value.Map, error) {
+// ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay hidden. The warnings are
+// those of ShowGrains, since a pillar depends on grains.
+func (h *Host) ShowPillar(ctx context.Context) (pillar *value.Map, warnings []error, err error) {
 	book, err := h.ReadLedger()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	runs := book.Runs()
 	if runs == nil {
-		return nil, ErrNothingDeployed()
+		return nil, nil, ErrNothingDeployed()
 	}
 	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	service, base := h.LinkedDirs(*runs)
-	request, _, err := h.EngineRequest(ctx, id, service, base)
+	request, warnings, err := h.EngineRequest(ctx, id, service, base)
 	if err != nil {
-		return nil, err
+		return nil, warnings, err
 	}
 	s := state.SessionFor(request)
 	data, err := s.Pillar(ctx)
 	if err != nil {
-		return nil, err
+		return nil, warnings, err
 	}
-	return s.Redactor.Value(data).(*value.Map), nil
+	return s.Redactor.Value(data).(*value.Map), warnings, nil
 }
 
 // ErrNothingDeployed is the error of a question about what is deployed on a host on which nothing is.

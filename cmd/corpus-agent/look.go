@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -90,21 +91,17 @@ func (p *program) historyCommand() *cobra.Command {
 
 func (p *program) grainsCommand() *cobra.Command {
 	return p.dataCommand("grains", "Show what is known about this host",
-		func(ctx context.Context, a *agent.Agent) (*value.Map, error) {
-			return a.ShowGrains(ctx)
-		})
+		func(ctx context.Context, a *agent.Agent) (*value.Map, []error, error) { return a.ShowGrains(ctx) })
 }
 
 func (p *program) pillarCommand() *cobra.Command {
-	return p.dataCommand("pillar", "Show this host's pillar", func(ctx context.Context, a *agent.Agent) (*value.Map,
-		error) {
-		return a.ShowPillar(ctx)
-	})
+	return p.dataCommand("pillar", "Show this host's pillar",
+		func(ctx context.Context, a *agent.Agent) (*value.Map, []error, error) { return a.ShowPillar(ctx) })
 }
 
-// dataCommand shows a mapping, or one value of it.
-func (p *program) dataCommand(name, short string, get func(context.Context, *agent.Agent) (*value.Map,
-	error)) *cobra.Command {
+// dataCommand shows a mapping, or one value of it, and on standard error what is missing from it.
+func (p *program) dataCommand(name, short string,
+	get func(context.Context, *agent.Agent) (*value.Map, []error, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " [KEY]",
 		Short:   short,
@@ -116,7 +113,10 @@ func (p *program) dataCommand(name, short string, get func(context.Context, *age
 			if err != nil {
 				return err
 			}
-			all, err := get(c.Context(), a)
+			all, missing, err := get(c.Context(), a)
+			for _, m := range missing {
+				fmt.Fprintln(p.Err, "note:", m)
+			}
 			if err != nil {
 				return err
 			}
@@ -126,11 +126,27 @@ func (p *program) dataCommand(name, short string, get func(context.Context, *age
 			v, ok := value.Lookup(all, args[0], ":")
 			if !ok {
 				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %q in the %s", args[0], name), "%s",
-					diag.DidYouMean(args[0], all.Names())))
+					meant(all, args[0])))
 			}
 			return p.printValue(v)
 		},
 	}
+}
+
+// meant proposes a key for one that is not there: of the mapping that the parts of it which are there lead to.
+func meant(all *value.Map, key string) string {
+	above, last := "", key
+	if i := strings.LastIndex(key, ":"); i >= 0 {
+		if v, ok := value.Lookup(all, key[:i], ":"); !ok {
+			return meant(all, key[:i])
+		} else if below, ok := v.(*value.Map); ok {
+			all, above, last = below, key[:i+1], key[i+1:]
+		}
+	}
+	if best := diag.Nearest(last, all.Names()); best != "" {
+		return fmt.Sprintf("did you mean %q?", above+best)
+	}
+	return ""
 }
 
 func (p *program) printValue(v any) error {

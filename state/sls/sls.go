@@ -151,12 +151,32 @@ func (g *gatherer) source(src render.Source, name string) *value.Map {
 
 func (g *gatherer) missing(env, name string, from diag.Pos) {
 	states, _ := g.loader.Tree.States(env) // a tree that cannot be listed suggests nothing
-	hint := diag.DidYouMean(name, states)
-	if hint == "" {
+	hint := ""
+	if dotted := slsName(name, states); dotted != name {
+		hint = fmt.Sprintf("write %s: an SLS is named by its path below the tree, with dots and without .sls", dotted)
+	} else if hint = diag.DidYouMean(name, states); hint == "" {
 		base := strings.ReplaceAll(name, ".", "/")
 		hint = fmt.Sprintf("make %s.sls or %s/init.sls in one of %s", base, base, strings.Join(g.loader.Tree.Dirs(env), ", "))
 	}
 	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
+}
+
+// slsName is the name of the SLS that a path of its file means; the name itself where it is no path.
+func slsName(name string, states []string) string {
+	path, isFile := strings.CutSuffix(name, ".sls")
+	if !isFile && !strings.Contains(name, "/") {
+		return name
+	}
+	dotted := strings.TrimSuffix(strings.ReplaceAll(strings.Trim(path, "/"), "/", "."), ".init")
+	for rest := dotted; ; {
+		if slices.Contains(states, rest) {
+			return rest
+		}
+		var more bool
+		if _, rest, more = strings.Cut(rest, "."); !more {
+			return dotted
+		}
+	}
 }
 
 func (g *gatherer) render(src render.Source, name string) (*render.Document, *value.Map, bool) {
