@@ -192,14 +192,17 @@ const procedureDir = ".salt"
 // writable.
 func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
 
-// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error, and so is a path that the
-// tree lacks. Its error has all mistakes.
+// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error, and so are a path that the
+// tree lacks and a file that no agent will read (see Unread). Its error has all mistakes.
 func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 
 func load(tree fs.FS, lenient bool) (Recipe, error) {
 	data, err := fs.ReadFile(tree, Name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && lenient {
 		return Recipe{}, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Recipe{}, Recipe{}.Unread(tree)
 	}
 	if err != nil {
 		return Recipe{}, err
@@ -215,6 +218,7 @@ func load(tree fs.FS, lenient bool) (Recipe, error) {
 	p.problems = nil
 	p.problems.AddError(diag.Pos{File: Name}, err)
 	p.problems.AddError(diag.Pos{File: Name}, r.missing(tree))
+	p.problems.AddError(diag.Pos{File: Name}, r.Unread(tree))
 	return r, p.problems.Err()
 }
 

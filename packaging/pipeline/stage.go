@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -41,7 +42,8 @@ func (b *build) run(ctx context.Context) error {
 	if err := packaging.Drop(b.stage, b.recipe.LeaveOut); err != nil {
 		return err
 	}
-	if err := b.recipe.MissingProbes(os.DirFS(b.stage)); err != nil {
+	release := os.DirFS(b.stage)
+	if err := errors.Join(b.recipe.MissingProbes(release), b.recipe.Unread(release)); err != nil {
 		return err
 	}
 	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: packaging.AllowedBy(b.recipe)}); err != nil {
