@@ -112,6 +112,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	if err := r.soundBefore(ctx, pair); err != nil {
 		return err
 	}
+	r.noteUnread(pair)
 	if r.test {
 		return r.rehearse(ctx, pair)
 	}
@@ -246,6 +247,7 @@ func explainReach(err error) error {
 func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Same(pair) {
 		r.record.Note("would deploy %s", pair)
+		r.showActs(ctx, pair)
 	}
 	return r.converge(ctx, pair)
 }

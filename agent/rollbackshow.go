@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -41,9 +44,7 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 			r.record.Note("would quarantine %s", release)
 		}
 	}
-	if units := r.serving.UnitsToFollow(ctx, *r.ledger.Good, target); len(units) > 0 {
-		r.record.Note("would restart %s, as far as they run another release then", strings.Join(units, ", "))
-	}
+	r.showActs(ctx, target)
 	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
 	switch {
 	case err != nil:
@@ -52,4 +53,36 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 		r.record.Note("%d changes that states of %s made are not taken back; `corpus-agent rollback --converge --test` shows them", len(plan.Actions), r.ledger.Good)
 	}
 	return r.converge(ctx, target)
+}
+
+// showActs notes what a run would do besides its states to make the host run a pair: the hooks and the restarts.
+func (r *run) showActs(ctx context.Context, target ledger.Pair) {
+	if hooks := r.hooksToRun(target); len(hooks) > 0 {
+		r.record.Note("would run the hooks %s", strings.Join(hooks, ", "))
+	}
+	pairs := []ledger.Pair{target}
+	if runs := r.ledger.Runs(); runs != nil {
+		pairs = []ledger.Pair{*runs, target}
+	}
+	if units := r.serving.UnitsToFollow(ctx, pairs...); len(units) > 0 {
+		r.record.Note("would restart %s, as far as they run another release then", strings.Join(units, ", "))
+	}
+}
+
+// hooksToRun are the hooks of a pair's release that a run starts, each with its stage.
+func (r *run) hooksToRun(pair ledger.Pair) (all []string) {
+	if !r.only.Has(procedure.Hooks) || pair.BaseAlone() || r.Layout.Relocated() && !r.Chroot {
+		return nil
+	}
+	service, _ := r.PairDirs(pair)
+	for _, stage := range []string{preRelease, postRelease} {
+		names, err := hook.List(r.Layout.Path(layout.Hooks(service, stage)))
+		if err != nil {
+			r.record.Note("the %s hooks would fail: %v", stage, err)
+		}
+		for _, name := range names {
+			all = append(all, stage+" "+name)
+		}
+	}
+	return all
 }

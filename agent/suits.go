@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -36,4 +37,25 @@ func (r *run) suits(pair ledger.Pair) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// noteUnread names files of releases that are new to the host which no run will read, though their place says otherwise.
+// A build refuses them; this is for releases that another program made.
+func (r *run) noteUnread(pair ledger.Pair) {
+	for _, release := range pair.Releases() {
+		if runs := r.ledger.Runs(); runs != nil && runs.Has(release) {
+			continue
+		}
+		tree := walk.Files(r.LayoutOf(release.Project).Release(release.Dir()))
+		says, err := recipe.Load(tree)
+		if err != nil {
+			continue // which fails the run where it is needed
+		}
+		var problems diag.List
+		if errors.As(says.Unread(tree), &problems) {
+			for _, p := range problems {
+				r.record.Note("%s: %s; %s", release, p.Error(), p.Hint)
+			}
+		}
+	}
 }

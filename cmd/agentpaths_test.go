@@ -44,7 +44,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 			"Fetcher.place install Fetcher.adopt Fetcher.settle Fetcher.setAside"},
 		"agent/fetch/prune.go": {project + "; os.RemoveAll goes by descriptors and follows no link",
 			"PruneLists NewestFirst"},
-		"agent/hook/hook.go": {release, "list Any"},
+		"agent/hook/hook.go": {release, "List Any"},
 		"agent/inspect/audit.go": {state + "; os.Root keeps the comparison inside the release, and it opens without waiting",
 			"Host.AuditRelease Host.blame"},
 		"agent/inspect/override.go": {operator, "overridePillar"},

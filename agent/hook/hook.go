@@ -98,7 +98,7 @@ func (f *Failed) anywhere(text string) string {
 // Run runs the executables of a directory, as seen in the root, in the order of their names and stops
 // at the first that fails, which is a *Failed. A directory that is absent holds no hooks.
 func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
-	names, err := list(filepath.Join(o.Root, dir))
+	names, err := List(filepath.Join(o.Root, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func Any(dir string) (bool, error) {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ignored(e.Name()) }), nil
 }
 
-// list names the hooks. A file that is not executable is a mistake worth stopping for: its author
+// List names the hooks of a directory in the order in which Run runs them. A file that is not executable is a mistake worth stopping for: its author
 // believes that it runs.
-func list(dir string) ([]string, error) {
+func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
