@@ -148,7 +148,8 @@ func HintRebuild(err error) error {
 	if errors.As(err, &refused) {
 		if refused.Check == CheckForm || refused.Check == CheckDigest || refused.Check == CheckLength {
 			return diag.WithHint(err,
-				"find out who changed the store; run `corpus refresh --rebuild` on a machine with the keys of snapshot and "+
+				"make sure that the URL is that of the store, and find out who changed it; run `corpus refresh --rebuild` on a "+
+					"machine with the keys of snapshot and "+
 					"timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do "+
 					"about the rest")
 		}
