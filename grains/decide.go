@@ -99,7 +99,12 @@ func (r Request) Check() error {
 		Identity
 	}{{"given", r.Given}, {"configured", r.Configured}} {
 		if (who.Service == "") != (who.Instance == "") {
-			return fmt.Errorf("only one of service and instance is %s", who.where)
+			missing := "instance"
+			if who.Service == "" {
+				missing = "service"
+			}
+			return diag.WithHint(fmt.Errorf("only one of service and instance is %s", who.where),
+				"give the %s too, or neither: the hostname then says who this host is", missing)
 		}
 		for _, name := range partNames() {
 			if text := *who.part(name); text != "" && !isName(text) {

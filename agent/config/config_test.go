@@ -21,6 +21,15 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
+func TestKeysThatAFileHasTwice(t *testing.T) {
+	path := file(t, "service: a\nhealth:\n  grace: 1s\n  grace: 2s\nservice: b\n")
+	_, err := config.Load(config.Sources{File: path})
+	if err == nil || !strings.Contains(err.Error(), path+":4:3: health.grace is given twice") ||
+		!strings.Contains(err.Error(), path+":5:1: service is given twice") {
+		t.Errorf("two keys that are there twice: %v", err)
+	}
+}
+
 func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	path := file(t, "store: file:///one\nkeep:\n  releases: 7\nhooks:\n  timeout: 90s\nengine_command: [a, b]\n")
 	c, err := config.Load(config.Sources{

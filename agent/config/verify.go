@@ -16,8 +16,7 @@ func verify(data []byte, file string) diag.List {
 	c := checker{file: file}
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		c.problems.Add(diag.Pos{File: file}, "not YAML: %v", err)
-		return c.problems
+		return append(c.problems, recipe.NotYAML(file, err))
 	}
 	if len(root.Content) > 0 {
 		c.mapping("", root.Content[0])
@@ -45,6 +44,8 @@ func (c *checker) mapping(prefix string, n *yaml.Node) {
 		name := prefix + key.Value
 		k, known := find(name)
 		switch {
+		case repeated(n.Content[:i], key.Value):
+			c.problems.Add(c.pos(key), "%s is given twice", name).WithHint("keep one of them")
 		case known:
 			c.value(k, v)
 		case section(name):
@@ -53,6 +54,16 @@ func (c *checker) mapping(prefix string, n *yaml.Node) {
 			c.unknown(name, key)
 		}
 	}
+}
+
+// repeated reports whether a mapping has a key among its first keys and values.
+func repeated(content []*yaml.Node, key string) bool {
+	for i := 0; i < len(content); i += 2 {
+		if content[i].Value == key {
+			return true
+		}
+	}
+	return false
 }
 
 func labelled(prefix string) string {

@@ -118,8 +118,11 @@ func directories(flag string, names []string) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
 		if !is {
-			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name),
-				"give the directory that the top file is in")
+			hint := "give the directory that the top file is in"
+			if flag == "--pillar" {
+				hint += ", or a YAML or JSON file of values"
+			}
+			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name), "%s", hint)
 		}
 		all = append(all, dir)
 	}

@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -238,7 +239,7 @@ func Said(data []byte) (name, version string) {
 func (p *parser) parse(data []byte) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return Recipe{}, notYAML(p.file, err)
+		return Recipe{}, NotYAML(p.file, err)
 	}
 	if len(root.Content) == 0 {
 		return Recipe{}, nil
@@ -261,14 +262,21 @@ func (p *parser) parse(data []byte) (Recipe, error) {
 	return r, p.problems.Err()
 }
 
-// notYAML adds the position to an error of the YAML parser.
-func notYAML(file string, err error) error {
+// NotYAML returns an error of the YAML parser with its place in the file, and a hint.
+func NotYAML(file string, err error) *diag.Diagnostic {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
 		return diag.At(diag.Pos{File: file}, "not YAML: %v", err)
 	}
-	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column},
-		"not YAML: %s", at.Message).WithHint("look at this line and the one above it: indentation, quotes, brackets")
+	hint := "look at this line and the one above it: indentation, quotes, brackets"
+	switch {
+	case strings.Contains(at.Message, "tab character"), strings.Contains(at.Message, "cannot start any token"):
+		hint = "indent with spaces, not with tabs; quote a value that begins with one of @ ` % or a tab"
+	case strings.Contains(at.Message, "already defined"):
+		hint = "keep one of them"
+	}
+	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column}, "not YAML: %s", at.Message).
+		WithHint(hint)
 }
 
 // cleaned returns paths in their shortest form, sorted.

@@ -23,6 +23,9 @@ func FlagHint(c *cobra.Command, err error) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		if c.Name() == "call" && habit(flag) == "test" || c.Name() == "call" && flag == "test" {
+			return "write test=True after the function, as for salt-call"
+		}
 		if own := habit(flag); slices.Contains(names, own) {
 			return fmt.Sprintf("write --%s", own)
 		}

@@ -115,7 +115,7 @@ func (v *verifier) functions(state string, run *value.List) {
 	switch {
 	case len(found) == 0 && !wrong && state != "require" && state != "watch":
 		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state +
-			".FUNCTION: in its place; docs/states.md lists the functions of " + state)
+			".FUNCTION: in its place; docs/states.md lists modules and their functions")
 	case len(found) > 1:
 		v.add("%s of %s names more than one function: %s", state, v.idText, strings.Join(found, ", ")).
 			WithHint("give each an ID of its own")

@@ -76,7 +76,8 @@ func usual(kind string) string {
 	case "TypeError", "ValueError":
 		return "look at what the values are: {{ x | int }} and {{ x | string }} make one of the other"
 	case "TemplateSyntaxError":
-		return "{{ }} holds one expression and {% %} one statement; compare with the examples in docs/language.md"
+		return "{{ }} holds one expression and {% %} one statement; put what another program reads, such as docker's " +
+			"{{.Names}}, between {% raw %} and {% endraw %}"
 	case "AttributeError", "KeyError", "IndexError":
 		return "use .get(...) or | default(...) for what may be missing"
 	case "ZeroDivisionError":
