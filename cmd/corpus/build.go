@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.noteUnreached(tree), p.noteChangeable(tree, r.Writable)); err != nil {
+	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r.Writable)); err != nil {
 		return err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
@@ -84,18 +85,30 @@ func renderDefaults(ctx context.Context, tree fs.FS, source string, pillar map[s
 	return defaults.Render(ctx, defaults.Template{Tree: tree, Source: source, Pillar: pillar})
 }
 
-// noteUnreached names the SLS files that no top file of the tree reaches.
-func (p *program) noteUnreached(tree string) error {
-	names, err := packaging.Unreached(os.DirFS(tree))
-	if err != nil {
-		return err
+// noteNames names what top files, the recipe and units name and a host may not find, and SLS files that no top file names.
+func (p *program) noteNames(tree string, r recipe.Recipe) error {
+	files := os.DirFS(tree)
+	var errs []error
+	note := func(names []string, err error, format string) {
+		errs = append(errs, err)
+		if len(names) > 0 {
+			fmt.Fprintf(p.Err, "note: "+format+"\n", strings.Join(names, ", "))
+		}
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(p.Err,
-			"note: no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it\n",
-			strings.Join(names, ", "))
-	}
-	return nil
+	names, err := packaging.Unreached(files)
+	note(names, err,
+		"no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it")
+	names, err = packaging.Missing(files)
+	note(names, err,
+		"top files name SLS files that this tree lacks (%s); hosts refuse the release unless base or the service has them")
+	names, err = packaging.Foreign(files, append(slices.Clone(r.Units), r.Reload...))
+	note(names, err,
+		"corpus.yaml names units that no file of this tree is or mentions: %s; "+
+			"a deploy fails on hosts where nothing else installs them")
+	names, err = packaging.ThroughNext(files)
+	note(names, err,
+		"%s: next leads to releases that are not proven yet, also after a power cut; name current in units and links that stay")
+	return errors.Join(errs...)
 }
 
 // noteChangeable names the templates that hosts will not render, since the project's user may change them.

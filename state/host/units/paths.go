@@ -67,7 +67,21 @@ func (l loadedFrom) differs(files host.Files) bool {
 	for _, p := range l.dropIns {
 		read = append(read, path.Base(p))
 	}
-	return !slices.Equal(unmasked(there, masked), unmasked(read, masked)) || l.moved(files)
+	return !slices.Equal(unmasked(there, masked), unmasked(read, masked)) || l.moved(files) || l.linked(files)
+}
+
+// linked reports whether a link leads from a file of the unit, or its directory, to elsewhere, such as into a release. What is there
+// may have been replaced by a file that is no newer, which systemd does not see.
+func (l loadedFrom) linked(files host.Files) bool {
+	return slices.ContainsFunc(append(slices.Clone(l.dropIns), l.fragment), func(p string) bool {
+		return strings.HasPrefix(p, "/") && p != "/dev/null" && (leadsAway(files, p) || leadsAway(files, path.Dir(p)))
+	})
+}
+
+// leadsAway reports whether a path is a link out of the directories of unit files.
+func leadsAway(files host.Files, p string) bool {
+	to, err := files.Resolve(p)
+	return err == nil && to != p && to != "/dev/null" && !slices.ContainsFunc(Paths(), func(dir string) bool { return strings.HasPrefix(to+"/", dir+"/") })
 }
 
 // unmasked sorts names and leaves out those that are switched off, which some versions of systemd count.

@@ -43,6 +43,31 @@ func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 	}
 }
 
+// TestUnitFilesThatLinksLeadTo are read again before each action: a release before has an older file, which systemd takes
+// for the one that it has read.
+func TestUnitFilesThatLinksLeadTo(t *testing.T) {
+	const unit, dropIns = "/etc/systemd/system/web.service", "/etc/systemd/system/web.service.d"
+	for name, c := range map[string]struct {
+		link, to string
+		from     loadedFrom
+		want     bool
+	}{
+		"a unit file in a release": {unit, "/srv/service/current/web.service", loadedFrom{fragment: unit}, true},
+		"drop-ins in a release":    {dropIns, "/srv/service/current/web.service.d", loadedFrom{fragment: "/usr/lib/systemd/system/web.service", dropIns: []string{dropIns + "/x.conf"}}, true},
+		"an alias":                 {unit, "/usr/lib/systemd/system/web.service", loadedFrom{fragment: unit}, false},
+		"a masked unit":            {unit, "/dev/null", loadedFrom{fragment: unit}, false},
+	} {
+		h := hosttest.Root(t, map[string]string{"/usr/lib/systemd/system/web.service": "", "/srv/service/current/web.service": "", "/srv/service/current/web.service.d/x.conf": "", "/etc/systemd/system/other.service": ""})
+		if err := h.Files.Symlink(c.to, c.link); err != nil {
+			t.Fatal(err)
+		}
+		c.from.names = []string{"web.service"}
+		if got := c.from.differs(h.Files); got != c.want {
+			t.Errorf("%s: differs is %t", name, got)
+		}
+	}
+}
+
 func TestSystemdReads(t *testing.T) {
 	for p, want := range map[string]bool{
 		"/etc/systemd/system/web.service.d/x.conf": true, "/usr/lib/systemd/system/web.service": true,
