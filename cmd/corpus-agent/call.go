@@ -54,6 +54,10 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 		Args:              given.arguments,
 		ValidArgsFunction: completeFunctions,
 		RunE: func(c *cobra.Command, args []string) error {
+			if given.salt.version {
+				_, err := fmt.Fprintln(given.Out, c.Root().Name(), cli.Version)
+				return err
+			}
 			if !c.Flags().Changed("progress") {
 				given.salt.progress = cli.Terminal(given.Err)
 			}
@@ -142,7 +146,7 @@ func (c *calling) code(answer session.Answer, err error) error {
 
 // arguments checks the number of arguments: a function, but for the options that stand for one.
 func (c *calling) arguments(command *cobra.Command, args []string) error {
-	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions {
+	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions || c.salt.version {
 		return nil
 	}
 	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.CommandPath()+": FUNCTION is missing"),

@@ -27,6 +27,7 @@ type saltFlags struct {
 	id          string
 	doc         bool
 	grains      bool
+	version     bool
 	versions    bool
 	skipGrains  bool
 	passthrough bool
@@ -36,7 +37,7 @@ type saltFlags struct {
 	color       bool
 	noParse     []string
 	file        string
-	appendFile  string
+	appends     bool
 	indent      int
 }
 
@@ -65,6 +66,11 @@ func idleFlags() map[string]string {
 		"proxyid":              "there are no proxy minions",
 		"resource-type":        "",
 		"state-events":         "there is no master to send events to",
+		"args-stdin":           "arguments are read from the command line",
+		"enable-profiling":     "calls are not profiled",
+		"profiling-path":       "calls are not profiled",
+		"user":                 "the call runs as the user who makes it",
+		"priority":             "there is no queue of jobs",
 		"state-output-pct":     "",
 		"state-output-diff":    "",
 		"state-output-exclude": "",
@@ -82,7 +88,8 @@ func (s *saltFlags) add(c *cobra.Command) {
 	flags.StringVar(&s.id, "id", "", "ID of the host for this call, and its grain")
 	flags.BoolVarP(&s.doc, "doc", "d", false, "show the documentation of FUNCTION, or of all functions of a module")
 	flags.BoolVarP(&s.grains, "print-grains", "g", false, "show this host's grains")
-	flags.BoolVar(&s.versions, "versions-report", false,
+	flags.BoolVar(&s.version, "version", false, "show the version of the program")
+	flags.BoolVarP(&s.versions, "versions-report", "V", false,
 		"show the versions of the program and of the Salt whose language it reads")
 	flags.BoolVar(&s.skipGrains, "skip-grains", false,
 		"find out no grains; SLS and pillar files that use them do not compile")
@@ -95,7 +102,7 @@ func (s *saltFlags) add(c *cobra.Command) {
 	flags.BoolVar(&s.color, "force-color", false, "colours though no terminal reads them")
 	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values stay the text that was typed")
 	flags.StringVar(&s.file, "out-file", "", "write the answer to a file")
-	flags.StringVar(&s.appendFile, "out-file-append", "", "append the answer to a file")
+	flags.BoolVar(&s.appends, "out-file-append", false, "append the answer to the file of --out-file")
 	flags.IntVar(&s.indent, "out-indent", 4, "spaces of indentation in json; a negative number writes one line")
 	for name, why := range idleFlags() {
 		idle(flags, name, why)
@@ -106,10 +113,12 @@ func (s *saltFlags) add(c *cobra.Command) {
 func idle(flags *pflag.FlagSet, name, why string) {
 	switch name {
 	case "refresh-grains-cache", "hard-crash", "no-return-event", "skip-mine", "state-output-pct", "state-output-terse",
-		"state-events":
+		"state-events", "args-stdin", "enable-profiling":
 		flags.Bool(name, false, why)
 	case "timeout":
 		flags.StringP(name, "t", "", why)
+	case "user":
+		flags.StringArrayP(name, "u", nil, why)
 	case "module-dirs":
 		flags.StringArrayP(name, "m", nil, why)
 	default:
@@ -149,9 +158,9 @@ func (s *saltFlags) logged(level string) bool {
 
 // check refuses what cannot be meant.
 func (s *saltFlags) check() error {
-	if s.file != "" && s.appendFile != "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file and --out-file-append exclude each other"),
-			"give one of them"))
+	if s.appends && s.file == "" {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file-append names no file"),
+			"give --out-file FILE with it"))
 	}
 	return exit.WithCode(exit.Usage, oneOf("--log-level", s.logLevel, logLevels()))
 }
@@ -188,8 +197,8 @@ func counted(notes []string) []string {
 func (s *saltFlags) write(out io.Writer, answer any, o outputter.Options) (err error) {
 	o.Indent = s.indent
 	name, flags := s.file, os.O_TRUNC
-	if s.appendFile != "" {
-		name, flags = s.appendFile, os.O_APPEND
+	if s.appends {
+		flags = os.O_APPEND
 	}
 	if name == "" {
 		return outputter.Write(out, answer, o)

@@ -28,6 +28,8 @@ type High struct {
 	PosOf func(body any) diag.Pos
 	// Includes are the includes of all files, in the order in which they were read.
 	Includes []Include
+	// Unread are the texts of files that could not be read; "" for a file that is missing.
+	Unread []string
 }
 
 // Include is one SLS file's include of another.

@@ -180,6 +180,9 @@ func (s *Step) number(limit int) {
 	switch v.(type) {
 	case int, bool, float64:
 	default:
+		if v != "first" && v != "last" {
+			s.misordered = v
+		}
 		v = namedOrder(v, limit)
 	}
 	if s.nameOrder > 0 {

@@ -19,6 +19,8 @@ type Step struct {
 
 	nameOrder int // place among the names of one declaration, from 1
 	high      *High
+
+	misordered any // an order that is none; nil for none
 }
 
 // At is the place of one argument of the step.

@@ -10,7 +10,7 @@ import (
 func Excerpt(text string, line, col int) string {
 	const around = 2
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if line < 1 || line > len(lines) {
+	if text == "" || line < 1 || line > len(lines) {
 		return ""
 	}
 	var b strings.Builder

@@ -18,7 +18,7 @@ func DidYouMean(word string, known []string) string {
 // are as near, one that begins with the given word is meant, such as its plural, or else one of the same length: letters
 // change places more often than they are lost.
 func Nearest(word string, known []string) string {
-	best, bestDistance := "", len(word)/3+2
+	best, bestDistance := "", min(2+len(word)/4, 4, len(word))
 	for _, k := range known {
 		d := distance(word, k, bestDistance)
 		if d < bestDistance || d == bestDistance && best != "" && likeness(word, k) > likeness(word, best) {

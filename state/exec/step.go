@@ -203,7 +203,7 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	}
 	warnings, problems := r.decoder.Decode(resource, module.Call{Function: s.Function(), Arguments: s.Chunk, At: s.At,
 		Reserved: t.reserved})
-	for _, w := range warnings {
+	for _, w := range append(warnings, s.Slips()...) {
 		result.Warnings = append(result.Warnings, w.Error())
 	}
 	if err := problems.Err(); err != nil {

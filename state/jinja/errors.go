@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -198,6 +199,21 @@ func (f *frame) calledAt(at int, err error) error {
 	return err
 }
 
+// circleOf joins the places of a trace that repeats itself, up to the first of them again; "" for any other trace.
+func circleOf(trace []diag.Pos) string {
+	for period := 1; period <= len(trace)/2; period++ {
+		if !slices.Equal(trace[period:], trace[:len(trace)-period]) {
+			continue
+		}
+		var places []string
+		for _, pos := range slices.Backward(trace[:period]) {
+			places = append(places, pos.String())
+		}
+		return strings.Join(append(places, places[0]), " -> ")
+	}
+	return ""
+}
+
 // finish completes an error that ended the run.
 func (r *run) finish(err error) error {
 	var e *Error
@@ -206,6 +222,10 @@ func (r *run) finish(err error) error {
 	}
 	if e.Diagnostic.Pos.IsZero() {
 		e.place()
+	}
+	if circle := circleOf(e.Trace); circle != "" && e.told == 0 {
+		e.Diagnostic.Message += ", in a circle: " + circle
+		e.told = len(e.Trace)
 	}
 	for ; e.told < len(e.Trace); e.told++ {
 		if pos := e.Trace[e.told]; e.told == 0 || pos != e.Trace[e.told-1] {

@@ -89,7 +89,7 @@ func (c Call) at(argument string) diag.Pos {
 
 func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) {
 	if err := assign(field, v); err != nil {
-		problems.Add(c.at(name), "argument %s of %s: %v", name, c.Function, err)
+		problems.Add(c.at(name), "argument %s of %s: %v", name, c.Function, err).WithHint(diag.HintOf(err))
 	}
 }
 
@@ -223,7 +223,7 @@ func assignScalar(field reflect.Value, v any) error {
 		field.SetString(s)
 		return err
 	case reflect.Bool:
-		b, err := boolean(v)
+		b, err := Boolean(v)
 		field.SetBool(b)
 		return err
 	case reflect.Int:
@@ -311,7 +311,8 @@ func text(v any) (string, error) {
 	return "", fmt.Errorf("a string was expected, not a %s", value.TypeName(v))
 }
 
-func boolean(v any) (bool, error) {
+// Boolean reads a truth value in the forms that SLS files have it.
+func Boolean(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:
 		return v, nil

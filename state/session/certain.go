@@ -49,7 +49,7 @@ func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) d
 	if !s.flag("strict_arguments", false) {
 		return problems
 	}
-	for _, w := range warnings {
+	for _, w := range append(warnings, step.Slips()...) {
 		if !slices.ContainsFunc(misspelled, func(d *diag.Diagnostic) bool { return d.Pos == w.Pos }) {
 			problems = append(problems, w)
 		}

@@ -47,6 +47,7 @@ func (s *Session) besidePillar(ctx context.Context, err error, matches []top.Mat
 	}
 	loader := &sls.Loader{Tree: s.states, Render: s.readPlain}
 	high, inFiles := loader.High(ctx, matches)
+	high.Unread = append(high.Unread, "") // of files with Jinja nothing is known
 	return &PillarError{Problems: s.shown(together(broken.Problems, more, inFiles, s.undeclarable(high)))}
 }
 
@@ -87,7 +88,7 @@ func (s *Session) undeclarable(high *compile.High) error {
 			}
 		}
 	}
-	return problems.Err()
+	return append(problems, compile.Unmet(high)...).Err()
 }
 
 // wrongIn is what is wrong with a declaration whatever other files say.

@@ -39,6 +39,7 @@ func TestStatesDocument(t *testing.T) {
 	for _, state := range slices.Sorted(maps.Keys(registry)) {
 		text = withList(text, state, list(state, registry[state]))
 	}
+	text = withRefused(t, text, registry)
 	for _, state := range marked(text) {
 		if registry[state] == nil {
 			t.Errorf("docs/states.md lists the functions of %s, which there is no more", state)
@@ -53,6 +54,35 @@ func TestStatesDocument(t *testing.T) {
 	if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// withRefused puts Salt's states that are not here between their marks, by the reason.
+func withRefused(t *testing.T, text string, registry module.Registry) string {
+	const begin, end = "<!-- states that are not here -->\n", "<!-- end of states that are not here -->\n"
+	data, err := os.ReadFile("../module/elsewhere.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| states | why, and what to do instead |\n|---|---|\n")
+	for _, paragraph := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
+		reason, states, _ := strings.Cut(paragraph, "\n")
+		why, instead, ok := strings.Cut(strings.TrimPrefix(reason, ":"), "|")
+		if ok && strings.HasPrefix(reason, ":") {
+			for _, state := range strings.Fields(states) {
+				if registry[state] != nil {
+					t.Errorf("elsewhere.txt says why there is no state %s, and there is one", state)
+				}
+			}
+			fmt.Fprintf(&table, "| `%s` | %s: %s |\n", strings.Join(strings.Fields(states), "` `"), why, instead)
+		}
+	}
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatal("docs/states.md has no place for the states that are not here")
+	}
+	return before + begin + table.String() + end + after
 }
 
 func marks(state string) (begin, end string) {

@@ -242,6 +242,10 @@ func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 	if levels == 0 {
 		return name, true
 	}
+	if rest == "" {
+		f.problems.Add(at, "include %q names no file", name).WithHint("write the file behind the dots: `.name` is beside this one, `..name` a directory above")
+		return "", false
+	}
 	parts := strings.Split(f.name, ".")
 	if strings.HasSuffix(f.path, "/init.sls") {
 		parts = append(parts, "init")

@@ -66,7 +66,7 @@ func (l *Loader) gatherer(ctx context.Context, matches []top.Match) *gatherer {
 
 func (g *gatherer) gathered() (*compile.High, error) {
 	g.dropRepeatedExtensions()
-	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes}
+	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes, Unread: g.unread}
 	if len(g.problems) > 0 { // what else is wrong is told with it
 		g.problems.AddError(diag.Pos{}, compile.Verify(high))
 	}
@@ -85,6 +85,7 @@ type gatherer struct {
 	homes    map[*value.Map]home // of every declaration
 	includes []compile.Include
 	problems diag.List
+	unread   []string // texts of the files that could not be read; "" for one that has none
 }
 
 // home is where a declaration stands: under a key of a mapping of a file.
@@ -112,17 +113,24 @@ func (g *gatherer) expand(env, pattern string) []string {
 // file reads an SLS file and all that it includes; from is where it was asked for.
 func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
+	if slices.Contains(strings.Split(name, "."), "") {
+		g.problems.Add(from, "%q is no name of an SLS: a part of it is empty", name).WithHint("a dot separates directories and the file, as in web.server, and none is at the end")
+		return nil
+	}
 	path, ok, err := g.loader.Tree.FindSLS(env, name)
 	if err != nil {
+		g.unread = append(g.unread, "")
 		g.problems.AddError(from, err)
 		return nil
 	}
 	if !ok {
+		g.unread = append(g.unread, "")
 		g.missing(env, name, from)
 		return nil
 	}
 	data, file, err := g.loader.Tree.Read(env, path)
 	if err != nil {
+		g.unread = append(g.unread, "")
 		g.problems.AddError(diag.Pos{File: path}, err)
 		return nil
 	}
@@ -133,6 +141,7 @@ func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 func (g *gatherer) source(src render.Source, name string) *value.Map {
 	doc, declarations, ok := g.render(src, name)
 	if !ok {
+		g.unread = append(g.unread, src.Text)
 		return nil
 	}
 	f := &file{gatherer: g, env: src.Env, name: name, path: src.Name, doc: doc, data: declarations}

@@ -86,7 +86,7 @@ func (c cmd) stream(name string) func(context.Context, function.Arguments) (any,
 // code runs the text of a program with an interpreter, which reads it from a temporary file.
 func (c cmd) code(stream string) func(context.Context, function.Arguments) (any, error) {
 	return func(ctx context.Context, a function.Arguments) (any, error) {
-		interpreter, err := function.SplitWords(value.Str(a.Value("lang")))
+		interpreter, err := value.SplitWords(value.Str(a.Value("lang")))
 		if err != nil || len(interpreter) == 0 {
 			return nil, errors.Join(err, errors.New("argument lang names no program"))
 		}
@@ -219,7 +219,7 @@ func (c cmd) words(ctx context.Context, l *host.Line, a function.Arguments) erro
 	if inShell {
 		return nil
 	}
-	l.Argv, err = function.SplitWords(text)
+	l.Argv, err = value.SplitWords(text)
 	if err == nil && len(l.Argv) == 0 {
 		err = function.TypeError("argument cmd: there is no command in it")
 	}

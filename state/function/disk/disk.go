@@ -64,7 +64,7 @@ func (d disk) blkid(ctx context.Context, device, token string) (*value.Map, erro
 	}
 	for line := range strings.Lines(out.Stdout) {
 		name, rest, ok := strings.Cut(line, ": ")
-		words, err := function.SplitWords(rest)
+		words, err := value.SplitWords(rest)
 		if !ok || err != nil {
 			continue
 		}

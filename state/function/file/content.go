@@ -147,7 +147,7 @@ func (o file) grep(ctx context.Context, p, pattern string, options []string) (*v
 	}
 	argv := []string{"grep"}
 	for _, option := range options {
-		words, err := function.SplitWords(option)
+		words, err := value.SplitWords(option)
 		if err != nil {
 			return nil, err
 		}

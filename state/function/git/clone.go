@@ -24,7 +24,7 @@ func Acting(f *function.Facts) function.Table {
 func (g git) clone(d function.ByState) any {
 	do := d.Function(g.Facts)
 	return func(ctx context.Context, a function.Arguments) (any, error) {
-		words, err := function.SplitWords(value.Str(orText(a.Value("opts"))) + " " + value.Str(orText(a.Value("git_opts"))))
+		words, err := value.SplitWords(value.Str(orText(a.Value("opts"))) + " " + value.Str(orText(a.Value("git_opts"))))
 		if err != nil {
 			return nil, err
 		}

@@ -89,8 +89,8 @@ func (g git) revision(ctx context.Context, cwd, rev string, short bool, user str
 
 func (g git) revParse(ctx context.Context, cwd string, rev *string, options, gitOptions, user string, _, _,
 	_ any) (string, error) {
-	before, errB := function.SplitWords(gitOptions)
-	after, errA := function.SplitWords(options)
+	before, errB := value.SplitWords(gitOptions)
+	after, errA := value.SplitWords(options)
 	if errB != nil || errA != nil {
 		return "", fmt.Errorf("options %q: a quote is not ended", gitOptions+" "+options)
 	}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,6 +36,8 @@ type options struct {
 	SuccessRetcodes phrases `sls:"success_retcodes"`
 	SuccessStdout   phrases `sls:"success_stdout"`
 	SuccessStderr   phrases `sls:"success_stderr"`
+
+	Background bool `sls:"bg"`
 }
 
 // testName is the command that dry runs ask: stateful: [{test_name: COMMAND}]; "" for none.
@@ -48,6 +51,15 @@ func (o *options) testName() string {
 		return ""
 	}
 	return value.Str(first.Value("test_name"))
+}
+
+// Valid refuses commands in the background: a run waits for its commands, and ends what they leave behind.
+func (o *options) Valid() error {
+	if !o.Background {
+		return nil
+	}
+	return diag.WithHint(errors.New("bg is not supported: commands do not run in the background of a run"),
+		"start long work as a unit: `systemd-run --unit=NAME COMMAND`, or a service.running state")
 }
 
 // phrases is a list, or a text of phrases with commas between them.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -54,6 +55,8 @@ func codeError(ran *value.Map, ok bool) error {
 	return errors.New("the command ended with code " + value.Str(ran.Value("retcode")))
 }
 
+const lastLineHint = `its last line must read changed=yes comment="...", or its output be one JSON object`
+
 // readResult gives what the command says of itself and the output that is none of it.
 func readResult(out string) (said *value.Map, rest string, err error) {
 	if json.Valid([]byte(out)) {
@@ -69,49 +72,18 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 		rest, last = last[:i], last[i+1:]
 	}
 	said = value.NewMap()
-	for _, word := range words(last) {
+	words, err := value.SplitWords(last)
+	if err != nil {
+		return nil, "", diag.WithHint(fmt.Errorf("the last line of a stateful command has a quote that is not ended: %s", last), lastLineHint)
+	}
+	for _, word := range words {
 		name, v, ok := strings.Cut(word, "=")
 		if !ok || strings.Contains(v, "=") {
-			return nil, "", diag.WithHint(errors.New("a stateful command did not say how it ended"),
-				"its last line must read changed=yes comment='...', or its output be one JSON object")
+			return nil, "", diag.WithHint(errors.New("a stateful command did not say how it ended"), lastLineHint)
 		}
 		said.Set(name, v)
 	}
 	return said, rest, nil
-}
-
-// words splits a line as a shell does, quotes and backslashes included.
-func words(line string) []string {
-	var list []string
-	var word strings.Builder
-	quote, inside := rune(0), false
-	escaped := false
-	for _, r := range line {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inside = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, inside = r, true
-		case quote == 0 && (r == ' ' || r == '\t'):
-			if inside {
-				list = append(list, word.String())
-				word.Reset()
-				inside = false
-			}
-		default:
-			word.WriteRune(r)
-			inside = true
-		}
-	}
-	if inside {
-		list = append(list, word.String())
-	}
-	return list
 }
 
 func isTrue(v any) (bool, error) {

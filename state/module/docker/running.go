@@ -168,37 +168,23 @@ func argv(lines ...any) []string {
 		case *value.List:
 			return list(v)
 		default:
-			return words(value.Str(v))
+			words, _ := value.SplitWords(value.Str(v)) // see Valid
+			return words
 		}
 	}
 	return nil
 }
 
-// words splits a line at its spaces, but for those between quotes.
-func words(line string) []string {
-	var out []string
-	var word strings.Builder
-	quote, inside := rune(0), false
-	for _, c := range line {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote, inside = c, true
-		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
-			if inside {
-				out, inside = append(out, word.String()), false
-				word.Reset()
+// Valid reports whether the command lines can be split into words.
+func (r *running) Valid() error {
+	for _, line := range []any{r.Command, r.Cmd, r.Entrypoint} {
+		if text, ok := line.(string); ok {
+			if _, err := value.SplitWords(text); err != nil {
+				return diag.WithHint(fmt.Errorf("the command line %s: %w", text, err), "write the words as a list")
 			}
-		default:
-			word.WriteRune(c)
-			inside = true
 		}
 	}
-	if inside {
-		out = append(out, word.String())
-	}
-	return out
+	return nil
 }
 
 // hash is that of the declaration. Secrets among it cannot be read out of it.

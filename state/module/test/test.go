@@ -26,7 +26,7 @@ func Functions(pillar Pillar) module.Table {
 		"succeed_with_changes":    pretend(true, true),
 		"fail_without_changes":    pretend(false, false),
 		"fail_with_changes":       pretend(true, false),
-		"configurable_test_state": pretend(true, true),
+		"configurable_test_state": func() module.Resource { return &configurable{Changes: true, Result: true} },
 		"mod_watch":               func() module.Resource { return &fired{} },
 		"show_notification":       func() module.Resource { return &notification{} },
 		"check_pillar":            func() module.Resource { return &checkPillar{pillar: pillar} },

@@ -1,0 +1,116 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestValuesThatMeanNothingAreNamed has values of retry and order that Salt passes over.
+func TestValuesThatMeanNothingAreNamed(t *testing.T) {
+	set, dir := settings(t, map[string]string{"states/t.sls": `a:
+  test.nop:
+    - retry: 3
+b:
+  test.nop:
+    - order: lst
+c:
+  test.nop:
+    - retry: {atempts: 3, interval: x, until: true}
+d:
+  test.nop:
+    - retry: True
+    - order: last
+e:
+  test.configurable_test_state:
+    - changes: Random
+    - result: true
+`})
+	got, err := answer(t, session.New(set), "state.apply", "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := value.Repr(got)
+	for _, want := range []string{
+		dir + "/states/t.sls:3:7: retry 3 is no mapping and means 2 attempts, 30 seconds apart", dir + "/states/t.sls:6:7: order 'lst' is no order and has no effect: did you mean \"last\"?",
+		"retry has no atempts: did you mean \"attempts\"?", "interval of retry is 'x' and has no effect",
+	} {
+		if !strings.Contains(strings.ReplaceAll(text, `\'`, `'`), want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	if n := strings.Count(text, "'warnings'"); n != 3 {
+		t.Errorf("%d states have warnings", n)
+	}
+}
+
+// TestBackgroundIsRefused has a command that a run would not wait for.
+func TestBackgroundIsRefused(t *testing.T) {
+	set, _ := settings(t, map[string]string{"states/t.sls": "sleep 1:\n  cmd.run:\n    - bg: True\n", "states/no.sls": "echo 1:\n  cmd.run:\n    - bg: False\n"})
+	set.Strict = true
+	s := session.New(set)
+	_, err := s.Program(t.Context(), s.Named("t"))
+	list := mustProblems(t, err)
+	if len(list) != 1 || list[0].Pos.Line != 2 || !strings.Contains(list[0].Message, "commands do not run in the background") || !strings.Contains(list[0].Hint, "systemd-run") {
+		t.Errorf("%v", list)
+	}
+	if _, err := s.Program(t.Context(), s.Named("no")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnIncludeOfNoNameEnds includes the package of an init.sls from itself, which went on for ever.
+func TestAnIncludeOfNoNameEnds(t *testing.T) {
+	set, _ := settings(t, map[string]string{"states/web/init.sls": "include: [.]\nx:\n  test.nop: []\n"})
+	s, done := session.New(set), make(chan error, 1)
+	go func() {
+		_, err := s.Program(t.Context(), s.Named("web"))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if list := mustProblems(t, err); !strings.Contains(list[0].Message, `include "." names no file`) {
+			t.Error(list)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it goes on")
+	}
+}
+
+// TestCirclesOfTemplatesAreNamed has two templates that import each other.
+func TestCirclesOfTemplatesAreNamed(t *testing.T) {
+	set, dir := settings(t, map[string]string{
+		"states/t.sls":   "{% import 'a.jinja' as a %}\nx:\n  test.nop: []\n",
+		"states/a.jinja": "{% import 'b.jinja' as b %}\n", "states/b.jinja": "{# b #}\n{% import 'a.jinja' as a %}\n",
+	})
+	s := session.New(set)
+	_, err := s.Program(t.Context(), s.Named("t"))
+	text := mustProblems(t, err)[0].Message
+	a, b := dir+"/states/a.jinja:1:11", dir+"/states/b.jinja:2:11"
+	if !strings.HasSuffix(text, "in a circle: "+a+" -> "+b+" -> "+a) && !strings.HasSuffix(text, "in a circle: "+b+" -> "+a+" -> "+b) || strings.Contains(text, "called from") {
+		t.Error(text)
+	}
+}
+
+// TestRequisitesThatNothingMeetsComeWithOtherMistakes has a file that cannot be read beside requisites that it may meet, and does not.
+func TestRequisitesThatNothingMeetsComeWithOtherMistakes(t *testing.T) {
+	const good = "b:\n  test.nop:\n    - require:\n      - test: gone\n      - test: perhaps\n      - test: named\nc:\n  test.nop:\n    - names: [named]\n"
+	for name, c := range map[string]struct {
+		broken string
+		want   int
+	}{
+		"a file that mentions one":      {"perhaps:\n  test.nop: [\n", 2},
+		"one that includes other files": {"include:\n  - more\nperhaps:\n  test.nop: [\n", 1},
+		"a mistake in a declaration":    {"perhaps:\n  test.nop: 5\n", 2},
+	} {
+		set, _ := settings(t, map[string]string{"states/top.sls": "base:\n  '*': [broken, good]\n", "states/good.sls": good, "states/broken.sls": c.broken})
+		_, err := session.New(set).Call(t.Context(), "state.apply", nil, value.NewMap(), nil)
+		list := mustProblems(t, err)
+		if len(list) != c.want || strings.Contains(list.Error(), "there is no test: gone") != (c.want == 2) || strings.Contains(list.Error(), "there is no test: perhaps") {
+			t.Errorf("%s: %v", name, list)
+		}
+	}
+}

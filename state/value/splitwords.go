@@ -1,0 +1,43 @@
+package value
+
+import "strings"
+
+// SplitWords splits a command line as a POSIX shell, and shlex of Python, would: with quotes and backslashes, without comments and
+// expansions.
+func SplitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	quote, inside, escaped := rune(0), false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			if quote == '"' && r != '"' && r != '\\' {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, inside = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inside = r, true
+		case quote == 0 && strings.ContainsRune(" \t\r\n", r):
+			if inside {
+				words = append(words, word.String())
+				word.Reset()
+				inside = false
+			}
+		default:
+			word.WriteRune(r)
+			inside = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, Raise("ValueError", "a quote or backslash of the command line is not ended")
+	}
+	if inside {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
