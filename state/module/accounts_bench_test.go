@@ -18,8 +18,8 @@ import (
 
 const people = 400
 
-// BenchmarkNoChange checks a user, its group, its key, its job and its host name, for 400 users of whom
-// nothing differs: what a run costs that has nothing to do.
+// BenchmarkNoChange checks a user, its group, its key, its job and its host name for 400 users without any
+// difference. It measures the cost of a run that has nothing to do.
 func BenchmarkNoChange(b *testing.B) {
 	root := b.TempDir()
 	populate(b, root)
@@ -76,7 +76,7 @@ func arguments(state string, i int, shared bool) *value.Map {
 
 func key(i int) string { return fmt.Sprintf("AAAAB3NzaC1yc2EAAAADAQABAAAAgQ%04dA=", i) }
 
-// populate makes the files of 400 users.
+// populate writes the files of 400 users.
 func populate(b *testing.B, root string) {
 	hosttest.Tree(b, root)
 	var passwd, group, shadow, keys, tab, hosts strings.Builder
@@ -101,6 +101,6 @@ func populate(b *testing.B, root string) {
 		"etc/hosts":                       hosts.String(),
 		"home/alice/.ssh/authorized_keys": keys.String(), "var/spool/cron/crontabs/root": tab.String(), "usr/bin/crontab": "",
 	} {
-		hosttest.Put(b, filepath.Join(root, file), text, 0o755) // crontab is a program
+		hosttest.Put(b, filepath.Join(root, file), text, 0o755) // executable, since usr/bin/crontab is a program
 	}
 }

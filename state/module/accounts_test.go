@@ -38,14 +38,14 @@ func (noSources) Rendered(_ context.Context, s cron.Source) ([]byte, error) {
 
 func (noSources) Diff(string, string) string { return "" }
 
-// outcome is a result as Salt records it.
+// outcome is a result in the form of Salt's reports.
 type outcome struct {
 	Result  any
 	Changes map[string]any
 }
 
-// TestRecorded runs a tree that was recorded with Salt 3006, with the machine's own tools in a chroot:
-// dry, for the first time, and again. Results and changes must be the same.
+// TestRecorded runs states that were recorded with Salt 3006, with the tools of the host in a chroot: a dry
+// run, a first and a second run. Results and changes must equal Salt's.
 func TestRecorded(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/modules/account/recorded.json")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestRecorded(t *testing.T) {
 	templates(t, h)
 }
 
-// templates looks at what the recorded tree made the way templates do.
+// templates checks what templates see of the accounts that the recorded states created.
 func templates(t *testing.T, h *host.Host) {
 	t.Helper()
 	info, ok, err := user.Lookup(h, "gu1")
@@ -103,8 +103,7 @@ func templates(t *testing.T, h *host.Host) {
 	}
 }
 
-// call runs a function as a run does and gives Salt's result: true, false, or nil for a dry run that
-// would change something.
+// call runs a function and returns Salt's result: true, false, or nil for a dry run that predicts changes.
 func call(t *testing.T, h *host.Host, table module.Table, function string, arguments *value.Map,
 	dry bool) (any, *value.Map) {
 	t.Helper()
@@ -128,7 +127,7 @@ func call(t *testing.T, h *host.Host, table module.Table, function string, argum
 	return err == nil, changes
 }
 
-// numbers turns the numbers of JSON into whole ones.
+// numbers converts the numbers of decoded JSON to int.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -154,8 +153,8 @@ func open(t testing.TB, root string) *host.Host {
 	return h
 }
 
-// TestBelowARoot holds that nothing acts on the running system: accounts and crontabs are skipped, and
-// what belongs to a user that is not there with them. Files of the root are written.
+// TestBelowARoot checks that states do not act on the running system: accounts and crontabs are skipped, and so
+// is what belongs to a missing user. Files below the root are written.
 func TestBelowARoot(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)
@@ -204,10 +203,10 @@ func TestBelowARoot(t *testing.T) {
 	}
 }
 
-// TestReadOnly tells the cause and what to do where the account files cannot be changed.
+// TestReadOnly checks that the error tells the cause and a remedy if the account files cannot be changed.
 func TestReadOnly(t *testing.T) {
 	root := hosttest.Chroot(t)
-	// useradd writes the new file beside the old one first; here something stands in its way.
+	// useradd writes a new file beside the old one first. Here a directory is in its place.
 	if err := os.MkdirAll(filepath.Join(root, "etc/passwd+/x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +219,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// accountStates are the states that are about users.
+// accountStates returns the states that concern users.
 func accountStates() module.Registry {
 	return module.Registry{
 		"alias":           alias.Functions(),

@@ -9,8 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Awaits is the Diff of a state whose program, account or server is not there yet: an earlier state
-// of the same run may bring it. Apply tells why it is still missing. What is a text such as "git" or "user ann".
+// Awaits returns the Diff of a state whose program, account or server does not exist yet, since an earlier
+// state of the same run may create it. If none does, Apply returns the error. what names the prerequisite, such
+// as "git" or "user ann".
 func Awaits(what, would string) Diff {
 	return Diff{
 		Unknown: true, Planned: value.NewMap(),

@@ -12,37 +12,36 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Call is a step as a resource sees it.
+// Call is a step in the form that a resource is decoded from.
 type Call struct {
-	Function  string     // state.function
-	Arguments *value.Map // everything the declaration says
+	Function  string     // as state.function
+	Arguments *value.Map // all arguments of the declaration
 	At        func(argument string) diag.Pos
-	// Reserved gives what only the run knows, such as __required__, to a field that is tagged with
-	// its name and that Arguments has nothing for. nil, or a nil answer, is nothing.
+	// Reserved returns a value that only the run knows, such as __required__. It is called for each field that is
+	// tagged with such a name and not in Arguments. Both Reserved and its result may be nil.
 	Reserved func(name string) any
 }
 
-// Decode is Decoder.Decode for one call.
+// Decode decodes a single call; see Decoder.Decode.
 func Decode(r Resource, c Call) (warnings, problems diag.List) {
 	return new(Decoder).Decode(r, c)
 }
 
-// Decoder sets the fields of resources from arguments. It keeps what it learned of their types, so
-// that a run with thousands of steps looks at each type once. The zero Decoder is ready, also for
-// concurrent use.
+// Decoder sets the fields of resources from arguments. It caches the fields of each type, so that a run with
+// thousands of steps inspects each type once. The zero Decoder is ready for use, also concurrently.
 type Decoder struct{ shapes sync.Map } // reflect.Type -> *shape
 
-// Decode sets a resource's fields from the arguments of a step. A field takes part by its tag:
+// Decode sets a resource's fields from the arguments of a step. A tag names the argument of a field:
 //
 //	Path   string   `sls:"name"`
 //	Groups []string `sls:"groups"`
 //	Source []string `sls:"source,required"`
 //
-// A field of type any takes what comes; Mode, *bool, *int and *string tell an argument that was not
-// given. Embedded structs share their fields. A field of __arguments__ gets all arguments at once, one
-// of * those that no other field takes, for functions that hand on what they do not know.
-// Arguments that no field takes are warnings, as in Salt; values of the wrong type and required
-// arguments that are missing are problems. Both name the argument's place in its file.
+// A field of type any accepts every value. Fields of type Mode, *bool, *int and *string distinguish an argument
+// that is not given. The fields of embedded structs are included. A field with the tag __arguments__ gets all
+// arguments. A field with the tag * gets those that no other field has, for functions that pass them on.
+// Arguments without a field are warnings, as in Salt. Values of the wrong type and missing required arguments
+// are problems. Both have the position of the argument in its file.
 func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	of := reflect.ValueOf(r).Elem()
 	s := d.shape(typeOf(r))
@@ -72,7 +71,7 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	return warnings, problems
 }
 
-// rest is the map of a field that takes what the others do not.
+// rest returns the map of the field for all other arguments.
 func rest(field reflect.Value) *value.Map {
 	if field.IsNil() {
 		field.Set(reflect.ValueOf(value.NewMap()))
@@ -93,7 +92,7 @@ func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) 
 	}
 }
 
-// reserved is the value of a field that declarations do not name.
+// reserved returns the value of a field for a reserved name.
 func (c Call) reserved(name string) any {
 	switch {
 	case c.Arguments.Has(name):
@@ -106,12 +105,12 @@ func (c Call) reserved(name string) any {
 	return c.Reserved(name)
 }
 
-// shape is what a resource's type says about its arguments.
+// shape describes the arguments of a resource type.
 type shape struct {
 	fields   map[string][]int // index of the field for each argument
 	required []string
-	reserved []string // those that begin with __
-	rest     []int    // index of the field for all others; nil for none
+	reserved []string // names that begin with __
+	rest     []int    // index of the field for all other arguments; nil if there is none
 }
 
 func typeOf(r Resource) reflect.Type { return reflect.TypeOf(r).Elem() }
@@ -126,7 +125,7 @@ func (d *Decoder) shape(t reflect.Type) *shape {
 	return s
 }
 
-// collect finds the fields with a tag.
+// collect adds the fields with a tag.
 func (s *shape) collect(t reflect.Type, above []int) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -167,7 +166,7 @@ func (s *shape) unknown(c Call, name string) *diag.Diagnostic {
 	return diag.At(c.at(name), "%s", text)
 }
 
-// names are the arguments that a declaration may name, sorted.
+// names returns the arguments that a declaration may use, sorted.
 func (s *shape) names() []string {
 	names := make([]string, 0, len(s.fields))
 	for known := range s.fields {
@@ -179,7 +178,7 @@ func (s *shape) names() []string {
 	return names
 }
 
-// Unmarshaler is a field that reads its value by itself.
+// Unmarshaler is a field that decodes its value itself.
 type Unmarshaler interface{ UnmarshalSLS(v any) error }
 
 func assign(field reflect.Value, v any) error {
@@ -215,7 +214,7 @@ func assign(field reflect.Value, v any) error {
 
 func assignScalar(field reflect.Value, v any) error {
 	if v == nil {
-		return nil // null leaves the default
+		return nil // null keeps the default
 	}
 	switch field.Kind() {
 	case reflect.String:
@@ -250,8 +249,8 @@ func assignAs[T any](field reflect.Value, v any, want string) error {
 	return nil
 }
 
-// repacked is a list of mappings as one mapping, as Salt reads what formulas give as `- name: value` items. Anything
-// else is returned as it is.
+// repacked merges a list of mappings into one mapping, since Salt accepts `- name: value` items for a mapping.
+// It returns other values unchanged.
 func repacked(v any) any {
 	list, ok := v.(*value.List)
 	if !ok || list.Len() == 0 {
@@ -268,7 +267,7 @@ func repacked(v any) any {
 	return all
 }
 
-// itemsOf takes a list, or one value as a list of it.
+// itemsOf returns the items of a list, or a single value as its only item.
 func itemsOf(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -281,7 +280,7 @@ func itemsOf(v any) []any {
 	return []any{v}
 }
 
-// assignStrings takes a list of strings, or one string as a list of it.
+// assignStrings sets a field from a list of strings or a single string.
 func assignStrings(field reflect.Value, v any) error {
 	if v == nil {
 		return nil
@@ -299,7 +298,7 @@ func assignStrings(field reflect.Value, v any) error {
 	return nil
 }
 
-// text takes a text, a number or a truth value, or a list of one of them.
+// text accepts a string, number or boolean, or a list of one of them.
 func text(v any) (string, error) {
 	if list, ok := v.(*value.List); ok && list.Len() == 1 {
 		v = list.Items[0]

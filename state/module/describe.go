@@ -9,15 +9,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Argument is an argument that a state function takes.
+// Argument is an argument of a state function.
 type Argument struct {
 	Name     string
 	Required bool
-	Default  any // as a template's value; nil where leaving it out is not the same as any value
+	Default  any // as a template's value; nil if omitting the argument differs from every value
 }
 
-// ArgumentsOf lists the arguments of a resource, those it cannot do without first; open says that it takes any others,
-// too.
+// ArgumentsOf returns the arguments of a resource, the required ones first. open reports that it accepts any
+// others as well.
 func ArgumentsOf(r Resource) (arguments []Argument, open bool) {
 	of := reflect.ValueOf(r).Elem()
 	s := new(Decoder).shape(of.Type())
@@ -41,7 +41,7 @@ func ArgumentsOf(r Resource) (arguments []Argument, open bool) {
 	return arguments, s.rest != nil
 }
 
-// shownDefault is what a field holds before it is decoded.
+// shownDefault returns the value that a field has before it is decoded.
 func shownDefault(field reflect.Value) any {
 	switch v := field.Interface().(type) {
 	case bool, int:

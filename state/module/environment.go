@@ -4,8 +4,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Environment reads an env argument, a mapping or a list of mappings or of NAME=value strings, as
-// NAME=value. Without a value, or with false, a variable is empty.
+// Environment converts an env argument to NAME=value strings. It accepts a string, a mapping, or a list of
+// mappings or strings. The values null and false mean an empty variable.
 func Environment(v any) []string {
 	var env []string
 	switch v := v.(type) {

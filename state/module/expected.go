@@ -7,9 +7,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ExpectedAccounts are the users and groups that earlier steps of a dry run would make and remove. Each step is a
-// mapping of its function, its name and the changes that it would report. A user's own group counts as made where the
-// user would be in a group of its own name.
+// ExpectedAccounts returns the users and groups that earlier steps of a dry run would create and remove. Each
+// step is a mapping with its function, its name and the predicted changes. If a user would be a member of a
+// group with the user's name, that group counts as created.
 func ExpectedAccounts(steps *value.List) (e host.Expected) {
 	if steps == nil {
 		return e

@@ -9,15 +9,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Mode is a file mode as SLS files write it: '0644', 644 (which YAML reads as a decimal number), or
-// keep. The zero Mode was not given.
+// Mode is a file mode in the notation of SLS files: '0644', 644 (which YAML reads as a decimal number), or
+// keep. The zero value means that no mode is given.
 type Mode struct {
-	Given bool // Bits are the mode
-	Keep  bool // take the mode of the source; where there is none, the file keeps its own
+	Given bool // Bits are valid
+	Keep  bool // use the mode of the source; a source without a mode leaves the file's unchanged
 	Bits  fs.FileMode
 }
 
-// UnmarshalSLS reads a mode.
+// UnmarshalSLS parses a mode.
 func (m *Mode) UnmarshalSLS(v any) error {
 	if v == nil {
 		return nil
@@ -45,7 +45,7 @@ func fromRaw(n uint32) fs.FileMode {
 	return mode
 }
 
-// ModeText writes a mode as Salt does: four octal digits.
+// ModeText formats a mode like Salt: four octal digits.
 func ModeText(mode fs.FileMode) string {
 	n := uint32(mode.Perm())
 	for bit, flag := range map[uint32]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {

@@ -1,14 +1,13 @@
-// Package module is the contract of state functions: what file.managed or pkg.installed promise to
-// the run that calls them.
+// Package module is the contract between state functions such as file.managed and the run that calls them.
 //
-// A state function is a Resource: a struct whose fields are its arguments. It is asked twice. Check
-// looks at the host, changes nothing, and says what is different from what was asked for. Apply
-// makes it so and is called only where there is a difference and the run is no dry one. Splitting
-// the two is what makes a dry run true: what --test shows is what Apply would do, found by the same
-// code. What cannot be known without acting, as with a bare command, is said to be unknown.
+// A state function is a Resource: a struct whose fields are its arguments. Check reads the host, changes
+// nothing, and returns the difference from the declared state. Apply removes that difference. The run calls
+// Apply only if there is a difference and the run is not a dry run. Since Check computes the changes for both,
+// a dry run predicts exactly what Apply would do. If only Apply can tell what changes, as with a command, Check
+// reports the changes as unknown.
 //
-// A family of functions (file, pkg, service ...) is a package of its own below this one and gives
-// its functions as a Table. Families never import each other.
+// Each family of functions (file, pkg, service and so on) is a package below this one that returns its
+// functions as a Table. Families never import each other.
 package module
 
 import (
@@ -18,82 +17,83 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Resource is one thing that a step is about. A new one is made for every step and every attempt,
-// so Check may leave in it what Apply will need.
+// Resource is what a step manages. The run creates a new one for every step and every attempt, so Check may
+// store in it what Apply needs.
 type Resource interface {
-	// Check compares the host with what was asked for. It only reads. An error is a failed state:
-	// what was asked for cannot be had.
+	// Check compares the host with the declared state. It only reads. An error means that the declared state
+	// cannot be reached; the step fails.
 	Check(ctx context.Context, h *host.Host) (Diff, error)
-	// Apply makes the host what was asked for. What it reports may be there beside an error: the
-	// part that was done.
+	// Apply brings the host to the declared state. With an error, the report has the changes made before the
+	// failure.
 	Apply(ctx context.Context, h *host.Host, d Diff) (Report, error)
 }
 
-// Watcher is a Resource that does something when a step it watches changed (Salt's mod_watch): a
-// service restarts, a waiting command runs.
+// Watcher is a Resource with a reaction to changes of a step that it watches (Salt's mod_watch): a service
+// restarts, a waiting command runs.
 type Watcher interface {
-	// Watched is what to do then, asked in the same two steps.
+	// Watched returns the resource that performs the reaction.
 	Watched() Resource
 }
 
-// Validated is a Resource whose arguments may be wrong together, or in a way that their types do not show, whatever the host is
-// like. A deploy is refused for such a mistake before anything changes, and a dry run fails with it.
+// Validated is a Resource whose arguments can be invalid in combination, or in a way that their types do not
+// express, on any host. Such a mistake makes a dry run fail, and refuses a deploy before anything changes.
 type Validated interface{ Valid() error }
 
-// Constant is a Resource that may act at every run by its nature, such as a command: that it changed something says nothing of
-// how the host was before.
+// Constant is a Resource that may act in every run by its nature, such as a command: its changes do not show
+// that the host differed from the declared state.
 type Constant interface {
-	// ActsAlways reports whether it does so with its arguments.
+	// ActsAlways reports whether the resource does so with its arguments.
 	ActsAlways() bool
 }
 
-// Validator is a Resource whose check_cmd argument is its own to run, before what it makes is in
-// place, and not the run's, after.
+// Validator is a Resource that runs its check_cmd argument itself, before its result is in place. For other
+// resources, the run does so after Apply.
 type Validator interface{ ValidatesItself() }
 
-// Rehearser is a Resource whose author said how a dry run finds out what only acting would tell.
+// Rehearser is a Resource that has another way to predict its changes in a dry run.
 type Rehearser interface {
-	// Rehearse takes the place of Check in a dry run. It may run what the author named for that.
+	// Rehearse replaces Check in a dry run. It may run a command that the author of the state provided for this
+	// purpose.
 	Rehearse(ctx context.Context, h *host.Host) (Diff, error)
 }
 
-// Diff is what Check found.
+// Diff is the result of Check.
 type Diff struct {
-	// Changes is what Apply will report; empty means that there is nothing to do.
+	// Changes are the changes that Apply will report; if they are empty, there is nothing to do.
 	Changes *value.Map
-	// Planned is how a dry run reports it where Salt's differs from what a real run reports; nil
-	// means like Changes.
+	// Planned are the changes that a dry run reports, if Salt's dry run differs from its real run; nil means
+	// Changes.
 	Planned *value.Map
-	// Harmless says that there is nothing to do to the host: a dry run reports the changes as made.
+	// Harmless means that nothing on the host changes, so a dry run reports the changes as made.
 	Harmless bool
-	// Unknown says that only acting will tell whether there is something to do.
+	// Unknown means that only Apply can tell whether there are changes.
 	Unknown bool
-	// Comment says the same for people: what would be done, or that all is well.
+	// Comment describes the result for people.
 	Comment  string
 	Warnings []string
-	// Lacks is why Apply would fail as the host is now, though Check found what is to be done: something is not there yet
-	// (host.Lack). A dry run fails with it unless an earlier state of the run makes what is lacking.
+	// Lacks lists prerequisites that are missing (host.Lack), without which Apply would fail. A dry run fails with
+	// them unless an earlier state of the run creates what is missing.
 	Lacks []error
 }
 
 // Empty reports whether Apply has nothing to do.
 func (d Diff) Empty() bool { return d.Changes.Len() == 0 && d.Planned.Len() == 0 && !d.Unknown }
 
-// Report is what Apply did.
+// Report is the result of Apply.
 type Report struct {
 	Changes  *value.Map
 	Comment  string
 	Warnings []string
 }
 
-// Table holds the functions of a family by their names: "managed" in the table of file. Each entry
-// makes a Resource with the defaults of its arguments set.
+// Table maps the names of a family's functions ("managed" for file.managed) to constructors of resources with
+// default arguments.
 type Table map[string]func() Resource
 
-// Registry holds the tables of all families by state: "file".
+// Registry maps the names of states ("file") to their tables.
 type Registry map[string]Table
 
-// New makes the resource of a state function.
+// New returns a new resource of a state function.
 func (r Registry) New(state, function string) (Resource, bool) {
 	make, ok := r[state][function]
 	if !ok {
@@ -102,13 +102,13 @@ func (r Registry) New(state, function string) (Resource, bool) {
 	return make(), true
 }
 
-// Has reports whether there is such a function.
+// Has reports whether a function exists.
 func (r Registry) Has(state, function string) bool {
 	_, ok := r[state][function]
 	return ok
 }
 
-// Watches reports whether states of a kind do something when what they watch changes.
+// Watches reports whether any function of a state reacts to changes of the steps that it watches.
 func (r Registry) Watches(state string) bool {
 	for _, make := range r[state] {
 		if _, ok := make().(Watcher); ok {
@@ -118,7 +118,7 @@ func (r Registry) Watches(state string) bool {
 	return false
 }
 
-// Functions lists all functions as state.function.
+// Functions returns the names of all functions in the form state.function.
 func (r Registry) Functions() []string {
 	var names []string
 	for state, table := range r {

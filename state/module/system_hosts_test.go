@@ -40,8 +40,8 @@ func (sources) Diff(before, after string) string { return before + after }
 
 func none(string, string) (any, bool) { return nil, false }
 
-// TestOnHost converges a machine to throw away with its own tools: what a check foresees is what is
-// done, and then there is nothing left to do. What a machine has no tool or no right for is left out.
+// TestOnHost applies states to a disposable machine with its own tools. Every check must predict the changes,
+// and a second one must find nothing to do. States whose tools or permissions the machine lacks are skipped.
 func TestOnHost(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
@@ -109,7 +109,7 @@ func TestOnHost(t *testing.T) {
 	}
 }
 
-// systemStates are the states that are about the host as a whole.
+// systemStates returns the states that concern the host as a whole.
 func systemStates() module.Registry {
 	return module.Registry{
 		"alternatives": alternatives.Functions(),

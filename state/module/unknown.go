@@ -13,8 +13,8 @@ import (
 //go:embed elsewhere.txt
 var elsewhere string
 
-// Unknown says that there is no such state function, why, and what to do instead: it is a slip of the
-// finger, one of Salt's that is left to Salt, or nobody's.
+// Unknown returns the error for a state function that does not exist, with a hint: a similar name, or what to
+// use instead of a function of Salt that the agent does not have.
 func Unknown(function string, known []string) error {
 	state, fun, _ := strings.Cut(function, ".")
 	var same []string
@@ -38,8 +38,8 @@ func Unknown(function string, known []string) error {
 	return diag.WithHint(err, "docs/states.md lists those there are; `engine: salt-call` has all of Salt's")
 }
 
-// nearest is the function that was probably meant: one of a state with much the same name, since that of the function, such as
-// present, is the same in many.
+// nearest returns the function that was probably meant. It considers only states with a similar name, since
+// many have functions such as present.
 func nearest(function string, known []string) string {
 	state, _, _ := strings.Cut(function, ".")
 	var like []string
@@ -52,7 +52,7 @@ func nearest(function string, known []string) string {
 	return diag.Nearest(function, like)
 }
 
-// reasonFor is why states of Salt are not here, and what to do instead; "" for any others.
+// reasonFor returns why the agent does not have a state of Salt and what to use instead; "" for other states.
 func reasonFor(state string) (reason, instead string) {
 	for line := range strings.Lines(elsewhere) {
 		if heading, ok := strings.CutPrefix(line, ":"); ok {

@@ -1,17 +1,17 @@
-// Package action holds module.run and module.wait: states that call a function.
+// Package action implements module.run and module.wait, which call execution functions.
 //
-// They are the way out for what no state does: `service.restart` once, `saltutil.sync_all`, a
-// command. Salt has two forms of them, and formulas use both:
+// They cover what has no state of its own, such as `service.restart`, `saltutil.sync_all` or a single command.
+// Salt has two forms of them, and formulas use both:
 //
 //	reload nginx:                      reload nginx:
 //	  module.run:                        module.run:
 //	    - name: service.reload             - service.reload:
 //	    - m_name: nginx                      - name: nginx
 //
-// The first calls one function, whose arguments are those of the state (with m_ before those that a
-// state has itself); the second calls any number of them, in order. What a function would do is not
-// known before it has been called, so a dry run says that it would be called and no more. That there
-// is no such function, or that it lacks an argument, is known, and fails there too.
+// The first form calls one function, whose arguments are those of the state; they have the prefix m_ if the
+// state has an argument with the same name. The second form calls any number of functions in order. What a
+// function changes is unknown before the call, so a dry run only reports that it would be called. It fails,
+// however, if the function does not exist or lacks an argument.
 package action
 
 import (
@@ -24,24 +24,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Callee is what functions are called through.
+// Callee gives access to the functions.
 type Callee interface {
 	Has(name string) bool
-	// Unknown says why there is no function of a name, and what to do instead.
+	// Unknown returns the error for a function that does not exist, with a hint.
 	Unknown(name string) error
 	Parameters(name string) ([]Parameter, error)
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 }
 
-// Parameter is one parameter of a function.
+// Parameter is a parameter of a function.
 type Parameter struct {
 	Name     string
 	Required bool
-	Rest     bool // *args: any number of arguments without names
-	Keywords bool // **kwargs: any arguments with names
+	Rest     bool // *args: any number of positional arguments
+	Keywords bool // **kwargs: any number of named arguments
 }
 
-// Functions are the functions of module.
+// Functions returns the functions of module.
 func Functions(callee Callee) module.Table {
 	return module.Table{
 		"run":   func() module.Resource { return &run{callee: callee} },
@@ -50,15 +50,15 @@ func Functions(callee Callee) module.Table {
 	}
 }
 
-// run is module.run.
+// run implements module.run.
 type run struct {
 	Name      string     `sls:"name"`
 	Arguments *value.Map `sls:"__arguments__"`
-	Rest      *value.Map `sls:"*"` // of Arguments, in which their order among the others is seen
+	Rest      *value.Map `sls:"*"` // a part of Arguments, which also has their order
 
 	callee Callee
 	calls  []call
-	old    bool // the form with one function
+	old    bool // the first form, with one function
 }
 
 func (r *run) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -76,10 +76,10 @@ func (r *run) Check(context.Context, *host.Host) (module.Diff, error) {
 		Warnings: warnings}, nil
 }
 
-// ActsAlways is true: what a function finds done already is not known.
+// ActsAlways returns true, since it is unknown whether a function changes anything.
 func (r *run) ActsAlways() bool { return true }
 
-// Apply calls the functions. One that fails does not keep the others from being called, as in Salt.
+// Apply calls the functions. Like Salt, it continues after a function that fails.
 func (r *run) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	changes := value.NewMap()
 	var said, failed []string
@@ -108,10 +108,10 @@ func (r *run) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Re
 	return report, first
 }
 
-// Watched calls the functions.
+// Watched returns the state itself, so the functions are called again.
 func (r *run) Watched() module.Resource { return r }
 
-// waiting is module.wait: it does nothing but when a watch fires.
+// waiting implements module.wait: it calls the functions only if a watched state changes.
 type waiting struct{ run }
 
 func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -121,8 +121,8 @@ func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) {
 
 func (w *waiting) Watched() module.Resource { return &w.run }
 
-// judge reads a failure out of what a function gave: False, a code that is not 0, or a result that
-// is False, however deep.
+// judge returns an error if the return value of a function means failure: False, a nonzero retcode, or result:
+// False at any depth.
 func judge(function string, v any) error {
 	switch v := v.(type) {
 	case bool:

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// few has a few functions that answer with what they are given.
+// few has a few functions that return their arguments.
 type few struct{}
 
 func (few) parameters() map[string][]action.Parameter {
@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestWatching calls a function that waits for what it watches.
+// TestWatching calls functions after a change of a watched state.
 func TestWatching(t *testing.T) {
 	for _, function := range []string{"wait", "watch", "run"} {
 		resource := action.Functions(few{})[function]()

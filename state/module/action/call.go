@@ -11,15 +11,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// call is one function with its arguments.
+// call is a function with its arguments.
 type call struct {
-	entry    string // as the declaration names it: the function, and perhaps :something
+	entry    string // the name in the declaration: the function, optionally followed by a colon and a suffix
 	function string
 	args     []any
 	kwargs   *value.Map
 }
 
-// key is where the answer stands in the changes.
+// key returns the key of the return value in the changes.
 func (c call) key(old bool) string {
 	if old {
 		return "ret"
@@ -27,7 +27,7 @@ func (c call) key(old bool) string {
 	return c.entry
 }
 
-// read makes calls of the arguments.
+// read parses the arguments of the state into calls.
 func (r *run) read() (calls []call, old bool, warnings []string, err error) {
 	own := r.own()
 	for _, name := range own.Names() {
@@ -45,7 +45,7 @@ func (r *run) read() (calls []call, old bool, warnings []string, err error) {
 	return calls, false, nil, errors.Join(errs...)
 }
 
-// own are the arguments that are not the run's.
+// own returns the arguments of the state that the run does not handle.
 func (r *run) own() *value.Map {
 	own := value.NewMap()
 	for key, v := range r.Arguments.All() {
@@ -56,7 +56,7 @@ func (r *run) own() *value.Map {
 	return own
 }
 
-// entry reads one function of the newer form: a list of arguments, those with names as mappings.
+// entry parses a function in the second form: a list of arguments, with named ones as mappings.
 func (r *run) entry(entry string, v any) (call, error) {
 	c := call{entry: entry, kwargs: value.NewMap()}
 	c.function, _, _ = strings.Cut(entry, ":")
@@ -82,7 +82,7 @@ func (r *run) entry(entry string, v any) (call, error) {
 	return c, r.complete(c)
 }
 
-// one reads the older form: the name is the function, and what it takes are arguments of the state.
+// one parses the first form: name is the function, and its arguments are those of the state.
 func (r *run) one(own *value.Map) (call, []string, error) {
 	c := call{entry: r.Name, function: r.Name, kwargs: value.NewMap()}
 	if !r.callee.Has(c.function) {
@@ -103,7 +103,7 @@ func (r *run) one(own *value.Map) (call, []string, error) {
 	return c, c.others(parameters, own, taken), r.complete(c)
 }
 
-// take picks the arguments of the parameters. What a state has itself stands there with m_ before.
+// take assigns arguments to the parameters and returns their names.
 func (c *call) take(parameters []Parameter, all, own *value.Map) (taken []string, err error) {
 	taken = []string{"returner"}
 	for i, p := range parameters {
@@ -130,7 +130,7 @@ func (c *call) take(parameters []Parameter, all, own *value.Map) (taken []string
 	return taken, nil
 }
 
-// given is the argument of a parameter, and the name by which it was given, or "".
+// given returns the argument for a parameter and the name under which it is given, or "".
 func given(parameter string, all, own *value.Map) (v any, name string) {
 	if v, ok := all.Get("m_" + parameter); ok {
 		return v, "m_" + parameter
@@ -141,7 +141,7 @@ func given(parameter string, all, own *value.Map) (v any, name string) {
 	return nil, ""
 }
 
-// positions gives the arguments without names, after those of the parameters that come before them.
+// positions appends the positional arguments after those of the preceding parameters.
 func (c *call) positions(before []Parameter, rest *value.List) {
 	for _, p := range before {
 		if v, ok := c.kwargs.Get(p.Name); ok {
@@ -152,7 +152,7 @@ func (c *call) positions(before []Parameter, rest *value.List) {
 	c.args = append(c.args, rest.Items...)
 }
 
-// complete finds arguments that a function cannot do without.
+// complete returns an error if required arguments are missing.
 func (r *run) complete(c call) error {
 	parameters, err := r.callee.Parameters(c.function)
 	if err != nil {
@@ -179,8 +179,8 @@ func (r *run) complete(c call) error {
 		"in the older form write it as m_%s where a state has an argument of that name", missing[0])
 }
 
-// others are the arguments that no parameter has taken: a function with **kwargs gets them, and any
-// other does not know them, which is worth a warning.
+// others passes the remaining arguments to a function with **kwargs. For other functions it returns a warning
+// about each.
 func (c *call) others(parameters []Parameter, own *value.Map, taken []string) (warnings []string) {
 	var known []string
 	open := false

@@ -1,7 +1,7 @@
-// Package alias holds alias.present and alias.absent: to whom mail for a local name goes.
+// Package alias implements alias.present and alias.absent, which manage mail aliases.
 //
-// Only the lines of the alias that a state names are changed in /etc/aliases. Afterwards newaliases
-// tells the mail system, which acts on it; below a root it is left out, and a warning says so.
+// Only the lines of the named alias change in /etc/aliases. Afterwards newaliases updates the database of the
+// mail system. Below a root it does not run, and the state reports a warning.
 package alias
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of alias.
+// Functions returns the functions of alias.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &present{} },
@@ -28,7 +28,7 @@ func Functions() module.Table {
 
 const path = "/etc/aliases"
 
-// read gives the file's text; a host without the file has no aliases yet.
+// read returns the text of the file, "" if it does not exist.
 func read(h *host.Host) (string, error) {
 	data, err := h.Files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func read(h *host.Host) (string, error) {
 	return string(data), err
 }
 
-// edit is what the functions of alias share: Check makes the new text, Apply writes it.
+// edit holds what the functions of alias have in common: Check computes the new text, and Apply writes it.
 type edit struct {
 	Name string `sls:"name"`
 
@@ -66,7 +66,7 @@ func (e *edit) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	return report, nil
 }
 
-// tell makes the mail system read its aliases. Without newaliases there is none that needs telling.
+// tell runs newaliases. Without that program there is no mail system to update.
 func tell(ctx context.Context, h *host.Host) error {
 	tool, ok := h.Which("newaliases")
 	if !ok {
@@ -82,7 +82,7 @@ func tell(ctx context.Context, h *host.Host) error {
 	return nil
 }
 
-// present is alias.present.
+// present implements alias.present.
 type present struct {
 	edit
 	Target []string `sls:"target,required"`
@@ -109,7 +109,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return p.diff(fmt.Sprintf("%s would go to %s", p.Name, target)), nil
 }
 
-// absent is alias.absent.
+// absent implements alias.absent.
 type absent struct{ edit }
 
 func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {

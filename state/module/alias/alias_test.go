@@ -22,7 +22,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestTellingTheMailSystem runs newaliases after a change where there is one, and warns where it cannot.
+// TestTellingTheMailSystem checks that newaliases runs after a change if it exists, and that its failure is a
+// warning.
 func TestTellingTheMailSystem(t *testing.T) {
 	set := value.NewMap("name", "root", "target", "admin")
 	for _, c := range []struct {

@@ -2,18 +2,18 @@ package alias
 
 import "strings"
 
-// entry is an alias with the lines that say it, or lines that say none.
+// entry is an alias with its lines, or lines without an alias.
 type entry struct {
-	name    string // "" for none
+	name    string // "" for lines without an alias
 	target  string
-	comment string // what follows the target, its blanks included
-	text    string // the lines as they are
+	comment string // the rest of the line after the target, with the blanks before it
+	text    string // the original lines
 }
 
-// file is /etc/aliases, in order.
+// file is the content of /etc/aliases, in order.
 type file []*entry
 
-// parse reads the file. A line that starts with a blank goes on with what came before.
+// parse parses the file. A line that starts with a blank continues the previous entry.
 func parse(text string) file {
 	var f file
 	for l := range strings.SplitAfterSeq(text, "\n") {
@@ -38,8 +38,7 @@ func parseEntry(l string) *entry {
 	return e
 }
 
-// cutComment cuts a line where a comment starts: at its start or after a blank. The blanks before it
-// stay with it.
+// cutComment splits a line before its comment. Blanks before the comment belong to it.
 func cutComment(l string) (body, comment string) {
 	l = strings.TrimRight(l, "\r\n")
 	i := strings.IndexByte(l, '#')
@@ -56,7 +55,7 @@ func (e *entry) goOn(l string) {
 	e.text += l
 }
 
-// find gives the entry of an alias, or nil.
+// find returns the entry of an alias, or nil.
 func (f file) find(name string) *entry {
 	for _, e := range f {
 		if e.name == name {
@@ -66,8 +65,8 @@ func (f file) find(name string) *entry {
 	return nil
 }
 
-// with is the file's text with an alias set in the place of its first entry, or at the end. Without a
-// target the alias is gone.
+// with returns the text with an alias set, at its first entry or at the end. Without a target the alias is
+// removed.
 func (f file) with(name, target string) string {
 	var b strings.Builder
 	done := target == ""

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzAliases sets and removes an alias in whatever /etc/aliases may hold; all others stay.
+// FuzzAliases sets and removes an alias in arbitrary files. All other aliases must stay.
 func FuzzAliases(f *testing.F) {
 	f.Add("# c\nroot: you,\n  others # x\n\npostmaster:root\n", "root", "a, b")
 	f.Add(" : x\n:\nnone\n\t\n  more\nroot\t:\t|\"prog # x\"", "root", "me")

@@ -1,8 +1,7 @@
-// Package alternatives holds alternatives.install, remove, set and auto: which of several programs
-// stands behind a name such as editor.
+// Package alternatives implements the alternatives states, which select the program behind a name such as
+// editor.
 //
-// What there is to choose from is read from the files that update-alternatives keeps, which costs no
-// process; what has to change is left to the tool.
+// The choices are read from the files of update-alternatives, without a process. Changes are made by that tool.
 package alternatives
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of alternatives.
+// Functions returns the functions of alternatives.
 func Functions() module.Table {
 	return module.Table{
 		"install": func() module.Resource { return &install{} },
@@ -29,7 +28,7 @@ func Functions() module.Table {
 
 // tool runs update-alternatives.
 func tool(ctx context.Context, h *host.Host, name string, args ...string) error {
-	plain := args // the tool writes down what an alternative leads to, and makes the link alone
+	plain := args // the tool creates only the link, and the paths behind it are recorded as text
 	if args[0] == "--install" {
 		plain = args[2:]
 	}
@@ -54,7 +53,7 @@ func valid(name string, paths ...string) error {
 	return nil
 }
 
-// install is alternatives.install.
+// install implements alternatives.install.
 type install struct {
 	Name     string `sls:"name"`
 	Link     string `sls:"link,required"`
@@ -87,7 +86,7 @@ func (i *install) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s is a choice for %s", i.Path, i.Name)}, nil
 }
 
-// remove is alternatives.remove.
+// remove implements alternatives.remove.
 type remove struct {
 	Name string `sls:"name"`
 	Path string `sls:"path,required"`
@@ -108,7 +107,7 @@ func (r *remove) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		Comment: fmt.Sprintf("%s would no more be a choice for %s", r.Path, r.Name)}, nil
 }
 
-// fallback tells what the name leads to now; nothing is None.
+// fallback returns the path that the name leads to, nil if there is none.
 func fallback(g group) *value.Map {
 	if g.current == "" {
 		return value.NewMap("path", nil)
@@ -124,7 +123,7 @@ func (r *remove) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	return module.Report{Changes: fallback(g), Comment: fmt.Sprintf("%s is no more a choice for %s", r.Path, r.Name)}, err
 }
 
-// set is alternatives.set.
+// set implements alternatives.set.
 type set struct {
 	Name string `sls:"name"`
 	Path string `sls:"path,required"`
@@ -165,7 +164,7 @@ func (s *set) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 		Comment: fmt.Sprintf("%s leads to %s", s.Name, s.Path)}, nil
 }
 
-// choices words what there is to choose from.
+// choices returns a hint that lists the choices.
 func choices(g group) string {
 	if len(g.choices) == 0 {
 		return "make it one in an alternatives.install state that this one requires"
@@ -177,7 +176,7 @@ func choices(g group) string {
 	return "the choices are " + strings.Join(paths, ", ")
 }
 
-// auto is alternatives.auto.
+// auto implements alternatives.auto.
 type auto struct {
 	Name string `sls:"name"`
 }

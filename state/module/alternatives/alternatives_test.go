@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// real is the machine's own update-alternatives, told to work on the tree of a case.
+// real runs the host's update-alternatives on the tree of a case.
 type real struct{ dir string }
 
 func (real) Allowed(string) error { return nil }
@@ -23,7 +23,7 @@ func (r real) Run(ctx context.Context, c host.Command) (host.Output, error) {
 	args := append([]string{"--root", r.dir}, c.Argv[1:]...)
 	cmd := exec.CommandContext(ctx, "update-alternatives", args...)
 	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &complaint, c.Env
-	_ = cmd.Run() // its code tells
+	_ = cmd.Run() // the exit code is in the output
 	return host.Output{Code: cmd.ProcessState.ExitCode(), Stdout: out.String(), Stderr: complaint.String()}, nil
 }
 

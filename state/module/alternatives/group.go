@@ -9,12 +9,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// group is a link group: several programs for one name.
+// group is a link group: the choices for a name.
 type group struct {
 	manual  bool
-	link    string // the path that everybody knows
+	link    string // the public path, such as /usr/bin/editor
 	choices []choice
-	current string // what the name leads to; "" for nothing
+	current string // the path that the name leads to; "" for none
 }
 
 type choice struct {
@@ -22,7 +22,7 @@ type choice struct {
 	priority int
 }
 
-// read gives a link group from the files of Debian's or Red Hat's tool; false if there is none.
+// read returns a link group from the files of Debian's or Red Hat's tool. ok is false if it does not exist.
 func read(h *host.Host, name string) (g group, ok bool, err error) {
 	for _, dir := range []string{"/var/lib/dpkg/alternatives/", "/var/lib/alternatives/", "/var/lib/rpm/alternatives/"} {
 		g, err = host.Parsed(h, dir+name, parse)
@@ -36,14 +36,13 @@ func read(h *host.Host, name string) (g group, ok bool, err error) {
 	if err != nil {
 		return g, false, err
 	}
-	// Not being a link, or not being there, is leading to nothing.
+	// A path that is not a link counts as a group without a current choice.
 	g.current, _ = h.Files.Readlink("/etc/alternatives/" + name)
 	return g, true, nil
 }
 
-// parse reads a group: the mode, the link, for each slave its name and link, an empty line, and for
-// each choice its path, its priority and a path for each slave. Red Hat's tool may put a family
-// behind the path.
+// parse parses the file of a group: the mode, the link, name and link of each slave, an empty line, and for
+// each choice its path, its priority and a path for each slave. Red Hat's tool may add a family after the path.
 func parse(text string) (g group) {
 	lines := strings.Split(text, "\n")
 	next := func() string {
@@ -70,7 +69,7 @@ func parse(text string) (g group) {
 	return g
 }
 
-// priority reads a number; Red Hat's tool may put the name of a service behind it.
+// priority parses a number, which Red Hat's tool may follow by the name of a service.
 func priority(text string) (n int) {
 	text, _, _ = strings.Cut(text, " ")
 	sign := 1
@@ -95,7 +94,7 @@ func (g group) has(path string) bool {
 	return false
 }
 
-// best is the choice of automatic mode: the first of those with the highest priority.
+// best returns the choice of the automatic mode: the first with the highest priority.
 func (g group) best() string {
 	var best choice
 	for i, c := range g.choices {
@@ -106,7 +105,7 @@ func (g group) best() string {
 	return best.path
 }
 
-// without is the group as it is once a choice is gone: what was in use gives way to the best.
+// without returns the group without a choice. If that was the current one, the best of the others replaces it.
 func (g group) without(path string) group {
 	var rest []choice
 	for _, c := range g.choices {

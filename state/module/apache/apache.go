@@ -1,8 +1,8 @@
-// Package apache holds apache_module.enabled and its kin: which modules, sites and pieces of
-// configuration the Apache of Debian and its kin loads.
+// Package apache implements the states apache_module, apache_site and apache_conf, which enable modules, sites
+// and configurations of Debian's Apache.
 //
-// What is enabled is a link in a directory. The links are read here, and made and removed by the
-// system's own a2enmod and its kin, which know what belongs together.
+// An enabled item is a link in a directory. The states read the links and change them with a2enmod and the
+// similar programs, which know the dependencies.
 package apache
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables are the functions of these states, by state.
+// Tables returns the functions by state.
 func Tables() module.Registry {
 	all := module.Registry{}
 	for state, k := range map[string]kind{
@@ -36,14 +36,14 @@ func Tables() module.Registry {
 	return all
 }
 
-// kind is one kind of thing that Apache loads.
+// kind is a kind of item that Apache loads.
 type kind struct {
-	word    string // in the names of programs and directories
-	what    string // for people
+	word    string // part of the names of programs and directories
+	what    string // for messages
 	endings []string
 }
 
-// loaded is any of these states.
+// loaded implements all of these states.
 type loaded struct {
 	Name string `sls:"name"`
 
@@ -51,7 +51,7 @@ type loaded struct {
 	on   bool
 }
 
-// file reports whether a directory of /etc/apache2 has the thing.
+// file reports whether a directory of /etc/apache2 contains the item.
 func (l *loaded) file(h *host.Host, dir string) bool {
 	return slices.ContainsFunc(l.kind.endings, func(ending string) bool {
 		_, err := h.Files.Lstat(path.Join("/etc/apache2", l.kind.word+"s-"+dir, strings.TrimSuffix(l.Name, ending)+ending))
@@ -115,13 +115,13 @@ func orMissing(err error, p program.Program) error {
 	return p.Missing()
 }
 
-// hint is what may have been meant.
+// hint suggests a similar name.
 func (l *loaded) hint(h *host.Host) string {
 	dir := l.kind.word + "s-available"
 	if l.kind.word == "conf" {
 		dir = "conf-available"
 	}
-	names, _ := h.Files.ReadDir(path.Join("/etc/apache2", dir)) // there is none without Apache
+	names, _ := h.Files.ReadDir(path.Join("/etc/apache2", dir)) // missing without Apache
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(strings.TrimSuffix(name, ".load"), ".conf")
 	}

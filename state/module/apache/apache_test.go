@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// links imitates a2enmod and its kin.
+// links simulates a2enmod and the similar programs.
 func links(t *testing.T, h *statetest.Host) {
 	programs := map[string]statetest.Program{}
 	for word, dir := range map[string]string{"mod": "mods", "site": "sites", "conf": "conf"} {
@@ -39,7 +39,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestWithoutApache skips what is disabled already, and says what to install for the rest.
+// TestWithoutApache checks that an item that is already disabled succeeds, and that the error for others names
+// the package to install.
 func TestWithoutApache(t *testing.T) {
 	statetest.Run(t, statetest.Suite{
 		State:     "apache_module",

@@ -1,15 +1,14 @@
-// Package archive holds archive.extracted: what is in an archive is in a directory of the host.
+// Package archive implements archive.extracted, which extracts an archive into a directory of the host.
 //
-// The archive is listed first, and the list compared with what is there; only where something is
-// missing, or overwrite asks for it, is anything written. An archive from elsewhere is fetched into
-// the cache by Apply alone. Until it is there a dry run cannot know what it would bring, and says so.
+// Check lists the archive and compares the list with the directory. Apply extracts only if something is missing
+// or overwrite is set. Only Apply fetches a remote archive into the cache; until then, a dry run reports that
+// the changes are unknown.
 //
-// Nothing that was not verified is unpacked, where there is a hash to verify it with, and an archive
-// can write nowhere but below its directory: names that lead out of it, entries that lie below a
-// link, devices, links that lead out and the like are refused before the first byte is written. So are archives
-// beyond the limits of a state (see limits). What is extracted is written into a temporary directory there first and
-// moved to its names when it is complete, in directories that are held open and past no link, so that an archive that
-// is refused half way, a full disk or an interrupted run leave everything as it was.
+// If a hash is given, an archive is verified before it is unpacked. An archive cannot write outside of its
+// directory: names that lead out of it, entries below a link, devices, links that lead out and archives beyond
+// the limits of the state (see limits) are refused before anything is written. The content is written to a
+// temporary directory in the target and renamed when it is complete, relative to open directories and without
+// following links. A refused archive, a full disk or an interrupted run therefore leave the target unchanged.
 package archive
 
 import (
@@ -27,12 +26,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Sources find archives.
+// Sources locates archives.
 type Sources interface {
 	Archive(ctx context.Context, w Wanted) (Source, error)
 }
 
-// Wanted is the archive that a state names.
+// Wanted holds the arguments that name an archive.
 type Wanted struct {
 	Source         any
 	Hash, HashName string
@@ -41,18 +40,18 @@ type Wanted struct {
 	Name           string
 }
 
-// Source is where an archive is.
+// Source is the place of an archive.
 type Source struct {
-	Shown    string // its URL, fit to be shown
-	Path     string // a file of the host, or "" for what is fetched into Cache
+	Shown    string // its URL without a password
+	Path     string // a file on the host; "" if the archive must be fetched to Cache
 	Cache    string
-	Notes    string // a directory of the host to note things in
-	Sum      string // the hash it shall have, "" for any
+	Notes    string // a directory on the host for notes about extracted archives
+	Sum      string // the expected hash in hex, "" for any
 	Open     func(ctx context.Context) (io.ReadCloser, error)
 	Verified func(r io.Reader) io.Reader
 }
 
-// Functions are the functions of archive.
+// Functions returns the functions of archive.
 func Functions(sources Sources) module.Table {
 	return module.Table{
 		"extracted": func() module.Resource {
@@ -61,7 +60,7 @@ func Functions(sources Sources) module.Table {
 	}
 }
 
-// extracted is archive.extracted.
+// extracted implements archive.extracted.
 type extracted struct {
 	Name                string `sls:"name"`
 	Source              any    `sls:"source,required"`
@@ -72,7 +71,7 @@ type extracted struct {
 	SkipVerify          bool   `sls:"skip_verify"`
 	Password            string `sls:"password"`
 	Options             string `sls:"options"`
-	ListOptions         any    `sls:"list_options"` // formats are told by their content
+	ListOptions         any    `sls:"list_options"` // no effect: formats are recognized by content
 	Force               bool   `sls:"force"`
 	Overwrite           bool   `sls:"overwrite"`
 	Clean               bool   `sls:"clean"`
@@ -81,13 +80,13 @@ type extracted struct {
 	Group               string `sls:"group"`
 	IfMissing           string `sls:"if_missing"`
 	TrimOutput          any    `sls:"trim_output"`
-	UseCmdUnzip         any    `sls:"use_cmd_unzip"` // no other program is used
+	UseCmdUnzip         any    `sls:"use_cmd_unzip"` // no effect: no other program is used
 	ExtractPerms        bool   `sls:"extract_perms"`
 	EnforceToplevel     bool   `sls:"enforce_toplevel"`
 	EnforceOwnershipOn  string `sls:"enforce_ownership_on"`
 	ArchiveFormat       string `sls:"archive_format"`
 	KeepSource          bool   `sls:"keep_source"`
-	Keep                *bool  `sls:"keep"` // another name of it
+	Keep                *bool  `sls:"keep"` // an alias of keep_source
 	UseETag             bool   `sls:"use_etag"`
 	Env                 string `sls:"__env__"`
 	AllowOutsideLinks   bool   `sls:"allow_outside_links"`
@@ -98,13 +97,13 @@ type extracted struct {
 	MaxSeconds          int    `sls:"max_seconds"`
 
 	sources  Sources
-	dir      string // Name without a slash at its end
+	dir      string // Name without a trailing slash
 	format   string // tar or zip
 	options  options
 	source   Source
 	contents []entry
 	dotted   bool  // every name in it begins with ./
-	size     int64 // bytes of all files in it
+	size     int64 // total size in bytes of all files in it
 	todo     plan
 }
 
@@ -138,8 +137,8 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return x.compare(ctx, h)
 }
 
-// Rehearse asks in a dry run whether an archive that is not in the cache can be had: the server's answer is read, and
-// the archive is not.
+// Rehearse also checks, in a dry run, that an archive that is not cached can be fetched. It reads the response
+// of the server, but not the archive.
 func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d, err := x.Check(ctx, h)
 	if err != nil || !d.Unknown || x.source.Open == nil || len(d.Lacks) > 0 {
@@ -153,7 +152,7 @@ func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, er
 	return d, body.Close()
 }
 
-// locate finds the archive and what kind of archive it is.
+// locate determines the place and the format of the archive.
 func (x *extracted) locate(ctx context.Context, h *host.Host) (err error) {
 	to := host.Recipient{Path: x.dir, UID: -1}
 	if u, ok, err := h.Accounts.User(x.User); x.User != "" && err == nil && ok {
@@ -176,7 +175,7 @@ func (x *extracted) unknown(format string) module.Diff {
 	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf(format, x.source.Shown)}
 }
 
-// nobody is the user or group that the files shall belong to and that is not there, or "".
+// nobody returns the declared owner that does not exist, such as "user alice", or "".
 func (x *extracted) nobody(h *host.Host) string {
 	if _, ok, err := h.Accounts.User(x.User); x.User != "" && err == nil && !ok {
 		return "user " + x.User
@@ -187,7 +186,7 @@ func (x *extracted) nobody(h *host.Host) string {
 	return ""
 }
 
-// compare lists the archive and finds what is to be done.
+// compare lists the archive and determines what to do.
 func (x *extracted) compare(ctx context.Context, h *host.Host) (module.Diff, error) {
 	var err error
 	if x.contents, err = x.list(ctx, h); err != nil {
@@ -212,7 +211,7 @@ func (x *extracted) compare(ctx context.Context, h *host.Host) (module.Diff, err
 	return module.Diff{Comment: "all files of the archive are there"}, nil
 }
 
-// changes are what there is to do, in Salt's words.
+// changes returns the changes in Salt's form.
 func (x *extracted) changes() *value.Map {
 	m := value.NewMap()
 	if len(x.todo.removed) > 0 {
@@ -236,7 +235,7 @@ func (x *extracted) changes() *value.Map {
 }
 
 func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	if x.source.Path != "" { // what was not there when it was looked for is looked at now
+	if x.source.Path != "" { // the archive may have been created since Check
 		if err := x.locate(ctx, h); err != nil {
 			return module.Report{}, err
 		}
@@ -270,7 +269,7 @@ func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return report, errors.Join(x.record(h), x.forget(h))
 }
 
-// file is the archive on the host.
+// file returns the path of the archive on the host.
 func (x *extracted) file() string {
 	if x.source.Path != "" {
 		return x.source.Path
@@ -278,7 +277,7 @@ func (x *extracted) file() string {
 	return x.source.Cache
 }
 
-// fetch puts the archive into the cache; what has another hash than it should is not kept.
+// fetch fetches the archive into the cache. An archive with the wrong hash is not kept.
 func (x *extracted) fetch(ctx context.Context, h *host.Host) error {
 	body, err := x.source.Open(ctx)
 	if err != nil {
@@ -297,7 +296,7 @@ func (x *extracted) fetch(ctx context.Context, h *host.Host) error {
 	return nil
 }
 
-// forget takes a fetched archive out of the cache again, where nobody wants to keep it.
+// forget removes a fetched archive from the cache, unless keep_source is set.
 func (x *extracted) forget(h *host.Host) error {
 	if keep := x.KeepSource && (x.Keep == nil || *x.Keep); keep || x.source.Path != "" {
 		return nil
@@ -305,7 +304,7 @@ func (x *extracted) forget(h *host.Host) error {
 	return h.Files.Remove(x.source.Cache)
 }
 
-// verify reads the archive to its end to see that it has the hash it should have.
+// verify reads the whole archive to verify its hash.
 func (x *extracted) verify(ctx context.Context, h *host.Host) error {
 	if x.source.Sum == "" {
 		return nil
@@ -319,13 +318,13 @@ func (x *extracted) verify(ctx context.Context, h *host.Host) error {
 	return err
 }
 
-// marker is where the hash is noted of what was extracted last.
+// marker returns the path of the file with the hash of the archive that was extracted last.
 func (x *extracted) marker() string {
 	name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(x.dir, "/") + "." + path.Base(x.source.Shown))
 	return path.Join(x.source.Notes, "extracted", name+".hash")
 }
 
-// recorded is the hash of what was extracted last, or "".
+// recorded returns the hash of the archive that was extracted last, or "".
 func (x *extracted) recorded(h *host.Host) string {
 	data, err := h.Files.ReadFile(x.marker())
 	if err != nil {
@@ -334,7 +333,7 @@ func (x *extracted) recorded(h *host.Host) string {
 	return strings.TrimSpace(string(data))
 }
 
-// record notes the hash, for those who ask about it the next time.
+// record stores the hash for the next run if the arguments need it.
 func (x *extracted) record(h *host.Host) error {
 	if x.source.Sum == "" || !x.SourceHashUpdate && !x.SkipFilesListVerify || x.recorded(h) == x.source.Sum {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// item is an entry of an archive that a test makes. A name that ends in a slash is a directory.
+// item is an entry of an archive that a test creates. A name with a trailing slash is a directory.
 type item struct {
 	name, text, link string
 	hard             bool
@@ -93,19 +93,19 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// app is what most archives here have.
+// app returns the entries that most archives of the tests have.
 func app() []item {
 	return []item{{name: "app-1/"}, {name: "app-1/bin/run", text: "#!", mode: 0o755},
 		{name: "app-1/readme", text: "hello"}, {name: "app-1/latest", link: "readme"}}
 }
 
-// dotted is an archive as `tar -c .` makes it.
+// dotted returns an archive like that of `tar -c .`.
 func dotted() []byte {
 	return tarOf(item{name: "./"}, item{name: "./readme", text: "hello"}, item{name: "./bin/"},
 		item{name: "./bin/run", text: "#!", mode: 0o755})
 }
 
-// served are archives by URL: web:// ones are fetched, others are files of the host.
+// served returns archives by URL: those with web:// are fetched, others are files of the host.
 type served struct{ web map[string][]byte }
 
 func (s served) Archive(_ context.Context, w archive.Wanted) (archive.Source, error) {
@@ -157,7 +157,7 @@ func appTree(user string) statetest.Tree {
 	}
 }
 
-// at is a case about an archive that lies in several places.
+// at returns a case with the archive data at several paths.
 func at(name string, data []byte, items ...any) statetest.Case {
 	return statetest.Case{Name: name, Function: "extracted",
 		Arguments: value.NewMap(append([]any{"name", "/opt/"}, items...)...),
@@ -170,7 +170,7 @@ func with(c statetest.Case, change func(c *statetest.Case)) statetest.Case {
 	return c
 }
 
-// fails is a case in which nothing is written.
+// fails turns a case into one that fails without writing anything.
 func fails(c statetest.Case, comment string) statetest.Case {
 	c.Dry = &statetest.Want{Result: false, Comment: comment}
 	c.First = c.Dry
@@ -178,7 +178,7 @@ func fails(c statetest.Case, comment string) statetest.Case {
 	return c
 }
 
-// cases are those in which an archive of the host is extracted to where nothing is.
+// cases returns cases that extract an archive of the host to a directory that does not exist.
 func (s served) cases() []statetest.Case {
 	good := tarOf(app()...)
 	changes := value.NewMap("directories_created", listed("/opt/"), "extracted_files", appFiles())
@@ -255,7 +255,7 @@ func (s served) cases() []statetest.Case {
 	}
 }
 
-// replacing are cases in which something is there already.
+// replacing returns cases in which the directory already exists.
 func (s served) replacing() []statetest.Case {
 	good := tarOf(app()...)
 	return []statetest.Case{
@@ -309,7 +309,7 @@ func (s served) replacing() []statetest.Case {
 	}
 }
 
-// fetching are cases in which the archive is not on the host, or what was extracted is noted.
+// fetching returns cases with a remote archive or a recorded hash.
 func (s served) fetching() []statetest.Case {
 	good := tarOf(app()...)
 	done := &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"),
@@ -388,7 +388,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestADryRunAsksForTheArchive fails where the server does not have it, as the run does.
+// TestADryRunAsksForTheArchive checks that a dry run fails, like the run, if the server does not have the
+// archive.
 func TestADryRunAsksForTheArchive(t *testing.T) {
 	table := archive.Functions(served{web: map[string][]byte{"a.tar": dotted()}})
 	for url, want := range map[string]string{"web://a.tar": "",

@@ -13,14 +13,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// options are what the argument of that name says, as far as it has a meaning here, and trim_output.
+// options holds the supported part of the options argument, and trim_output.
 type options struct {
-	strip   int      // so many directories are taken away from the front of each name
+	strip   int      // number of leading directories to remove from each name
 	exclude []string // globs
-	trim    int      // so many names are told at most
+	trim    int      // maximal number of file names in the changes
 }
 
-// prepare checks the arguments that need nothing but the host.
+// prepare checks the arguments.
 func (x *extracted) prepare(h *host.Host) error {
 	var errs []error
 	bad := func(hint, format string, args ...any) {
@@ -34,7 +34,7 @@ func (x *extracted) prepare(h *host.Host) error {
 	}
 	x.dir = path.Clean(x.Name)
 	if x.replaces(h) {
-		// what the link leads to does not matter
+		// the link is removed, so its target does not matter
 	} else if info, err := h.Files.Stat(x.dir); err == nil && !info.IsDir() {
 		bad("remove it first, in a state that this one requires", "%s is there and is no directory", x.dir)
 	}
@@ -65,8 +65,8 @@ func (x *extracted) prepare(h *host.Host) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// readOptions reads the options of tar and unzip that say what is extracted; those that are about
-// compression and output, or ask for what is done anyway, mean nothing here.
+// readOptions parses the options of tar and unzip that select what is extracted. It ignores those that concern
+// compression and output or request the default.
 func readOptions(text string, trim any) (o options, err error) {
 	words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(text))
 	for i := 0; i < len(words); i++ {
@@ -97,7 +97,7 @@ func readOptions(text string, trim any) (o options, err error) {
 	return o, err
 }
 
-// trimmed is how many names of files are told.
+// trimmed returns the maximal number of file names in the changes.
 func trimmed(v any) (int, error) {
 	switch n := v.(type) {
 	case nil:
@@ -115,7 +115,7 @@ func trimmed(v any) (int, error) {
 	return 0, fmt.Errorf("trim_output is %s, and true, false or a number was expected", value.Repr(v))
 }
 
-// formatOf tells the format by the name of an archive.
+// formatOf returns the format that the extension of an archive implies, or "".
 func formatOf(name string) string {
 	name, _, _ = strings.Cut(name, "?")
 	name = strings.ToLower(name)

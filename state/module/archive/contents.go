@@ -12,29 +12,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Contents are the names in an archive, sorted.
+// Contents holds the names in an archive, sorted.
 type Contents struct {
-	Dirs  []string // with a slash at the end
+	Dirs  []string // with a trailing slash
 	Files []string
 	Links []string
 }
 
-// All are all names, sorted.
+// All returns all names, sorted.
 func (c Contents) All() []string {
 	all := slices.Concat(c.Dirs, c.Files, c.Links)
 	slices.Sort(all)
 	return all
 }
 
-// Top are the names that lie in no directory of the archive.
+// Top returns the names that are in no directory.
 func Top(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return strings.Contains(strings.TrimSuffix(name, "/"), "/")
 	})
 }
 
-// List reads what is in an archive that lies on the host. format is tar or zip, or "" to tell by its name; strip is how
-// many directories are taken away from the front of each name. The limits of archive.extracted hold.
+// List lists an archive on the host. format is tar or zip; "" means to use the extension. strip is the number
+// of leading directories to remove from each name. The default limits of archive.extracted apply.
 func List(ctx context.Context, h *host.Host, file, format string, strip int) (Contents, error) {
 	if format == "" {
 		format = formatOf(file)

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// extract writes the entries into a temporary directory below the one that they belong in, and moves them from there
-// when all of them are written. Until then what is there stays as it is.
+// extract writes the entries to a temporary directory below the target and moves them when all are written.
+// Until then, the content of the target does not change.
 func (x *extracted) extract(ctx context.Context, h *host.Host) error {
 	uid, gid, err := x.owner(h)
 	if err != nil {
@@ -32,8 +32,8 @@ func (x *extracted) extract(ctx context.Context, h *host.Host) error {
 	return err
 }
 
-// makeDir makes the directory, and those above it that are missing, for the state's user. The group of the state is not
-// theirs, as in Salt. A link in its place goes with clean_parent.
+// makeDir creates the target and its missing parents for the user of the state. Like Salt, it does not set
+// their group. With clean_parent it replaces a link at the path.
 func (x *extracted) makeDir(h *host.Host, uid int) (made bool, err error) {
 	info, err := h.Files.Lstat(x.dir)
 	found, err := walk.Found(err)
@@ -48,7 +48,7 @@ func (x *extracted) makeDir(h *host.Host, uid int) (made bool, err error) {
 	return !found, makeDirs(h, x.dir, 0o755, uid)
 }
 
-// removeEmpty removes a directory that was made for nothing.
+// removeEmpty removes a directory if it is empty.
 func removeEmpty(h *host.Host, dir string) error {
 	names, err := h.Files.ReadDir(dir)
 	if err != nil || len(names) > 0 {
@@ -120,7 +120,7 @@ func (x *extracted) clear(files host.Files, stage string) error {
 		}
 	}
 	for _, p := range removed {
-		// What lies below a link that was in the way is not there any more.
+		// The path was below a link that this loop has removed.
 		if err := files.RemoveAll(p); err != nil && !errors.Is(err, host.ErrLink) {
 			return err
 		}
@@ -128,25 +128,25 @@ func (x *extracted) clear(files host.Files, stage string) error {
 	return nil
 }
 
-// writer puts entries into an empty directory that only the agent can write to.
+// writer writes entries to an empty directory that only the agent can write to.
 type writer struct {
 	h        *host.Host
 	files    host.Files
 	room     *room
 	uid, gid int
-	plain    bool // no file gets setuid or setgid bits: a user who could write it is not the one it would run as
+	plain    bool // drop setuid and setgid bits, since files have another owner than the user who could change the archive
 	rules    *rules
-	made     map[string]bool // directories that were made
-	late     []entry         // directories, whose modes come last: one may not be writable
-	unsynced bool            // the files are synced together when all are written
+	made     map[string]bool // directories that exist
+	late     []entry         // directories, whose modes are set last since they may not be writable
+	unsynced bool            // files are synced together after all are written
 }
 
-// fewFiles is up to how many entries each file is synced by itself. That takes about a millisecond for each, and to sync all
-// of the filesystem also what other programs wrote there.
+// fewFiles is the largest number of entries that are synced one by one, which takes about a millisecond each.
+// Syncing the whole file system also writes the data of other programs.
 const fewFiles = 16
 
 func (w *writer) write(e entry, content io.Reader) error {
-	if err := w.rules.admit(&e); err != nil { // what was listed may have been replaced since
+	if err := w.rules.admit(&e); err != nil { // the archive may have changed since it was listed
 		return err
 	}
 	if err := w.parents(path.Dir(e.name)); err != nil {
@@ -183,7 +183,7 @@ func (w *writer) write(e entry, content io.Reader) error {
 	return w.files.Chtimes(full, time.Now(), e.time)
 }
 
-// parents makes the directories down to one.
+// parents creates a directory and its parents.
 func (w *writer) parents(dir string) error {
 	if dir == "." || w.made[dir] {
 		return nil
@@ -199,7 +199,8 @@ func (w *writer) parents(dir string) error {
 	return w.chown(full, w.uid, w.gid)
 }
 
-// dress gives the directories of the archive their owners and, as far as what is in them can be moved then, modes.
+// dress sets the owners and modes of the directories from the archive. Without root, it keeps them writable
+// until the files in them have been moved.
 func (w *writer) dress() error {
 	for _, e := range slices.Backward(w.late) {
 		mode := e.mode
@@ -213,7 +214,8 @@ func (w *writer) dress() error {
 	return nil
 }
 
-// redress is dress for directories that were there before, and for what dress could not do.
+// redress sets the owners and modes of directories that existed before, and without root those that dress had
+// to keep writable.
 func (w *writer) redress(files host.Files, there map[string]bool) error {
 	for _, e := range slices.Backward(w.late) {
 		if !there["/"+e.name] && w.h.Files.CanChown() {
@@ -226,7 +228,7 @@ func (w *writer) redress(files host.Files, there map[string]bool) error {
 	return nil
 }
 
-// dressOne changes a directory through itself ("/."), so that nothing else can be put in its place.
+// dressOne changes a directory through its entry "." so that it cannot be replaced by something else meanwhile.
 func (w *writer) dressOne(files host.Files, e entry, mode fs.FileMode) error {
 	full := "/" + e.name + "/."
 	uid, gid := w.ownerOf(e)
@@ -242,7 +244,8 @@ func (w *writer) dressOne(files host.Files, e entry, mode fs.FileMode) error {
 	return nil
 }
 
-// ownerOf is whom an entry is given to: by name where the host knows it, and else by number.
+// ownerOf returns the owner of an entry: that of the state, or of the archive, by name if the host has such an
+// account and otherwise by number.
 func (w *writer) ownerOf(e entry) (uid, gid int) {
 	uid, gid = w.uid, w.gid
 	if !w.h.Files.CanChown() {
@@ -274,7 +277,7 @@ func (w *writer) chown(full string, uid, gid int) error {
 	return w.files.Chown(full, uid, gid)
 }
 
-// makeDirs makes a directory and those above it for a user, -1 for the agent's own.
+// makeDirs creates a directory and its parents for a user; -1 for the user of the agent.
 func makeDirs(h *host.Host, dir string, mode fs.FileMode, uid int) error {
 	info, err := h.Files.Stat(dir)
 	switch {

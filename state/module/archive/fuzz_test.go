@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// dice gives what the bytes of an input choose; it runs out of them with zeros.
+// dice makes choices from the bytes of a fuzz input. When it has none left, it chooses 0.
 type dice []byte
 
 func (d *dice) pick(n int) int {
@@ -31,7 +31,7 @@ func (d *dice) pick(n int) int {
 
 func (d *dice) of(words ...string) string { return words[d.pick(len(words))] }
 
-// items are entries that an input chooses: few names, so that entries meet.
+// items returns entries that the input chooses, from few names so that they collide.
 func (d *dice) items() (all []item) {
 	for len(*d) > 0 && len(all) < 24 {
 		i := item{name: d.of("a", "b", "a/b", "a/b/c", "./a", "d/", "d/x", "f", "link", "link/x", "up", "up/cron.d/x",
@@ -54,7 +54,7 @@ func (d *dice) items() (all []item) {
 	return all
 }
 
-// arena is a host in memory with an archive on it and a directory that is extracted to.
+// arena is a host, in memory if possible, with an archive and a target directory.
 type arena struct {
 	dir  string
 	host *host.Host
@@ -83,7 +83,8 @@ func newArena(f *testing.F) *arena {
 	return &arena{dir, h}
 }
 
-// lay puts an archive there, and a directory with files and links that earlier runs may have left.
+// lay resets the arena: it writes the archive, and a target with files and links as earlier runs may have left
+// them.
 func (a *arena) lay(t *testing.T, data []byte) {
 	t.Helper()
 	opt := filepath.Join(a.dir, "opt")
@@ -102,8 +103,7 @@ func (a *arena) lay(t *testing.T, data []byte) {
 	}
 }
 
-// outside describes what lies outside of the directory that is extracted to. Of a directory that is its mode, its owner
-// and what is in it.
+// outside returns the mode, owner and content of everything outside the target.
 func (a *arena) outside(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -133,13 +133,13 @@ func (a *arena) outside(t *testing.T) map[string]string {
 	return all
 }
 
-// contained wants no link that was extracted to lead out.
+// contained fails the test if an extracted link leads out of the target.
 func (a *arena) contained(t *testing.T) {
 	t.Helper()
 	opt := filepath.Join(a.dir, "opt")
 	for name, target := range map[string]string{"link": "/etc/cron.d", "up": "../etc"} {
 		if to, err := os.Readlink(filepath.Join(opt, name)); err == nil && to == target {
-			_ = os.Remove(filepath.Join(opt, name)) // it was there before
+			_ = os.Remove(filepath.Join(opt, name)) // it existed before
 		}
 	}
 	_ = filepath.WalkDir(opt, func(p string, d fs.DirEntry, err error) error {
@@ -153,8 +153,9 @@ func (a *arena) contained(t *testing.T) {
 	})
 }
 
-// FuzzExtracting holds that no archive makes archive.extracted panic, or write outside of its directory, whatever lies
-// there. The first byte of an input chooses the arguments. The rest is an archive, or chooses the entries of one.
+// FuzzExtracting checks that archive.extracted neither panics nor writes outside of its target, whatever the
+// archive and the target contain. The first byte of an input chooses the arguments. The rest is an archive or
+// chooses the entries of one.
 func FuzzExtracting(f *testing.F) {
 	for how, data := range map[byte][]byte{0: tarOf(app()...), 1: zipOf(app()...), 2: zipped(dotted()),
 		4: []byte("abcdefghijklmnopqrstuvwxyz0123456789"), 5: []byte("zyxwvutsrqponmlkjihgfedcba9876543210")} {

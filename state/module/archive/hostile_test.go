@@ -24,8 +24,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// extraction is archive.extracted of a file below a real directory. A nil error of check means that it got past the
-// list.
+// extraction runs archive.extracted on a real directory and returns the errors of Check and Apply.
 func extraction(t testing.TB, h *host.Host, ctx context.Context, arguments ...any) (check, apply error) {
 	t.Helper()
 	resource := archive.Functions(served{})["extracted"]()
@@ -41,7 +40,7 @@ func extraction(t testing.TB, h *host.Host, ctx context.Context, arguments ...an
 	return nil, err
 }
 
-// scene is a host below a directory with an archive in it.
+// scene returns a host in a temporary directory with an archive.
 func scene(t testing.TB, data []byte) (*host.Host, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +59,7 @@ func scene(t testing.TB, data []byte) (*host.Host, string) {
 	return h, dir
 }
 
-// names lists a tree.
+// names lists the files of a tree.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	var all []string
@@ -76,7 +75,8 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// TestLimits holds that an archive beyond a limit is refused before anything is written, and taken with a larger one.
+// TestLimits checks that an archive beyond a limit is refused before anything is written, and accepted with a
+// larger limit.
 func TestLimits(t *testing.T) {
 	files := tarOf(item{name: "t/a", text: strings.Repeat("x", 1000)},
 		item{name: "t/b", text: strings.Repeat("y", 1000)}, item{name: "t/c/d"})
@@ -102,7 +102,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// sparse is an archive with a file of a terabyte that holds nothing.
+// sparse returns an archive with a file of one terabyte without data.
 func sparse(t *testing.T) []byte {
 	t.Helper()
 	header := make([]byte, 512)
@@ -112,7 +112,7 @@ func sparse(t *testing.T) []byte {
 	header[156] = tar.TypeGNUSparse
 	copy(header[257:], "ustar  \x00")
 	big := []byte{0x80, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0} // 1 << 40
-	copy(header[386:], big)                              // one region without bytes, at the end
+	copy(header[386:], big)                              // one region of zero bytes at the end
 	copy(header[386+12:], "00000000000\x00")
 	copy(header[483:], big)
 	copy(header[148:], "        ")
@@ -124,7 +124,8 @@ func sparse(t *testing.T) []byte {
 	return append(header, make([]byte, 1024)...)
 }
 
-// TestSparseFileIsCountedAsWritten holds that holes count, since they are written out, before one is.
+// TestSparseFileIsCountedAsWritten checks that holes count as written bytes, since they are written out, and
+// that this happens before the first write.
 func TestSparseFileIsCountedAsWritten(t *testing.T) {
 	h, dir := scene(t, sparse(t))
 	err, _ := extraction(t, h, context.Background())
@@ -140,7 +141,7 @@ func TestSparseFileIsCountedAsWritten(t *testing.T) {
 	}
 }
 
-// TestRatio holds that an archive may not grow beyond measure, and that finding out costs no memory.
+// TestRatio checks that an archive that grows too much is refused without using much memory.
 func TestRatio(t *testing.T) {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -166,7 +167,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestInterruptedExtractionLeavesNothing breaks off after the list was read, in the middle of the files.
+// TestInterruptedExtractionLeavesNothing cancels a run after the list was read, while files are written.
 func TestInterruptedExtractionLeavesNothing(t *testing.T) {
 	items := []item{{name: "t/first", text: "new"}}
 	for i := range 50 {
@@ -194,7 +195,7 @@ func TestInterruptedExtractionLeavesNothing(t *testing.T) {
 	}
 }
 
-// breaking interrupts a run when an archive is extracted: at the second look at its file's size.
+// breaking cancels a run while the archive is opened the second time, for extraction.
 type breaking struct {
 	host.Files
 	cancel func()
@@ -223,8 +224,8 @@ func (b *breakingFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestDirectoryOfAUserIsNotLeft holds that nothing is extracted through a link that a user made, at the directory
-// itself or in it.
+// TestDirectoryOfAUserIsNotLeft checks that nothing is extracted through a link of another user, at the target
+// itself or below it.
 func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of other users")
@@ -256,7 +257,7 @@ func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
 	}
 }
 
-// linked are archives by what their links lead to, all extracted to /opt.
+// linked returns archives by the target of their links, for extraction to /opt.
 func linked() (inside, outside map[string][]item) {
 	inside = map[string][]item{
 		"a library": {{name: "t/lib/libx.so.1", text: "x"}, {name: "t/lib/libx.so", link: "libx.so.1"}},
@@ -286,8 +287,8 @@ func linked() (inside, outside map[string][]item) {
 	return inside, outside
 }
 
-// TestLinksThatLeadOut holds that links of an archive stay in its directory, unless the state allows others, and that
-// the hint says how.
+// TestLinksThatLeadOut checks that links in an archive must stay in its directory unless the state allows
+// others, and that the hint names the argument.
 func TestLinksThatLeadOut(t *testing.T) {
 	inside, outside := linked()
 	for name, items := range inside {
@@ -320,7 +321,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 	}
 }
 
-// slow is a host on which reading an archive takes long.
+// slow holds files that take long to read.
 type slow struct{ host.Files }
 
 func (s slow) Open(p string) (io.ReadCloser, error) {
@@ -338,7 +339,7 @@ func (s slowFile) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p[:min(len(p), 512)])
 }
 
-// TestMaxSeconds holds that reading an archive ends with its time, for entries without content too.
+// TestMaxSeconds checks that reading an archive ends after max_seconds, even if its entries have no content.
 func TestMaxSeconds(t *testing.T) {
 	var items []item
 	for i := range 100 {

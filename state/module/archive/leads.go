@@ -9,8 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// complete refuses links that lead out of the directory, when all entries are known. Who made an archive did not write
-// the states: a link of it would have a later state, of a path below the directory, write as root wherever it leads.
+// complete refuses links that lead out of the directory, once all entries are known. The author of an archive
+// is not the author of the states: through such a link, a later state with a path below the directory would
+// write anywhere as root.
 func (r *rules) complete() error {
 	if r.dir == "" {
 		return nil
@@ -27,7 +28,7 @@ func (r *rules) complete() error {
 	return nil
 }
 
-// linksBelow is where links of the archive must stay, "" for anywhere.
+// linksBelow returns the directory that links of the archive must not leave, "" if they may lead anywhere.
 func (x *extracted) linksBelow() string {
 	if x.AllowOutsideLinks || x.dir == "/" {
 		return ""

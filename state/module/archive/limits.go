@@ -11,23 +11,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// limits bound what an archive may cost. Each has an argument of the state, where 0 means the default.
+// limits bound what an archive may consume. Each is an argument of the state, where 0 means the default.
 type limits struct {
 	entries int // max_entries: 500,000
-	// max_bytes: of all files together as they lie on the disk, and of an archive that is fetched; 64 GiB
+	// max_bytes: total size of the files on disk, and size of a fetched archive; 64 GiB
 	bytes int64
-	depth int           // max_depth: directories above a file, with the file; 64
-	ratio int64         // max_ratio: bytes that come of one byte of the archive, beyond ratioFloor; 1,000
-	time  time.Duration // max_seconds: of listing, and of extracting; an hour
+	depth int           // max_depth: path components of a name; 64
+	ratio int64         // max_ratio: expansion of the archive, counted above ratioFloor; 1,000
+	time  time.Duration // max_seconds: for listing, and again for extracting; an hour
 }
 
-// What no argument changes.
+// Fixed limits, in bytes.
 const (
-	maxName    = 255       // bytes of a path component, as Linux filesystems have it
-	maxPath    = 4000      // bytes of a path
-	maxLink    = 4000      // bytes of what a link leads to
-	maxNames   = 128 << 20 // bytes of all names and links together, which are kept in memory
-	ratioFloor = 64 << 20  // up to where an archive may grow as it likes
+	maxName    = 255       // of a path component, the limit of Linux file systems
+	maxPath    = 4000      // of a path
+	maxLink    = 4000      // of the target of a link
+	maxNames   = 128 << 20 // of all names and targets together, which are kept in memory
+	ratioFloor = 64 << 20  // up to which max_ratio does not apply
 )
 
 func (x *extracted) limits() limits {
@@ -43,7 +43,7 @@ func (x *extracted) limits() limits {
 	}
 }
 
-// checkLimits says which arguments are no limits.
+// checkLimits reports invalid limits.
 func (x *extracted) checkLimits(bad func(hint, format string, args ...any)) {
 	for _, l := range []struct {
 		name string
@@ -56,7 +56,7 @@ func (x *extracted) checkLimits(bad func(hint, format string, args ...any)) {
 	}
 }
 
-// within is a context that ends when the time is up.
+// within returns a context that ends after max_seconds.
 func (l limits) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, l.time, beyond("max_seconds", "it takes longer than %s", l.time))
 }
@@ -68,12 +68,12 @@ func (l limits) count(entries int) error {
 	return nil
 }
 
-// limitError says that an archive is beyond a limit.
+// limitError is the error for an archive beyond a limit.
 type limitError struct{ text, argument string }
 
 func (e *limitError) Error() string { return "the archive is refused: " + e.text }
 
-// Hint says how to have it extracted all the same.
+// Hint names the argument that raises the limit.
 func (e *limitError) Hint() string {
 	return fmt.Sprintf("if the archive is good, set %s to a larger number", e.argument)
 }
@@ -82,21 +82,21 @@ func beyond(argument, format string, args ...any) error {
 	return &limitError{fmt.Sprintf(format, args...), argument}
 }
 
-// ended reports whether an error says nothing about the archive's form: a limit, or an interrupted run.
+// ended reports whether an error does not concern the format of the archive: a limit or an interrupted run.
 func ended(err error) bool {
 	var l *limitError
 	return errors.As(err, &l) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// growth counts what comes out of an archive.
+// growth counts the bytes that come out of an archive.
 type growth struct {
 	ctx    context.Context
 	limits limits
-	packed int64 // bytes of the archive
-	read   int64 // bytes that came of it
+	packed int64 // size of the archive in bytes
+	read   int64 // bytes after decompression
 }
 
-// of counts what is read of a part.
+// of returns a reader that counts what is read from r.
 func (g *growth) of(r io.Reader) io.Reader { return &growing{g, r} }
 
 type growing struct {
@@ -116,7 +116,7 @@ func (g *growing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// atMost fails when more is read than there should be.
+// atMost is a reader that fails if more than left bytes are read.
 type atMost struct {
 	io.Reader
 	left int64
@@ -130,18 +130,18 @@ func (a *atMost) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spared is what is left free of a filesystem.
+// spared is the free space that must remain on the file system, in bytes.
 const spared = 16 << 20
 
-// room counts what is written, against the limit and against what the filesystem has left.
+// room counts the written bytes against max_bytes and the free space of the file system.
 type room struct {
 	files   host.Beneath
 	limits  limits
 	written int64
-	check   int64 // at how many bytes to ask the filesystem again
+	check   int64 // the number of written bytes at which to query the file system again
 }
 
-// fits asks the filesystem before anything is written.
+// fits checks that the file system has room for a number of bytes and entries.
 func (r *room) fits(bytes int64, entries int) error {
 	free, files, err := r.files.Free()
 	if err != nil {
@@ -160,7 +160,7 @@ func full(err error) error {
 	return diag.WithHint(err, "make room on that filesystem, or extract to another one")
 }
 
-// of counts what is read of a file to be written.
+// of returns a reader that counts what is read from content.
 func (r *room) of(content io.Reader) io.Reader { return &roomReader{r, content} }
 
 type roomReader struct {

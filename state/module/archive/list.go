@@ -22,20 +22,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// entry is one thing in an archive.
+// entry is an entry of an archive.
 type entry struct {
-	raw    string // the name as the archive has it
-	name   string // where it goes, below the directory
+	raw    string // the name in the archive
+	name   string // the path below the target
 	kind   kind
 	mode   fs.FileMode
-	native bool   // mode is the archive's own
-	link   string // what a link leads to; of a hard link, the name of an earlier file
-	uid    int    // -1 for nobody in particular
+	native bool   // mode is from the archive
+	link   string // the target of a link; of a hard link, the name of an earlier file
+	uid    int    // -1 for none
 	gid    int
 	user   string
 	group  string
 	time   time.Time
-	size   int64 // of a file, as the archive says
+	size   int64 // of a file, according to the archive
 }
 
 type kind int
@@ -47,7 +47,7 @@ const (
 	hardlink
 )
 
-// list reads what is in the archive. Entries that no archive may have are an error.
+// list reads the entries of the archive. An entry that no archive may have is an error.
 func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 	var all []entry
 	r := newRules(x.limits(), x.linksBelow())
@@ -67,7 +67,7 @@ func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 	return all, err
 }
 
-// walk goes through the entries that are wanted, in order.
+// walk visits the selected entries in order.
 func (x *extracted) walk(ctx context.Context, h *host.Host, visit func(e entry, content io.Reader) error) error {
 	limits := x.limits()
 	ctx, cancel := limits.within(ctx)
@@ -97,7 +97,8 @@ func (x *extracted) walk(ctx context.Context, h *host.Host, visit func(e entry, 
 	return walkTar(f, grown, wanted)
 }
 
-// place is where an entry goes, "" for one that is left out. As tar counts, the dot of ./a is a directory.
+// place returns the path of an entry below the target, "" if the entry is excluded. Like tar,
+// --strip-components counts the dot of ./a as a directory.
 func (o options) place(raw string) string {
 	name := path.Clean(raw)
 	if raw == "" || name == "." {
@@ -181,10 +182,10 @@ func tarEntry(header *tar.Header) (entry, error) {
 	return e, nil
 }
 
-// decompressed tells the compression by the first bytes.
+// decompressed recognizes the compression by the first bytes and decompresses f.
 func decompressed(f io.Reader) (io.ReadCloser, error) {
 	r := bufio.NewReaderSize(f, 64<<10)
-	start, _ := r.Peek(6) // a shorter file is no archive, and found to be none below
+	start, _ := r.Peek(6) // a shorter file is refused later
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
 		return archives.Gz{}.OpenReader(r)
@@ -199,10 +200,10 @@ func decompressed(f io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(r), nil
 }
 
-// decoderMemory is the largest window that a zstd stream may ask for.
+// decoderMemory is the maximal window of a zstd stream in bytes.
 const decoderMemory = 128 << 20
 
-// maxInMemory is how big a zip archive may be that does not come from a file.
+// maxInMemory is the maximal size of a zip archive that cannot be read at random offsets.
 const maxInMemory = 1 << 30
 
 func walkZip(f io.Reader, grown *growth, permissions bool, visit func(e entry, content io.Reader) error) error {
@@ -264,7 +265,7 @@ func zipEntry(f *zip.File, grown *growth, permissions bool, visit func(e entry, 
 	return visit(e, grown.of(content))
 }
 
-// random makes a file readable at any place.
+// random returns a reader at random offsets. It reads f into memory if that is not possible otherwise.
 func random(f io.Reader) (io.ReaderAt, int64, error) {
 	if at, ok := f.(interface {
 		io.ReaderAt

@@ -21,17 +21,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Make is an archive to be made of files of the host.
+// Make describes an archive to create from files of the host.
 type Make struct {
 	File        string   // path of the archive
-	Zip         bool     // or tar
+	Zip         bool     // zip instead of tar
 	Compression string   // of tar: gz, bz2, xz or ""
-	Sources     []string // paths and patterns of them, below Dir unless absolute
+	Sources     []string // paths and glob patterns, relative to Dir unless absolute
 	Dir         string
 }
 
-// Write makes the archive and lists what is in it. Directories come with what is in them. tar keeps links, owners and
-// modes; zip has what a link leads to. Links that an unprivileged user controls are not followed.
+// Write creates the archive and returns the names in it. Directories are added with their content. tar keeps
+// links, owners and modes; zip follows links. Links that an unprivileged user controls are not followed.
 func (m Make) Write(ctx context.Context, h *host.Host) ([]string, error) {
 	paths, err := m.paths(h)
 	if err != nil {
@@ -51,7 +51,7 @@ func (m Make) Write(ctx context.Context, h *host.Host) ([]string, error) {
 	return b.names, nil
 }
 
-// paths are the sources with patterns replaced by what fits them.
+// paths returns the sources with patterns expanded.
 func (m Make) paths(h *host.Host) ([]string, error) {
 	var all []string
 	for _, source := range m.Sources {
@@ -84,13 +84,13 @@ func (m Make) paths(h *host.Host) ([]string, error) {
 	return all, nil
 }
 
-// builder writes one archive.
+// builder writes an archive.
 type builder struct {
 	ctx   context.Context
 	h     *host.Host
 	make  Make
 	names []string
-	level int // of the directory that is added, below a source
+	level int // depth of the current directory below its source
 	tar   *tar.Writer
 	zip   *zip.Writer
 }
@@ -108,7 +108,7 @@ func (b *builder) build(w io.Writer, paths []string) (err error) {
 	return errors.Join(b.addAll(paths), b.tar.Close(), out.Close())
 }
 
-// compressed compresses what is written.
+// compressed returns a writer that compresses to w.
 func compressed(w io.Writer, kind string) (io.WriteCloser, error) {
 	switch kind {
 	case "gz":
@@ -136,7 +136,7 @@ func (b *builder) addAll(paths []string) error {
 	return nil
 }
 
-// add puts a file, link or directory into the archive.
+// add adds a file, link or directory to the archive.
 func (b *builder) add(p string) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (b *builder) directory(p string, info host.Info) error {
 	return err
 }
 
-// name is a path as the archive has it: relative to the directory, or to the root.
+// name returns the name of a path in the archive: relative to Dir or to the root.
 func (b *builder) name(p string) string {
 	if below, ok := strings.CutPrefix(p, strings.TrimRight(b.make.Dir, "/")+"/"); ok && b.make.Dir != "" && b.relative(p) {
 		return below
@@ -190,7 +190,7 @@ func (b *builder) name(p string) string {
 	return strings.TrimLeft(p, "/")
 }
 
-// relative reports whether a path comes from a source that is no absolute path.
+// relative reports whether a path comes from a relative source.
 func (b *builder) relative(p string) bool {
 	return !slices.ContainsFunc(b.make.Sources, func(source string) bool {
 		return path.IsAbs(source) && (p == source || strings.HasPrefix(p, strings.TrimRight(source, "/")+"/") ||
@@ -198,7 +198,7 @@ func (b *builder) relative(p string) bool {
 	})
 }
 
-// header begins an entry.
+// header starts an entry.
 func (b *builder) header(p string, info host.Info, header *tar.Header) error {
 	name := b.name(p)
 	if name == "" {
@@ -258,7 +258,7 @@ func (b *builder) file(p string, info host.Info) error {
 	return err
 }
 
-// Encrypted reports whether a zip archive has a file that needs a password.
+// Encrypted reports whether a zip archive contains an encrypted file.
 func Encrypted(h *host.Host, file string) (bool, error) {
 	f, err := h.Files.Open(file)
 	if err != nil {

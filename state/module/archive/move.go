@@ -11,23 +11,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// relative is a path below a directory without that directory.
+// relative returns p, which is below dir, relative to dir.
 func relative(dir, p string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(p, dir), "/")
 }
 
-// mover gives what was extracted its names. A directory that is not there yet moves at once, with all that is in it;
-// a file takes the place of another at once.
+// mover renames the extracted files to their final paths. A new directory is renamed as a whole, and a file
+// replaces another one atomically.
 type mover struct {
 	ctx    context.Context
-	files  host.Files // of the directory that is extracted to
-	stage  string     // where in it
+	files  host.Files // of the target directory
+	stage  string     // the temporary directory in it
 	writer *writer
-	keep   bool            // files whose archive knows no owners keep those that are there
-	there  map[string]bool // directories that were there before
+	keep   bool            // files from archives without owners keep the owners of those they replace
+	there  map[string]bool // directories that existed before
 }
 
-// move moves what lies in a directory. It stops between two names when the run is interrupted.
+// move renames the content of a directory. If the run is interrupted, it stops between two names.
 func (m *mover) move(dir string) error {
 	names, err := m.files.ReadDir(path.Join(m.stage, dir))
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *mover) enter(p string) error {
 	return m.move(p)
 }
 
-// sameOwner gives a file to whom the one belongs that it replaces, as far as the state names no other.
+// sameOwner gives a new file the owner of the file that it replaces, unless the state declares an owner.
 func (m *mover) sameOwner(from string, old host.Info) error {
 	uid, gid := -1, -1
 	if m.writer.uid < 0 {
@@ -94,7 +94,7 @@ func (m *mover) sameOwner(from string, old host.Info) error {
 	return m.files.Chown(from, uid, gid)
 }
 
-// copy is for a directory with another filesystem in it, where nothing can be moved to.
+// copy replaces the rename for paths on another file system.
 func (m *mover) copy(from, p string, info host.Info) error {
 	switch {
 	case info.IsDir():

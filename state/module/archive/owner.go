@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// owner is whom the files are given to, -1 for whom the archive says.
+// owner returns the owner that the state declares, -1 for that in the archive.
 func (x *extracted) owner(h *host.Host) (uid, gid int, err error) {
 	uid, gid = -1, -1
 	if x.User != "" {
@@ -40,12 +40,12 @@ func nobodyError(err error, who string) error {
 	return diag.WithHint(fmt.Errorf("%s does not exist", who), "require the state that makes it")
 }
 
-// owned are the paths below the directory whose owner is seen to, with all that is below them.
+// owned returns the paths, relative to the target, whose owner is enforced recursively.
 func (x *extracted) owned() []string {
 	if x.EnforceOwnershipOn != "" {
 		return []string{"/" + strings.TrimPrefix(strings.TrimPrefix(path.Clean(x.EnforceOwnershipOn), x.dir), "/")}
 	}
-	if x.dotted { // the directory itself is in the archive
+	if x.dotted { // the archive contains the target itself
 		return []string{"/."}
 	}
 	dirs, files := x.top()
@@ -56,7 +56,7 @@ func (x *extracted) owned() []string {
 	return paths
 }
 
-// foreign reports whether one of these belongs to somebody else.
+// foreign reports whether any of the owned paths has another owner.
 func (x *extracted) foreign(h *host.Host) (bool, error) {
 	found := errors.New("found")
 	err := x.visitForeign(h, func(host.Files, string, int, int) error { return found })
@@ -66,15 +66,15 @@ func (x *extracted) foreign(h *host.Host) (bool, error) {
 	return false, err
 }
 
-// own gives the files to whom they shall belong.
+// own sets the owner of the owned paths.
 func (x *extracted) own(h *host.Host) error {
 	return x.visitForeign(h, func(files host.Files, p string, uid, gid int) error { return files.Chown(p, uid, gid) })
 }
 
-// visitor is called for a path below the directory that belongs to another.
+// visitor is called for a path below the target that has another owner.
 type visitor func(files host.Files, p string, uid, gid int) error
 
-// visitForeign looks below the directory, past no link.
+// visitForeign walks the owned paths without following links.
 func (x *extracted) visitForeign(h *host.Host, visit visitor) error {
 	if x.User == "" && x.Group == "" || x.replaces(h) {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// plan is what there is to do.
+// plan is what Apply has to do.
 type plan struct {
 	extract bool
-	create  bool // the directory itself is not there
-	own     bool // some files belong to others
+	create  bool // the target does not exist
+	own     bool // some files have another owner
 	removed []string
 }
 
-// top are the names directly below the directory, those of directories first.
+// top returns the names directly below the target, those of directories first.
 func (x *extracted) top() (dirs, files []string) {
 	for _, e := range x.contents {
 		name, _, below := strings.Cut(e.name, "/")
@@ -37,13 +37,13 @@ func (x *extracted) top() (dirs, files []string) {
 	return dirs, files
 }
 
-// checkTop refuses an archive that would strew its files over the directory.
+// checkTop refuses an archive with several top-level files or directories if enforce_toplevel is set.
 func (x *extracted) checkTop() error {
 	if len(x.contents) == 0 {
 		return fmt.Errorf("there is nothing in the archive %s", x.source.Shown)
 	}
 	if x.dotted {
-		return nil // all of it lies in the directory ./
+		return nil // everything is in the directory ./
 	}
 	dirs, files := x.top()
 	links := 0
@@ -64,7 +64,8 @@ func there(h *host.Host, p string) bool {
 	return err == nil
 }
 
-// replaces reports whether the directory is a link of another user that clean_parent removes without following it.
+// replaces reports whether the target is a link of another user, which clean_parent removes without following
+// it.
 func (x *extracted) replaces(h *host.Host) bool {
 	if !x.CleanParent {
 		return false
@@ -94,7 +95,7 @@ func (x *extracted) plan(h *host.Host) (p plan, err error) {
 	return p, err
 }
 
-// inTheWay is what is removed before extracting.
+// inTheWay returns the paths to remove before extraction.
 func (x *extracted) inTheWay(h *host.Host, p plan, wrong []string) (removed []string) {
 	dirs, files := x.top()
 	switch {
@@ -114,7 +115,7 @@ func (x *extracted) inTheWay(h *host.Host, p plan, wrong []string) (removed []st
 	return removed
 }
 
-// differences tells whether an entry is missing, and which are something else.
+// differences reports whether an entry is missing, and returns the entries that exist with another type.
 func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err error) {
 	if x.replaces(h) {
 		return len(x.contents) > 0, nil, nil
@@ -128,7 +129,7 @@ func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err
 		info, err := files.Lstat("/" + e.name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir), errors.Is(err, host.ErrLink):
-			missing = true // or it lies below a link, which is told of below
+			missing = true // or it is below a link, which is reported as such
 		case err != nil:
 			return missing, wrong, err
 		case e.kind == directory && !info.IsDir(), e.kind == symlink && !info.IsLink(),
@@ -145,7 +146,7 @@ func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err
 	return missing, wrong, nil
 }
 
-// above are the directories that entries lie in, whether the archive names them or not.
+// above returns the directories of all entries, including those without an entry of their own.
 func (x *extracted) above() []string {
 	var dirs []string
 	seen := map[string]bool{}

@@ -9,22 +9,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rules say which entries an archive may have, and how many.
+// rules decide which entries an archive may have, and how many.
 type rules struct {
 	limits limits
-	dir    string            // links must lead to what is below it; "" where they may lead anywhere
-	seen   map[string]kind   // what each name is now, directories that no entry names included
-	links  map[string]string // what symbolic links lead to
+	dir    string            // where the targets of links must be; "" for anywhere
+	seen   map[string]kind   // the kind of each name, including directories without an entry
+	links  map[string]string // targets of symbolic links
 	count  int
-	names  int   // bytes of names and links
-	bytes  int64 // of files
+	names  int   // total length in bytes of names and links
+	bytes  int64 // total size of files
 }
 
 func newRules(l limits, dir string) *rules {
 	return &rules{limits: l, dir: dir, seen: map[string]kind{}, links: map[string]string{}}
 }
 
-// admit takes an entry, or says why no archive may have it.
+// admit accepts an entry, or returns an error if no archive may have it.
 func (r *rules) admit(e *entry) error {
 	if err := r.weigh(e); err != nil {
 		return err
@@ -88,8 +88,9 @@ func (r *rules) badName(e *entry) string {
 	return ""
 }
 
-// badKind holds the kind of an entry, and what it links to, against what came before. A name may come twice, as in
-// archives that were appended to, but a directory stays a directory: else the same name would mean two places.
+// badKind returns why the kind or the link target of an entry conflicts with earlier entries, or "". A name may
+// occur twice, as in archives that were appended to, but a directory must stay a directory: otherwise a name
+// could denote two places.
 func (r *rules) badKind(e *entry) string {
 	before, twice := r.seen[e.name]
 	switch {
@@ -108,7 +109,7 @@ func (r *rules) badKind(e *entry) string {
 	return ""
 }
 
-// shown is a name that fits into a message.
+// shown truncates a name for a message.
 func shown(name string) string {
 	if len(name) > 200 {
 		return name[:200] + "..."

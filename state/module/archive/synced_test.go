@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// watched notes what is left to be synced together, when that is done, and what is moved.
+// watched records files that are written without a sync, the common sync, and renames.
 type watched struct {
 	host.Files
 	events *[]string
@@ -47,7 +47,8 @@ func (w watchedBeneath) SyncAll() error {
 	return w.below.SyncAll()
 }
 
-// TestFilesAreSyncedTogether holds that many files are synced at once, and before one gets the name by which it counts.
+// TestFilesAreSyncedTogether checks that many files are synced together, and before any of them is renamed to
+// its final path.
 func TestFilesAreSyncedTogether(t *testing.T) {
 	for _, files := range []int{3, 40} {
 		var items []item
@@ -73,7 +74,7 @@ func TestFilesAreSyncedTogether(t *testing.T) {
 	}
 }
 
-// BenchmarkExtract10000 is what 10,000 small files take; TMPDIR names the disk.
+// BenchmarkExtract10000 extracts 10,000 small files below TMPDIR.
 func BenchmarkExtract10000(b *testing.B) {
 	var items []item
 	for i := range 10000 {

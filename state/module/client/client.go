@@ -1,9 +1,10 @@
-// Package client holds what state functions share that work through the client program of something else: the package
-// managers of programming languages (pip, npm, gem, pecl) and the clients of database servers (psql, mysql, mongosh).
+// Package client holds what states have in common that use a client program: the package managers of
+// programming languages (pip, npm, gem, pecl) and the clients of database servers (psql, mysql, mongosh).
 //
-// A program, an account or a server that is missing may be one that an earlier state of the run installs or starts: a
-// dry run says that it does not know, and a run fails. Secrets reach a client through its environment, its standard
-// input or a file that its user alone can read, never through its arguments, and no error repeats them.
+// A missing program, account or server may be installed or started by an earlier state of the run, so a dry run
+// reports unknown changes where a run fails. Secrets are passed to a client through its environment, its
+// standard input or a file that only its user can read, never through its arguments. They are redacted in
+// errors.
 package client
 
 import (
@@ -23,7 +24,7 @@ type Sources interface {
 	Source(ctx context.Context, url, env string) ([]byte, error)
 }
 
-// Awaits is what a program lacks to run: the program itself, or the user it runs as; "" for nothing.
+// Awaits returns what a program lacks: the program itself or the user it runs as; "" for nothing.
 func Awaits(h *host.Host, p program.Program) (string, error) {
 	if ok, err := p.Ready(h); err != nil || !ok {
 		return p.Name, err
@@ -37,7 +38,7 @@ func Awaits(h *host.Host, p program.Program) (string, error) {
 	return "", nil
 }
 
-// Missing is the failure of a run for what Awaits names.
+// Missing returns the error for a prerequisite that Awaits returned.
 func Missing(p program.Program, what string) error {
 	if what == p.Name {
 		return p.Missing()
@@ -45,7 +46,7 @@ func Missing(p program.Program, what string) error {
 	return diag.WithHint(fmt.Errorf("%s is not there", what), "require the state that makes it")
 }
 
-// OrMissing is the error of Awaits, or else the failure for what it names.
+// OrMissing returns err, or otherwise the error for a prerequisite that Awaits returned.
 func OrMissing(err error, p program.Program, what string) error {
 	if err != nil {
 		return err
@@ -53,12 +54,12 @@ func OrMissing(err error, p program.Program, what string) error {
 	return Missing(p, what)
 }
 
-// Done is the report of changes that were foreseen.
+// Done returns the report for changes that Check predicted.
 func Done(d module.Diff, format string, args ...any) module.Report {
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf(format, args...)}
 }
 
-// Packages reads packages as a list of names, or of mappings from a name to a version.
+// Packages parses a list of packages: names, or mappings of a name to a version.
 func Packages(v any) []string {
 	list, ok := v.(*value.List)
 	if !ok {
@@ -82,7 +83,7 @@ func Packages(v any) []string {
 	return out
 }
 
-// List reads an argument that is a list, or one text with commas.
+// List parses an argument that is a list or text separated by commas.
 func List(v any) []string {
 	switch v := v.(type) {
 	case nil:
@@ -99,7 +100,7 @@ func List(v any) []string {
 	return out
 }
 
-// WithoutLogins takes users and passwords out of the URLs in a text.
+// WithoutLogins removes user names and passwords from the URLs in a text.
 func WithoutLogins(text string) string {
 	var out strings.Builder
 	for {
@@ -119,5 +120,5 @@ func WithoutLogins(text string) string {
 	}
 }
 
-// HasLogin reports whether there is a URL with a user or a password in a text.
+// HasLogin reports whether a text contains a URL with a user name or password.
 func HasLogin(text string) bool { return WithoutLogins(text) != text }

@@ -1,12 +1,12 @@
 package client
 
-// EnvironmentPackages are what pip is to install into a virtual environment of Python.
+// EnvironmentPackages describes what pip installs into a Python virtual environment.
 type EnvironmentPackages struct {
 	Environment     string // its directory
 	User            string
 	Cwd             string
 	EnvVars         any
-	Env             string // of the state tree
+	Env             string // environment of the state tree
 	Pkgs            any
 	Requirements    any
 	Upgrade         bool

@@ -12,36 +12,36 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Settings looks up what the host's configuration or its pillar says of connections, such as mysql.user; "" for
-// nothing.
+// Settings returns a connection setting from the configuration of the host or the pillar, such as mysql.user;
+// "" if it is not set.
 type Settings func(name string) string
 
-// Work is what there is to do about one thing in a server.
+// Work is what a state has to change on a server.
 type Work struct {
 	Statements []string
 	Changes    *value.Map
-	Would      string // for people: create the database x
-	Fine       string // the same where there is nothing to do
+	Would      string // for messages: "create the database x"
+	Fine       string // the same if there is nothing to do
 }
 
-// ErrNoServer says that no server answers.
+// ErrNoServer is wrapped by errors for a server that does not respond.
 var ErrNoServer = errors.New("the server does not answer")
 
-// Target is a thing in a server, and the client that it is reached by.
+// Target is an object on a server, and the client that manages it.
 type Target interface {
-	// Awaits is what has to be there before the server can be asked, "" for nothing.
+	// Awaits returns what must exist before the server can be queried, "" for nothing.
 	Awaits(h *host.Host) (string, error)
-	// Work compares the thing with what was asked for.
+	// Work compares the object with the declaration.
 	Work(ctx context.Context, h *host.Host) (Work, error)
-	// Run has the server carry out statements.
+	// Run executes statements on the server.
 	Run(ctx context.Context, h *host.Host, statements []string) error
-	// Missing is the failure for what Awaits names.
+	// Missing returns the error for a prerequisite that Awaits returned.
 	Missing(what string) error
-	// Gone reports whether the thing is to be absent, as it is without a server.
+	// Gone reports whether the object should be absent, which it is without a server.
 	Gone() bool
 }
 
-// Check is the Check of a target.
+// Check implements Check for a target.
 func Check(ctx context.Context, h *host.Host, t Target) (module.Diff, error) {
 	what, err := t.Awaits(h)
 	if err != nil {
@@ -69,7 +69,7 @@ func Check(ctx context.Context, h *host.Host, t Target) (module.Diff, error) {
 	return module.Diff{Changes: w.Changes, Comment: "would " + w.Would}, nil
 }
 
-// Apply is the Apply of a target. It compares again, since the server may have changed after Check.
+// Apply implements Apply for a target. It compares again, since the server may have changed after Check.
 func Apply(ctx context.Context, h *host.Host, t Target) (module.Report, error) {
 	if what, err := t.Awaits(h); err != nil || what != "" {
 		if err != nil {
@@ -90,13 +90,13 @@ func Apply(ctx context.Context, h *host.Host, t Target) (module.Report, error) {
 	return module.Report{Changes: w.Changes, Comment: "did " + w.Would}, nil
 }
 
-// NoServer makes an error say how to get a server.
+// NoServer adds ErrNoServer and a hint to an error.
 func NoServer(err error, server string) error {
 	return diag.WithHint(fmt.Errorf("%w: %w", ErrNoServer, err),
 		"start %s, in a service.running state that this one requires, or correct host and port", server)
 }
 
-// Hiding returns a function that takes passwords out of what a client prints.
+// Hiding returns a function that redacts passwords in the output of a client.
 func Hiding(passwords ...string) func(string) string {
 	return func(text string) string {
 		for _, p := range passwords {
@@ -108,10 +108,10 @@ func Hiding(passwords ...string) func(string) string {
 	}
 }
 
-// Quoted is a text as a literal of SQL in which backslashes have no meaning of their own.
+// Quoted returns a text as an SQL literal, for servers where backslashes in literals have no special meaning.
 func Quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Created is the work for a thing that does not exist yet.
+// Created returns the work for an object that does not exist.
 func Created(what, name string, statements ...string) Work {
 	return Work{
 		Statements: statements, Changes: value.NewMap(name, "Present"), Would: fmt.Sprintf("create the %s %s", what, name),

@@ -1,15 +1,14 @@
-// Package cmd holds cmd.run and its kin: states that are a command line.
+// Package cmd implements Salt's cmd states, which run commands.
 //
-// A command is opaque: only running it shows what it changes. So its Check finds that it would run and
-// says that the rest is unknown; with unless, onlyif and creates an author declares when there is
-// nothing to do.
+// What a command changes is unknown before it runs. Check therefore reports that the command would run with
+// unknown changes. The guards unless, onlyif and creates tell when there is nothing to do.
 package cmd
 
 import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Functions are the functions of cmd.
+// Functions returns the functions of cmd.
 func Functions(scripts Scripts) module.Table {
 	return module.Table{
 		"run":         func() module.Resource { return &run{} },

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// options are the arguments that all command states share.
+// options holds the arguments that all cmd states have in common.
 type options struct {
 	Name            string  `sls:"name"`
 	Dir             string  `sls:"cwd"`
@@ -26,9 +26,9 @@ type options struct {
 	PrependPath     string  `sls:"prepend_path"`
 	Stateful        any     `sls:"stateful"`
 	Umask           string  `sls:"umask"`
-	Loglevel        any     `sls:"output_loglevel"` // commands are not logged apart from the report
+	Loglevel        any     `sls:"output_loglevel"` // no effect: output is only in the report
 	HideOutput      bool    `sls:"hide_output"`
-	Timeout         float64 `sls:"timeout"` // seconds
+	Timeout         float64 `sls:"timeout"` // in seconds
 	IgnoreTimeout   bool    `sls:"ignore_timeout"`
 	Terminal        any     `sls:"use_vt"`
 	Stdin           string  `sls:"stdin"`
@@ -40,7 +40,7 @@ type options struct {
 	Background bool `sls:"bg"`
 }
 
-// testName is the command that dry runs ask: stateful: [{test_name: COMMAND}]; "" for none.
+// testName returns the command that a dry run runs, from stateful: [{test_name: COMMAND}]; "" if there is none.
 func (o *options) testName() string {
 	list, ok := o.Stateful.(*value.List)
 	if !ok || list.Len() == 0 {
@@ -53,7 +53,7 @@ func (o *options) testName() string {
 	return value.Str(first.Value("test_name"))
 }
 
-// Valid refuses commands in the background: a run waits for its commands, and ends what they leave behind.
+// Valid refuses commands in the background: a run waits for its commands and ends the processes that they leave.
 func (o *options) Valid() error {
 	if !o.Background {
 		return nil
@@ -62,10 +62,10 @@ func (o *options) Valid() error {
 		"start long work as a unit: `systemd-run --unit=NAME COMMAND`, or a service.running state")
 }
 
-// phrases is a list, or a text of phrases with commas between them.
+// phrases is a list of texts, which may be written as one text separated by commas.
 type phrases []string
 
-// UnmarshalSLS reads numbers and texts.
+// UnmarshalSLS accepts texts, numbers and booleans, single or in a list.
 func (w *phrases) UnmarshalSLS(v any) error {
 	for _, item := range items(v) {
 		switch item.(type) {
@@ -92,7 +92,7 @@ func items(v any) []any {
 	return []any{v}
 }
 
-// succeeded reports whether a command ended well, by its code or by what it printed.
+// succeeded reports whether a command succeeded, by its exit code or by what it printed.
 func (o *options) succeeded(out host.Output) bool {
 	in := func(text string) func(string) bool {
 		return func(part string) bool { return strings.Contains(text, part) }
@@ -101,7 +101,7 @@ func (o *options) succeeded(out host.Output) bool {
 		slices.ContainsFunc(o.SuccessStdout, in(out.Stdout)) || slices.ContainsFunc(o.SuccessStderr, in(out.Stderr))
 }
 
-// line is the command line with everything the arguments say about it.
+// line returns the command line with all options.
 func (o *options) line(text string) (host.Line, error) {
 	l := host.Line{
 		Text: text, Root: o.Root, Terminal: value.Truth(o.Terminal), Shell: o.Shell, Dir: o.Dir, RunAs: o.RunAs,
@@ -120,7 +120,7 @@ func (o *options) line(text string) (host.Line, error) {
 	return l, nil
 }
 
-// describe is a command in words short enough for a line.
+// describe returns the first line of a command in backquotes, for messages.
 func describe(text string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if rest != "" {
@@ -129,7 +129,7 @@ func describe(text string) string {
 	return "`" + first + "`"
 }
 
-// would is the Check of anything that runs a command.
+// would implements Check for all states that run a command.
 func (o *options) would(h *host.Host) (module.Diff, error) {
 	if err := h.Commands.Allowed("the command " + describe(o.Name)); err != nil {
 		return module.Diff{}, err
@@ -146,7 +146,7 @@ func (o *options) would(h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// perform runs a line and reports it as cmd states do: its output is the change.
+// perform runs a command and reports it like Salt: the changes are its output and exit code.
 func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (module.Report, error) {
 	if o.Dir != "" && o.Root == "" {
 		if err := h.Enterable(o.Dir, o.RunAs); err != nil {
@@ -169,10 +169,10 @@ func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (modul
 	return report, nil
 }
 
-// maxShown is how many bytes of what a command printed its result has of each stream. Reports are kept for months.
+// maxShown is the maximal size in bytes of each output stream in a result. Reports are kept for months.
 const maxShown = 256 << 10
 
-// shortened is the beginning and the end of a long output.
+// shortened replaces the middle of an output longer than maxShown by a note.
 func shortened(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -182,7 +182,7 @@ func shortened(text string) string {
 		strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
-// judge turns a command's end into changes, and says whether it is a success.
+// judge converts the result of a command to changes and reports whether it succeeded.
 func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
 	out.Stdout, out.Stderr = strings.TrimRight(out.Stdout, "\r\n \t"), strings.TrimRight(out.Stderr, "\r\n \t")
 	code, ok := out.Code, o.succeeded(*out)
@@ -216,10 +216,11 @@ func failure(name string, out host.Output, hidden bool) error {
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
 
-// ActsAlways reports whether the command does not say itself whether it changed something.
+// ActsAlways reports whether every run counts as a change, because the command does not report its changes
+// itself (stateful).
 func (o *options) ActsAlways() bool { return o.Stateful == nil || o.Stateful == false }
 
-// run is cmd.run.
+// run implements cmd.run.
 type run struct{ options }
 
 func (r *run) Check(_ context.Context, h *host.Host) (module.Diff, error) { return r.would(h) }
@@ -232,7 +233,8 @@ func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 	return r.perform(ctx, h, l)
 }
 
-// Rehearse is Check, or runs the command that stateful names to say what the real one would change.
+// Rehearse runs the test_name command of stateful, if there is one, to predict the changes. Otherwise it is
+// Check.
 func (r *run) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	test := r.testName()
 	if test == "" {
@@ -247,17 +249,18 @@ func (r *run) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	report, err := r.perform(ctx, h, l)
 	d := module.Diff{Changes: report.Changes, Comment: report.Comment}
-	if err != nil && value.Equal(report.Changes.Value("retcode"), 0) { // it ran well and said nothing that is understood
+	if err != nil && value.Equal(report.Changes.Value("retcode"),
+		0) { // the command succeeded, but its output cannot be parsed
 		d.Unknown, d.Comment = true, err.Error()
 		return d, nil
 	}
 	return d, err
 }
 
-// Watched runs the command.
+// Watched returns the state itself, so the command runs again.
 func (r *run) Watched() module.Resource { return r }
 
-// waiting is cmd.wait: it does nothing but when a watch fires.
+// waiting implements cmd.wait: it runs the command only if a watched state changes.
 type waiting struct{ run }
 
 func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) { return module.Diff{}, nil }

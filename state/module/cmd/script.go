@@ -14,13 +14,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Scripts gives the text of a script by its source URL, rendered by a template engine if one is
-// named.
+// Scripts returns the text of a script, rendered if a template engine is named.
 type Scripts interface {
 	Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error)
 }
 
-// script is cmd.script: a script from the state tree, put on the host for the time it runs.
+// script implements cmd.script: it runs a script from the state tree, which is on the host only while it runs.
 type script struct {
 	options
 	Source   string     `sls:"source"`
@@ -44,7 +43,7 @@ func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return s.would(h)
 }
 
-// vouched refuses a script on the host that an unprivileged user can change, where root would run it.
+// vouched refuses to run a script of the host as root if an unprivileged user can change it.
 func (s *script) vouched(h *host.Host) error {
 	source := s.Source
 	if source == "" {
@@ -61,11 +60,11 @@ func (s *script) vouched(h *host.Host) error {
 	return nil
 }
 
-// runs says who runs the script, for its source.
+// runs returns a context that names the user who runs the script, for the checks of its source.
 func (s *script) runs(ctx context.Context, h *host.Host) (context.Context, error) {
 	to := host.Recipient{What: "what " + cmp.Or(s.RunAs, "root") + " runs"}
 	if s.RunAs != "" {
-		u, _, err := h.Accounts.User(s.RunAs) // that there is none is an error of who runs it
+		u, _, err := h.Accounts.User(s.RunAs) // an unknown user is an error when the command runs
 		if err != nil {
 			return ctx, err
 		}
@@ -109,14 +108,14 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	return s.perform(ctx, h, l)
 }
 
-// place puts the script where its user can run it and nobody else can read it.
+// place writes the script to a temporary file that only its user can read and execute.
 func (s *script) place(h *host.Host, source string, text []byte) (string, error) {
 	return h.TempFor(s.RunAs, "script-*"+path.Ext(source), text, 0o700)
 }
 
 func (s *script) Watched() module.Resource { return s }
 
-// waitingScript is cmd.wait_script: it does nothing but when a watch fires.
+// waitingScript implements cmd.wait_script: it runs the script only if a watched state changes.
 type waitingScript struct{ script }
 
 func (w *waitingScript) Check(context.Context, *host.Host) (module.Diff, error) {

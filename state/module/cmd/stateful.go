@@ -11,8 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// stateful reads a result out of a command's output: one JSON object, or in the last line words of
-// name=value. changed says whether there was a change and comment is the comment.
+// stateful reads the result from the output of a stateful command: a JSON object, or name=value words in the
+// last line. The name changed says whether there was a change, and comment is the comment of the result; all
+// others are reported as changes.
 func stateful(ran *value.Map, ok bool) (module.Report, error) {
 	out, _ := ran.Value("stdout").(string)
 	if out == "" {
@@ -57,7 +58,7 @@ func codeError(ran *value.Map, ok bool) error {
 
 const lastLineHint = `its last line must read changed=yes comment="...", or its output be one JSON object`
 
-// readResult gives what the command says of itself and the output that is none of it.
+// readResult parses the result in an output and returns the rest of the output.
 func readResult(out string) (said *value.Map, rest string, err error) {
 	if json.Valid([]byte(out)) {
 		v, err := value.FromJSON([]byte(out))
@@ -67,7 +68,7 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 		return nil, "", errors.New("a stateful command printed JSON that is no object")
 	}
 	last := strings.TrimRight(out, " \t\r\n")
-	rest = out[:len(out)-1] // of a single line Salt leaves all but its last letter
+	rest = out[:len(out)-1] // like Salt, drop only the last character of a single line
 	if i := strings.LastIndexByte(last, '\n'); i >= 0 {
 		rest, last = last[:i], last[i+1:]
 	}

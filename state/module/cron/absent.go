@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// absent is cron.absent. What else a cron.present says may be left in it and means nothing here.
+// absent implements cron.absent. It accepts and ignores the other arguments of cron.present.
 type absent struct {
 	owner
 	Name       string `sls:"name"`

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// The words for what became of a tab.
+// The results of a change, in Salt's words.
 const (
 	same    = "present"
 	changed = "updated"
 	added   = "new"
 )
 
-// matches tells whether a job is the one that a command or an identifier names. A job without an
-// identifier is known by its command, and takes on the identifier of whoever names it so.
+// matches reports whether a command or an identifier names the job. A job without an identifier is matched by
+// its command, and gets the identifier of the state that matches it.
 func (j *job) matches(command, id string) bool {
 	if id == "" {
 		id = noID
@@ -34,7 +34,8 @@ func (j *job) ownID() string {
 	return noID
 }
 
-// find gives the first job that a command or an identifier names, those at times first.
+// find returns the first job that a command or an identifier names. Jobs at times precede those at special
+// times.
 func (t *tab) find(command, id string) (job, bool) {
 	for _, jobs := range [2][]job{t.jobs, t.specials} {
 		for i := range jobs {
@@ -46,8 +47,7 @@ func (t *tab) find(command, id string) (job, bool) {
 	return job{}, false
 }
 
-// set makes a job be there as it is wanted, and says what that took. The tab it returns is another
-// one if anything changed.
+// set adds or changes a job and returns the result in Salt's words. If anything changes, it returns a new tab.
 func (t *tab) set(wanted job) (*tab, string) {
 	j, there := t.find(wanted.command, orEmpty(wanted.id))
 	switch {
@@ -56,7 +56,7 @@ func (t *tab) set(wanted job) (*tab, string) {
 	case !j.differs(wanted):
 		return t, same
 	}
-	// Reading the text anew drops what would not be written again, such as comments without a job.
+	// Parsing the text again drops what is not written back, such as comments without a job.
 	rest := parse(t.without(j, wanted.command).String())
 	result, word := rest.set(takeOver(wanted, j))
 	if word == added {
@@ -65,7 +65,7 @@ func (t *tab) set(wanted job) (*tab, string) {
 	return result, word
 }
 
-// with is the tab with one more job.
+// with returns the tab with another job.
 func (t *tab) with(j job) *tab {
 	c := parse(t.String())
 	if j.special != "" {
@@ -77,7 +77,7 @@ func (t *tab) with(j job) *tab {
 	return c
 }
 
-// differs tells whether a job has to change to be as wanted. What is nil is left as it is.
+// differs reports whether a job must change. A comment of nil is not compared.
 func (j *job) differs(wanted job) bool {
 	if wanted.special != "" && j.special != wanted.special {
 		return true
@@ -94,13 +94,13 @@ func (j *job) differs(wanted job) bool {
 		!j.runs(wanted.command)
 }
 
-// runs tells whether the job runs a command. In a line at a special time, blanks in a row read as one.
+// runs reports whether the job runs a command. In lines at a special time, consecutive blanks count as one.
 func (j *job) runs(command string) bool {
 	return j.command == command || j.special != "" && j.command == strings.Join(strings.Fields(command), " ")
 }
 
-// sameComment tells whether a comment reads as the wanted one: marks and blanks at the start of a line
-// and blanks at the end are lost on the way into a crontab and back.
+// sameComment reports whether a comment equals the wanted one once written to a crontab and read back, which
+// loses leading number signs and blanks of each line and blanks at the end.
 func sameComment(has *string, wanted string) bool {
 	if has == nil {
 		return false
@@ -123,8 +123,8 @@ func orNoID(id *string) string {
 	return *id
 }
 
-// satisfies tells whether a time is as wanted: any number but a star does for random, and any in it for
-// a range to draw from.
+// satisfies reports whether a time is as wanted. For random, any value but a star suffices; for a range to draw
+// from, any number in it.
 func satisfies(has, wanted string) bool {
 	if wanted == "random" {
 		return has != "*" && has != ""
@@ -136,7 +136,7 @@ func satisfies(has, wanted string) bool {
 	return has == wanted
 }
 
-// takeOver gives a wanted job what the one in its place has and the state leaves open.
+// takeOver fills the properties that the state leaves open with those of the job to be replaced.
 func takeOver(wanted, j job) job {
 	if wanted.comment == nil {
 		wanted.comment = j.comment
@@ -152,7 +152,8 @@ func takeOver(wanted, j job) job {
 	return wanted
 }
 
-// without is the tab without the first job of j's kind that is known as j is.
+// without returns the tab without the first job of the same kind (at times or at special times) that matches
+// like j.
 func (t *tab) without(j job, command string) *tab {
 	c := *t
 	known := func(other job) bool { return other.matches(command, j.ownID()) }
@@ -172,7 +173,7 @@ func removeFirst[T any](items []T, is func(T) bool) []T {
 	return slices.Delete(slices.Clone(items), i, i+1)
 }
 
-// remove takes a job away: one at times, or with a special one at that.
+// remove removes a job at times or, if special is set, a job at that special time.
 func (t *tab) remove(command, id, special string) (*tab, bool) {
 	c := *t
 	known := func(j job) bool {
@@ -186,7 +187,7 @@ func (t *tab) remove(command, id, special string) (*tab, bool) {
 	return &c, len(c.specials) != len(t.specials) || len(c.jobs) != len(t.jobs)
 }
 
-// setVariable makes a variable have a value. One that changes goes to the end.
+// setVariable sets a variable. A variable that changes moves to the end.
 func (t *tab) setVariable(name, v string) (*tab, string) {
 	i := slices.IndexFunc(t.variables, func(v variable) bool { return v.name == name })
 	if i >= 0 && t.variables[i].value == v {
@@ -205,7 +206,7 @@ func (t *tab) setVariable(name, v string) (*tab, string) {
 	return c, added
 }
 
-// removeVariable takes the last variable of a name away.
+// removeVariable removes the last variable with a name.
 func (t *tab) removeVariable(name string) (*tab, bool) {
 	for i := len(t.variables) - 1; i >= 0; i-- {
 		if t.variables[i].name == name {
@@ -217,7 +218,7 @@ func (t *tab) removeVariable(name string) (*tab, bool) {
 	return t, false
 }
 
-// drawRange reads 5:10, a range to draw a number from.
+// drawRange parses a range from which a number is drawn, such as 5:10.
 func drawRange(text string) (low, high int, ok bool) {
 	from, to, found := strings.Cut(text, ":")
 	a, errA := strconv.Atoi(from)
@@ -225,10 +226,10 @@ func drawRange(text string) (low, high int, ok bool) {
 	return min(a, b), max(a, b), found && errA == nil && errB == nil
 }
 
-// drawn puts numbers in the place of random and of ranges.
+// drawn replaces random and ranges by random numbers.
 func drawn(times [5]string) [5]string {
 	ends := [5][2]int{{0, 59}, {0, 23}, {1, 28}, {1, 12}, {0, 6}}
-	for _, i := range []int{0, 1, 3, 4, 2} { // the day of the month follows from the month
+	for _, i := range []int{0, 1, 3, 4, 2} { // the last day depends on the month
 		if i == 2 {
 			ends[2][1] = lastDay(times[3])
 		}

@@ -1,14 +1,12 @@
-// Package cron holds cron.present, cron.absent, cron.file, cron.env_present and cron.env_absent: the
-// jobs users have with cron.
+// Package cron implements Salt's cron states, which manage the crontabs of users.
 //
-// A crontab is shared by the people who edit it and the states that manage it, so it has a line in it
-// below which all belongs to the states. What is above stays as it is. Below, each job is known by
-// an identifier in the comment above it, which lets a state find its job again after its time or even
-// its command changed.
+// People edit a crontab as well, so the states only manage the part below a marker line and leave the part
+// above it unchanged. An identifier in the comment above a job lets a state find its job after its time or
+// command has changed.
 //
-// The text below the line is written exactly as Salt writes it, down to the order of lines: a job that
-// changes goes to the end. That way the two can take turns on a host, and neither sees a change where
-// the other saw none.
+// The managed part is written exactly like Salt writes it, including the order of lines: a job that changes
+// moves to the end. Salt and the agent can therefore manage the same host in turn, and neither sees a change
+// that the other does not.
 package cron
 
 import (
@@ -21,24 +19,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Sources gives what cron.file needs from outside.
+// Sources gives cron.file access to files outside of the host.
 type Sources interface {
-	// Rendered gives the text of a source, checked against its hash and rendered if it is a template.
+	// Rendered returns the content of a source, verified against its hash and rendered if it is a template.
 	Rendered(ctx context.Context, s Source) ([]byte, error)
-	// Diff shows how two texts differ, in the form in which file states show it.
+	// Diff returns the difference of two texts in the form of the file states.
 	Diff(before, after string) string
 }
 
-// Source is a file that an SLS file names by URL.
+// Source is a file that a state names by URL.
 type Source struct {
 	URL, Env       string
 	Hash, HashName string
-	Template       string // the engine's name, "" for none
+	Template       string // the name of the engine, "" for none
 	Context        *value.Map
 	Defaults       *value.Map
 }
 
-// Functions are the functions of cron.
+// Functions returns the functions of cron.
 func Functions(sources Sources) module.Table {
 	tabs := &tabs{parsed: map[string]parsedTab{}}
 	owner := func() owner { return owner{User: "root", tabs: tabs} }
@@ -53,18 +51,18 @@ func Functions(sources Sources) module.Table {
 	}
 }
 
-// owner is whose crontab a state is about.
+// owner is the owner of the crontab.
 type owner struct {
 	User string `sls:"user"`
 
 	tabs     *tabs
-	uid      int    // 0 also for a user who is not there
-	text     string // what Check wants the crontab to be
-	obstacle error  // why Apply will fail, as things are
+	uid      int    // 0 also if the user does not exist
+	text     string // the new crontab, set by Check
+	obstacle error  // the reason why Apply would fail now
 }
 
-// read gives the crontab, and notes a user who is not there: an earlier state of the run may be about
-// to make it, so a dry run goes on and warns.
+// read returns the crontab, parsed and as text. A user who does not exist is recorded as an obstacle and is not
+// an error, since an earlier state of the same run may create it.
 func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 	if err := h.Crontabs.Allowed("the crontab of " + o.User); err != nil {
 		return nil, "", err
@@ -86,7 +84,7 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 	return o.tabs.parse(h, o.User, text), text, nil
 }
 
-// diff is how a change of the crontab is reported. A dry run shows only the comment, as Salt's does.
+// diff returns the module.Diff for a changed crontab. Like Salt's, a dry run reports only the comment.
 func (o *owner) diff(changed *tab, name, comment string) module.Diff {
 	o.text = changed.String()
 	d := module.Diff{Changes: value.NewMap(o.User, name), Planned: value.NewMap(), Comment: comment}
@@ -100,7 +98,7 @@ func (o *owner) warn(d *module.Diff) {
 	}
 }
 
-// write gives the crontab the text that Check wants.
+// write writes the crontab that Check computed.
 func (o *owner) write(ctx context.Context, h *host.Host, d module.Diff, comment string) (module.Report, error) {
 	if o.obstacle != nil {
 		return module.Report{}, o.obstacle

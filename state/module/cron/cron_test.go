@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// sources are files of a state tree in memory; its only template prints who.
+// sources is a state tree in memory. Its template engine only replaces {{ who }}.
 type sources map[string]string
 
 func (s sources) Rendered(_ context.Context, source cron.Source) ([]byte, error) {
@@ -39,7 +39,7 @@ func files() sources {
 	return sources{"salt://tab": "5 * * * * /bin/a\n", "salt://who": "WHO={{ who }}\n", "salt://open": "5 * * * * /bin/a"}
 }
 
-// salts is the crontab that Salt 3006 made for the calls of TestRealCron.
+// salts is the crontab that Salt 3006 writes for the calls of TestRealCron.
 const salts = "# Lines below here are managed by Salt, do not edit\nPATH=/bin\n# SALT_CRON_IDENTIFIER:crid\n5 * * * " +
 	"* /bin/true x\n" +
 	"# hello SALT_CRON_IDENTIFIER:/bin/true daily\n@daily /bin/true daily\n"
@@ -69,7 +69,7 @@ func TestBelowARoot(t *testing.T) {
 	}
 }
 
-// TestRealCron gives jobs to the machine's own crontab in a chroot.
+// TestRealCron runs the crontab program of the host in a chroot.
 func TestRealCron(t *testing.T) {
 	root := hosttest.Chroot(t)
 	h, err := machine.New(host.Options{Root: root, Chroot: true})

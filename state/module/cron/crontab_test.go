@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestCrontabText holds the text of crontabs to what Salt 3006 wrote after the same calls, byte for
-// byte. Each line of the file is one crontab and what was done to it.
+// TestCrontabText compares crontabs byte by byte with those that Salt 3006 wrote after the same calls. Each
+// line of the file is a crontab and a list of calls.
 func TestCrontabText(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/modules/account/crontabs.json")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestCrontabText(t *testing.T) {
 	}
 }
 
-// call runs a function and tells whether it had anything to do.
+// call runs a function and reports whether it changed anything.
 func call(t testing.TB, h *statetest.Host, table module.Table, function string, arguments *value.Map) bool {
 	t.Helper()
 	resource := table[function]()

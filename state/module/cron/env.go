@@ -9,14 +9,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// envPresent is cron.env_present.
+// envPresent implements cron.env_present.
 type envPresent struct {
 	owner
 	Name  string `sls:"name"`
 	Value string `sls:"value"`
 }
 
-// nothing is how a variable without a value is written.
+// nothing is the notation of a variable without a value.
 const nothing = `""`
 
 func (e *envPresent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -42,7 +42,7 @@ func (e *envPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (mo
 	return e.write(ctx, h, d, fmt.Sprintf("%s was set in the crontab of %s", e.Name, e.User))
 }
 
-// envAbsent is cron.env_absent.
+// envAbsent implements cron.env_absent.
 type envAbsent struct {
 	owner
 	Name string `sls:"name"`

@@ -11,17 +11,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// file is cron.file: a whole crontab from a file.
+// file implements cron.file: it installs a whole crontab from a file.
 type file struct {
 	owner
-	Name     string     `sls:"name"` // where the file comes from
+	Name     string     `sls:"name"` // URL of the source
 	Hash     string     `sls:"source_hash"`
 	HashName string     `sls:"source_hash_name"`
 	Template string     `sls:"template"`
 	Context  *value.Map `sls:"context"`
 	Defaults *value.Map `sls:"defaults"`
-	Replace  bool       `sls:"replace"` // also a crontab that is there
-	Backup   any        `sls:"backup"`  // cron keeps its files to itself, so there is no place for one
+	Replace  bool       `sls:"replace"` // also replace an existing crontab
+	Backup   any        `sls:"backup"`  // no effect: there is no place for a backup in cron's directory
 	Env      string     `sls:"__env__"`
 
 	sources Sources
@@ -51,7 +51,7 @@ func (f *file) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s does not end with a line break, and cron refuses such a crontab",
 			f.Name), "end its last line")
 	}
-	// A crontab is shown with a line break at its end, also one that is not there.
+	// The crontab that Salt reads always ends with a newline, even if it does not exist.
 	if !strings.HasSuffix(before, "\n") {
 		before += "\n"
 	}
@@ -63,7 +63,7 @@ func (f *file) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		Comment: fmt.Sprintf("the crontab of %s would become that of %s", f.User, f.Name)}, err
 }
 
-// changes show the text, and as Salt does to whom it went if that is not root.
+// changes returns the difference and, like Salt, the user and group if the user is not root.
 func (f *file) changes(h *host.Host, before string) (*value.Map, error) {
 	changes := value.NewMap("diff", f.sources.Diff(before, f.text))
 	if f.User == "root" {

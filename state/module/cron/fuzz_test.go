@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCrontab gives jobs to whatever a crontab may hold: what is above the states' line stays as it
-// is, and a job that was given once is found the second time.
+// FuzzCrontab adds jobs to arbitrary crontabs. The part above the marker line must not change, and a job that
+// was added must be found again.
 func FuzzCrontab(f *testing.F) {
 	f.Add("", "/bin/true", "*/5", "", "", "")
 	f.Add("MAILTO=x\n5 * * * * /bin/mine\n", "echo a=b", "5", "", "hello\nworld", "id")

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// present is cron.present.
+// present implements cron.present.
 type present struct {
 	owner
 	Name       string  `sls:"name"`
@@ -21,7 +21,7 @@ type present struct {
 	Month      string  `sls:"month"`
 	DayWeek    string  `sls:"dayweek"`
 	Comment    *string `sls:"comment"`
-	Commented  bool    `sls:"commented"` // the job is there and does not run
+	Commented  bool    `sls:"commented"` // the job is commented out
 	Identifier string  `sls:"identifier"`
 	Special    string  `sls:"special"`
 }
@@ -47,7 +47,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		fmt.Sprintf("the job %s would change in the crontab of %s", wanted.command, p.User)), nil
 }
 
-// job is what is asked for.
+// job returns the declared job.
 func (p *present) job() (job, error) {
 	j := job{command: strings.TrimSpace(p.Name), disabled: p.Commented, special: strings.TrimSpace(p.Special)}
 	j.id = identify(p.Identifier, j.command)
@@ -75,7 +75,7 @@ func (p *present) job() (job, error) {
 	return j, nil
 }
 
-// identify is the identifier of a job: the one that was given, or its command.
+// identify returns the identifier of a job: the given one, or by default its command.
 func identify(given, command string) *string {
 	if given == "" || given == "False" {
 		given = command

@@ -7,9 +7,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// tab is a crontab as the states see it.
+// tab is a parsed crontab.
 type tab struct {
-	above     []string // what is not theirs
+	above     []string // lines above the marker, which are not managed
 	variables []variable
 	jobs      []job // that run at times
 	specials  []job // that run at @reboot, @daily and the like
@@ -17,11 +17,11 @@ type tab struct {
 
 type variable struct{ name, value string }
 
-// job is a line that runs a command. Of comment and id, nil is none, which is not the same as an
-// empty one when it comes to writing the line above the job.
+// job is a line that runs a command. A nil comment or id differs from an empty one in the line written above
+// the job.
 type job struct {
 	times    [5]string // minute, hour, day of the month, month, day of the week
-	special  string    // instead of times
+	special  string    // such as @daily, instead of times
 	command  string
 	comment  *string
 	id       *string
@@ -35,7 +35,7 @@ const (
 	off        = "#DISABLED#"
 )
 
-// tabs keeps what was made of crontabs, since many states are about one.
+// tabs caches parsed crontabs, since many states share one.
 type tabs struct {
 	mu     sync.Mutex
 	parsed map[string]parsedTab
@@ -47,7 +47,7 @@ type parsedTab struct {
 	tab  *tab
 }
 
-// parse gives a user's tab; nobody may change it.
+// parse returns a user's parsed crontab, which callers must not change.
 func (t *tabs) parse(h *host.Host, user, text string) *tab {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,12 +80,12 @@ func parse(text string) *tab {
 	return t
 }
 
-// lineBreaks makes all of them the same.
+// lineBreaks converts all line breaks to \n.
 func lineBreaks(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
-// reader reads lines that belong to the states. A comment and an identifier wait for the job below.
+// reader parses the managed part. A comment and an identifier apply to the next job.
 type reader struct {
 	tab         *tab
 	comment, id *string
@@ -110,14 +110,14 @@ func (r *reader) read(l string) {
 	}
 }
 
-// isVariable tells NAME=value from a job whose command has an equals sign.
+// isVariable distinguishes NAME=value from a job whose command contains an equals sign.
 func isVariable(l string) bool {
 	i := strings.IndexByte(l, '=')
 	space := strings.IndexByte(l, ' ')
 	return i > 0 && (space < 0 || i < space)
 }
 
-// note keeps a comment, and the identifier at its end, for the next job.
+// note records a comment and the identifier at its end for the next job.
 func (r *reader) note(text string) {
 	if before, after, ok := strings.Cut(text, identifier); ok {
 		text = strings.TrimRight(before, " \t")
@@ -139,7 +139,7 @@ func (r *reader) job(j job) job {
 	return j
 }
 
-// String is the whole crontab.
+// String returns the text of the crontab.
 func (t *tab) String() string {
 	var b strings.Builder
 	for _, l := range t.above {

@@ -7,7 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// List describes the text of a crontab: the lines above those of the states (pre), jobs, special jobs and variables.
+// List returns the content of a crontab in the form of Salt's cron.list_tab: the lines above the marker (pre),
+// jobs, jobs at special times, and variables.
 func List(text string) *value.Map {
 	t := parse(text)
 	variables := value.NewList()
@@ -45,10 +46,10 @@ func pointed(s *string) any {
 	return *s
 }
 
-// Job is a job as functions name it. Identifier is "" for one that is known by its command.
+// Job is a job as the cron functions name it. Identifier is "" for a job that is matched by its command.
 type Job struct {
 	Times      [5]string // minute, hour, day of the month, month, day of the week
-	Special    string    // instead of Times
+	Special    string    // such as @daily, instead of Times
 	Command    string
 	Comment    *string
 	Identifier string
@@ -69,7 +70,7 @@ func (j Job) job() (job, error) {
 	return made, err
 }
 
-// Set adds or changes a job of a user's crontab, and returns what that took: new, updated or present.
+// Set adds or changes a job in a user's crontab. It returns new, updated or present.
 func Set(ctx context.Context, h *host.Host, user string, j Job) (string, error) {
 	wanted, err := j.job()
 	if err != nil {
@@ -78,7 +79,7 @@ func Set(ctx context.Context, h *host.Host, user string, j Job) (string, error) 
 	return edit(ctx, h, user, func(t *tab) (*tab, string) { return t.set(wanted) })
 }
 
-// Remove removes a job, and returns removed or absent.
+// Remove removes a job. It returns removed or absent.
 func Remove(ctx context.Context, h *host.Host, user string, j Job) (string, error) {
 	return edit(ctx, h, user, func(t *tab) (*tab, string) {
 		after, removed := t.remove(j.Command, j.Identifier, j.Special)
@@ -86,12 +87,12 @@ func Remove(ctx context.Context, h *host.Host, user string, j Job) (string, erro
 	})
 }
 
-// SetVariable sets a variable for the jobs, and returns new, updated or present.
+// SetVariable sets a variable. It returns new, updated or present.
 func SetVariable(ctx context.Context, h *host.Host, user, name, text string) (string, error) {
 	return edit(ctx, h, user, func(t *tab) (*tab, string) { return t.setVariable(name, text) })
 }
 
-// RemoveVariable removes a variable, and returns removed or absent.
+// RemoveVariable removes a variable. It returns removed or absent.
 func RemoveVariable(ctx context.Context, h *host.Host, user, name string) (string, error) {
 	return edit(ctx, h, user, func(t *tab) (*tab, string) {
 		after, removed := t.removeVariable(name)
@@ -108,7 +109,7 @@ func gone(removed bool) string {
 	return absentWord
 }
 
-// edit changes a user's crontab, and writes it where that made it another.
+// edit applies a change to a user's crontab and writes it if it differs.
 func edit(ctx context.Context, h *host.Host, user string, change func(*tab) (*tab, string)) (string, error) {
 	o := owner{User: user, tabs: &tabs{parsed: map[string]parsedTab{}}}
 	t, _, err := o.read(ctx, h)

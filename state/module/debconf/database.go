@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// database is what debconf knows: its files are stanzas of "Field: value" lines. Questions have an
-// answer or take their template's default; what a template asks for is its type.
+// database is the database of debconf, whose files have stanzas of "Field: value" lines. A question has an
+// answer, or the default of its template, which also has its type.
 type database struct {
 	answers   map[string]stanza
 	templates map[string]stanza
@@ -19,8 +19,7 @@ type database struct {
 
 type stanza map[string]string
 
-// parse reads stanzas by name. Lines that start with a blank go on with a long text, which nobody here
-// reads.
+// parse returns the stanzas by name. It ignores the continuation lines of long texts.
 func parse(text string) map[string]stanza {
 	all := map[string]stanza{}
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -38,7 +37,7 @@ func parse(text string) map[string]stanza {
 	return all
 }
 
-// read reads the database, passwords too. A host on which nothing was asked yet has none.
+// read reads the database, including passwords. The files may not exist.
 func read(h *host.Host) (db database, err error) {
 	db.answers = map[string]stanza{}
 	for _, file := range []string{"config.dat", "passwords.dat", "templates.dat"} {
@@ -55,7 +54,7 @@ func read(h *host.Host) (db database, err error) {
 	return db, nil
 }
 
-// has tells whether a question of a package has an answer.
+// has reports whether a question of a package already has the answer.
 func (db database) has(q question) bool {
 	s, ok := db.answers[q.name]
 	if !ok || !slices.Contains(strings.Split(s["Owners"], ", "), q.owner) {

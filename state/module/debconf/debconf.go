@@ -1,9 +1,9 @@
-// Package debconf holds debconf.set and debconf.set_file: the answers to what Debian's packages ask
-// when they are installed.
+// Package debconf implements debconf.set and debconf.set_file, which answer the questions that Debian packages
+// ask during installation.
 //
-// Answers are looked up in debconf's own files, which takes no process and no package debconf-utils.
-// They are set by debconf-set-selections, all at once, through its input, so that a password is
-// never on a command line. Passwords show in no report.
+// The present answers are read from the files of debconf, without a process and without the package
+// debconf-utils. debconf-set-selections sets all new answers in one call. It reads them from its standard
+// input, so passwords are on no command line. Passwords are redacted in reports.
 package debconf
 
 import (
@@ -19,14 +19,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Sources gives the files of answers.
+// Sources reads files of answers.
 type Sources interface {
-	// Script reads a file of an environment of the state tree, and renders it if a template engine
-	// is named.
+	// Script returns a file of the state tree, rendered if a template engine is named.
 	Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error)
 }
 
-// Functions are the functions of debconf.
+// Functions returns the functions of debconf.
 func Functions(sources Sources) module.Table {
 	return module.Table{
 		"set":      func() module.Resource { return &set{} },
@@ -34,10 +33,10 @@ func Functions(sources Sources) module.Table {
 	}
 }
 
-// question is a question with the answer that it shall have.
+// question is a question with its declared answer.
 type question struct{ owner, name, kind, answer string }
 
-// kinds are the types of questions.
+// kinds returns the types of questions.
 func kinds() []string {
 	return []string{"string", "boolean", "select", "multiselect", "note", "text", "password", "title", "error"}
 }
@@ -56,7 +55,7 @@ func (q question) Valid() error {
 	return nil
 }
 
-// line is how debconf-set-selections reads it.
+// line returns the line for debconf-set-selections.
 func (q question) line() string {
 	l := q.owner + " " + q.name + " " + q.kind
 	if q.answer != "" {
@@ -65,7 +64,7 @@ func (q question) line() string {
 	return l + "\n"
 }
 
-// shown is the answer as a report may have it.
+// shown returns the answer for a report.
 func (q question) shown() string {
 	if q.kind == "password" {
 		return "(password hidden)"
@@ -73,7 +72,7 @@ func (q question) shown() string {
 	return q.answer
 }
 
-// answers is what the two functions share: the questions that have another answer now.
+// answers holds what the two functions have in common: the questions whose answer differs.
 type answers struct{ other []question }
 
 func (a *answers) check(h *host.Host, all []question) (module.Diff, error) {
@@ -116,7 +115,7 @@ func (a *answers) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: "debconf has the answers"}, nil
 }
 
-// set is debconf.set.
+// set implements debconf.set.
 type set struct {
 	Name string     `sls:"name"` // the package
 	Data *value.Map `sls:"data,required"`
@@ -138,7 +137,7 @@ func (s *set) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return s.check(h, all)
 }
 
-// answer writes an answer as debconf does, which drops the blanks before it.
+// answer returns the answer in the form that debconf stores, without leading blanks.
 func answer(kind string, v any) string {
 	text := ""
 	if v != nil {
@@ -154,7 +153,7 @@ func answer(kind string, v any) string {
 	return "true"
 }
 
-// setFile is debconf.set_file.
+// setFile implements debconf.set_file.
 type setFile struct {
 	Name     string     `sls:"name"`
 	Source   string     `sls:"source,required"`
@@ -182,7 +181,7 @@ func (s *setFile) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return s.check(h, all)
 }
 
-// lines reads a file of answers: package, question, type, answer. Comments and empty lines are none.
+// lines parses a file of answers: package, question, type and answer in each line.
 func lines(text string) ([]question, error) {
 	var all []question
 	for i, l := range strings.Split(strings.ReplaceAll(text, "\\\n", ""), "\n") {

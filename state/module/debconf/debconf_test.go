@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// tree gives files of the case's /srv; a template's {{ x }} is replaced by the context's x.
+// tree reads files from /srv of the case. Its templates replace {{ x }} by x of the context.
 type tree struct{ h *statetest.Host }
 
 func (s tree) Script(_ context.Context, source, _, template string, vars *value.Map) ([]byte, error) {
@@ -27,7 +27,7 @@ func (s tree) Script(_ context.Context, source, _, template string, vars *value.
 	return []byte(strings.ReplaceAll(string(data), "{{ x }}", value.Str(vars.Value("x")))), nil
 }
 
-// prepare gives the host debconf-set-selections, which writes the files as debconf does.
+// prepare adds a debconf-set-selections that writes the files of debconf.
 func prepare(t *testing.T, h *statetest.Host) {
 	const dir = "/var/cache/debconf/"
 	statetest.UseTools(t, h,

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// container is what docker says of one.
+// container is the output of docker container inspect.
 type container struct {
 	ID     string `json:"Id"`
 	Image  string
@@ -30,11 +30,11 @@ type container struct {
 			Name              string
 			MaximumRetryCount int
 		}
-		PortBindings map[string][]struct{ HostIp, HostPort string } //nolint:revive // as docker names it
+		PortBindings map[string][]struct{ HostIp, HostPort string } // names as in docker
 	}
 }
 
-// state is how it is in Salt's words.
+// state returns the state in Salt's words.
 func (c *container) state() string {
 	switch c.State.Status {
 	case "running", "paused":
@@ -43,16 +43,16 @@ func (c *container) state() string {
 	return "stopped"
 }
 
-// stopped is docker_container.stopped.
+// stopped implements docker_container.stopped.
 type stopped struct {
 	Name            string `sls:"name"`
 	Containers      any    `sls:"containers"`
-	ShutdownTimeout *int   `sls:"shutdown_timeout"` // seconds
-	StopTimeout     *int   `sls:"stop_timeout"`     // an old name of it
+	ShutdownTimeout *int   `sls:"shutdown_timeout"` // in seconds
+	StopTimeout     *int   `sls:"stop_timeout"`     // an old alias of shutdown_timeout
 	Unpause         bool   `sls:"unpause"`
 	ErrorOnAbsent   bool   `sls:"error_on_absent"`
 
-	todo map[string]string // what to stop, and how it is
+	todo map[string]string // the containers to stop, with their states
 }
 
 func (s *stopped) targets() []string {
@@ -123,7 +123,7 @@ func (s *stopped) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: done, Comment: "stopped " + strings.Join(done.Names(), ", ")}, nil
 }
 
-// containerAbsent is docker_container.absent.
+// containerAbsent implements docker_container.absent.
 type containerAbsent struct {
 	Name  string `sls:"name"`
 	Force bool   `sls:"force"`

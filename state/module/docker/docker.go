@@ -1,10 +1,9 @@
-// Package docker holds docker_container.running and its kin: containers, images, networks and volumes
-// of Docker.
+// Package docker implements Salt's states for containers, images, networks and volumes of Docker.
 //
-// They go through the docker program, which knows where its server is and who may ask it. What is
-// there is read as JSON. A container cannot be changed once it is made, so one that differs from its
-// declaration is replaced. What it was made from is kept in a label of it, and compared; of a container
-// that somebody else made, the image and the arguments that most declarations have are compared.
+// They run the docker program, which finds the daemon and checks access, and parse its JSON output. A container
+// cannot be changed after its creation, so one that differs from its declaration is replaced. A label stores
+// the hash of the declaration for comparison. For containers without the label, the image and the most common
+// arguments are compared.
 package docker
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables are the functions of these states, by state.
+// Tables returns the functions by state.
 func Tables() module.Registry {
 	return module.Registry{
 		"docker_container": {
@@ -49,16 +48,16 @@ func docker() program.Program {
 	return program.Program{Name: "docker", Package: "docker.io", Dir: "/", Limit: time.Hour, Remote: true}
 }
 
-// errNoDaemon says that nobody answers.
+// errNoDaemon is wrapped by errors for a Docker daemon that does not respond.
 var errNoDaemon = errors.New("the Docker daemon does not answer")
 
-// ask has docker read something.
+// ask runs a docker command that only reads.
 func ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	out, err := docker().Ask(ctx, h, args...)
 	return out, explain(err)
 }
 
-// do has docker change something.
+// do runs a docker command that changes something.
 func do(ctx context.Context, h *host.Host, args ...string) error {
 	_, err := docker().Do(ctx, h, args...)
 	return explain(err)
@@ -73,7 +72,7 @@ func explain(err error) error {
 	return err
 }
 
-// inspect reads a thing of a kind into v; ok is false if there is none.
+// inspect decodes the description of an object of a kind into v; ok is false if it does not exist.
 func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bool, err error) {
 	out, err := ask(ctx, h, kind, "inspect", "--", name)
 	var failed *program.Error
@@ -94,7 +93,7 @@ func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bo
 	return true, json.Unmarshal(all[0], v)
 }
 
-// ready makes a Diff of a docker that is not there, or not yet.
+// ready reports whether docker is installed; if not, d is the diff for that.
 func ready(h *host.Host, would string) (d module.Diff, ok bool, err error) {
 	there, err := docker().Ready(h)
 	if err != nil || there {
@@ -103,7 +102,7 @@ func ready(h *host.Host, would string) (d module.Diff, ok bool, err error) {
 	return module.Awaits("docker", would), false, nil
 }
 
-// unanswered is the Diff of a question that nobody answered; other errors stay errors.
+// unanswered returns the diff for a daemon that does not respond; other errors are returned.
 func unanswered(err error, would string) (module.Diff, error) {
 	if errors.Is(err, errNoDaemon) {
 		return module.Awaits("the Docker daemon", would), nil
@@ -111,7 +110,7 @@ func unanswered(err error, would string) (module.Diff, error) {
 	return module.Diff{}, err
 }
 
-// again looks once more what there is to do, for an Apply whose Check could not know.
+// again runs Check once more in an Apply whose Check could not know the changes.
 func again(ctx context.Context, h *host.Host, d module.Diff,
 	check func(context.Context, *host.Host) (module.Diff, error)) (module.Diff, error) {
 	if !d.Unknown || d.Changes.Len() > 0 {
@@ -126,7 +125,7 @@ func again(ctx context.Context, h *host.Host, d module.Diff,
 	return check(ctx, h)
 }
 
-// list reads an argument that is a list, or one text with commas.
+// list parses an argument that is a list or text separated by commas.
 func list(v any) []string {
 	switch v := v.(type) {
 	case nil:
@@ -149,7 +148,7 @@ func list(v any) []string {
 	return out
 }
 
-// pairs writes a mapping as name=value, and anything else as it is.
+// pairs returns the items of a mapping as name=value, and other values as text.
 func pairs(v any) []string {
 	m, ok := v.(*value.Map)
 	if !ok {

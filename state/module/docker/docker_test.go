@@ -17,10 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// thing is what the imitated docker keeps of a container, an image, a network or a volume.
+// thing is the description of an object of the simulated docker.
 type thing = map[string]any
 
-// daemon imitates docker. What it has is in a file of the case for each kind, by name.
+// daemon simulates docker. It keeps its objects in a file of the case for each kind.
 type daemon struct {
 	t *testing.T
 	h *statetest.Host
@@ -28,7 +28,7 @@ type daemon struct {
 
 func (d daemon) read(kind string) map[string]thing {
 	all := map[string]thing{}
-	data, _ := d.h.Files.ReadFile("/" + kind + "s") // none without the file
+	data, _ := d.h.Files.ReadFile("/" + kind + "s") // missing before the first object
 	_ = json.Unmarshal(data, &all)
 	return all
 }
@@ -38,7 +38,7 @@ func (d daemon) write(kind string, all map[string]thing) {
 	d.h.Build(d.t, statetest.Tree{"/" + kind + "s": statetest.File(string(data))})
 }
 
-// change changes one thing of a kind.
+// change changes an object of a kind.
 func (d daemon) change(kind, name string, change func(thing)) error {
 	all := d.read(kind)
 	if all[name] == nil {
@@ -65,7 +65,7 @@ func (d daemon) remove(kind string, names []string) error {
 	return nil
 }
 
-// plain are the arguments that are no options.
+// plain returns the arguments that are not options.
 func plain(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -173,7 +173,7 @@ func (d daemon) create(args []string, c host.Command) (string, error) {
 	return "new\n", nil
 }
 
-// other is what docker network, volume and image do.
+// other simulates docker network, volume and image.
 func (d daemon) other(kind string, args []string) error {
 	words := plain(args[1:])
 	switch args[0] {
@@ -217,7 +217,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestWatching restarts a container, or sends it a signal.
+// TestWatching checks that the reaction to a change of a watched state restarts a container or sends it a
+// signal.
 func TestWatching(t *testing.T) {
 	h := statetest.NewHost(t)
 	prepare(t, h)
@@ -235,7 +236,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestNoDocker says which package to install.
+// TestNoDocker checks that the error names the package to install.
 func TestNoDocker(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	for state, table := range docker.Tables() {

@@ -14,20 +14,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// imagePresent is docker_image.present: pulled, built or loaded.
+// imagePresent implements docker_image.present: it pulls, builds or loads an image.
 type imagePresent struct {
 	Name             string `sls:"name"`
 	Tag              string `sls:"tag"`
-	Build            string `sls:"build"` // a directory to build it from
+	Build            string `sls:"build"` // the directory to build from
 	Dockerfile       string `sls:"dockerfile"`
-	Load             string `sls:"load"`  // a file that has it
+	Load             string `sls:"load"`  // the file to load from
 	Force            bool   `sls:"force"` // in every run
 	InsecureRegistry any    `sls:"insecure_registry"`
 	ClientTimeout    any    `sls:"client_timeout"`
 	SLS              any    `sls:"sls"`
 }
 
-// reference is the image's name with its tag.
+// reference returns the name of an image with its tag.
 func reference(name, tag string) string {
 	if tag != "" {
 		return name + ":" + tag
@@ -58,7 +58,7 @@ func (i *imagePresent) Check(ctx context.Context, h *host.Host) (module.Diff, er
 		return module.Diff{Comment: "the image " + ref + " is there"}, nil
 	}
 	d := module.Diff{Changes: i.changes(ref), Comment: "would get the image " + ref}
-	if i.Force && there { // it may be the same again
+	if i.Force && there { // the new image may equal the old one
 		d = module.Diff{Unknown: true, Planned: value.NewMap(), Comment: d.Comment}
 	}
 	return d, nil
@@ -113,8 +113,8 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	return module.Report{Changes: i.changes(ref), Comment: "got the image " + ref}, nil
 }
 
-// vouched refuses files of the host that decide what the image is, where an unprivileged user can change them: the Docker
-// daemon does as root what a Dockerfile says.
+// vouched refuses files of the host that determine the content of the image if an unprivileged user can change
+// them: the Docker daemon executes a Dockerfile as root.
 func (i *imagePresent) vouched(ctx context.Context, h *host.Host) error {
 	from := i.Load
 	if i.Build != "" {
@@ -126,7 +126,7 @@ func (i *imagePresent) vouched(ctx context.Context, h *host.Host) error {
 	return h.Received(host.To(ctx, host.Recipient{What: "the image " + reference(i.Name, i.Tag)}), from)
 }
 
-// imageAbsent is docker_image.absent.
+// imageAbsent implements docker_image.absent.
 type imageAbsent struct {
 	Name   string `sls:"name"`
 	Images any    `sls:"images"`

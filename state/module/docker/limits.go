@@ -1,6 +1,6 @@
 package docker
 
-// limits are arguments of docker_container.running that bound what a container may use, or are rarely given.
+// limits holds arguments of docker_container.running that limit resources or are rarely used.
 type limits struct {
 	BlkioWeight     string `sls:"blkio_weight"`
 	BlkioDevice     any    `sls:"blkio_weight_device"`
@@ -37,7 +37,7 @@ type limits struct {
 	VolumeDriver    string `sls:"volume_driver"`
 }
 
-// flags are these arguments for docker create.
+// flags returns the options of docker create for these arguments.
 func (l limits) flags() (args []string) {
 	for _, f := range []struct {
 		option string

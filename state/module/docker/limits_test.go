@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestLimits has the rarer arguments become options of docker create.
+// TestLimits checks the options of docker create for the rarer arguments.
 func TestLimits(t *testing.T) {
 	r := Tables()["docker_container"]["running"]()
 	_, problems := module.Decode(r,

@@ -12,12 +12,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// networkPresent is docker_network.present. What a network is cannot be changed while it is there.
+// networkPresent implements docker_network.present. An existing network cannot be changed.
 type networkPresent struct {
 	Name       string      `sls:"name"`
 	Driver     string      `sls:"driver"`
 	DriverOpts any         `sls:"driver_opts"`
-	Options    any         `sls:"options"` // another name of it
+	Options    any         `sls:"options"` // an alias of driver_opts
 	Subnet     string      `sls:"subnet"`
 	Gateway    string      `sls:"gateway"`
 	IPRange    string      `sls:"iprange"`
@@ -26,7 +26,7 @@ type networkPresent struct {
 	Attachable bool        `sls:"attachable"`
 	EnableIPv6 bool        `sls:"enable_ipv6"`
 	Labels     any         `sls:"labels"`
-	Containers any         `sls:"containers"` // those that shall be in it
+	Containers any         `sls:"containers"` // containers to connect
 	Reconnect  any         `sls:"reconnect"`
 	Validate   any         `sls:"validate_ip_addrs"`
 
@@ -34,7 +34,7 @@ type networkPresent struct {
 	make bool
 }
 
-// network is what docker says of one.
+// network is the output of docker network inspect.
 type network struct {
 	Driver   string
 	Internal bool
@@ -82,7 +82,7 @@ func (n *networkPresent) Check(ctx context.Context, h *host.Host) (module.Diff, 
 	return module.Diff{Changes: changes, Comment: "would " + strings.TrimPrefix(would, "would ")}, nil
 }
 
-// same finds what a network that is there has otherwise.
+// same returns an error for declared properties that an existing network does not have.
 func (n *networkPresent) same(now network) error {
 	var differs []string
 	if n.Driver != "" && n.Driver != now.Driver {
@@ -106,7 +106,7 @@ func (n *networkPresent) same(now network) error {
 		"remove it with docker_network.absent first, when its containers can do without it")
 }
 
-// pools are subnets with their gateways and ranges.
+// pools returns the declared subnets with their gateways and ranges.
 func (n *networkPresent) pools() (pools [][3]string) {
 	if n.Subnet != "" {
 		pools = append(pools, [3]string{n.Subnet, n.Gateway, n.IPRange})
@@ -175,7 +175,7 @@ func (n *networkPresent) args() []string {
 	return append(args, n.Name)
 }
 
-// networkAbsent is docker_network.absent. Containers that are in it are taken out of it.
+// networkAbsent implements docker_network.absent. It disconnects the containers in the network first.
 type networkAbsent struct {
 	Name string `sls:"name"`
 

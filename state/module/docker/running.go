@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// running is docker_container.running, with the arguments that most declarations have.
+// running implements docker_container.running.
 type running struct {
 	Name          string `sls:"name"`
 	Image         string `sls:"image,required"`
@@ -59,7 +59,7 @@ type running struct {
 	TTY             bool       `sls:"tty"`
 	AutoRemove      bool       `sls:"auto_remove"`
 	Start           bool       `sls:"start"`
-	Force           bool       `sls:"force"` // replace it in every run
+	Force           bool       `sls:"force"` // replace the container in every run
 	Replace         any        `sls:"replace"`
 	ShutdownTimeout any        `sls:"shutdown_timeout"`
 	WatchAction     string     `sls:"watch_action"`
@@ -72,14 +72,14 @@ type running struct {
 
 	now   container
 	there bool
-	image string // its ID, "" where it is yet to be pulled
+	image string // its ID, "" if it must be pulled first
 	why   []string
 }
 
-// label is where a container keeps the hash of what it was made from.
+// label is the label with the hash of the declaration.
 const label = "org.corpus-agent.declaration"
 
-// flags are the arguments of docker create, without the image and the command.
+// flags returns the options of docker create, without the image and the command.
 func (r *running) flags() (args []string) {
 	add := func(option string, values ...string) {
 		for _, v := range values {
@@ -125,7 +125,7 @@ func (r *running) flags() (args []string) {
 	return args
 }
 
-// colons writes name=value as name:value.
+// colons converts name=value to name:value.
 func colons(items []string) []string {
 	for i := range items {
 		items[i] = strings.Replace(items[i], "=", ":", 1)
@@ -133,7 +133,7 @@ func colons(items []string) []string {
 	return items
 }
 
-// network is the one that the container is made in; others are joined afterwards.
+// network returns the network in which the container is created. The others are connected afterwards.
 func (r *running) network() string {
 	if networks := list(r.Networks); r.NetworkMode == "" && len(networks) > 0 {
 		return networks[0]
@@ -144,13 +144,13 @@ func (r *running) network() string {
 	return r.NetworkMode
 }
 
-// command are the words that are run in it, after the program of the entrypoint.
+// command returns the arguments that follow the entrypoint's program.
 func (r *running) command() []string {
 	entrypoint := r.entrypoint()
 	return append(entrypoint[min(1, len(entrypoint)):], argv(r.Command, r.Cmd)...)
 }
 
-// entrypoint is the program that the container runs, and the first of its arguments.
+// entrypoint returns the program of the container and its first arguments.
 func (r *running) entrypoint() []string { return argv(r.Entrypoint) }
 
 func first(words []string) string {
@@ -160,7 +160,7 @@ func first(words []string) string {
 	return words[0]
 }
 
-// argv are the words of the first of some command lines that is given: a line, or a list of words.
+// argv returns the words of the first command line that is given, as text or as a list of words.
 func argv(lines ...any) []string {
 	for _, v := range lines {
 		switch v := v.(type) {
@@ -187,7 +187,7 @@ func (r *running) Valid() error {
 	return nil
 }
 
-// hash is that of the declaration. Secrets among it cannot be read out of it.
+// hash returns the hash of the declaration.
 func (r *running) hash() string {
 	sum := sha256.New()
 	for _, word := range append(append(r.flags(), r.Image), append(r.command(), list(r.Networks)...)...) {
@@ -196,8 +196,8 @@ func (r *running) hash() string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// unsupported finds arguments that Salt has and this state has not: without them something else would
-// run than was declared.
+// unsupported returns an error for arguments of Salt that this state does not have, since the container would
+// run differently from its declaration.
 func (r *running) unsupported() error {
 	for _, name := range r.Arguments.Names() {
 		if slices.Contains(lacking(), name) {
@@ -208,5 +208,5 @@ func (r *running) unsupported() error {
 	return nil
 }
 
-// lacking are the arguments of Salt's that this state has not.
+// lacking returns the arguments of Salt that this state does not have.
 func lacking() []string { return []string{"kernel_memory", "volumes_driver"} }

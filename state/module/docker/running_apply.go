@@ -13,7 +13,7 @@ import (
 )
 
 func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	if r.image == "" && !r.there { // it may be that nobody answered
+	if r.image == "" && !r.there { // the daemon may not have responded to Check
 		var err error
 		if d, err = again(ctx, h, d, r.Check); err != nil {
 			return module.Report{}, err
@@ -62,8 +62,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return r.start(ctx, h, changes)
 }
 
-// aside stops an old container and gives it another name, so that it can come back if the new one
-// cannot be made.
+// aside stops and renames the old container, so that it can be restored if the new one cannot be created.
 func (r *running) aside(ctx context.Context, h *host.Host) (string, error) {
 	if !r.there {
 		return "", nil
@@ -88,8 +87,8 @@ func (r *running) restore(ctx context.Context, h *host.Host, old string) error {
 	return err
 }
 
-// create makes the container. Its environment is handed over by names, so that no value stands on the
-// command line.
+// create creates the container. It passes the values of environment variables in the environment of docker, so
+// that they are not on the command line.
 func (r *running) create(ctx context.Context, h *host.Host) (string, error) {
 	p := docker()
 	args := []string{"create", "--name=" + r.Name, "--label=" + label + "=" + r.hash()}
@@ -138,10 +137,10 @@ func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (
 	return module.Report{Changes: changes, Comment: r.Name + " is up"}, nil
 }
 
-// Watched restarts the container, or sends it the signal that watch_action names.
+// Watched returns a state that restarts the container or sends it the signal in watch_action.
 func (r *running) Watched() module.Resource { return &restarted{Name: r.Name, action: r.WatchAction} }
 
-// restarted is what a container does when something it watches changed.
+// restarted is the reaction of docker_container.running to a change of a watched state.
 type restarted struct {
 	Name   string
 	action string

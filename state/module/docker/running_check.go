@@ -47,7 +47,7 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		Comment: fmt.Sprintf("would make the container %s of %s", r.Name, r.Image)}, nil
 }
 
-// differences are the arguments in which the container is not as declared.
+// differences returns the arguments in which the container differs from its declaration.
 func (r *running) differences() []string {
 	if r.Force {
 		return []string{"force"}
@@ -95,7 +95,7 @@ func (r *running) differences() []string {
 	return why
 }
 
-// published reports whether a port is: [[ip:]port:]port[/protocol].
+// published reports whether a port is published as declared: [[ip:]port:]port[/protocol].
 func (r *running) published(binding string) bool {
 	text, protocol, ok := strings.Cut(binding, "/")
 	if !ok {

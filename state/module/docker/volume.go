@@ -10,12 +10,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// volumePresent is docker_volume.present.
+// volumePresent implements docker_volume.present.
 type volumePresent struct {
 	Name       string `sls:"name"`
 	Driver     string `sls:"driver"`
 	DriverOpts any    `sls:"driver_opts"`
-	Force      bool   `sls:"force"` // replace one that has another driver, with all that is in it
+	Force      bool   `sls:"force"` // replace a volume with another driver, and lose its content
 
 	replace bool
 }
@@ -68,7 +68,7 @@ func (v *volumePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) 
 	return module.Report{Changes: d.Changes, Comment: "made the volume " + v.Name}, nil
 }
 
-// volumeAbsent is docker_volume.absent.
+// volumeAbsent implements docker_volume.absent.
 type volumeAbsent struct {
 	Name   string `sls:"name"`
 	Driver any    `sls:"driver"`

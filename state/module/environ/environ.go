@@ -1,6 +1,6 @@
-// Package environ holds environ.setenv: what the commands of this run find in their environment.
+// Package environ implements environ.setenv, which sets environment variables for the commands of a run.
 //
-// It says nothing about the host: the next run starts anew, and so it sets the variables again.
+// The variables do not outlive the run, so every run sets them again.
 package environ
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of environ.
+// Functions returns the functions of environ.
 func Functions() module.Table {
 	return module.Table{"setenv": func() module.Resource { return &setenv{} }}
 }
 
-// setenv is environ.setenv.
+// setenv implements environ.setenv.
 type setenv struct {
 	Name         string `sls:"name"`
-	Value        any    `sls:"value,required"` // a string or False, or a mapping of names to such
-	FalseUnsets  bool   `sls:"false_unsets"`   // False takes a variable away instead of making it empty
-	ClearAll     bool   `sls:"clear_all"`      // and so happens to all that are not named
-	UpdateMinion bool   `sls:"update_minion"`  // has no effect: no minion keeps running
-	Permanent    any    `sls:"permanent"`      // has no effect, as in Salt where there is no registry
+	Value        any    `sls:"value,required"` // a string or False, or a mapping of names to these
+	FalseUnsets  bool   `sls:"false_unsets"`   // False removes a variable instead of setting it to ""
+	ClearAll     bool   `sls:"clear_all"`      // treat all variables that are not named like those set to False
+	UpdateMinion bool   `sls:"update_minion"`  // no effect: there is no minion
+	Permanent    any    `sls:"permanent"`      // no effect, as in Salt on systems other than Windows
 }
 
-// ActsAlways is true: the environment of a run ends with it.
+// ActsAlways returns true, since the environment ends with the run.
 func (s *setenv) ActsAlways() bool { return true }
 
 func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -60,7 +60,7 @@ func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: changes, Comment: "the environment of what follows would change"}, nil
 }
 
-// none is how the report tells of a variable that False stands for.
+// none returns the value that the report has for False.
 func (s *setenv) none() any {
 	if s.FalseUnsets {
 		return nil

@@ -85,7 +85,8 @@ func (t *tidied) compile() (err error) {
 
 // bytesOf parses a size in bytes such as 10, 10k, 10MiB (units of 1024) or 10MB (units of 1000).
 func bytesOf(v any) (int64, error) {
-	m := regexp.MustCompile(`^([0-9.]+)\s*([kmgtpe]?)(b|ib|)$`).FindStringSubmatch(strings.ToLower(strings.TrimSpace(value.Str(v))))
+	text := strings.ToLower(strings.TrimSpace(value.Str(v)))
+	m := regexp.MustCompile(`^([0-9.]+)\s*([kmgtpe]?)(b|ib|)$`).FindStringSubmatch(text)
 	if m == nil {
 		return 0, diag.WithHint(fmt.Errorf("size %s is no size", value.Str(v)), "write a number, or one with k, M or G")
 	}

@@ -1,8 +1,8 @@
-// Package firewalld holds firewalld.present, what a zone of firewalld lets through, and firewalld.service, the ports of
-// a service by its name.
+// Package firewalld implements firewalld.present, which manages zones, and firewalld.service, which manages the
+// ports of services.
 //
-// The permanent configuration is compared and changed, with firewall-cmd, and firewalld reloads it once at the end of a
-// state.
+// The states compare and change the permanent configuration with firewall-cmd. firewalld reloads it once at the
+// end of each state.
 package firewalld
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of firewalld.
+// Functions returns the functions of firewalld.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &zone{} },
@@ -39,7 +39,7 @@ func change(ctx context.Context, h *host.Host, args ...string) error {
 	return host.Failed(err, "`"+program+" "+strings.Join(args, " ")+"`", "check the arguments against firewall-cmd(1)")
 }
 
-// awaits is the diff of a host on which firewalld is not installed yet; ok is false then.
+// awaits returns ok if firewalld is installed; otherwise d is the diff for that.
 func awaits(h *host.Host, would string) (d module.Diff, ok bool, err error) {
 	if err := h.Kernel.Allowed("the packet filter"); err != nil {
 		return d, false, err
@@ -50,18 +50,18 @@ func awaits(h *host.Host, would string) (d module.Diff, ok bool, err error) {
 	return d, true, nil
 }
 
-// command is what one item of the configuration takes: the options of firewall-cmd behind --permanent.
+// command holds the options of firewall-cmd for one change, without --permanent.
 type command []string
 
-// part is one list of a zone or service: what it has and what it is to have.
+// part is a list of a zone or service, as it is and as declared.
 type part struct {
-	name      string // in the report
+	name      string // in reports
 	option    string // of firewall-cmd: --add-OPTION and --remove-OPTION
 	old, want []string
 	prune     bool
 }
 
-// plan gives the commands of a part, and how it is reported; nil where nothing is to be done.
+// plan returns the commands for a part and its report; nil if there is nothing to do.
 func (p part) plan(of string) (commands []command, report *value.Map) {
 	final := slices.Clone(p.old)
 	for _, item := range p.want {
@@ -83,7 +83,7 @@ func (p part) plan(of string) (commands []command, report *value.Map) {
 	return commands, value.NewMap("old", value.Strings(old...), "new", value.Strings(final...))
 }
 
-// todo is what a state found to be done.
+// todo holds the changes of a state.
 type todo struct {
 	commands []command
 	changes  *value.Map
@@ -111,7 +111,7 @@ func (t *todo) diff(what string) module.Diff {
 	return module.Diff{Changes: t.changes, Comment: "would change " + what}
 }
 
-// apply runs the commands and has firewalld take over what they changed.
+// apply runs the commands and makes firewalld reload its configuration.
 func (t *todo) apply(ctx context.Context, h *host.Host) error {
 	for _, c := range t.commands {
 		if !strings.HasPrefix(c[0], "--set-default") {
@@ -124,7 +124,7 @@ func (t *todo) apply(ctx context.Context, h *host.Host) error {
 	return change(ctx, h, "--reload")
 }
 
-// forwarded reads a forwarded port as Salt has it, PORT:TOPORT:PROTOCOL and perhaps an address, into firewalld's words.
+// forwarded converts a forwarded port in Salt's form, PORT:TOPORT:PROTOCOL[:ADDRESS], to that of firewalld.
 func forwarded(text string) (string, error) {
 	f := strings.SplitN(text, ":", 4)
 	if len(f) < 3 {

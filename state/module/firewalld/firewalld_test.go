@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// firewall stands in for firewalld. Its permanent configuration is a file of lines OBJECT ITEM, such as `zone=web
+// firewall simulates firewalld. Its permanent configuration is a file of lines OBJECT ITEM, such as `zone=web
 // port=80/tcp`.
 type firewall struct{ h *statetest.Host }
 
@@ -18,7 +18,7 @@ func (f firewall) lines() []string {
 	return strings.Split(strings.TrimSpace(f.h.Text("/firewall")), "\n")
 }
 
-// of lists the items of an object that begin with a prefix, without it.
+// of returns the items of an object that have a prefix, without the prefix.
 func (f firewall) of(object, prefix string) (items []string) {
 	for _, line := range f.lines() {
 		if item, ok := strings.CutPrefix(line, object+" "+prefix); ok {

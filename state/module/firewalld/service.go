@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// service is firewalld.service: a service has these ports and protocols and no others.
+// service implements firewalld.service: it sets the ports and protocols of a service and removes all others.
 type service struct {
 	Name      string   `sls:"name"`
 	Ports     []string `sls:"ports"`
@@ -29,7 +29,7 @@ func (s *service) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 }
 
 func (s *service) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	if d.Unknown { // firewalld was not there when the state was checked
+	if d.Unknown { // firewalld was not installed when the state was checked
 		var err error
 		if s.todo, err = s.find(ctx, h); err != nil {
 			return module.Report{}, err

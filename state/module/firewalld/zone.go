@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// zone is firewalld.present. What is there and not named stays, unless the list is pruned.
+// zone implements firewalld.present. It keeps items that are not declared unless their list is pruned.
 type zone struct {
 	Name            string   `sls:"name"`
 	BlockICMP       []string `sls:"block_icmp"`
@@ -43,7 +43,7 @@ func (z *zone) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 }
 
 func (z *zone) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	if d.Unknown { // firewalld was not there when the state was checked
+	if d.Unknown { // firewalld was not installed when the state was checked
 		var err error
 		if z.todo, err = z.find(ctx, h); err != nil {
 			return module.Report{}, err
@@ -90,7 +90,7 @@ func (z *zone) find(ctx context.Context, h *host.Host) (todo, error) {
 	return t, z.findDefault(ctx, h, &t)
 }
 
-// findDefault makes the zone the default one. The command comes last, and takes effect without a reload.
+// findDefault makes the zone the default. The command comes last, since it takes effect without a reload.
 func (z *zone) findDefault(ctx context.Context, h *host.Host, t *todo) error {
 	if !z.Default {
 		return nil
@@ -102,7 +102,7 @@ func (z *zone) findDefault(ctx context.Context, h *host.Host, t *todo) error {
 	return err
 }
 
-// slashed are ports as firewalld writes them: a port without a protocol is one of TCP.
+// slashed returns ports in firewalld's notation. A port without a protocol is a TCP port.
 func slashed(ports []string) []string {
 	all := slices.Clone(ports)
 	for i, p := range all {
@@ -113,11 +113,11 @@ func slashed(ports []string) []string {
 	return all
 }
 
-// settings are the lists of a zone by firewalld's names for them.
+// settings maps firewalld's names of a zone's lists to their items.
 type settings map[string][]string
 
-// readSettings reads what --list-all prints: a line `  NAME: ITEM ITEM` for each list, and for some a line for each
-// item below it, which begins with a tab.
+// readSettings parses the output of --list-all. Every list has a line ` NAME: ITEM ITEM`. Some have a line for
+// each item instead, which follows and begins with a tab.
 func readSettings(text string) settings {
 	all, name := settings{}, ""
 	for line := range strings.Lines(text) {

@@ -1,4 +1,4 @@
-// Package gem holds gem.installed and gem.removed: gems of Ruby, by way of gem.
+// Package gem implements gem.installed and gem.removed, which manage Ruby gems with the gem program.
 package gem
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// Functions are the functions of gem.
+// Functions returns the functions of gem.
 func Functions() module.Table {
 	return module.Table{
 		"installed": func() module.Resource { return &installed{} },
@@ -21,7 +21,7 @@ func Functions() module.Table {
 	}
 }
 
-// gem is what the states share that go through gem.
+// gem holds the arguments that the states have in common.
 type gem struct {
 	Name   string `sls:"name"`
 	Ruby   string `sls:"ruby"`
@@ -45,7 +45,7 @@ func (g *gem) Valid() error {
 		"name the gem program of that ruby in gem_bin")
 }
 
-// versions are those of the gem that are installed, none if it is not.
+// versions returns the installed versions of the gem.
 func (g *gem) versions(ctx context.Context, h *host.Host) ([]string, error) {
 	out, err := g.program().Ask(ctx, h, "list", "--local", "--exact", g.Name)
 	for line := range strings.Lines(out) {
@@ -56,7 +56,7 @@ func (g *gem) versions(ctx context.Context, h *host.Host) ([]string, error) {
 		var versions []string
 		for v := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
 			v = strings.TrimPrefix(strings.TrimSpace(v), "default: ")
-			v, _, _ = strings.Cut(v, " ") // a platform may follow
+			v, _, _ = strings.Cut(v, " ") // the platform may follow
 			versions = append(versions, v)
 		}
 		return versions, err

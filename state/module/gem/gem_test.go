@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// imitated imitates the program.
+// imitated simulates the gem program.
 func imitated(i clienttest.Installed, args []string, _ host.Command) (string, error) {
 	switch args[0] {
 	case "list":

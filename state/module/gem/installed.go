@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// installed is gem.installed.
+// installed implements gem.installed.
 type installed struct {
 	gem
 	Version     string `sls:"version"`
@@ -43,7 +43,8 @@ func (g *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		Comment: strings.TrimSpace("would install " + g.Name + " " + g.Version)}, nil
 }
 
-// met reports whether a version is the one that is asked for, or fits `>= 1.2`, `~> 1.2` and the like.
+// met reports whether a version meets the declared one, which may be a requirement such as `>= 1.2` or `~>
+// 1.2`.
 func (g *installed) met(installed string) bool {
 	for spec := range strings.SplitSeq(g.Version, ",") {
 		spec = strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(spec), " ", ""), "~>", "~=")
@@ -87,8 +88,8 @@ func (g *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	return module.Report{Changes: value.NewMap(g.Name, "Installed"), Comment: "installed " + g.Name}, nil
 }
 
-// login is the environment that names a file of settings, in which gem finds the URLs with a login: every user can read
-// its arguments. The caller calls remove, which deletes the file.
+// login writes URLs with credentials to a settings file for gem, since every user can read its arguments, and
+// returns the environment that names the file. The caller must call remove, which deletes the file.
 func (g *installed) login(h *host.Host, program program.Program) (env []string, remove func(), err error) {
 	settings := ""
 	if client.HasLogin(g.Source) {
@@ -105,10 +106,11 @@ func (g *installed) login(h *host.Host, program program.Program) (env []string, 
 		return nil, nil, err
 	}
 	file, err := h.TempFor(user, "gemrc-*", []byte("---\n"+settings), 0o600)
-	return []string{"GEMRC=" + file}, func() { _ = h.Files.Remove(file) }, err // what is left of it is its user's alone
+	return []string{"GEMRC=" + file}, func() { _ = h.Files.Remove(file) },
+		err // only the user can read a file that remains
 }
 
-// quoted is a text in YAML.
+// quoted returns a text as a YAML string.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 func (g *installed) documents() string {

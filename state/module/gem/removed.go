@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// removed is gem.removed.
+// removed implements gem.removed.
 type removed struct{ gem }
 
 func (g *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

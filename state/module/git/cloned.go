@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cloned is git.cloned: there is a clone, whatever is in it.
+// cloned implements git.cloned: a clone exists, whatever it contains.
 type cloned struct {
 	access
 	Name   string `sls:"name"`
@@ -67,7 +67,7 @@ func (c *cloned) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	}
 	w := written{dir: c.Target, allowed: c.AllowOutsideLinks}
 	if c.place == checkout {
-		w.back = []string{"checkout", "-"} // the branch or commit before
+		w.back = []string{"checkout", "-"} // return to the previous branch or commit
 	}
 	var report module.Report
 	err := c.within(ctx, h, w, func() (err error) {
@@ -95,7 +95,7 @@ func (c *cloned) write(ctx context.Context, h *host.Host, d module.Diff) (module
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("cloned %s to %s", address(c.Name), c.Target)}, nil
 }
 
-// detached is git.detached: a checkout is at a commit and on no branch.
+// detached implements git.detached: a checkout is at a commit, with a detached HEAD.
 type detached struct {
 	access
 	Name          string `sls:"name"`
@@ -175,7 +175,7 @@ func (g *detached) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 	}
 	w := written{dir: g.Target, allowed: g.AllowOutsideLinks}
 	if g.place == checkout {
-		w.back = []string{"checkout", "-"} // the branch or commit before
+		w.back = []string{"checkout", "-"} // return to the previous branch or commit
 	}
 	var report module.Report
 	err := g.within(ctx, h, w, func() (err error) {
@@ -217,7 +217,7 @@ func (g *detached) write(ctx context.Context, h *host.Host) (module.Report, erro
 	return report, nil
 }
 
-// get clones the repository, or fetches what is new in it.
+// get clones the repository, or fetches into the existing checkout.
 func (g *detached) get(ctx context.Context, h *host.Host) error {
 	git := g.reaching(g.Name)
 	if g.place == checkout {
@@ -242,7 +242,7 @@ func (g *detached) get(ctx context.Context, h *host.Host) error {
 	return nil
 }
 
-// present is git.present: there is a repository of the host's own.
+// present implements git.present: a repository exists on the host.
 type present struct {
 	Name           string `sls:"name"`
 	Force          bool   `sls:"force"`

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// configured are the arguments of states about git's configuration.
+// configured holds the arguments of the states for git's configuration.
 type configured struct {
 	Name           string `sls:"name"`
 	Repo           string `sls:"repo"`
@@ -27,7 +27,7 @@ type configured struct {
 
 func (c *configured) access() access { return access{User: c.User} }
 
-// args are the arguments of `git config`.
+// args returns the arguments of `git config` for the configuration of the state.
 func (c *configured) args(more ...string) []string {
 	if c.Global {
 		return append([]string{"config", "--global"}, more...)
@@ -42,7 +42,7 @@ func (c *configured) Valid() error {
 	return nil
 }
 
-// awaits is what has to be there first.
+// awaits returns what must exist before the state can run, or "".
 func (c *configured) awaits(h *host.Host) (string, error) {
 	if as := c.access(); !c.Global {
 		if err := as.actFor(h, c.Repo); err != nil {
@@ -61,7 +61,7 @@ func (c *configured) awaits(h *host.Host) (string, error) {
 	return what, err
 }
 
-// values are those of keys that match a regular expression, by key; git writes keys in lower case.
+// values returns the values of all keys that match a regular expression, by key. git prints keys in lower case.
 func (c *configured) values(ctx context.Context, h *host.Host, expression string) (*value.Map, error) {
 	out, err := c.access().git().Ask(ctx, h, c.args("--null", "--get-regexp", expression)...)
 	found := value.NewMap()
@@ -83,7 +83,7 @@ func (c *configured) values(ctx context.Context, h *host.Host, expression string
 	return found, err
 }
 
-// one are the values of one key.
+// one returns the values of a single key.
 func (c *configured) one(ctx context.Context, h *host.Host) ([]string, error) {
 	out, err := c.access().git().Ask(ctx, h, c.args("--null", "--get-all", c.Name)...)
 	if program.EndedWith(err, 1) || err == nil && out == "" {
@@ -92,7 +92,7 @@ func (c *configured) one(ctx context.Context, h *host.Host) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err
 }
 
-// configSet is git.config_set.
+// configSet implements git.config_set.
 type configSet struct {
 	configured
 	Value    *string `sls:"value"`
@@ -123,7 +123,7 @@ func (c *configSet) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		Comment: "would set " + c.Name}, nil
 }
 
-// read settles which values there shall be.
+// read sets the wanted values from the arguments.
 func (c *configSet) read() error {
 	switch v := c.Multivar.(type) {
 	case nil:
@@ -169,7 +169,7 @@ func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 		Comment: "set " + c.Name}, nil
 }
 
-// configUnset is git.config_unset. The name is a regular expression.
+// configUnset implements git.config_unset. The name is a regular expression.
 type configUnset struct {
 	configured
 	ValueRegex string `sls:"value_regex"`
@@ -202,7 +202,7 @@ func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	return module.Diff{Changes: matches, Comment: "would unset " + strings.Join(matches.Names(), ", ")}, nil
 }
 
-// matches are the values that go, by key.
+// matches returns the values to remove, by key.
 func (c *configUnset) matches(ctx context.Context, h *host.Host) (*value.Map, error) {
 	all, err := c.values(ctx, h, "^"+strings.TrimSuffix(strings.TrimPrefix(c.Name, "^"), "$")+"$")
 	if err != nil || c.ValueRegex == "" {

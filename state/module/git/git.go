@@ -1,16 +1,16 @@
-// Package git holds git.latest and its kin: states about checkouts of repositories.
+// Package git implements Salt's git states, which manage checkouts of repositories.
 //
-// What the remote repository has is asked of it directly (git ls-remote), so that a check needs no
-// fetch and writes nothing, and a dry run names the commit that a run would check out. git itself
-// does the rest. It never asks for a password: those for https come from the environment of the one
-// command that needs them, and stand on no command line and in no configuration.
+// Check runs git ls-remote to read the branches and tags of a remote repository. It therefore writes nothing,
+// and a dry run names the commit that a run would check out. git never prompts for a password: credentials for
+// https are passed in the environment of the commands that need them and are neither on a command line nor in a
+// configuration file.
 package git
 
 import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Tables are the functions of these states, by state.
+// Tables returns the functions of git, by state.
 func Tables() module.Registry {
 	return module.Registry{"git": {
 		"latest": func() module.Resource {

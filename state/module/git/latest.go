@@ -12,13 +12,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// latest is git.latest: a checkout is at a revision of a remote repository.
+// latest implements git.latest: a checkout is at a revision of a remote repository.
 type latest struct {
 	access
 	Name          string `sls:"name"` // the URL
 	Target        string `sls:"target,required"`
 	Rev           string `sls:"rev"`
-	Branch        string `sls:"branch"` // the local one; "" for the one that is checked out
+	Branch        string `sls:"branch"` // the local branch; "" for the one that is checked out
 	UpdateHead    bool   `sls:"update_head"`
 	ForceCheckout bool   `sls:"force_checkout"`
 	ForceClone    bool   `sls:"force_clone"`
@@ -31,26 +31,26 @@ type latest struct {
 	FetchTags     bool   `sls:"fetch_tags"`
 	SyncTags      bool   `sls:"sync_tags"`
 	Depth         int    `sls:"depth"`
-	RefspecBranch any    `sls:"refspec_branch"` // all branches are fetched
+	RefspecBranch any    `sls:"refspec_branch"` // no effect: all branches are fetched
 	RefspecTag    any    `sls:"refspec_tag"`
 
 	AllowOutsideLinks bool `sls:"allow_outside_links"`
 
 	place  place
-	commit string // "" until it is fetched
+	commit string // "" until it is known, as for an abbreviated hash before the fetch
 	kind   string
 	now    now
 	todo   todo
 }
 
-// now is how a checkout is.
+// now is the present state of a checkout.
 type now struct {
 	commit, branch, url string
 	dirty               bool
 	tags                []string
 }
 
-// todo is what an existing checkout lacks.
+// todo holds the changes that an existing checkout needs.
 type todo struct {
 	remote, move, branch, reset bool
 	newTags, oldTags            []string
@@ -91,7 +91,8 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return l.compare(ctx, h, found)
 }
 
-// otherKind refuses a bare repository where a checkout is declared, and the other way round: with force_clone it goes.
+// otherKind handles a bare repository where a checkout is declared, or the reverse: with force_clone it is
+// replaced, otherwise it is an error.
 func (l *latest) otherKind(h *host.Host) error {
 	bare := l.place == checkout && bareAt(h, l.Target)
 	if l.place != checkout || bare == (l.Bare || l.Mirror) {
@@ -108,7 +109,7 @@ func (l *latest) otherKind(h *host.Host) error {
 
 func (l *latest) wouldClone(known bool) module.Diff {
 	d := module.Diff{Changes: l.cloning(), Comment: fmt.Sprintf("would clone %s to %s", address(l.Name), l.Target)}
-	if !known { // a commit by the first digits of its hash
+	if !known { // an abbreviated hash
 		return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: d.Comment}
 	}
 	return d
@@ -126,12 +127,12 @@ func (l *latest) cloning() *value.Map {
 	return m
 }
 
-// compare finds what a checkout lacks.
+// compare determines the changes that a checkout needs.
 func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.Diff, error) {
 	if err := l.look(ctx, h); err != nil {
 		return module.Diff{}, err
 	}
-	if l.commit == "" { // by the first digits of its hash
+	if l.commit == "" { // an abbreviated hash
 		l.commit, _ = l.answer(ctx, h, l.Target, "rev-parse", "--verify", "--quiet", l.Rev+"^{commit}")
 	}
 	t := todo{remote: l.now.url != address(l.Name)}
@@ -168,11 +169,11 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 	return d, nil
 }
 
-// onRemoteChanges is the value of force_reset that drops changes of the host only where the remote repository has
-// changed.
+// onRemoteChanges is the value of force_reset that discards uncommitted changes only if the remote branch has
+// moved.
 const onRemoteChanges = "remote-changes"
 
-// discards reports whether changes that are not committed may be dropped for an update.
+// discards reports whether an update may discard uncommitted changes.
 func (l *latest) discards() bool { return value.Truth(l.ForceReset) }
 
 func (l *latest) compareTags(t *todo, found refs) {
@@ -193,7 +194,7 @@ func (l *latest) compareTags(t *todo, found refs) {
 	slices.Sort(t.newTags)
 }
 
-// look reads how the checkout is.
+// look reads the present state of the checkout.
 func (l *latest) look(ctx context.Context, h *host.Host) error {
 	var errs [5]error
 	status, tags := "", ""

@@ -51,7 +51,7 @@ func (l *latest) write(ctx context.Context, h *host.Host, d module.Diff) (module
 		l.finish(ctx, h)
 }
 
-// absent is the failure of something that should have been there first.
+// absent returns the error for a missing prerequisite: err, or that what does not exist.
 func (a access) absent(what string, err error) error {
 	switch {
 	case err != nil:
@@ -99,14 +99,14 @@ func (l *latest) clone(ctx context.Context, h *host.Host) (module.Report, error)
 		return report, err
 	}
 	l.todo.branch = l.Branch != "" && l.Branch != l.now.branch
-	l.todo.move, l.todo.reset = l.now.commit != l.commit, true // nothing of anybody's is lost in a fresh clone
+	l.todo.move, l.todo.reset = l.now.commit != l.commit, true // a fresh clone has no changes to lose
 	if err := l.move(ctx, h); err != nil {
 		return report, err
 	}
 	return report, l.finish(ctx, h)
 }
 
-// resolved is the commit that the first digits of a hash mean.
+// resolved returns the commit for an abbreviated hash.
 func (l *latest) resolved(ctx context.Context, h *host.Host) (string, error) {
 	commit, err := l.answer(ctx, h, l.Target, "rev-parse", "--verify", "--quiet", l.Rev+"^{commit}")
 	if err == nil && commit == "" {
@@ -116,7 +116,7 @@ func (l *latest) resolved(ctx context.Context, h *host.Host) (string, error) {
 	return commit, err
 }
 
-// fetch gets what the remote repository has.
+// fetch fetches from the remote repository.
 func (l *latest) fetch(ctx context.Context, h *host.Host) error {
 	if l.todo.remote {
 		verb := "set-url"
@@ -147,12 +147,12 @@ func (l *latest) fetch(ctx context.Context, h *host.Host) error {
 	if have, err := l.answer(ctx, h, l.Target, "cat-file", "-t", l.commit); err != nil || have != "" {
 		return err
 	}
-	// A clone of one branch does not get the others unless they are named.
+	// A clone of a single branch fetches other commits only if they are named.
 	_, err := l.reaching(l.Name).Do(ctx, h, in(l.Target, "fetch", l.Remote, l.commit)...)
 	return err
 }
 
-// move brings the checkout to its commit, on its branch.
+// move moves the checkout to its commit and branch.
 func (l *latest) move(ctx context.Context, h *host.Host) error {
 	git := func(args ...string) error {
 		_, err := l.git().Do(ctx, h, in(l.Target, args...)...)
@@ -207,10 +207,10 @@ func (l *latest) switchBranch(ctx context.Context, h *host.Host, git func(args .
 	return nil
 }
 
-// finish sees to what is beside the checkout: where its branch comes from, tags, submodules.
+// finish updates what belongs to the checkout besides its commit: the upstream branch, tags and submodules.
 func (l *latest) finish(ctx context.Context, h *host.Host) error {
 	if l.kind == "branch" && !l.Bare && !l.Mirror && l.UpdateHead {
-		// A detached checkout has no branch to say it of.
+		// A detached HEAD has no upstream branch, so failures are ignored.
 		_, err := l.git().Do(ctx, h, in(l.Target, "branch", "--set-upstream-to="+l.Remote+"/"+l.Rev)...)
 		if err != nil && !program.EndedWith(err, 1, 128) {
 			return err

@@ -12,17 +12,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// written is a work tree that git is about to write, and how it is put back where links lead out of it. Who made the
-// repository did not write the states: a link of it would have a later state, of a path below the work tree, write as
-// root wherever it leads.
+// written is a work tree that git is about to write, with the way to restore it if links lead out of it. The
+// author of the repository is not the author of the states: through such a link, a later state with a path
+// below the work tree would write anywhere as root.
 type written struct {
 	dir     string
 	allowed bool     // links may lead anywhere
-	back    []string // the git command that puts back what was checked out; nil for a clone that is made
+	back    []string // arguments of the git command that restores the previous checkout; nil for a new clone
 }
 
-// within runs what writes a work tree, and refuses links that root would follow out of it. A new clone is removed then,
-// and an older one is put back, so that the next run finds the same.
+// within calls write, which writes a work tree, and refuses links that lead out of it if root would follow
+// them. It then removes a new clone, or restores an existing one, so that the next run finds the same state.
 func (a access) within(ctx context.Context, h *host.Host, w written, write func() error) error {
 	if w.allowed || a.User != "" && a.User != "root" {
 		return write()
@@ -46,15 +46,15 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 	return errors.Join(refused, a.putBack(ctx, h, w, before), failed)
 }
 
-// added are the links that lead out of a work tree and did not before.
+// added returns the links that lead out of the work tree and did not before.
 func (w written) added(ctx context.Context, h *host.Host, before map[string]string) (map[string]string, error) {
 	found, err := host.OutwardLinks(ctx, h.Files, w.dir, ".git")
 	maps.DeleteFunc(found, func(name, target string) bool { return before[name] == target })
 	return found, err
 }
 
-// putBack takes away what git has written. Links that are there after that are of submodules, or of a work tree that
-// git could not put back, and are removed.
+// putBack restores the work tree. Links that remain, in submodules or because git could not restore the
+// checkout, are removed.
 func (a access) putBack(ctx context.Context, h *host.Host, w written, before map[string]string) error {
 	if w.back == nil {
 		return empty(h, w.dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// commitLinks commits links of a repository, by name.
+// commitLinks commits symbolic links to a repository; links maps their names to their targets.
 func commitLinks(t *testing.T, h *statetest.Host, dir string, links map[string]string) {
 	t.Helper()
 	for name, target := range links {
@@ -25,7 +25,7 @@ func commitLinks(t *testing.T, h *statetest.Host, dir string, links map[string]s
 	do(t, h, "-C", dir, "commit", "--quiet", "--message", "links")
 }
 
-// run checks and applies a function on /opt/app.
+// run checks and applies a function with the target /opt/app.
 func run(t *testing.T, h *statetest.Host, function string, more ...any) error {
 	t.Helper()
 	resource := git.Tables()["git"][function]()
@@ -40,8 +40,8 @@ func run(t *testing.T, h *statetest.Host, function string, more ...any) error {
 	return err
 }
 
-// TestOutsideLinks holds that no link of a repository leads out of a work tree of root's, neither of a new clone nor of
-// an older one, and that the next run refuses the same again.
+// TestOutsideLinks checks that no link of a repository leads out of a work tree of root, of a new clone as well
+// as of an existing one, and that the next run refuses the same again.
 func TestOutsideLinks(t *testing.T) {
 	s := suite(t)
 	for function, more := range map[string][]any{"latest": nil, "cloned": {"branch", "evil"},
@@ -81,7 +81,7 @@ func TestOutsideLinks(t *testing.T) {
 	}
 }
 
-// TestInsideLinks holds that links within a repository are checked out.
+// TestInsideLinks checks that links within a repository are checked out.
 func TestInsideLinks(t *testing.T) {
 	s := suite(t)
 	h := statetest.NewHost(t)

@@ -10,9 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// actFor settles the user as whom git runs: a clone names programs (hooks, filters, a file system monitor, an ssh
-// command) that git runs, so git runs as who owns the clone, or the directory in which it is to be made, and never as
-// root for another user. What belongs to one user and has parts of another's is refused.
+// actFor determines the user as whom git runs. The configuration of a clone names programs that git runs
+// (hooks, filters, a file system monitor, an ssh command). git therefore runs as the owner of the clone, or of
+// the directory in which it is created, and never as root for another user. A clone with parts of several users
+// is refused.
 func (a *access) actFor(h *host.Host, dir string) error {
 	owner, err := h.OwnerOf(dir)
 	if err != nil {
@@ -36,7 +37,7 @@ func (a *access) actFor(h *host.Host, dir string) error {
 	return nil
 }
 
-// ofOne refuses a clone whose parts that name programs belong to another user than the clone, unless that is root.
+// ofOne refuses a clone if the files that name programs belong to a user other than its owner and root.
 func (a *access) ofOne(h *host.Host, dir string) error {
 	top, err := h.Files.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,17 +16,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/program"
 )
 
-// access is how a repository is reached, and by whom.
+// access holds the arguments for access to a repository.
 type access struct {
 	User           string   `sls:"user"`
-	Password       any      `sls:"password"` // of the user, where the system wants one
+	Password       any      `sls:"password"` // of the user, where the system requires one
 	Identity       []string `sls:"identity"` // private keys for ssh
 	HTTPSUser      string   `sls:"https_user"`
 	HTTPSPass      string   `sls:"https_pass"`
 	OutputEncoding any      `sls:"output_encoding"`
 }
 
-// awaits is what has to be there first and is not: git, the user or a key; "" for nothing.
+// awaits returns a prerequisite that does not exist: git, the user or a key; "" if there is none.
 func (a access) awaits(h *host.Host) (string, error) {
 	if ok, err := a.git().Ready(h); err != nil || !ok {
 		return "git", err
@@ -48,10 +48,10 @@ func (a access) awaits(h *host.Host) (string, error) {
 	return "", nil
 }
 
-// git is the program, without a terminal to ask at.
+// git returns the git program without prompts on a terminal.
 func (a access) git() program.Program {
 	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
-		"SUDO_UID="} // with SUDO_UID git trusts clones of that user as root
+		"SUDO_UID="} // with SUDO_UID, git as root trusts the clones of that user
 	if len(a.Identity) > 0 {
 		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
 		for _, key := range a.Identity {
@@ -62,8 +62,8 @@ func (a access) git() program.Program {
 	return program.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Remote: true, Hide: withoutPasswords}
 }
 
-// reaching is git with what it takes to log in at a URL. Passwords are handed over in the
-// environment, for git to ask a line of shell for.
+// reaching returns the git program with the credentials for a URL. They are in the environment, from which a
+// credential helper prints them.
 func (a access) reaching(rawURL string) program.Program {
 	p := a.git()
 	user, password := a.HTTPSUser, a.HTTPSPass
@@ -80,7 +80,7 @@ func (a access) reaching(rawURL string) program.Program {
 	return p
 }
 
-// address is a URL as it is given to git: without a password.
+// address returns a URL without its user name and password.
 func address(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.User == nil || !strings.HasPrefix(u.Scheme, "http") {
@@ -94,10 +94,10 @@ var passwords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 func withoutPasswords(text string) string { return passwords().ReplaceAllString(text, "$1://") }
 
-// refs are the branches and tags of a repository, by full name.
+// refs maps the full names of a repository's branches and tags to commits.
 type refs map[string]string
 
-// unreachable says what to do about a repository that git does not read.
+// unreachable returns the hint for a repository that git cannot read.
 func unreachable(err error) string {
 	if strings.Contains(err.Error(), "detected dubious ownership") {
 		return "git reads a repository of this host only as its owner: have the state's user own it, run the state as its " +
@@ -106,8 +106,8 @@ func unreachable(err error) string {
 	return "look at its URL, at the network, and at who may read it (identity, https_user)"
 }
 
-// missingHere says of the error of a repository on this host that its directory is not there, where that is so: an earlier
-// state may make it.
+// missingHere turns the error for a repository on this host into a lack of its directory if that does not
+// exist, since an earlier state may create it.
 func missingHere(h *host.Host, rawURL string, err error) error {
 	dir := rawURL
 	if u, parseErr := url.Parse(rawURL); parseErr == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {
@@ -117,7 +117,7 @@ func missingHere(h *host.Host, rawURL string, err error) error {
 		return err
 	}
 	dir = path.Clean(dir)
-	for _, name := range []string{dir, dir + ".git"} { // git tries both
+	for _, name := range []string{dir, dir + ".git"} { // git tries both names
 		if _, statErr := h.Files.Lstat(name); !errors.Is(statErr, fs.ErrNotExist) {
 			return err
 		}
@@ -125,7 +125,7 @@ func missingHere(h *host.Host, rawURL string, err error) error {
 	return host.Lacking(err, host.ADirectory, dir)
 }
 
-// remoteRefs asks a repository what it has.
+// remoteRefs returns the branches and tags of a remote repository.
 func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (refs, error) {
 	out, err := a.reaching(rawURL).Ask(ctx, h, "ls-remote", "--", address(rawURL))
 	if err != nil {
@@ -147,8 +147,8 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{5,63}$`) })
 )
 
-// find is the commit that a revision means; kind is HEAD, branch, tag or commit. A commit that no
-// branch or tag is at may be one all the same: known is then false.
+// find returns the commit of a revision; kind is HEAD, branch, tag or commit. known is false for what may be
+// the hash of a commit that is at no branch or tag.
 func (r refs) find(rev string) (commit, kind string, known bool) {
 	switch {
 	case rev == "HEAD":
@@ -174,7 +174,7 @@ func (r refs) find(rev string) (commit, kind string, known bool) {
 	return "", "", false
 }
 
-// missing is the failure of a revision that is not there.
+// missing returns the error for a revision that does not exist.
 func (r refs) missing(rev, rawURL string) error {
 	var names []string
 	for ref := range r {
@@ -194,16 +194,16 @@ func (r refs) missing(rev, rawURL string) error {
 	return diag.WithHint(fmt.Errorf("the repository %s has no revision %s", address(rawURL), rev), "%s", hint)
 }
 
-// place is what is at the path of a checkout.
+// place is the kind of what exists at the path of a checkout.
 type place int
 
 const (
-	nothing  place = iota // or an empty directory
+	nothing  place = iota // nothing, or an empty directory
 	checkout              // a repository, bare or not
 	occupied              // something else
 )
 
-// placeOf looks at a path.
+// placeOf returns what exists at a path.
 func placeOf(h *host.Host, dir string) (place, error) {
 	if !path.IsAbs(dir) {
 		return 0, diag.WithHint(fmt.Errorf("the path %q is not absolute", dir), "start it with a slash")
@@ -233,7 +233,7 @@ func placeOf(h *host.Host, dir string) (place, error) {
 	return nothing, err
 }
 
-// bareAt reports whether a repository is a bare one.
+// bareAt reports whether a repository is bare.
 func bareAt(h *host.Host, dir string) bool {
 	_, err := h.Files.Stat(path.Join(dir, ".git"))
 	return errors.Is(err, fs.ErrNotExist)
@@ -244,7 +244,7 @@ func inTheWay(dir string) error {
 		"set force_clone: True to remove what is in it, or name another path")
 }
 
-// empty removes what is in a directory, and a file in its place.
+// empty removes the content of a directory, or a file at its path.
 func empty(h *host.Host, dir string) error {
 	info, err := h.Files.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -265,11 +265,11 @@ func empty(h *host.Host, dir string) error {
 	return err
 }
 
-// in is the arguments of git for a checkout. git refuses one of another user: actFor says who it runs as.
+// in returns the arguments of git for a checkout. git refuses checkouts of other users; see actFor.
 func in(dir string, args ...string) []string { return append([]string{"-C", dir}, args...) }
 
-// answer is what git says about a checkout, "" where it has nothing to say (code 1, or no such
-// revision).
+// answer returns the output of git for a checkout. It returns "" if git exits with 1 or 128, as for a revision
+// that does not exist.
 func (a access) answer(ctx context.Context, h *host.Host, dir string, args ...string) (string, error) {
 	out, err := a.git().Ask(ctx, h, in(dir, args...)...)
 	if program.EndedWith(err, 1, 128) {

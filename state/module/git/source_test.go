@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// git runs the machine's git on a case's tree: paths of the tree stand for those on disk.
+// runGit runs the host's git on the tree of a case, whose paths it replaces by the real ones.
 func runGit(h *statetest.Host, args []string, env []string) (string, error) {
 	there := func(s string) string {
 		for _, dir := range []string{"/srv", "/opt"} {
@@ -29,7 +29,7 @@ func runGit(h *statetest.Host, args []string, env []string) (string, error) {
 	}
 	cmd := exec.Command("git", args...)
 	cmd.Dir = h.Dir
-	// The home directory comes last, so that it is the one that counts: no test touches anybody's own.
+	// The home directory comes last and thus has precedence, so that no test uses that of the developer.
 	cmd.Env = append(slices.Clone(env), "PATH="+os.Getenv("PATH"), "HOME="+h.Dir+"/srv", "XDG_CONFIG_HOME="+h.Dir+"/srv",
 		"GIT_CONFIG_GLOBAL="+h.Dir+"/srv/.gitconfig",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
@@ -55,7 +55,8 @@ func do(t *testing.T, h *statetest.Host, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// remote makes a repository with two commits: first, at the tag v1, and second, at master and next.
+// remote creates a repository with two commits: first, at the tag v1, and second, at the branches master and
+// next.
 func remote(t *testing.T, h *statetest.Host) {
 	t.Helper()
 	do(t, h, "init", "--quiet", "--initial-branch=master", "/srv/remote")
@@ -103,14 +104,14 @@ func TestConformance(t *testing.T) {
 	statetest.Run(t, s)
 }
 
-// clone is a Setup that clones the remote repository.
+// clone returns a Setup that clones the remote repository.
 func clone(more ...string) func(t *testing.T, h *statetest.Host) {
 	return func(t *testing.T, h *statetest.Host) {
 		do(t, h, append([]string{"clone", "--quiet"}, append(more, "/srv/remote", "/opt/app")...)...)
 	}
 }
 
-// latestCases are those of git.latest.
+// latestCases returns the cases of git.latest.
 func latestCases() []statetest.Case {
 	back := func(t *testing.T, h *statetest.Host) {
 		clone()(t, h)
@@ -205,7 +206,7 @@ func latestCases() []statetest.Case {
 	}
 }
 
-// others are the cases of the other functions.
+// others returns the cases of the other functions.
 func others() []statetest.Case {
 	ok := &statetest.Want{Result: true}
 	return []statetest.Case{
@@ -265,7 +266,7 @@ func others() []statetest.Case {
 	}
 }
 
-// TestRevisionIsForeseen holds that a dry run names the commit, also one by the first digits of its hash.
+// TestRevisionIsForeseen checks that a dry run names the commit, also for an abbreviated hash.
 func TestRevisionIsForeseen(t *testing.T) {
 	s := suite(t)
 	h := statetest.NewHost(t)
@@ -287,7 +288,7 @@ func TestRevisionIsForeseen(t *testing.T) {
 	}
 }
 
-// TestPasswords holds that a password stands on no command line and in no error.
+// TestPasswords checks that passwords are in no command line and no error.
 func TestPasswords(t *testing.T) {
 	h := statetest.NewHost(t)
 	var env []string
@@ -317,7 +318,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestGitSaysWhatFailed holds that git's own reason is in the error, before its advice.
+// TestGitSaysWhatFailed checks that an error has git's own reason.
 func TestGitSaysWhatFailed(t *testing.T) {
 	for said, want := range map[string][2]string{
 		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, " +
@@ -342,8 +343,8 @@ func TestGitSaysWhatFailed(t *testing.T) {
 	}
 }
 
-// TestAnAbsentRepositoryOfTheHostIsLacking tells a dry run that an earlier state may make it. One that is there, or is no
-// directory of this host, is not lacking.
+// TestAnAbsentRepositoryOfTheHostIsLacking checks that a missing repository on the host is a lack, since an
+// earlier state may create it. One that exists, or is not a directory of the host, is not.
 func TestAnAbsentRepositoryOfTheHostIsLacking(t *testing.T) {
 	for name, c := range map[string]struct {
 		there string
@@ -383,7 +384,7 @@ func TestAnAbsentRepositoryOfTheHostIsLacking(t *testing.T) {
 	}
 }
 
-// TestNoGit says which package to install.
+// TestNoGit checks that the error names the package to install.
 func TestNoGit(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, nil })

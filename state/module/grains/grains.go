@@ -1,8 +1,7 @@
-// Package grains holds grains.present, grains.absent, grains.append, grains.list_present, grains.list_absent and
-// grains.exists: the grains that are kept in a file of the host.
+// Package grains implements the grains states, which manage the grains in a file of the host.
 //
-// The file is the one that grains.setval writes. What a state sets counts at once: later states of the run see it in
-// their guards and templates of files, and SLS files from the next run on.
+// The file is that of grains.setval. A change takes effect at once: later states of the run see it in their
+// guards and templates of files. SLS files see it in the next run.
 package grains
 
 import (
@@ -17,15 +16,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Keeper has the grains of the host.
+// Keeper gives access to the grains of the host.
 type Keeper interface {
-	// Grain finds a grain, which may lie below others: roles:web.
+	// Grain returns the grain at a path such as roles:web.
 	Grain(path, delimiter string) (any, bool)
-	// Call calls one of the functions that write the file, such as grains.set.
+	// Call calls a function that writes the file, such as grains.set.
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 }
 
-// Functions are the functions of grains.
+// Functions returns the functions of grains.
 func Functions(keeper Keeper) module.Table {
 	return module.Table{
 		"present":      func() module.Resource { return &present{grain: grain{keeper: keeper}} },
@@ -37,15 +36,15 @@ func Functions(keeper Keeper) module.Table {
 	}
 }
 
-// grain is what the functions share.
+// grain holds the arguments that the functions have in common.
 type grain struct {
 	Name      string `sls:"name"`
-	Delimiter string `sls:"delimiter"` // between the parts of the name; a colon by default
+	Delimiter string `sls:"delimiter"` // separates the parts of the name; a colon by default
 
 	keeper Keeper
 }
 
-// path is the name with colons between its parts.
+// path returns the name with colons between its parts.
 func (g *grain) path() string {
 	if g.Delimiter == "" {
 		return g.Name
@@ -55,7 +54,7 @@ func (g *grain) path() string {
 
 func (g *grain) now() (any, bool) { return g.keeper.Grain(g.path(), ":") }
 
-// list is the grain as a list; ok is false for one that is none.
+// list returns the grain as a list; ok is false if it has another type.
 func (g *grain) list() (list *value.List, ok bool) {
 	now, there := g.now()
 	list, ok = now.(*value.List)
@@ -67,7 +66,7 @@ func (g *grain) noList() error {
 		"name a grain that holds a list, or replace this one with grains.present")
 }
 
-// set calls grains.set, whose answer says whether it was done.
+// set calls grains.set and returns an error if that reports a failure.
 func (g *grain) set(ctx context.Context, v any, force, destructive bool, report module.Report) (module.Report, error) {
 	answer, err := g.keeper.Call(ctx, "grains.set", []any{g.path(), v},
 		value.NewMap("force", force, "destructive", destructive))
@@ -81,7 +80,7 @@ func (g *grain) set(ctx context.Context, v any, force, destructive bool, report 
 	return report, nil
 }
 
-// exists is grains.exists.
+// exists implements grains.exists.
 type exists struct{ grain }
 
 func (e *exists) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -96,11 +95,11 @@ func (e *exists) Apply(context.Context, *host.Host, module.Diff) (module.Report,
 	return module.Report{}, nil
 }
 
-// present is grains.present.
+// present implements grains.present.
 type present struct {
 	grain
 	Value any  `sls:"value,required"`
-	Force bool `sls:"force"` // replace a mapping or a list, or put one in the place of another value
+	Force bool `sls:"force"` // allow to replace a mapping or list, or another value by one
 }
 
 func (p *present) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -119,7 +118,7 @@ func (p *present) Check(context.Context, *host.Host) (module.Diff, error) {
 	return p.differs(value.NewMap("new", p.path()), "added"), nil
 }
 
-// differs is what a dry run shows in the words of Salt, and what a run reports.
+// differs returns the diff, whose dry run is in Salt's words.
 func (p *present) differs(dry *value.Map, how string) module.Diff {
 	return module.Diff{Changes: value.NewMap(p.path(), p.Value), Planned: dry,
 		Comment: fmt.Sprintf("grain %s is set to be %s", p.path(), how)}
@@ -130,7 +129,7 @@ func (p *present) Apply(ctx context.Context, _ *host.Host, d module.Diff) (modul
 	return p.set(ctx, p.Value, p.Force, false, done)
 }
 
-// holds reports whether a value holds others.
+// holds reports whether a value is a mapping or a list.
 func holds(v any) bool {
 	switch v.(type) {
 	case *value.Map, *value.List:
@@ -143,11 +142,11 @@ func planned(changes *value.Map, format string, args ...any) module.Diff {
 	return module.Diff{Changes: changes, Comment: fmt.Sprintf(format, args...)}
 }
 
-// absent is grains.absent.
+// absent implements grains.absent.
 type absent struct {
 	grain
-	Destructive bool `sls:"destructive"` // take the grain away, and not only its value
-	Force       bool `sls:"force"`       // also a mapping or a list
+	Destructive bool `sls:"destructive"` // remove the grain instead of setting it to null
+	Force       bool `sls:"force"`       // allow to remove a mapping or list
 }
 
 func (a *absent) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -175,11 +174,11 @@ func (a *absent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module
 	return a.set(ctx, nil, a.Force, a.Destructive, module.Report{Changes: d.Changes, Comment: comment})
 }
 
-// appended is grains.append.
+// appended implements grains.append.
 type appended struct {
 	grain
 	Value   any  `sls:"value,required"`
-	Convert bool `sls:"convert"` // make a list of a grain that is none
+	Convert bool `sls:"convert"` // convert a grain that is not a list
 }
 
 func (a *appended) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -215,10 +214,10 @@ func (a *appended) Apply(ctx context.Context, _ *host.Host, d module.Diff) (modu
 	return a.set(ctx, wanted, true, false, done)
 }
 
-// listPresent is grains.list_present.
+// listPresent implements grains.list_present.
 type listPresent struct {
 	grain
-	Value any `sls:"value,required"` // one value, or a list of them
+	Value any `sls:"value,required"` // a value or a list of values
 }
 
 func (l *listPresent) Check(context.Context, *host.Host) (module.Diff, error) {
@@ -239,7 +238,7 @@ func (l *listPresent) Check(context.Context, *host.Host) (module.Diff, error) {
 	return diff, nil
 }
 
-// wanted is the list with all values.
+// wanted returns the list with all values.
 func (l *listPresent) wanted(list *value.List) *value.List {
 	wanted := value.NewList()
 	if list != nil {
@@ -249,7 +248,7 @@ func (l *listPresent) wanted(list *value.List) *value.List {
 	return wanted
 }
 
-// lacking are the values that the list does not have.
+// lacking returns the values that are missing in the list.
 func (l *listPresent) lacking(list *value.List) (lacking []any) {
 	for _, v := range several(l.Value) {
 		if list == nil || !value.Contains(list.Items, v) {
@@ -273,10 +272,10 @@ func (l *listPresent) Apply(ctx context.Context, _ *host.Host, d module.Diff) (m
 	return l.set(ctx, l.wanted(list), true, false, done)
 }
 
-// listAbsent is grains.list_absent.
+// listAbsent implements grains.list_absent.
 type listAbsent struct {
 	grain
-	Value any `sls:"value,required"` // one value, or a list of them
+	Value any `sls:"value,required"` // a value or a list of values
 }
 
 func (l *listAbsent) Check(context.Context, *host.Host) (module.Diff, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is group.absent.
+// absent implements group.absent.
 type absent struct {
 	Name string `sls:"name"`
 }

@@ -1,4 +1,4 @@
-// Package group holds group.present and group.absent.
+// Package group implements group.present and group.absent.
 package group
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of group.
+// Functions returns the functions of group.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &present{} },
@@ -15,7 +15,7 @@ func Functions() module.Table {
 	}
 }
 
-// Info is the picture of a group that Salt's group.info returns.
+// Info returns a group in the form of Salt's group.info.
 func Info(g host.Group) *value.Map {
 	return value.NewMap("name", g.Name, "passwd", g.Password, "gid", g.GID, "members", value.Strings(g.Members...))
 }

@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestRealTools lets the machine's own tools make and change groups in a chroot.
+// TestRealTools runs the host's group tools in a chroot.
 func TestRealTools(t *testing.T) {
 	h, err := machine.New(host.Options{Root: hosttest.Chroot(t), Chroot: true})
 	if err != nil {

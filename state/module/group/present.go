@@ -13,20 +13,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present is group.present.
+// present implements group.present.
 type present struct {
 	Name      string   `sls:"name"`
 	GID       *int     `sls:"gid"`
 	System    bool     `sls:"system"`
-	Members   []string `sls:"members"` // all of them; nil leaves them alone
+	Members   []string `sls:"members"` // the complete list; nil leaves it unchanged
 	AddUsers  []string `sls:"addusers"`
 	DelUsers  []string `sls:"delusers"`
 	NonUnique bool     `sls:"non_unique"`
 
-	// Planned is what earlier steps of a dry run would do to accounts.
+	// Planned lists what earlier steps of a dry run would do to accounts.
 	Planned *value.List `sls:"__planned__"`
 
-	change *host.GroupChange // what Check found to differ about a group that is there
+	change *host.GroupChange // set by Check for an existing group
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -58,7 +58,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}, nil
 }
 
-// final is all that Salt reports of a group that changed.
+// final returns the only changes that Salt reports for a changed group.
 func final() *value.Map { return value.NewMap("Final", "All changes applied successfully") }
 
 func (p *present) Valid() error {
@@ -75,7 +75,8 @@ func (p *present) Valid() error {
 	return nil
 }
 
-// compare finds how a group differs from what was asked for, under Salt's names.
+// compare returns the difference between a group and the declared one, and the differing fields under Salt's
+// names.
 func (p *present) compare(g host.Group) (change host.GroupChange, differs *value.Map) {
 	differs = value.NewMap()
 	if p.GID != nil && *p.GID != 0 && *p.GID != g.GID {
@@ -118,8 +119,8 @@ func (p *present) newGroup() host.NewGroup {
 	return host.NewGroup{Name: p.Name, GID: p.GID, NonUnique: p.NonUnique, System: p.System, Members: members}
 }
 
-// checkNew says how a new group would look. What stands in its way is only a warning, as an earlier
-// state of the same run may yet clear it; if none does, Apply fails with it.
+// checkNew predicts the creation of a group. If the prediction fails, that is only reported as a lack, since an
+// earlier state of the same run may remove the cause. If none does, Apply fails with the same error.
 func (p *present) checkNew(h *host.Host) (module.Diff, error) {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("group %s would be made", p.Name)}
 	n := p.newGroup()
@@ -134,7 +135,7 @@ func (p *present) checkNew(h *host.Host) (module.Diff, error) {
 	return d, err
 }
 
-// membersOf are the members that a change sets.
+// membersOf returns the members that a change sets.
 func membersOf(c host.GroupChange) []string {
 	if c.Members == nil {
 		return nil
@@ -142,7 +143,7 @@ func membersOf(c host.GroupChange) []string {
 	return *c.Members
 }
 
-// lacks are the users that a group is to have as members and that are not there.
+// lacks returns an error for each declared member that does not exist.
 func (p *present) lacks(h *host.Host, members []string) (lacks []error, err error) {
 	expected := module.ExpectedAccounts(p.Planned)
 	for _, name := range members {

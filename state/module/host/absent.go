@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is host.absent.
+// absent implements host.absent.
 type absent struct {
 	edit
 	Name string   `sls:"name"`

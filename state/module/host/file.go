@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// file is /etc/hosts as far as names and comments go: lines for one address are one.
+// file is the content of /etc/hosts. All lines of an address are merged into one entry.
 type file struct {
 	text    string
 	entries []*entry
@@ -13,7 +13,7 @@ type file struct {
 }
 
 type entry struct {
-	ip      string // "" for a line that is all comment
+	ip      string // "" for a line with only a comment
 	names   []string
 	comment string
 }
@@ -40,7 +40,7 @@ func parse(text string) *file {
 	return f
 }
 
-// entry gives the entry of an address, and makes it at the end if there is none.
+// entry returns the entry of an address, which it appends if it does not exist.
 func (f *file) entry(ip string) *entry {
 	e, ok := f.at[ip]
 	if !ok {
@@ -51,7 +51,7 @@ func (f *file) entry(ip string) *entry {
 	return e
 }
 
-// has tells whether an address has a name.
+// has reports whether an address has a name.
 func (f *file) has(ip, name string) bool {
 	e, ok := f.at[ip]
 	return ok && slices.Contains(e.names, name)
@@ -72,7 +72,7 @@ func (f *file) String() string {
 	return b.String()
 }
 
-// without takes a name from the lines of an address, and lines that have no other name away.
+// without removes a name from the lines of an address. Lines without other names are deleted.
 func without(text, ip, name string) string {
 	return rewrite(text, ip, func(names []string, comment string) string {
 		names = slices.DeleteFunc(names, func(n string) bool { return n == name })
@@ -87,8 +87,8 @@ func without(text, ip, name string) string {
 	})
 }
 
-// replaced gives an address one line with the given names, in the place of its first; without names,
-// none.
+// replaced sets the names of an address in its first line and deletes its other lines. Without names it deletes
+// all of them.
 func replaced(text, ip, names string) string {
 	l := ip + "\t\t" + names + "\n"
 	if names == "" {
@@ -111,7 +111,7 @@ func replaced(text, ip, names string) string {
 	return text + l
 }
 
-// rewrite puts another line in the place of each that an address has.
+// rewrite replaces each line of an address by the result of line.
 func rewrite(text, ip string, line func(names []string, comment string) string) string {
 	var b strings.Builder
 	for l := range strings.SplitAfterSeq(text, "\n") {

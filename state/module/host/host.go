@@ -1,8 +1,9 @@
-// Package host holds host.present, host.absent and host.only: the names and addresses in /etc/hosts.
+// Package host implements host.present, host.absent and host.only, which manage the names and addresses in
+// /etc/hosts.
 //
-// Two ways of editing follow Salt, since people compare the file before and after. Adding a name rewrites
-// the whole file, one line for an address, tabs between; removing one changes only the lines
-// of its address.
+// Like Salt, there are two ways of editing, so that the results are equal. Adding a name rewrites the whole
+// file with one line for each address and tabs as separators. Removing a name changes only the lines of its
+// address.
 package host
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Functions are the functions of host.
+// Functions returns the functions of host.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &present{} },
@@ -29,7 +30,7 @@ func Functions() module.Table {
 
 const path = "/etc/hosts"
 
-// read gives the file; a host without one has no names yet. Nobody may change what it gives.
+// read returns the parsed file, which is empty if it does not exist. Callers must not change it.
 func read(h *host.Host) (*file, error) {
 	f, err := host.Parsed(h, path, parse)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,10 +39,10 @@ func read(h *host.Host) (*file, error) {
 	return f, err
 }
 
-// edit is what the functions of host share: Check makes the new text, Apply writes it.
+// edit holds what the functions of host have in common: Check computes the new text, and Apply writes it.
 type edit struct {
 	text string
-	done string // the comment after it is written
+	done string // the comment of the result
 }
 
 func (e *edit) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -51,7 +52,7 @@ func (e *edit) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Rep
 	return module.Report{Changes: d.Changes, Comment: e.done}, nil
 }
 
-// addresses makes sure that every address is one.
+// addresses returns an error for each text that is not an IP address.
 func addresses(list []string) error {
 	var problems []error
 	for _, ip := range list {
@@ -62,7 +63,7 @@ func addresses(list []string) error {
 	return errors.Join(problems...)
 }
 
-// oneName makes sure that a name is one.
+// oneName returns an error if a name is not a single host name.
 func oneName(name string) error {
 	if name == "" || strings.ContainsAny(name, " \t\n#") {
 		return diag.WithHint(fmt.Errorf("%q is not one host name", name), "give several names as a list in names")

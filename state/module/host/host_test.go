@@ -23,8 +23,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestHostsText holds /etc/hosts to what Salt 3006 wrote after the same calls, byte for byte, and the
-// reports to its changes. Each line of the file is one /etc/hosts and what was done to it.
+// TestHostsText compares /etc/hosts byte by byte with what Salt 3006 wrote after the same calls, and the
+// reported changes with Salt's. Each line of the test data is a file and a list of calls.
 func TestHostsText(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/modules/account/hosts.json")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestHostsText(t *testing.T) {
 	}
 }
 
-// call runs a function and gives what it reports.
+// call runs a function and returns its changes.
 func call(t testing.TB, h *host.Host, function string, arguments *value.Map) *value.Map {
 	t.Helper()
 	resource, diff := hosttest.Look(t, h, hosts.Functions(), function, arguments)

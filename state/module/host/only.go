@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// only is host.only: an address has these names and no others.
+// only implements host.only: it sets the names of an address and removes all others.
 type only struct {
 	edit
 	Name  string   `sls:"name"` // the address

@@ -11,13 +11,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present is host.present.
+// present implements host.present.
 type present struct {
 	edit
 	Name    string   `sls:"name"`
 	IP      []string `sls:"ip,required"`
 	Comment string   `sls:"comment"`
-	Clean   bool     `sls:"clean"` // take the name from all other addresses
+	Clean   bool     `sls:"clean"` // remove the name from all other addresses
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -44,7 +44,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		Comment: fmt.Sprintf("%s would change for %s", path, p.Name)}, nil
 }
 
-// change makes the new text and says what is different in it.
+// change computes the new text and its changes.
 func (p *present) change(f *file) (changes *value.Map, warnings []string) {
 	p.text = f.text
 	added, commented := p.add(f)
@@ -61,7 +61,7 @@ func (p *present) change(f *file) (changes *value.Map, warnings []string) {
 	return changes, warnings
 }
 
-// add gives the addresses the name and the comment.
+// add adds the name and the comment to the addresses.
 func (p *present) add(f *file) (added, commented *value.Map) {
 	added, commented = value.NewMap(), value.NewMap()
 	for _, ip := range p.IP {
@@ -90,7 +90,7 @@ func (p *present) add(f *file) (added, commented *value.Map) {
 	return added, commented
 }
 
-// clean takes the name from all other addresses, or warns of them.
+// clean removes the name from all other addresses, or warns about them.
 func (p *present) clean(f *file) (removed *value.Map, warnings []string) {
 	removed = value.NewMap()
 	for _, e := range f.entries {

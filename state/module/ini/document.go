@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// document is a file by lines. A section may stand in it more than once; the last of its options
-// counts.
+// document is a file as lines. A section may occur more than once; the last value of an option is used.
 type document struct {
 	lines     []line
 	separator string
 }
 
-// line is a line, or an option with the lines that go on with its value.
+// line is a line of the file, or an option with its continuation lines.
 type line struct {
 	kind    kind
-	section string // that it is in, "" above all sections
-	text    string // as it stands in the file, without the end of the line
+	section string // the section of the line, "" above all sections
+	text    string // the original text without the line end
 	key     string // of an option
 	value   string // of an option
 }
@@ -24,7 +23,7 @@ type line struct {
 type kind int
 
 const (
-	other kind = iota // blank, or nobody knows
+	other kind = iota // blank or not recognized
 	comment
 	heading
 	option
@@ -62,7 +61,7 @@ func parse(text, separator string) *document {
 	return d
 }
 
-// cut takes an option apart.
+// cut splits an option into key and value.
 func (d *document) cut(text string) (key, v string, ok bool) {
 	if text == "" {
 		return "", "", false
@@ -87,7 +86,7 @@ func (d *document) has(section string) bool {
 	return slices.ContainsFunc(d.lines, func(l line) bool { return l.kind == heading && l.section == section })
 }
 
-// keys are the options of a section, in order, each once.
+// keys returns the options of a section in order, without duplicates.
 func (d *document) keys(section string) []string {
 	var keys []string
 	for _, l := range d.lines {
@@ -115,8 +114,8 @@ func (d *document) get(section, key string) (string, bool) {
 	return d.lines[i].value, true
 }
 
-// set changes an option in its place. A new one takes the place of a comment that is that option, or
-// comes after the last of its section.
+// set changes an option in place. A new option replaces a comment that contains it, or follows the last option
+// of the section.
 func (d *document) set(section, key, v string) {
 	between := " " + d.separator + " "
 	if strings.TrimSpace(d.separator) == "" {
@@ -145,7 +144,7 @@ func (d *document) set(section, key, v string) {
 	d.lines = slices.Insert(d.lines, d.end(section), l)
 }
 
-// end is where a new option of a section goes: after all that is in it but blank lines.
+// end returns the line at which to insert a new option: after the last line of the section that is not blank.
 func (d *document) end(section string) int {
 	end := 0
 	for i, l := range d.lines {
@@ -156,7 +155,7 @@ func (d *document) end(section string) int {
 	return end
 }
 
-// add makes a section at the end.
+// add appends an empty section.
 func (d *document) add(section string) {
 	if n := len(d.lines); n > 0 && strings.TrimSpace(d.lines[n-1].text) != "" {
 		d.lines = append(d.lines, line{section: d.lines[n-1].section})
@@ -164,7 +163,7 @@ func (d *document) add(section string) {
 	d.lines = append(d.lines, line{kind: heading, section: section, text: "[" + section + "]"})
 }
 
-// remove takes an option away, all of its lines, and gives the value that counted.
+// remove removes all lines of an option and returns its value.
 func (d *document) remove(section, key string) (string, bool) {
 	v, ok := d.get(section, key)
 	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
@@ -173,7 +172,7 @@ func (d *document) remove(section, key string) (string, bool) {
 	return v, ok
 }
 
-// drop takes a section away with all that is in it.
+// drop removes a section with its content.
 func (d *document) drop(section string) {
 	d.lines = slices.DeleteFunc(d.lines, func(l line) bool { return section != "" && l.section == section })
 }

@@ -1,8 +1,7 @@
-// Package ini holds ini.options_present and its kin: options in files of sections and key = value
-// lines.
+// Package ini implements Salt's ini states, which manage options in files with sections and key = value lines.
 //
-// Only the lines that an option is about are changed: comments, order, blank lines and the way in
-// which others write their options stay as they are. All that a state asks for in a file is one write.
+// Only the lines of the changed options are rewritten: comments, order, blank lines and the format of other
+// options are preserved. All changes of a state are made in a single write.
 package ini
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of ini.
+// Functions returns the functions of ini.
 func Functions() module.Table {
 	return module.Table{
 		"options_present":  func() module.Resource { return &optionsPresent{edit: edit{Separator: "="}} },
@@ -29,7 +28,7 @@ func Functions() module.Table {
 	}
 }
 
-// edit is what the functions share: Check makes the new text, Apply writes it.
+// edit holds what the functions have in common: Check computes the new text, and Apply writes it.
 type edit struct {
 	Name      string `sls:"name"`
 	Separator string `sls:"separator"`
@@ -37,7 +36,7 @@ type edit struct {
 	text string
 }
 
-// read gives the file as it is; one that is not there is empty.
+// read parses the file, which is empty if it does not exist.
 func (e *edit) read(h *host.Host) (*document, error) {
 	if !path.IsAbs(e.Name) {
 		return nil, diag.WithHint(fmt.Errorf("%q is not an absolute path", e.Name), "start it with a slash")
@@ -52,7 +51,7 @@ func (e *edit) read(h *host.Host) (*document, error) {
 	return parse(string(data), e.Separator), err
 }
 
-// diff is what there is to do once a document was edited.
+// diff returns the diff after an edit of the document.
 func (e *edit) diff(d *document, changes *value.Map) module.Diff {
 	if changes.Len() == 0 {
 		return module.Diff{Comment: e.Name + " is as declared"}
@@ -72,11 +71,11 @@ func (e *edit) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Rep
 	return module.Report{Changes: d.Changes, Comment: "changed " + e.Name}, nil
 }
 
-// optionsPresent is ini.options_present.
+// optionsPresent implements ini.options_present.
 type optionsPresent struct {
 	edit
 	Sections *value.Map `sls:"sections"`
-	Strict   bool       `sls:"strict"` // options that are not named go
+	Strict   bool       `sls:"strict"` // remove options that are not declared
 }
 
 func (o *optionsPresent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -109,7 +108,7 @@ func (o *optionsPresent) Check(_ context.Context, h *host.Host) (module.Diff, er
 	return o.diff(d, changes), nil
 }
 
-// section sets the options of a section and, if it is strict, removes others.
+// section sets the options of a section and, if strict is set, removes all others.
 func (o *optionsPresent) section(d *document, name string, options *value.Map) *value.Map {
 	changes := value.NewMap()
 	for _, key := range d.keys(name) {
@@ -134,7 +133,7 @@ func (o *optionsPresent) section(d *document, name string, options *value.Map) *
 	return changes
 }
 
-// optionsAbsent is ini.options_absent.
+// optionsAbsent implements ini.options_absent.
 type optionsAbsent struct {
 	edit
 	Sections *value.Map `sls:"sections"`
@@ -168,7 +167,7 @@ func (o *optionsAbsent) Check(_ context.Context, h *host.Host) (module.Diff, err
 	return o.diff(d, changes), nil
 }
 
-// sectionsPresent is ini.sections_present.
+// sectionsPresent implements ini.sections_present.
 type sectionsPresent struct {
 	edit
 	Sections []string `sls:"sections"`
@@ -189,7 +188,7 @@ func (s *sectionsPresent) Check(_ context.Context, h *host.Host) (module.Diff, e
 	return s.diff(d, changes), nil
 }
 
-// sectionsAbsent is ini.sections_absent.
+// sectionsAbsent implements ini.sections_absent.
 type sectionsAbsent struct {
 	edit
 	Sections []string `sls:"sections"`

@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// FuzzEditing holds that what is set is there, and that nothing else has changed.
+// FuzzEditing checks that an option that was set is found, and that nothing else changes.
 func FuzzEditing(f *testing.F) {
 	f.Add("[a]\nb = c\n  d\n#e=f\n[g]\n", "a", "e", "x")
 	f.Add("b=c\n", "", "b", "d")

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// chain is iptables.chain_present and iptables.chain_absent.
+// chain implements iptables.chain_present and iptables.chain_absent.
 type chain struct {
 	target
 	on bool
@@ -50,7 +50,7 @@ func (c *chain) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.
 	return module.Report{Changes: d.Changes, Comment: "the chain " + c.Name + " was removed"}, nil
 }
 
-// policy is iptables.set_policy: what becomes of packets that no rule of a chain decides about.
+// policy implements iptables.set_policy: the action for packets that match no rule of a chain.
 type policy struct {
 	target
 	saving
@@ -85,7 +85,7 @@ func (p *policy) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	return p.write(ctx, h, &p.target, module.Report{Changes: d.Changes, Comment: comment})
 }
 
-// flush is iptables.flush: a chain, or a whole table, has no rules.
+// flush implements iptables.flush: it removes all rules of a chain or a table.
 type flush struct {
 	target
 	Chain string `sls:"chain"`

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestOnKernel converges the real packet filter: what iptables is asked for must be what it finds again.
+// TestOnKernel applies states to the packet filter of the kernel. A rule that was added must be found again.
 func TestOnKernel(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the packet filter; set CORPUS_THROWAWAY_HOST=1 on a host, or in a network namespace, " +

@@ -1,9 +1,8 @@
-// Package iptables holds the states of the packet filter: iptables.append, insert and delete for
-// rules, chain_present and chain_absent for chains, set_policy and flush.
+// Package iptables implements Salt's iptables states, which manage rules, chains and policies of the packet
+// filter.
 //
-// Whether a rule is there, iptables itself is asked (-C), which knows all ways to write one. With save,
-// what the kernel has is written to the file that the distribution loads at boot; that is compared
-// without the counters, which always differ.
+// A check runs `iptables -C`, which knows all notations of a rule. With save, the rules of the kernel are
+// written to the file that the distribution loads at boot. The comparison with that file ignores the counters.
 package iptables
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of iptables.
+// Functions returns the functions of iptables.
 func Functions() module.Table {
 	return module.Table{
 		"append":        func() module.Resource { return &add{ruled: ruled{target: newTarget()}, verb: "-A"} },
@@ -33,7 +32,7 @@ func Functions() module.Table {
 	}
 }
 
-// target is what all of them are about.
+// target holds the arguments that all functions have in common.
 type target struct {
 	Name   string `sls:"name"`
 	Table  string `sls:"table"`
@@ -42,7 +41,7 @@ type target struct {
 
 func newTarget() target { return target{Table: "filter", Family: "ipv4"} }
 
-// allowed makes sure that there is a packet filter to change.
+// allowed returns an error if the host has no packet filter to change.
 func (t *target) allowed(h *host.Host) error {
 	if t.Family != "ipv4" && t.Family != "ipv6" {
 		return fmt.Errorf("the family is %q, and ipv4 or ipv6 was expected", t.Family)
@@ -61,8 +60,8 @@ func (t *target) argv(words ...string) []string {
 	return append([]string{t.program(), "--wait", "-t", t.Table}, words...)
 }
 
-// ask runs iptables for an answer; no is one, which comes with code 1 and no output. Any other code, as of a lock that
-// another process holds (4) or a kernel without the table (3), is a failure.
+// ask runs an iptables query. yes is false if iptables exits with 1 and prints nothing. Other exit codes are
+// errors, such as 4 for a lock held by another process or 3 for a kernel without the table.
 func (t *target) ask(ctx context.Context, h *host.Host, words ...string) (out string, yes bool, err error) {
 	out, err = h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables"})
 	var refused *host.ToolError
@@ -75,7 +74,7 @@ func (t *target) ask(ctx context.Context, h *host.Host, words ...string) (out st
 	return out, err == nil, err
 }
 
-// run changes the packet filter.
+// run runs an iptables command that changes rules.
 func (t *target) run(ctx context.Context, h *host.Host, words ...string) error {
 	_, err := h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables",
 		Changes: host.Subject{Kind: "packet filter", Name: t.Family + " " + t.Table}})
@@ -92,17 +91,17 @@ func (t *target) failed(err error, words []string) error {
 	return host.Failed(err, "`"+line+"`", hint)
 }
 
-// changed is how all of them report a change.
+// changed returns the changes in Salt's form, which has the key locale for all functions.
 func (t *target) changed() *value.Map { return value.NewMap("locale", t.Name) }
 
-// saving is the argument save: true for the distribution's file, or a file.
+// saving holds the argument save: True for the file of the distribution, or a path.
 type saving struct {
 	Save any `sls:"save"`
 }
 
 func (s *saving) wanted() bool { return s.Save != nil && value.Truth(s.Save) }
 
-// file is where the rules are kept for the next boot.
+// file returns the path of the file with the rules for the next boot.
 func (s *saving) file(h *host.Host, t *target) string {
 	if path, ok := s.Save.(string); ok {
 		return path
@@ -120,12 +119,12 @@ func (s *saving) file(h *host.Host, t *target) string {
 	return ofDebian(t)
 }
 
-// ofDebian is the file that Debian's package iptables-persistent loads at boot.
+// ofDebian returns the path of the file that Debian's package iptables-persistent loads.
 func ofDebian(t *target) string {
 	return map[string]string{"ipv4": "/etc/iptables/rules.v4", "ipv6": "/etc/iptables/rules.v6"}[t.Family]
 }
 
-// stale tells whether the file has other rules than the kernel, which come along.
+// stale reports whether the file differs from the rules of the kernel, which it returns.
 func (s *saving) stale(ctx context.Context, h *host.Host, t *target) (rules string, stale bool, err error) {
 	rules, err = h.Tool(ctx, host.Tool{Argv: []string{t.program() + "-save"}, Package: "iptables"})
 	if err != nil {
@@ -140,7 +139,7 @@ func (s *saving) stale(ctx context.Context, h *host.Host, t *target) (rules stri
 
 var counters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\d+:\d+\]`) })
 
-// essence is what a file of rules says, without times and counters.
+// essence removes comments and counters from the content of a file.
 func essence(rules string) string {
 	var b strings.Builder
 	for l := range strings.Lines(counters().ReplaceAllString(rules, "")) {
@@ -151,7 +150,7 @@ func essence(rules string) string {
 	return b.String()
 }
 
-// write saves the rules if that was asked for and they differ, and completes the report with it.
+// write saves the rules if save is set and the file is stale, and adds that to the report.
 func (s *saving) write(ctx context.Context, h *host.Host, t *target, report module.Report) (module.Report, error) {
 	if !s.wanted() {
 		return report, nil
@@ -169,7 +168,7 @@ func (s *saving) write(ctx context.Context, h *host.Host, t *target, report modu
 	return report, h.WriteText(path, rules)
 }
 
-// intent is what a dry run says of save beside the change of the rules.
+// intent returns the part of a dry run's comment that concerns save.
 func (s *saving) intent(h *host.Host, t *target) string {
 	if !s.wanted() {
 		return ""
@@ -177,7 +176,7 @@ func (s *saving) intent(h *host.Host, t *target) string {
 	return ", and the rules would be saved in " + s.file(h, t)
 }
 
-// saved is the difference of a state that is as declared, but for the file.
+// saved returns the diff of a state whose rules are as declared: only the file may be stale.
 func (s *saving) saved(ctx context.Context, h *host.Host, t *target, comment string) (module.Diff, error) {
 	d := module.Diff{Comment: comment}
 	if !s.wanted() {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// filter is a packet filter with one table, in a file of lines as iptables -S prints them.
+// filter simulates a packet filter with one table, kept in a file of lines as `iptables -S` prints them.
 type filter struct {
 	h    *statetest.Host
 	file string
@@ -24,7 +24,7 @@ func (f filter) lines() []string {
 
 func (f filter) put(lines []string) { f.h.Put(f.file, strings.Join(lines, "\n")+"\n") }
 
-// run does what iptables does, for the verbs that states use.
+// run simulates iptables for the commands that the states use.
 func (f filter) run(args []string, _ string) (string, error) {
 	verb, words := args[3], args[4:]
 	chain := append(words, "")[0]
@@ -94,7 +94,7 @@ func (f filter) run(args []string, _ string) (string, error) {
 	return "", nil
 }
 
-// save prints the filter as iptables-save does, with other counters each time.
+// save simulates iptables-save, with different counters in each call.
 func (f filter) save() statetest.Tool {
 	n := 0
 	return func([]string, string) (string, error) {

@@ -9,14 +9,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// rule turns the arguments of a state into the words of a rule, in the order in which iptables wants
-// them: interfaces, protocol, matches with their options, and after the target what belongs to it.
+// rule converts the arguments of a state to those of iptables, in the order that iptables requires: interfaces,
+// protocol, matches with their options, the target, and the options of the target.
 type rule struct {
 	args  *value.Map
 	words []string
 }
 
-// build gives the words of a rule.
+// build returns the arguments of iptables for a rule.
 func build(args *value.Map) ([]string, error) {
 	r := &rule{args: value.NewMap()}
 	r.args.Update(args)
@@ -72,7 +72,7 @@ func (r *rule) text(name string) string {
 	return ""
 }
 
-// option adds an option with its value, and before it an exclamation mark if the value has one.
+// option adds an option with its value. A negated value puts an exclamation mark before the option.
 func (r *rule) option(name, flag string) {
 	v, ok := r.take(name)
 	if !ok {
@@ -98,7 +98,7 @@ func negation(text string) (string, bool) {
 	return text, false
 }
 
-// module loads a match unless it is there.
+// module adds a match module unless it is already loaded.
 func (r *rule) module(name string) {
 	for i := 1; i < len(r.words); i++ {
 		if r.words[i-1] == "-m" && r.words[i] == name {
@@ -108,7 +108,7 @@ func (r *rule) module(name string) {
 	r.words = append(r.words, "-m", name)
 }
 
-// list is a list of texts, or a text as a list of one.
+// list returns the items of a list, or a text as a list, split at separator unless that is "".
 func list(v any, separator string) []string {
 	l, ok := v.(*value.List)
 	if !ok {
@@ -124,7 +124,7 @@ func list(v any, separator string) []string {
 	return texts
 }
 
-// matches adds the matches named, and the sets.
+// matches adds the declared match modules and sets.
 func (r *rule) matches() {
 	if v, ok := r.take("match"); ok {
 		for _, m := range list(v, ",") {
@@ -147,7 +147,7 @@ func (r *rule) matches() {
 	}
 }
 
-// ports adds several ports, which takes a protocol.
+// ports adds a list of ports, which requires a protocol.
 func (r *rule) ports(name string, hasProtocol bool) error {
 	v, ok := r.take(name)
 	if !ok {
@@ -170,7 +170,7 @@ func (r *rule) ports(name string, hasProtocol bool) error {
 	return nil
 }
 
-// jump takes what comes after the target.
+// jump returns the target and its options.
 func (r *rule) jump() []string {
 	var words []string
 	for _, name := range afterJump() {
@@ -186,7 +186,7 @@ func (r *rule) jump() []string {
 	return words
 }
 
-// split cuts a text into words as a shell does: quotes keep blanks.
+// split splits a text into words like a shell with quotes.
 func split(text string) []string {
 	var words []string
 	var word strings.Builder
@@ -215,16 +215,18 @@ func split(text string) []string {
 	return words
 }
 
-// afterJump are the options of targets, the target itself first.
+// afterJump returns the arguments that are options of targets, beginning with the target itself.
 func afterJump() []string {
 	return strings.Fields(`j jump add-set and-mark and-tos checksum-fill clamp-mss-to-pmtu clustermac ctevents ctmask del-set
-		ecn-tcp-remove exist expevents gateway hash-init hashmode helper label local-node log-ip-options log-level log-prefix
-		log-tcp-options log-tcp-sequence log-uid mask new nfmask nflog-group nflog-prefix nflog-range nflog-threshold nodst notrack
-		on-ip on-port or-mark or-tos persistent queue-balance queue-bypass queue-num random rateest-ewmalog rateest-interval
-		rateest-name reject-with restore restore-mark save-mark selctx set-class set-dscp set-dscp-class set-mark set-mss set-tos
-		set-xmark strip-options timeout to to-destination to-ports to-source total-nodes tproxy-mark ttl-dec ttl-inc ttl-set type
-		ulog-cprange ulog-nlgroup ulog-prefix ulog-qthreshold xor-mark xor-tos zone dst-pfx hl-dec hl-inc hl-set hmark-dport-mask
-		hmark-dst-prefix hmark-mod hmark-offset hmark-proto-mask hmark-rnd hmark-spi-mask hmark-sport-mask hmark-src-prefix
-		hmark-tuple led-always-blink led-delay led-trigger-id queue-cpu-fanout src-pfx to-port addr and-mask delude honeypot or-mask
-		prefix reset reuse set-mac shift static tarpit tname ttl`)
+		ecn-tcp-remove exist expevents gateway hash-init hashmode helper label local-node log-ip-options
+		log-level log-prefix log-tcp-options log-tcp-sequence log-uid mask new nfmask nflog-group
+		nflog-prefix nflog-range nflog-threshold nodst notrack on-ip on-port or-mark or-tos persistent
+		queue-balance queue-bypass queue-num random rateest-ewmalog rateest-interval rateest-name
+		reject-with restore restore-mark save-mark selctx set-class set-dscp set-dscp-class set-mark set-mss
+		set-tos set-xmark strip-options timeout to to-destination to-ports to-source total-nodes tproxy-mark
+		ttl-dec ttl-inc ttl-set type ulog-cprange ulog-nlgroup ulog-prefix ulog-qthreshold xor-mark xor-tos
+		zone dst-pfx hl-dec hl-inc hl-set hmark-dport-mask hmark-dst-prefix hmark-mod hmark-offset
+		hmark-proto-mask hmark-rnd hmark-spi-mask hmark-sport-mask hmark-src-prefix hmark-tuple
+		led-always-blink led-delay led-trigger-id queue-cpu-fanout src-pfx to-port addr and-mask delude
+		honeypot or-mask prefix reset reuse set-mac shift static tarpit tname ttl`)
 }

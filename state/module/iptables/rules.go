@@ -13,22 +13,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ruled is what the functions share that are about a rule.
+// ruled holds the arguments of the functions for rules.
 type ruled struct {
 	target
 	saving
 	Chain    string     `sls:"chain,required"`
 	Position *position  `sls:"position"`
-	Rest     *value.Map `sls:"*"` // the rule
+	Rest     *value.Map `sls:"*"` // the arguments of the rule
 }
 
-// position is the place of a rule in its chain: a number, of which -1 is the last, or one of the words first and last.
+// position is the position of a rule in its chain: a number, where -1 means the last, or the word first or
+// last.
 type position int
 
-// afterAll is the position behind all rules.
+// afterAll is the position after all rules.
 const afterAll = position(1 << 30)
 
-// UnmarshalSLS reads a position.
+// UnmarshalSLS parses a position.
 func (p *position) UnmarshalSLS(v any) error {
 	switch text := strings.ToLower(strings.TrimSpace(value.Str(v))); text {
 	case "first", "start":
@@ -45,7 +46,7 @@ func (p *position) UnmarshalSLS(v any) error {
 	return nil
 }
 
-// rule gives the words of the rule, and whether the chain has it.
+// rule returns the iptables arguments of the rule, and whether the chain contains it.
 func (r *ruled) rule(ctx context.Context, h *host.Host) (words []string, has bool, err error) {
 	if err := r.allowed(h); err != nil {
 		return nil, false, err
@@ -64,7 +65,7 @@ func (r *ruled) rule(ctx context.Context, h *host.Host) (words []string, has boo
 	return words, has, err
 }
 
-// add is iptables.append and iptables.insert.
+// add implements iptables.append and iptables.insert.
 type add struct {
 	ruled
 	verb string
@@ -108,12 +109,12 @@ func (a *add) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Re
 	return a.report(ctx, h, d, "the rule is there: "+a.Chain+" "+strings.Join(words, " "))
 }
 
-// report saves and reports what a check foresaw.
+// report saves the rules and reports the changes that Check predicted.
 func (r *ruled) report(ctx context.Context, h *host.Host, d module.Diff, comment string) (module.Report, error) {
 	return r.write(ctx, h, &r.target, module.Report{Changes: d.Changes, Comment: comment})
 }
 
-// place is the position of a rule that is inserted; a negative one counts from the end.
+// place returns the position at which to insert the rule. A negative position counts from the end.
 func (a *add) place(ctx context.Context, h *host.Host) (int, error) {
 	at := int(*a.Position)
 	if at > 0 && *a.Position != afterAll {
@@ -132,8 +133,8 @@ func (a *add) place(ctx context.Context, h *host.Host) (int, error) {
 	return max(1, strings.Count("\n"+rules, "\n-A ")+at+1), nil
 }
 
-// remove is iptables.delete. By its position, a rule is deleted in every run: what comes up there is
-// another one.
+// remove implements iptables.delete. A rule that is given by position is deleted in every run, since another
+// rule takes its position.
 type remove struct{ ruled }
 
 func (r *remove) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

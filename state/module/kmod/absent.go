@@ -9,10 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is kmod.absent.
+// absent implements kmod.absent.
 type absent struct {
 	selection
-	Comment bool `sls:"comment"` // comment the module out in the list, and keep the line
+	Comment bool `sls:"comment"` // comment the module out in the list instead of deleting its line
 	edit
 }
 

@@ -1,8 +1,8 @@
-// Package kmod holds kmod.present and kmod.absent: which modules the kernel has, and with persist
-// which it gets at boot.
+// Package kmod implements kmod.present and kmod.absent, which load and unload kernel modules and, with persist,
+// manage the list of modules loaded at boot.
 //
-// What a module brings with it is asked of modprobe beforehand, so that a dry run names it. A module
-// that is built into the kernel is as present as can be.
+// A check runs `modprobe -n`, so that a dry run names the dependencies of a module as well. A module that is
+// built into the kernel counts as loaded.
 package kmod
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of kmod.
+// Functions returns the functions of kmod.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &present{} },
@@ -27,14 +27,14 @@ func Functions() module.Table {
 	}
 }
 
-// selection is which modules a state is about.
+// selection holds the arguments that name modules.
 type selection struct {
 	Name    string `sls:"name"`
-	Mods    []any  `sls:"mods"` // instead of the name
+	Mods    []any  `sls:"mods"` // instead of name
 	Persist bool   `sls:"persist"`
 }
 
-// modules are the modules named, each perhaps with parameters.
+// modules returns the named modules, which may include parameters.
 func (s *selection) modules() ([]string, error) {
 	names := []string{s.Name}
 	if s.Mods != nil {
@@ -51,13 +51,14 @@ func (s *selection) modules() ([]string, error) {
 	return names, nil
 }
 
-// plain is a module's name as the kernel has it: without parameters, and no dashes.
+// plain returns the name of a module in the kernel's form: without parameters, and with underscores instead of
+// dashes.
 func plain(name string) string {
 	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// loaded are the modules that the kernel has.
+// loaded returns the modules that are loaded.
 func loaded(h *host.Host) (map[string]bool, error) {
 	all := map[string]bool{}
 	data, err := h.Files.ReadFile("/proc/modules")
@@ -71,7 +72,7 @@ func loaded(h *host.Host) (map[string]bool, error) {
 	return all, nil
 }
 
-// builtin are those that it was built with.
+// builtin returns the modules that are built into the kernel.
 func builtin(h *host.Host) map[string]bool {
 	release, err := h.Files.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
@@ -79,7 +80,7 @@ func builtin(h *host.Host) map[string]bool {
 	}
 	names, err := host.Parsed(h, "/lib/modules/"+strings.TrimSpace(string(release))+"/modules.builtin", parseBuiltin)
 	if err != nil {
-		return nil // a kernel without its modules, as in containers
+		return nil // the modules of the kernel are not installed, as in a container
 	}
 	return names
 }
@@ -92,7 +93,7 @@ func parseBuiltin(text string) map[string]bool {
 	return names
 }
 
-// list is the file of modules that are loaded at boot.
+// list is the file with the modules that are loaded at boot.
 type list struct {
 	path string
 	text string
@@ -120,7 +121,7 @@ func (l list) has(name string) bool {
 	return false
 }
 
-// with adds a module: a line that was commented out, or one more.
+// with adds a module: it uncomments its line or appends one.
 func (l list) with(name string) list {
 	lines := strings.SplitAfter(l.text, "\n")
 	i := slices.IndexFunc(lines, func(line string) bool {
@@ -139,7 +140,7 @@ func (l list) with(name string) list {
 	return l
 }
 
-// without takes a module away, or comments it out.
+// without removes a module or comments it out.
 func (l list) without(name string, comment bool) list {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(l.text, "\n") {
@@ -154,19 +155,19 @@ func (l list) without(name string, comment bool) list {
 	return l
 }
 
-// tool runs one of the tools for modules.
+// tool runs a tool for kernel modules.
 func tool(ctx context.Context, h *host.Host, name string, args ...string) error {
 	_, err := h.Tool(ctx,
 		host.Tool{Argv: args, Changes: host.Subject{Kind: host.KindKernelModule, Name: plain(name)}, Package: "kmod"})
 	return err
 }
 
-// edit is what the two functions share.
+// edit holds what the two functions have in common.
 type edit struct {
 	changes *value.Map
 	todo    []string // modules to load or unload
 	list    list
-	was     string // the list's text before
+	was     string // the text of the list before the change
 }
 
 func (e *edit) diff(h *host.Host, would, is string) module.Diff {
@@ -180,7 +181,7 @@ func (e *edit) diff(h *host.Host, would, is string) module.Diff {
 	return d
 }
 
-// write puts the list in place.
+// write writes the list if it has changed.
 func (e *edit) write(h *host.Host) error {
 	if e.list.text == e.was {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// prepare gives the host a kernel with a file for each module in /lib/modules: its content names the
-// modules it needs.
+// prepare gives the host a kernel whose modules are files in /lib/modules that contain the names of their
+// dependencies.
 func prepare(t *testing.T, h *statetest.Host) {
 	has := func(name string) bool { return strings.Contains("\n"+h.Text("/proc/modules"), "\n"+name+" ") }
 	var insert func(name string) []string

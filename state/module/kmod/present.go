@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present is kmod.present.
+// present implements kmod.present.
 type present struct {
 	selection
 	edit
@@ -36,8 +36,8 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return p.diff(h, all+" would be loaded", all+" is loaded"), nil
 }
 
-// plan finds out what has to be loaded and written down. An error of modprobe comes with the module
-// that it does not know.
+// plan determines the modules to load and the changes of the list. With an error of modprobe it returns the
+// module that is unknown.
 func (p *present) plan(ctx context.Context, h *host.Host, names []string) (unknown string, err error) {
 	p.changes, p.todo = value.NewMap(), nil
 	have, err := loaded(h)
@@ -67,7 +67,7 @@ func (p *present) plan(ctx context.Context, h *host.Host, names []string) (unkno
 	return "", nil
 }
 
-// load notes a module and those that modprobe would load with it.
+// load records a module and the dependencies that modprobe would load.
 func (p *present) load(ctx context.Context, h *host.Host, name string, have map[string]bool) error {
 	out, err := h.Tool(ctx,
 		host.Tool{Argv: append([]string{"modprobe", "-n", "-v"}, strings.Fields(name)...), Package: "kmod"})

@@ -1,5 +1,5 @@
-// Package locale holds locale.present and locale.system: the languages that programs on the host can
-// speak, and the one that they speak unless told otherwise.
+// Package locale implements locale.present, which generates locales, and locale.system, which sets the default
+// locale of the host.
 package locale
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Functions are the functions of locale.
+// Functions returns the functions of locale.
 func Functions() module.Table {
 	known := &known{}
 	return module.Table{
@@ -19,15 +19,15 @@ func Functions() module.Table {
 	}
 }
 
-// known remembers which locales there are, as long as the files are the same that they were read
-// from: asking locale(1) takes longer than all the rest.
+// known caches the installed locales as long as their files do not change, since locale(1) takes longer than
+// everything else in a check.
 type known struct {
 	mu    sync.Mutex
 	as    [2]host.Info
-	names map[string]bool // in their normal form
+	names map[string]bool // in normal form
 }
 
-// has tells whether a locale is there, whatever way its name is written.
+// has reports whether a locale is installed, under any notation of its name.
 func (k *known) has(ctx context.Context, h *host.Host, name string) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -42,10 +42,10 @@ func (k *known) has(ctx context.Context, h *host.Host, name string) (bool, error
 	return k.names[normal(name)], nil
 }
 
-// files describes where locales are kept: one archive, or a directory for each.
+// files returns the metadata of the places of locales: a directory for each, or one archive.
 func files(h *host.Host) (as [2]host.Info) {
 	for i, path := range []string{"/usr/lib/locale", "/usr/lib/locale/locale-archive"} {
-		as[i], _ = h.Files.Stat(path) // one that is not there is one like no other
+		as[i], _ = h.Files.Stat(path) // a missing file has zero metadata
 		as[i].Accessed = as[i].Changed
 	}
 	return as

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// name is a locale's name in its parts: language_TERRITORY.codeset@modifier, and after a blank the
-// charmap that Debian's lists have.
+// name is the name of a locale split into its parts: language_TERRITORY.codeset@modifier, followed in Debian's
+// lists by a blank and the charmap.
 type name struct{ language, territory, codeset, modifier, charmap string }
 
 func parseName(text string) (n name) {
@@ -19,7 +19,7 @@ func parseName(text string) (n name) {
 	return n
 }
 
-// base is the name of the locale's definition.
+// base returns the name of the locale's definition.
 func (n name) base() string {
 	if n.territory == "" {
 		return n.language
@@ -27,7 +27,7 @@ func (n name) base() string {
 	return n.language + "_" + n.territory
 }
 
-// String writes the name without a charmap.
+// String returns the name without a charmap.
 func (n name) String() string {
 	text := n.base()
 	if n.codeset != "" {
@@ -39,7 +39,7 @@ func (n name) String() string {
 	return text
 }
 
-// normal is one name for all ways to write it: en_US.UTF-8 and en_US.utf8 are one locale.
+// normal returns the normal form of a name: en_US.UTF-8 and en_US.utf8 are the same locale.
 func normal(text string) string {
 	n := parseName(text)
 	n.charmap, n.territory = "", strings.ToUpper(n.territory)
@@ -47,7 +47,7 @@ func normal(text string) string {
 	return n.String()
 }
 
-// list asks which locales there are.
+// list returns the installed locales.
 func list(ctx context.Context, h *host.Host) (map[string]bool, error) {
 	out, err := h.Tool(ctx, host.Tool{Argv: []string{"locale", "-a"}, Package: "libc-bin"})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	supported = "/usr/share/i18n/SUPPORTED" // what could be made
-	wanted    = "/etc/locale.gen"           // what is
+	supported = "/usr/share/i18n/SUPPORTED" // the locales that can be generated
+	wanted    = "/etc/locale.gen"           // the locales to generate
 )
 
-// present is locale.present.
+// present implements locale.present.
 type present struct {
 	Name string `sls:"name"`
 
@@ -50,10 +50,10 @@ func valid(text string) error {
 	return nil
 }
 
-// errNoSources says that the host has nothing to make locales of.
+// errNoSources is returned if the definitions of locales are not installed.
 var errNoSources = errors.New("the definitions of locales are not installed")
 
-// entry is the line of the list of all locales that is meant.
+// entry returns the line of the list of all locales that matches the declared name.
 func (p *present) entry(h *host.Host) (string, error) {
 	all, err := host.Parsed(h, supported, func(text string) []string { return strings.Split(text, "\n") })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,8 +93,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: p.Name + " was made"}, nil
 }
 
-// make has the locale made: by Debian's locale-gen, which makes what its list has and leaves alone
-// what is there, or by localedef, which everything with glibc has.
+// make generates the locale with Debian's locale-gen, which generates the missing locales of its list, or with
+// localedef, which is part of glibc.
 func (p *present) make(ctx context.Context, h *host.Host) error {
 	made := host.Subject{Kind: host.KindFile, Name: "/usr/lib/locale/locale-archive"}
 	if _, ok := h.Which("locale-gen"); !ok {
@@ -125,7 +125,7 @@ func (p *present) make(ctx context.Context, h *host.Host) error {
 	return host.Failed(err, "making "+p.Name, "run `locale-gen` on the host and see what it says")
 }
 
-// listed is a list of locales with an entry: a line that was commented out, or one more at the end.
+// listed returns the list of locales with an entry: it uncomments its line or appends one.
 func listed(text, entry string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, l := range lines {

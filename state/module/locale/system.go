@@ -13,17 +13,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// system is locale.system: the language that the host speaks.
+// system implements locale.system.
 type system struct {
 	Name string `sls:"name"`
 
 	known *known
 }
 
-// file is where a distribution keeps it: the setting and its key.
+// file returns the path of the distribution's file for the default locale, and the key in it.
 func file(h *host.Host) (path, key string) {
 	if _, err := h.Files.Stat("/etc/debian_version"); err == nil {
-		return "/etc/default/locale", "LANG" // in newer releases a link to the file of all others
+		return "/etc/default/locale", "LANG" // in newer releases a link to /etc/locale.conf
 	}
 	if _, err := h.Files.Stat("/etc/locale.conf"); err != nil {
 		for _, old := range [][2]string{{"/etc/sysconfig/i18n", "LANG"}, {"/etc/sysconfig/language", "RC_LANG"}} {
@@ -50,7 +50,7 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		Comment: "the system would speak " + s.Name}, nil
 }
 
-// with is the file's text with the locale in it, or "" where it is there.
+// with returns the text of the file with the locale set, or "" if it is already set.
 func (s *system) with(h *host.Host) (string, error) {
 	path, key := file(h)
 	data, err := h.Files.ReadFile(path)

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// loop makes a device of a file.
+// loop creates a loop device.
 func loop(t *testing.T, name string) string {
 	t.Helper()
 	file := t.TempDir() + "/" + name
@@ -34,8 +34,8 @@ func loop(t *testing.T, name string) string {
 	return device
 }
 
-// TestOnLoopDevices converges real volumes. They are not activated, which takes a kernel with the device
-// mapper.
+// TestOnLoopDevices applies states to real volumes. They are not activated, which would require the device
+// mapper of the kernel.
 func TestOnLoopDevices(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this makes volumes; set CORPUS_THROWAWAY_HOST=1 on a machine to throw away")
@@ -57,7 +57,7 @@ func TestOnLoopDevices(t *testing.T) {
 		{"pv_present", value.NewMap("name", a)},
 		{"vg_present", value.NewMap("name", "corpusvg", "devices", a)},
 		{"vg_present", value.NewMap("name", "corpusvg", "devices", a+","+b)},
-		{"lv_present", volume("size", "10m")}, // which is no whole number of extents
+		{"lv_present", volume("size", "10m")}, // not a multiple of the extent size
 		{"lv_present", value.NewMap("name", "data", "vgname", "corpusvg", "size", "24m")},
 		{"lv_present", value.NewMap("name", "data", "vgname", "corpusvg", "extents", 10)},
 		{"lv_absent", value.NewMap("name", "data", "vgname", "corpusvg")},

@@ -1,8 +1,7 @@
-// Package lvm holds the states of the logical volume manager: lvm.pv_present, vg_present and lv_present,
-// and pv_absent, vg_absent and lv_absent.
+// Package lvm implements Salt's lvm states for the physical volumes, volume groups and logical volumes of LVM.
 //
-// No volume is made smaller unless force says so: what was there would be lost. A device becomes a
-// physical volume whatever is on it, as in Salt; with force: False it must be empty.
+// A volume is made smaller only with force, since that loses data. Like in Salt, a device becomes a physical
+// volume whatever it contains; with force: False it must be empty.
 package lvm
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of lvm.
+// Functions returns the functions of lvm.
 func Functions() module.Table {
 	return module.Table{
 		"pv_present": func() module.Resource { return &pvPresent{Force: true} },
@@ -29,7 +28,7 @@ func Functions() module.Table {
 	}
 }
 
-// ask lists physical volumes, groups or volumes: a line of fields for each.
+// ask lists physical volumes, groups or volumes as rows of fields.
 func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]string, error) {
 	if err := h.Kernel.Allowed("looking at volumes"); err != nil {
 		return nil, err
@@ -50,10 +49,10 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 	return rows, nil
 }
 
-// env keeps LVM from telling of files that the agent has open.
+// env suppresses LVM's warnings about open files of the agent.
 func env() []string { return []string{"LVM_SUPPRESS_FD_WARNINGS=1"} }
 
-// find gives the row that begins with some fields.
+// find returns the row whose first fields equal key.
 func find(rows [][]string, key ...string) ([]string, bool) {
 	i := slices.IndexFunc(rows, func(row []string) bool { return slices.Equal(row[:len(key)], key) })
 	if i < 0 {
@@ -62,14 +61,14 @@ func find(rows [][]string, key ...string) ([]string, bool) {
 	return rows[i], true
 }
 
-// run changes volumes.
+// run runs a command that changes volumes.
 func run(ctx context.Context, h *host.Host, name string, argv ...string) error {
 	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "volume", Name: name},
 		Env: env(), Package: "lvm2"})
 	return host.Failed(err, argv[0]+" of "+name, "see `pvs`, `vgs` and `lvs` on the host")
 }
 
-// options writes arguments that a function hands on as options of the tool.
+// options converts the remaining arguments to options of the tool.
 func options(rest *value.Map) []string {
 	var words []string
 	if rest == nil {
@@ -88,7 +87,7 @@ func planned(what, name, comment string) module.Diff {
 	return module.Diff{Changes: value.NewMap(what, name), Planned: value.NewMap(), Comment: comment}
 }
 
-// device is what a path of a device leads to, which is how LVM lists it.
+// device resolves links in the path of a device, since LVM lists resolved paths.
 func device(h *host.Host, path string) string {
 	if to, err := h.Files.Resolve(path); err == nil {
 		return to
@@ -96,7 +95,7 @@ func device(h *host.Host, path string) string {
 	return path
 }
 
-// isPV tells whether a path is that of a physical volume, by either of its names.
+// isPV reports whether a path, as given or resolved, is a physical volume.
 func isPV(h *host.Host, rows [][]string, path string) ([]string, bool) {
 	if row, ok := find(rows, path); ok {
 		return row, true
@@ -104,10 +103,10 @@ func isPV(h *host.Host, rows [][]string, path string) ([]string, bool) {
 	return find(rows, device(h, path))
 }
 
-// pvPresent is lvm.pv_present.
+// pvPresent implements lvm.pv_present.
 type pvPresent struct {
 	Name  string     `sls:"name"`
-	Force bool       `sls:"force"` // take the device with whatever is on it
+	Force bool       `sls:"force"` // use the device whatever it contains
 	Rest  *value.Map `sls:"*"`
 }
 
@@ -131,7 +130,7 @@ func (p *pvPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return module.Report{Changes: d.Changes, Comment: p.Name + " is a physical volume"}, nil
 }
 
-// vgPresent is lvm.vg_present: a group of physical volumes has at least these.
+// vgPresent implements lvm.vg_present: a volume group has at least the given devices.
 type vgPresent struct {
 	Name    string     `sls:"name"`
 	Devices []string   `sls:"devices,required"`
@@ -185,10 +184,10 @@ func (v *vgPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return module.Report{Changes: d.Changes, Comment: "the group " + v.Name + " has its devices"}, nil
 }
 
-// bytes reads a size as LVM does: 10G, 512m, a number of MiB. A factor of 1024 for each letter.
+// bytes parses a size in LVM's notation, such as 10G, 512m or a number of MiB. Units are powers of 1024.
 func bytes(size string) (int64, error) {
 	text := strings.TrimPrefix(strings.TrimSpace(size), "+")
-	for _, unit := range []string{"ib", "b"} { // 1GiB and 1GB are 1G
+	for _, unit := range []string{"ib", "b"} { // LVM reads 1GiB and 1GB as 1G
 		if n := len(text) - len(unit); n > 1 && strings.EqualFold(text[n:], unit) && text[n-1] > '9' {
 			text = text[:n]
 			break

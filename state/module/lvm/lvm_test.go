@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// prepare gives the host the tools, with what they list in /pvs, /vgs and /lvs: "/dev/b|vg", "vg" and
+// prepare adds simulated tools, whose lists are in /pvs, /vgs and /lvs: "/dev/b|vg", "vg" and
 // "vg|lv|4194304|4194304".
 func prepare(t *testing.T, h *statetest.Host) {
 	drop := func(file string, of func(l string) bool) {

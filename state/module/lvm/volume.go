@@ -14,16 +14,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// lvPresent is lvm.lv_present: a logical volume is there, and has a size.
+// lvPresent implements lvm.lv_present: a logical volume exists and has a size.
 type lvPresent struct {
 	Name       string     `sls:"name"`
 	Group      string     `sls:"vgname,required"`
 	Size       string     `sls:"size"`
 	Extents    string     `sls:"extents"`
-	Snapshot   string     `sls:"snapshot"` // the name of the snapshot; name is what it is taken of
+	Snapshot   string     `sls:"snapshot"` // the name of the snapshot; Name is its origin
 	PV         string     `sls:"pv"`
 	ThinVolume bool       `sls:"thinvolume"`
-	ThinPool   any        `sls:"thinpool"` // true: the volume is a pool; a name: it is a thin volume of that pool
+	ThinPool   any        `sls:"thinpool"` // True: the volume is a pool; a name: it is a thin volume in that pool
 	Force      bool       `sls:"force"`
 	ResizeFS   bool       `sls:"resizefs"`
 	Rest       *value.Map `sls:"*"`
@@ -31,7 +31,7 @@ type lvPresent struct {
 	resize bool
 }
 
-// pool is the pool that a thin volume is of by its name, and whether the volume is a pool itself.
+// pool returns the pool of a thin volume, and whether the volume is a pool itself.
 func (l *lvPresent) pool() (name string, itself bool) {
 	switch v := l.ThinPool.(type) {
 	case string:
@@ -41,14 +41,14 @@ func (l *lvPresent) pool() (name string, itself bool) {
 		case "true", "yes":
 			return "", true
 		}
-		return path.Base(v), false // vg/pool says the group once more
+		return path.Base(v), false // vg/pool repeats the group
 	default:
 		return "", value.Truth(v)
 	}
 }
 
 func (l *lvPresent) Valid() error {
-	if strings.Contains(l.Size, "%") && l.Extents == "" { // lvcreate takes a share as a number of extents
+	if strings.Contains(l.Size, "%") && l.Extents == "" { // lvcreate accepts a percentage only as a number of extents
 		l.Size, l.Extents = "", strings.TrimSpace(l.Size)
 	}
 	_, itself := l.pool()
@@ -67,9 +67,9 @@ func (l *lvPresent) Valid() error {
 	return nil
 }
 
-// names are the group and the volume that the state is about.
+// names returns the group and the volume that the state manages.
 func (l *lvPresent) names() (group, volume string) {
-	group, _, _ = strings.Cut(l.Group, "/") // a thin volume's is group/pool
+	group, _, _ = strings.Cut(l.Group, "/") // for a thin volume, vgname is group/pool
 	if l.Snapshot != "" {
 		return group, l.Snapshot
 	}
@@ -92,8 +92,8 @@ func (l *lvPresent) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return l.compare(row)
 }
 
-// compare looks whether a volume that is there has the size declared, in whole extents. A share of what
-// is free is no size to compare with.
+// compare compares the size of an existing volume with the declared size, rounded up to whole extents. A
+// percentage cannot be compared.
 func (l *lvPresent) compare(row []string) (module.Diff, error) {
 	group, name := l.names()
 	have, err := strconv.ParseInt(row[2], 10, 64)
@@ -144,7 +144,7 @@ func (l *lvPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("the volume %s is in %s", name, group)}, nil
 }
 
-// quietly answers the tool's questions: with yes if told so, otherwise no.
+// quietly returns the option that answers the questions of a tool: yes with force, otherwise no.
 func (l *lvPresent) quietly() string {
 	if l.Force {
 		return "--yes"
@@ -186,17 +186,17 @@ func (l *lvPresent) create() []string {
 	return argv
 }
 
-// The kinds of things that can be absent.
+// The kinds of objects that can be absent.
 const (
 	physical = "physical volume"
 	group    = "group"
 	volume   = "volume"
 )
 
-// absent is lvm.pv_absent, vg_absent and lv_absent.
+// absent implements lvm.pv_absent, vg_absent and lv_absent.
 type absent struct {
 	Name  string `sls:"name"`
-	Group string `sls:"vgname"` // of a volume
+	Group string `sls:"vgname"` // of a logical volume
 
 	kind string
 }

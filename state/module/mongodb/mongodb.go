@@ -1,4 +1,4 @@
-// Package mongodb holds mongodb_user.present and mongodb_user.absent: users of a MongoDB server, by way of mongosh.
+// Package mongodb implements mongodb_user.present and mongodb_user.absent with the client mongosh.
 package mongodb
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables are the functions of mongodb_user.
+// Tables returns the functions of mongodb_user.
 func Tables() module.Registry {
 	local := server{Host: "localhost", Port: 27017, Database: "admin"}
 	return module.Registry{"mongodb_user": {
@@ -27,8 +27,8 @@ func Tables() module.Registry {
 	}}
 }
 
-// server is how a MongoDB server is reached. What it is asked is a script on standard input, so that
-// no password stands on a command line.
+// server holds the arguments for access to a MongoDB server. Commands are scripts on the standard input of the
+// client, so that passwords are on no command line.
 type server struct {
 	Name     string `sls:"name"`
 	User     string `sls:"user"`
@@ -64,16 +64,16 @@ func (m *server) Missing(what string) error {
 
 func (m *server) Gone() bool { return false }
 
-// text is a text as JavaScript takes it.
+// text returns a value as a JavaScript literal.
 func text(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return "null" // no text and no list of texts fails
+		return "null" // strings and lists of strings do not fail
 	}
 	return string(data)
 }
 
-// script is what is run: the login, and then the statements on the database of the state.
+// script returns a script that logs in and then runs statements on the declared database.
 func (m *server) script(statements ...string) string {
 	var s strings.Builder
 	if m.User != "" {
@@ -112,10 +112,10 @@ func (m *server) Run(ctx context.Context, h *host.Host, statements []string) err
 	return err
 }
 
-// mark stands before the answer, since a client may print other things.
+// mark precedes the answer, since the client may print other text.
 const mark = "corpus-answer:"
 
-// roles are those that a user has, as role@database; ok is false if there is no such user.
+// roles returns the roles of a user as role@database; ok is false if the user does not exist.
 func (m *server) roles(ctx context.Context, h *host.Host) (roles []string, ok bool, err error) {
 	out, err := m.call(ctx, h, true,
 		fmt.Sprintf("print(%s + JSON.stringify(target.getUser(%s)));", text(mark), text(m.Name)))
@@ -142,7 +142,7 @@ func (m *server) roles(ctx context.Context, h *host.Host) (roles []string, ok bo
 	return roles, true, nil
 }
 
-// present is mongodb_user.present.
+// present implements mongodb_user.present.
 type present struct {
 	server
 	Passwd string `sls:"passwd,required"`
@@ -189,7 +189,7 @@ func (u *present) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 			"roles", value.NewMap("old", value.Strings(have...), "new", value.Strings(wanted...))))}, nil
 }
 
-// absent is mongodb_user.absent.
+// absent implements mongodb_user.absent.
 type absent struct{ server }
 
 func (u *absent) Gone() bool { return true }

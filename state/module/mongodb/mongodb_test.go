@@ -19,11 +19,11 @@ var (
 	drops   = regexp.MustCompile(`dropUser\(("[^"]*")\)`)
 )
 
-// mongosh imitates the client: /users has the users and their roles.
+// mongosh simulates the client. It keeps the users and their roles in /users.
 func mongosh(t *testing.T, h *statetest.Host) {
 	read := func() map[string][]string {
 		users := map[string][]string{}
-		data, _ := h.Files.ReadFile("/users") // none without the file
+		data, _ := h.Files.ReadFile("/users") // missing before the first user
 		_ = json.Unmarshal(data, &users)
 		return users
 	}

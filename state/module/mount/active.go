@@ -10,13 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// mounted is a file system in its place.
+// mounted is a mounted file system.
 type mounted struct {
 	place, root, fstype, device string
 	opts, superopts             []string
 }
 
-// active reads what is mounted, by place; the last of several in one place hides the others.
+// active returns the mounted file systems by mount point. Of several at the same one, it returns the last,
+// which hides the others.
 func active(h *host.Host) (map[string]mounted, error) {
 	data, err := h.Files.ReadFile("/proc/self/mountinfo")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +33,7 @@ func active(h *host.Host) (map[string]mounted, error) {
 	return all, err
 }
 
-// swaps reads what is swapped to: the devices and files.
+// swaps returns the devices and files in use as swap space.
 func swaps(h *host.Host) (map[string][]string, error) {
 	data, err := h.Files.ReadFile("/proc/swaps")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,17 +48,17 @@ func swaps(h *host.Host) (map[string][]string, error) {
 	return all, err
 }
 
-// real is where a path leads to, its last links followed.
+// real resolves links in a path. It returns the path itself if that does not exist.
 func real(h *host.Host, p string) string {
 	to, err := h.Files.Resolve(p)
 	if err != nil {
 		return p
 	}
-	return path.Clean(to) // udev writes links such as ../../sda1
+	return path.Clean(to) // udev creates links such as ../../sda1
 }
 
-// devices are the names that the declared device goes by: as declared, where its links lead to, and
-// for UUID= and LABEL= what udev's links say.
+// devices returns the names of the declared device: as declared, with links resolved and, for a tag such as
+// UUID= or LABEL=, according to the links of udev.
 func devices(h *host.Host, device string) []string {
 	names := []string{device}
 	for _, tag := range [][2]string{{"UUID=", "/dev/disk/by-uuid/"}, {"LABEL=", "/dev/disk/by-label/"},
@@ -69,7 +70,7 @@ func devices(h *host.Host, device string) []string {
 	if path.IsAbs(device) {
 		names = append(names, device, real(h, device))
 	}
-	if _, of, ok := strings.Cut(device, "#"); ok { // fuse: sshfs#host:dir
+	if _, of, ok := strings.Cut(device, "#"); ok { // FUSE: sshfs#host:dir
 		names = append(names, of)
 	}
 	if group, volume, ok := strings.Cut(strings.TrimPrefix(device, "/dev/"), "/"); ok && strings.HasPrefix(device,

@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// entry is a line of /etc/fstab. Blanks in it are written as \040.
+// entry is a line of /etc/fstab, in which blanks are written as \040.
 type entry struct{ device, name, fstype, opts, dump, pass string }
 
-// parseEntry reads a line; false for a comment and for what is no entry.
+// parseEntry parses a line. It returns false for a line that is not an entry, such as a comment.
 func parseEntry(line string) (entry, bool) {
 	f := strings.Fields(line)
 	if strings.HasPrefix(line, "#") || len(f) < 4 || len(f) > 6 {
@@ -27,7 +27,7 @@ func (e entry) String() string {
 	return fmt.Sprintf("%s\t\t%s\t%s\t%s\t%s %s\n", e.device, e.name, e.fstype, e.opts, e.dump, e.pass)
 }
 
-// same compares entries; the order of options means nothing.
+// same reports whether two entries are equal, disregarding the order of options.
 func (e entry) same(other entry) bool {
 	a, b := strings.Split(e.opts, ","), strings.Split(other.opts, ",")
 	slices.Sort(a)
@@ -36,25 +36,25 @@ func (e entry) same(other entry) bool {
 	return e == other && slices.Equal(a, b)
 }
 
-// field gives what an entry says, by the names that match_on has for it.
+// field returns a field of an entry by its name in match_on.
 func (e entry) field(key string) (string, bool) {
 	v, ok := map[string]string{"device": e.device, "name": e.name, "fstype": e.fstype, "opts": e.opts, "dump": e.dump,
 		"pass_num": e.pass}[key]
 	return v, ok
 }
 
-// escaped writes blanks as fstab(5) has them.
+// escaped escapes blanks as described in fstab(5).
 func escaped(text string) string {
 	return strings.NewReplacer(`\ `, `\040`, " ", `\040`, "\t", `\011`).Replace(text)
 }
 
-// table is /etc/fstab, or another file like it.
+// table is /etc/fstab or another file in its format.
 type table struct {
 	path  string
 	lines []string
 }
 
-// openTable reads the file. Without it there is no table to write to, as in Salt.
+// openTable reads the file. A missing file counts as empty.
 func openTable(h *host.Host, path string) (table, error) {
 	data, err := h.Files.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +67,7 @@ func openTable(h *host.Host, path string) (table, error) {
 	return table{path, lines}, nil
 }
 
-// with puts an entry in the place of the lines that are about the same thing, or at the end. what is
-// "present", "new" or "change".
+// with replaces the matching entries by e, or appends it. what is "present", "new" or "change".
 func (t table) with(e entry, matches func(old entry) bool, keep bool) (text, what string) {
 	var b strings.Builder
 	for _, l := range t.lines {
@@ -95,7 +94,7 @@ func (t table) with(e entry, matches func(old entry) bool, keep bool) (text, wha
 	return b.String(), what
 }
 
-// without takes the entries away that match.
+// without removes the matching entries.
 func (t table) without(matches func(old entry) bool) (text string, found bool) {
 	var b strings.Builder
 	for _, l := range t.lines {
@@ -108,7 +107,7 @@ func (t table) without(matches func(old entry) bool) (text string, found bool) {
 	return b.String(), found
 }
 
-// find gives the first entry that matches.
+// find returns the first matching entry.
 func (t table) find(matches func(old entry) bool) (entry, bool) {
 	for _, l := range t.lines {
 		if e, ok := parseEntry(l); ok && matches(e) {
@@ -118,8 +117,8 @@ func (t table) find(matches func(old entry) bool) (entry, bool) {
 	return entry{}, false
 }
 
-// criteria tells entries that are about the same thing as e: by match_on, or if that is auto by the
-// name for file systems that have no device of their own, and by the device for all others.
+// criteria returns a function that matches entries for the same purpose as e: by the fields in match_on or, by
+// default, by the mount point for file systems without a device of their own and by the device for others.
 func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 	keys := matchOn
 	if len(keys) == 0 || len(keys) == 1 && keys[0] == "auto" {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// line is mount.fstab_present: fstab has an entry, which is mounted when it is new.
+// line implements mount.fstab_present: it adds an entry to fstab and mounts a new one.
 type line struct {
 	Name      string   `sls:"name"` // the device
 	Place     string   `sls:"fs_file,required"`
@@ -20,12 +20,12 @@ type line struct {
 	Opts      []string `sls:"fs_mntops"`
 	Freq      int      `sls:"fs_freq"`
 	Pass      int      `sls:"fs_passno"`
-	MountBy   string   `sls:"mount_by"` // how the device is written: device, uuid, label, partuuid, partlabel
+	MountBy   string   `sls:"mount_by"` // notation of the device: device, uuid, label, partuuid or partlabel
 	Config    string   `sls:"config"`
 	Mount     bool     `sls:"mount"`
 	MatchOn   []string `sls:"match_on"`
-	NotChange bool     `sls:"not_change"` // an entry that is there stays as it is
-	FSMount   any      `sls:"fs_mount"`   // has no effect on Linux
+	NotChange bool     `sls:"not_change"` // keep an existing entry unchanged
+	FSMount   any      `sls:"fs_mount"`   // no effect on Linux
 
 	text, what string
 }
@@ -80,7 +80,7 @@ func (l *line) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	return report, nil
 }
 
-// writtenAs is how a device is written in fstab, by what udev's links say of it.
+// writtenAs returns the device in the notation of mount_by, according to the links of udev.
 func writtenAs(h *host.Host, device, by string) (string, error) {
 	if by == "" || by == "device" && path.IsAbs(device) || strings.HasPrefix(device, strings.ToUpper(by)+"=") {
 		return device, nil
@@ -107,7 +107,7 @@ func writtenAs(h *host.Host, device, by string) (string, error) {
 		"mount_by is device, uuid, label, partuuid or partlabel; `blkid %s` shows which it has", device)
 }
 
-// noLine is mount.fstab_absent.
+// noLine implements mount.fstab_absent.
 type noLine struct {
 	Name    string `sls:"name"`
 	Place   string `sls:"fs_file,required"`

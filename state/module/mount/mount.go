@@ -1,9 +1,8 @@
-// Package mount holds the states about file systems in their places: mount.mounted, unmounted and
-// swap for the running system and /etc/fstab, fstab_present and fstab_absent for the file alone.
+// Package mount implements mount.mounted, mount.unmounted and mount.swap for the running system and /etc/fstab,
+// and mount.fstab_present and mount.fstab_absent for the file alone.
 //
-// What is mounted is what the kernel says in /proc/self/mountinfo. Where that shows other options than
-// were declared, the file system is mounted anew; an option that was taken out of a declaration is not
-// noticed, since nobody remembers it.
+// The present mounts are read from /proc/self/mountinfo. If a mount lacks declared options, it is remounted. An
+// option that was removed from a declaration is not noticed, since earlier declarations are not stored.
 package mount
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of mount.
+// Functions returns the functions of mount.
 func Functions() module.Table {
 	return module.Table{
 		"mounted":       func() module.Resource { return newMounted() },
@@ -29,7 +28,7 @@ func Functions() module.Table {
 	}
 }
 
-// run changes what is mounted, as a user if one is named. env is the environment of the program, on top of its own.
+// run runs a command that changes mounts, as a user if one is given. env is added to the environment.
 func run(ctx context.Context, h *host.Host, name, user string, env []string, argv ...string) error {
 	if user != "" {
 		out, err := h.Shell(ctx, host.Line{Text: strings.Join(argv, " "), Argv: argv, RunAs: user, Env: env})
@@ -44,8 +43,8 @@ func run(ctx context.Context, h *host.Host, name, user string, env []string, arg
 		"see `dmesg` and `findmnt` on the host; a file system in use is shown by `fuser -vm "+name+"`")
 }
 
-// mountWith mounts with some options. The password of a share of Windows goes into the environment, where mount.cifs
-// takes it from: every user can read the arguments of a program.
+// mountWith mounts with the given options. It passes the password of an SMB share to mount.cifs in the
+// environment, since every user can read the arguments of a program.
 func (m *mountedState) mountWith(ctx context.Context, h *host.Host, opts []string) error {
 	var env []string
 	if slices.Contains([]string{"cifs", "smb3", "smbfs"}, m.FSType) {
@@ -65,14 +64,14 @@ func unmount(ctx context.Context, h *host.Host, name, user string) error {
 	return run(ctx, h, name, user, nil, "umount", name)
 }
 
-// unmounted is mount.unmounted.
+// unmounted implements mount.unmounted.
 type unmounted struct {
 	Name    string     `sls:"name"`
 	Device  string     `sls:"device"`
 	Config  string     `sls:"config"`
-	Persist bool       `sls:"persist"` // also take it out of fstab
+	Persist bool       `sls:"persist"` // also remove the entry in fstab
 	User    string     `sls:"user"`
-	Rest    *value.Map `sls:"*"` // arguments of mounted, which do not matter here
+	Rest    *value.Map `sls:"*"` // arguments of mount.mounted without a meaning here
 }
 
 func (u *unmounted) plan(h *host.Host) (live bool, text string, changes *value.Map, err error) {

@@ -13,7 +13,7 @@ import (
 
 const info = "/proc/self/mountinfo"
 
-// prepare gives the host mount and its kin, which keep /proc/self/mountinfo and /proc/swaps.
+// prepare adds simulated mount programs, which update /proc/self/mountinfo and /proc/swaps.
 func prepare(t *testing.T, h *statetest.Host) {
 	without := func(place string) string {
 		var rest strings.Builder

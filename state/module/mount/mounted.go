@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mountedState is mount.mounted: a file system is in its place, now and after the next boot.
+// mountedState implements mount.mounted: a file system is mounted now and at boot.
 type mountedState struct {
 	optionRules
 	Name        string   `sls:"name"`
@@ -31,15 +31,15 @@ type mountedState struct {
 	Mount       bool     `sls:"mount"`
 	User        string   `sls:"user"`
 	MatchOn     []string `sls:"match_on"`
-	DeviceRegex []string `sls:"device_name_regex"` // devices that are as good as the one declared
+	DeviceRegex []string `sls:"device_name_regex"` // patterns of other device names that are acceptable
 
 	todo
 }
 
-// todo is what has to be done, in this order.
+// todo holds the required changes, in the order of their application.
 type todo struct {
 	mkdir, umount, remount, mount bool
-	table                         string // the new text of fstab; "" leaves it
+	table                         string // the new text of fstab; "" keeps it
 	changes                       *value.Map
 	warnings                      []string
 }
@@ -59,7 +59,7 @@ func (m *mountedState) Check(_ context.Context, h *host.Host) (module.Diff, erro
 	return d, nil
 }
 
-// describe says what would be done.
+// describe returns the comment of a dry run.
 func (m *mountedState) describe() string {
 	var parts []string
 	for _, p := range []struct {
@@ -74,7 +74,7 @@ func (m *mountedState) describe() string {
 	return m.Name + " would be " + strings.Join(parts, ", ")
 }
 
-// Valid makes sure that what is declared can be a line of fstab.
+// Valid returns an error for arguments that cannot be part of an entry in fstab.
 func (m *mountedState) Valid() error {
 	if !path.IsAbs(m.Name) {
 		return fmt.Errorf("%q is no absolute path to mount to", m.Name)
@@ -114,7 +114,7 @@ func (m *mountedState) plan(h *host.Host) error {
 	return m.planTable(h)
 }
 
-// planDirectory has the place made.
+// planDirectory plans the creation of a missing mount point.
 func (m *mountedState) planDirectory(h *host.Host) {
 	if _, err := h.Files.Stat(m.Name); errors.Is(err, fs.ErrNotExist) {
 		m.mkdir = true
@@ -122,7 +122,7 @@ func (m *mountedState) planDirectory(h *host.Host) {
 	}
 }
 
-// planMount compares with what is mounted there.
+// planMount compares the mounted file system with the declaration.
 func (m *mountedState) planMount(h *host.Host) error {
 	all, err := active(h)
 	if err != nil {
@@ -158,7 +158,7 @@ func (m *mountedState) planMount(h *host.Host) error {
 	return nil
 }
 
-// otherDevice reports whether what is mounted there is something else.
+// otherDevice reports whether another device is mounted.
 func (m *mountedState) otherDevice(h *host.Host, all map[string]mounted, now mounted) (bool, error) {
 	for _, pattern := range m.DeviceRegex {
 		re, err := regexp.Compile("^(?:" + pattern + ")")
@@ -176,8 +176,8 @@ func (m *mountedState) otherDevice(h *host.Host, all map[string]mounted, now mou
 	return !slices.Contains(names, now.device) && !slices.Contains(names, real(h, now.device)), nil
 }
 
-// otherBind compares a directory that is shown in a second place: the file system and the directory in
-// it must be those of the first.
+// otherBind reports whether the mount is not the declared bind mount: its file system and directory must be
+// those of the source.
 func (m *mountedState) otherBind(h *host.Host, all map[string]mounted, now mounted) bool {
 	source := real(h, m.Device)
 	for at := source; ; at = path.Dir(at) {
@@ -190,7 +190,7 @@ func (m *mountedState) otherBind(h *host.Host, all map[string]mounted, now mount
 	}
 }
 
-// planTable compares with fstab.
+// planTable compares fstab with the declaration.
 func (m *mountedState) planTable(h *host.Host) error {
 	if !m.Persist {
 		return nil
@@ -237,7 +237,7 @@ func (m *mountedState) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	return module.Report{Changes: m.changes, Comment: m.Name + " is as declared"}, nil
 }
 
-// act changes what is mounted; the changes are those made before an error.
+// act changes the mounts. It returns the changes made before an error.
 func (m *mountedState) act(ctx context.Context, h *host.Host) (done *value.Map, err error) {
 	done = value.NewMap()
 	if m.mkdir {
@@ -261,10 +261,11 @@ func (m *mountedState) act(ctx context.Context, h *host.Host) (done *value.Map, 
 	return done, err
 }
 
-// Watched mounts anew.
+// Watched returns a state that remounts the file system.
 func (m *mountedState) Watched() module.Resource { return &again{m} }
 
-// again is what a mount does when something it watches changed: it takes its options anew.
+// again is the reaction of mount.mounted to a change of a watched state: a remount, which applies the options
+// again.
 type again struct{ *mountedState }
 
 func (a *again) Check(_ context.Context, h *host.Host) (module.Diff, error) {

@@ -12,26 +12,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// optionRules say which options can be found again in what the kernel tells of a mount.
+// optionRules describe how the kernel shows options of a mount, or whether it does.
 type optionRules struct {
-	Invisible    []string   `sls:"extra_mount_invisible_options"` // never shown
-	Keys         []string   `sls:"extra_mount_invisible_keys"`    // shown without their value, or not at all
-	IgnoreKeys   *value.Map `sls:"extra_mount_ignore_fs_keys"`    // keys by file system
-	Translate    *value.Map `sls:"extra_mount_translate_options"` // shown as another option
-	HiddenOpts   []string   `sls:"hidden_opts"`
-	CopyBindOpts any        `sls:"bind_mount_copy_active_opts"` // has no effect: a bind mount is compared by what it shows
+	Invisible  []string   `sls:"extra_mount_invisible_options"` // never shown
+	Keys       []string   `sls:"extra_mount_invisible_keys"`    // shown without a value, or not at all
+	IgnoreKeys *value.Map `sls:"extra_mount_ignore_fs_keys"`    // ignored keys by file system
+	Translate  *value.Map `sls:"extra_mount_translate_options"` // shown as another option
+	HiddenOpts []string   `sls:"hidden_opts"`
+	// no effect: a bind mount is compared by the options it shows
+	CopyBindOpts any `sls:"bind_mount_copy_active_opts"`
 }
 
 func invisible() []string {
-	return strings.Fields(`_netdev actimeo bg comment defaults delay_connect direct-io-mode intr loop nointr nobootwait nofail password
-		reconnect retry soft auto noauto user users nouser group owner bind rbind nonempty transform_symlinks port backup-volfile-servers uid_squash remount`)
+	return strings.Fields(`_netdev actimeo bg comment defaults delay_connect direct-io-mode intr loop nointr nobootwait nofail
+		password reconnect retry soft auto noauto user users nouser group owner bind rbind nonempty
+		transform_symlinks port backup-volfile-servers uid_squash remount`)
 }
 
 func invisibleKeys() []string {
 	return strings.Fields("actimeo comment credentials direct-io-mode password port retry secretfile")
 }
 
-// missing are the options of a declaration that a mount does not have.
+// missing returns the declared options that a mount does not have.
 func (r *optionRules) missing(h *host.Host, opts []string, m mounted, fstype string) []string {
 	hidden := slices.Concat(invisible(), invisibleKeys(), r.Invisible, r.Keys, split(r.HiddenOpts))
 	if fstype == "ramfs" {
@@ -55,7 +57,7 @@ func (r *optionRules) missing(h *host.Host, opts []string, m mounted, fstype str
 			continue
 		}
 		if not, ok := opposite(opt); ok && !have[not] {
-			continue // the rule, which the kernel does not show
+			continue // a default, which the kernel does not show
 		}
 		if fstype == "tmpfs" && usualOfTmpfs(r.shown(h, opt, fstype), have) {
 			continue
@@ -68,7 +70,7 @@ func (r *optionRules) missing(h *host.Host, opts []string, m mounted, fstype str
 	return missing
 }
 
-// opposite is the option that is shown where one that is the rule is not so.
+// opposite returns the option that the kernel shows if a default option does not apply.
 func opposite(opt string) (string, bool) {
 	switch opt {
 	case "exec", "suid", "dev", "atime", "diratime":
@@ -79,8 +81,8 @@ func opposite(opt string) (string, bool) {
 	return "", false
 }
 
-// usualOfTmpfs reports whether an option is one that the kernel does not show of a tmpfs since it is the rule, or that
-// it shows as something else: a size in percent of the memory is shown in KiB.
+// usualOfTmpfs reports whether an option of a tmpfs is a default that the kernel does not show, or one that it
+// shows differently: a size in percent of memory is shown in KiB.
 func usualOfTmpfs(opt string, have map[string]bool) bool {
 	key, v, _ := strings.Cut(opt, "=")
 	shown := func() bool {
@@ -100,10 +102,10 @@ func usualOfTmpfs(opt string, have map[string]bool) bool {
 	return false
 }
 
-// split takes options that are given as a list or with commas.
+// split splits options that are given as a list or separated by commas.
 func split(opts []string) []string { return strings.Split(strings.Join(opts, ","), ",") }
 
-// shown is how the kernel shows an option.
+// shown returns an option in the form that the kernel shows.
 func (r *optionRules) shown(h *host.Host, opt, fstype string) string {
 	if r.Translate != nil && r.Translate.Has(opt) {
 		return value.Str(r.Translate.Value(opt))
@@ -130,8 +132,8 @@ var size = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(size|nr_inodes|nr_blocks)=(\d+)([kmgtKMGT]?)$`)
 })
 
-// sized writes a size in KiB, a number of inodes or blocks in full, and a mode without the zero before it, as the
-// kernel shows them.
+// sized converts the value of an option to the form that the kernel shows: sizes in KiB, numbers of inodes and
+// blocks in full, and modes without leading zeros.
 func sized(opt string) string {
 	if key, v, ok := strings.Cut(opt, "="); ok && slices.Contains([]string{"mode", "umask", "fmask", "dmask"}, key) {
 		return key + "=" + strings.TrimLeft(v, "0")

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// swap is mount.swap: a device or file is swapped to.
+// swap implements mount.swap: a device or file is used as swap space.
 type swap struct {
 	Name    string `sls:"name"`
 	Persist bool   `sls:"persist"`

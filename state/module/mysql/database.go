@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// database is mysql_database.present.
+// database implements mysql_database.present.
 type database struct {
 	server
 	CharacterSet string `sls:"character_set"`
@@ -59,7 +59,7 @@ func (d *database) Work(ctx context.Context, h *host.Host) (client.Work, error) 
 	return w, nil
 }
 
-// databaseAbsent is mysql_database.absent.
+// databaseAbsent implements mysql_database.absent.
 type databaseAbsent struct{ server }
 
 func (d *databaseAbsent) Gone() bool { return true }

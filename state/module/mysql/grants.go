@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// grant is mysql_grants.present and, with revoke, absent.
+// grant implements mysql_grants.present and, with revoke, mysql_grants.absent.
 type grant struct {
 	server
 	Grant       string `sls:"grant"`
@@ -25,7 +25,7 @@ type grant struct {
 	User        string `sls:"user"`
 	Host        string `sls:"host"`
 	GrantOption bool   `sls:"grant_option"`
-	Escape      bool   `sls:"escape"` // _ and % in the name of the database are themselves
+	Escape      bool   `sls:"escape"` // escape _ and % in the name of the database
 	RevokeFirst bool   `sls:"revoke_first"`
 	SSLOption   any    `sls:"ssl_option"`
 
@@ -42,7 +42,7 @@ func (g *grant) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.
 
 var privilegeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_ ]+(\s*\([^)]*\))?$`) })
 
-// privileges are those that are asked for, in capitals and in order.
+// privileges returns the declared privileges, in upper case and sorted.
 func (g *grant) privileges() ([]string, error) {
 	var all []string
 	for _, p := range splitPrivileges(g.Grant) {
@@ -64,7 +64,7 @@ func (g *grant) privileges() ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// splitPrivileges splits at the commas that are not between brackets.
+// splitPrivileges splits at commas outside of parentheses.
 func splitPrivileges(text string) []string {
 	var parts []string
 	depth, start := 0, 0
@@ -84,7 +84,7 @@ func splitPrivileges(text string) []string {
 	return parts
 }
 
-// place is what the privileges are on.
+// place returns the object of the privileges in SQL.
 func (g *grant) place() (string, error) {
 	db, table, ok := strings.Cut(g.Database, ".")
 	if !ok {
@@ -107,11 +107,11 @@ var grantForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("(?s)^GRANT (.+) ON (?:(?:TABLE|DATABASE) )?(.+?) TO .+?((?: WITH GRANT OPTION)?)$")
 })
 
-// has reads what the user may at the place already.
+// has returns the privileges that the user has on an object.
 func (g *grant) has(ctx context.Context, h *host.Host, place string) (privileges []string, option bool, err error) {
 	rows, err := g.rows(ctx, h, "SHOW GRANTS FOR "+account(g.User, g.Host))
 	var failed *program.Error
-	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "ERROR 1141") { // nobody granted anything to such a user
+	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "ERROR 1141") { // no such grant
 		return nil, false, nil
 	}
 	for _, r := range rows {

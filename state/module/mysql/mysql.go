@@ -1,5 +1,5 @@
-// Package mysql holds mysql_database.present and its kin: databases, users, grants and queries of a MySQL or MariaDB
-// server, by way of mysql.
+// Package mysql implements the mysql states for databases, users, grants and queries of a MySQL or MariaDB
+// server, with the client mysql.
 package mysql
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// Tables are the functions of these states, by state.
+// Tables returns the functions by state.
 func Tables(settings client.Settings) module.Registry {
 	c := func() server { return server{settings: settings} }
 	return module.Registry{
@@ -39,7 +39,7 @@ func Tables(settings client.Settings) module.Registry {
 	}
 }
 
-// server is how a MySQL or MariaDB server is reached.
+// server holds the arguments for access to a MySQL or MariaDB server.
 type server struct {
 	Name        string `sls:"name"`
 	ConnUser    string `sls:"connection_user"`
@@ -49,10 +49,10 @@ type server struct {
 	ConnSocket  string `sls:"connection_unix_socket"`
 	ConnFile    string `sls:"connection_default_file"`
 	ConnCharset string `sls:"connection_charset"`
-	ConnDB      any    `sls:"connection_db"`          // no state is about the database that is logged in to
-	ConnConv    any    `sls:"connection_conv"`        // for libraries
-	ConnUnicode any    `sls:"connection_use_unicode"` // that are not used here
-	ConnSSL     any    `sls:"connection_ssl"`         // the client's own files say so
+	ConnDB      any    `sls:"connection_db"`          // no effect: no state depends on the default database
+	ConnConv    any    `sls:"connection_conv"`        // no effect: for libraries
+	ConnUnicode any    `sls:"connection_use_unicode"` // no effect: for libraries
+	ConnSSL     any    `sls:"connection_ssl"`         // no effect: set in the client's own files
 
 	settings client.Settings
 }
@@ -64,7 +64,7 @@ func (m *server) setting(given, name string) string {
 	return m.settings("mysql." + name)
 }
 
-// client is the program, logged in.
+// client returns the client program, and the arguments to log in.
 func (m *server) client(h *host.Host) (program.Program, []string) {
 	p := program.Program{Name: "mysql", Package: "default-mysql-client", Dir: "/", Limit: 30 * time.Minute}
 	if _, ok := h.Which("mysql"); !ok {
@@ -74,7 +74,7 @@ func (m *server) client(h *host.Host) (program.Program, []string) {
 	}
 	var args []string
 	if file := m.setting(m.ConnFile, "default_file"); file != "" {
-		args = append(args, "--defaults-extra-file="+file) // which must come first
+		args = append(args, "--defaults-extra-file="+file) // must be the first option
 	}
 	args = append(args, "--batch", "--skip-column-names", "--connect-timeout=20")
 	for _, f := range []struct{ option, v string }{{"--user=", m.setting(m.ConnUser, "user")},
@@ -107,7 +107,7 @@ func (m *server) Missing(what string) error {
 
 func (m *server) Gone() bool { return false }
 
-// rows asks the server.
+// rows runs a query and returns its rows.
 func (m *server) rows(ctx context.Context, h *host.Host, query string) ([][]string, error) {
 	p, args := m.client(h)
 	p.Stdin = strict + query + ";\n"
@@ -126,10 +126,10 @@ func (m *server) rows(ctx context.Context, h *host.Host, query string) ([][]stri
 	return rows, nil
 }
 
-// strict makes backslashes nothing special in texts, as everywhere else in SQL.
+// strict makes backslashes in literals ordinary characters, as in standard SQL.
 const strict = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');\n"
 
-// explain tells a server that does not answer from one that refuses.
+// explain adds ErrNoServer to the error of a server that does not respond.
 func (m *server) explain(err error) error {
 	var failed *program.Error
 	if !errors.As(err, &failed) {
@@ -147,7 +147,7 @@ func (m *server) Run(ctx context.Context, h *host.Host, statements []string) err
 	p, args := m.client(h)
 	p.Stdin = strict + strings.Join(statements, ";\n") + ";\n"
 	hide := p.Hide
-	// A server repeats what it does not understand, perhaps with a password in it.
+	// The server quotes a statement that it cannot parse, which may contain a password.
 	p.Hide = func(text string) string {
 		before, _, _ := strings.Cut(hide(text), "the right syntax to use near")
 		return before
@@ -159,8 +159,8 @@ func (m *server) Run(ctx context.Context, h *host.Host, statements []string) err
 	return nil
 }
 
-// tick is a name as MySQL takes it.
+// tick quotes an identifier.
 func tick(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// account is a user and the host it comes from, as MySQL takes them.
+// account returns an account in SQL: a user and the host from which it connects.
 func account(user, from string) string { return client.Quoted(user) + "@" + client.Quoted(from) }

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestMySQLSecrets holds that passwords stand on no command line and in no error.
+// TestMySQLSecrets checks that passwords are on no command line and in no error.
 func TestMySQLSecrets(t *testing.T) {
 	client := func(args []string, c host.Command) (string, error) {
 		if line := strings.Join(args, " "); strings.Contains(line, "s3cret") || strings.Contains(line, "adm1n") {
@@ -43,7 +43,7 @@ func TestMySQLSecrets(t *testing.T) {
 	}
 }
 
-// TestNativeHash is the example of MySQL's documentation: PASSWORD('password').
+// TestNativeHash compares with the example in MySQL's documentation: PASSWORD('password').
 func TestNativeHash(t *testing.T) {
 	if got, want := nativeHash("password"), "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)

@@ -13,16 +13,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// query is mysql_query.run: statements that are run in every run.
+// query implements mysql_query.run: it executes statements in every run.
 type query struct {
 	server
 	Database      string `sls:"database,required"`
 	Query         string `sls:"query"`
-	Output        string `sls:"output"` // a file for what comes of it
+	Output        string `sls:"output"` // the path of a file for the results
 	Grain         any    `sls:"grain"`
 	Key           any    `sls:"key"`
 	Overwrite     bool   `sls:"overwrite"`
-	CheckDBExists any    `sls:"check_db_exists"` // a database that is not there is a failure
+	CheckDBExists any    `sls:"check_db_exists"` // no effect: a missing database is always an error
 	ClientFlags   any    `sls:"client_flags"`
 }
 
@@ -42,7 +42,8 @@ func (q *query) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: "would run " + q.Name}, nil
 }
 
-// ActsAlways reports whether nothing keeps the statements from being run: neither is a file there that they wrote.
+// ActsAlways reports whether the statements run in every run: they do unless their output file exists and
+// overwrite is not set.
 func (q *query) ActsAlways() bool { return q.Output == "" || q.Overwrite }
 
 func (q *query) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
@@ -67,7 +68,7 @@ func (q *query) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.
 	return module.Report{Changes: value.NewMap("query", "Executed. Output into "+q.Output), Comment: "ran " + q.Name}, err
 }
 
-// queryFile is mysql_query.run_file: the statements stand in a file of the host.
+// queryFile implements mysql_query.run_file: it executes the statements in a file of the host.
 type queryFile struct {
 	query
 	File string `sls:"query_file"`

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mysqlServer starts a server and gives its socket.
+// mysqlServer starts a server and returns its socket.
 func mysqlServer(t *testing.T) string {
 	t.Helper()
 	server, err := exec.LookPath("mariadbd")

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// user is mysql_user.present.
+// user implements mysql_user.present.
 type user struct {
 	server
 	Host              string `sls:"host"`
@@ -23,7 +23,7 @@ type user struct {
 	PasswordHash      string `sls:"password_hash"`
 	AllowPasswordless bool   `sls:"allow_passwordless"`
 	UnixSocket        bool   `sls:"unix_socket"`
-	PasswordColumn    any    `sls:"password_column"` // the server is asked by a name that all have
+	PasswordColumn    any    `sls:"password_column"` // no effect: the column is found without it
 	AuthPlugin        string `sls:"auth_plugin"`
 }
 
@@ -66,7 +66,8 @@ func (m *server) mariaDB(ctx context.Context, h *host.Host) (bool, error) {
 	return err == nil && len(rows) > 0 && strings.Contains(strings.ToLower(rows[0][0]), "mariadb"), err
 }
 
-// identified says how the user proves who it is. A native password leaves the host as its hash.
+// identified returns the SQL for the authentication of the user. A native password is sent to the server as its
+// hash.
 func (u *user) identified(isMaria bool) string {
 	hash := u.PasswordHash
 	if hash == "" && u.Password != "" {
@@ -94,18 +95,18 @@ func (u *user) identified(isMaria bool) string {
 	return " IDENTIFIED WITH " + u.plugin() + " BY " + client.Quoted(u.Password)
 }
 
-// plugin is the name of the plugin, if it is one that a name can be.
+// plugin returns the quoted name of the plugin.
 func (u *user) plugin() string { return tick(u.AuthPlugin) }
 
-// nativeHash is what servers keep of a native password.
+// nativeHash returns the hash of a native password.
 func nativeHash(password string) string {
 	first := sha1.Sum([]byte(password))
 	second := sha1.Sum(first[:])
 	return "*" + strings.ToUpper(hex.EncodeToString(second[:]))
 }
 
-// same compares what the server keeps with what was asked for. Of what is hashed with a salt only a
-// login tells.
+// same compares the authentication of an existing user with the declared one. A salted hash can only be
+// compared by a login.
 func (u *user) same(ctx context.Context, h *host.Host, row []string) (bool, error) {
 	plugin, kept := row[0], ""
 	if len(row) > 1 {
@@ -137,7 +138,7 @@ func (u *user) same(ctx context.Context, h *host.Host, row []string) (bool, erro
 	return err == nil, nil
 }
 
-// userAbsent is mysql_user.absent.
+// userAbsent implements mysql_user.absent.
 type userAbsent struct {
 	server
 	Host string `sls:"host"`

@@ -1,8 +1,8 @@
-// Package network holds network.system: the host's name, and what goes with it for the whole host.
+// Package network implements network.system, which sets the host name and other host-wide settings.
 //
-// The name is written to /etc/hostname, put in the place of the old one in /etc/hosts, and given to the
-// kernel. Unlike Salt this never restarts the network: that would cut off the host that asks for it,
-// and neither the name nor the search domain needs it.
+// The name is written to /etc/hostname, replaces the old one in /etc/hosts and is set in the kernel. Unlike
+// Salt, the state never restarts the network: that could cut off the host, and neither the name nor the search
+// domain requires it.
 package network
 
 import (
@@ -22,24 +22,24 @@ import (
 
 // Sources compares texts.
 type Sources interface {
-	// Diff is what differs between two texts, as a unified diff.
+	// Diff returns a unified diff of two texts.
 	Diff(before, after string) string
 }
 
-// Functions are the functions of network.
+// Functions returns the functions of network.
 func Functions(sources Sources) module.Table {
 	return module.Table{"system": func() module.Resource { return &system{sources: sources} }}
 }
 
-// system is network.system.
+// system implements network.system.
 type system struct {
 	Name          string `sls:"name"`
-	Enabled       *bool  `sls:"enabled"`        // interfaces are configured at boot
-	Hostname      string `sls:"hostname"`       // "" leaves it as it is
-	ApplyHostname *bool  `sls:"apply_hostname"` // also now; true unless told otherwise
-	Search        string `sls:"search"`         // domains that short names are looked up in
-	// What follows has no effect here: the network is not restarted, other settings are kept, and the
-	// rest is of distributions with a file for it.
+	Enabled       *bool  `sls:"enabled"`        // whether interfaces are configured at boot
+	Hostname      string `sls:"hostname"`       // "" keeps the present name
+	ApplyHostname *bool  `sls:"apply_hostname"` // also set the name of the running system; the default is true
+	Search        string `sls:"search"`         // search domains for short names
+	// These have no effect: the network is never restarted, other settings are always kept, and the rest belongs
+	// to distributions with files for them.
 	RequireReboot  any `sls:"require_reboot"`
 	RetainSettings any `sls:"retain_settings"`
 	Gateway        any `sls:"gateway"`
@@ -51,7 +51,7 @@ type system struct {
 	live    bool
 }
 
-// file is a file with the text that it shall have.
+// file is a file with its present and new text.
 type file struct{ path, was, text string }
 
 func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -70,9 +70,10 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// name matches a host name of one or more labels.
+// name matches a host name of one or more labels (RFC 1123).
 var name = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?` +
+		`(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 })
 
 func (s *system) Valid() error {
@@ -86,7 +87,7 @@ func (s *system) Valid() error {
 	return nil
 }
 
-// unused names the arguments that were given for nothing.
+// unused returns the names of arguments that have no effect.
 func (s *system) unused() []string {
 	var names []string
 	for _, a := range []struct {
@@ -104,7 +105,7 @@ func (s *system) unused() []string {
 		" to on this host, and leaves it out"}
 }
 
-// settings are lines such as HOSTNAME=a, in which Salt tells of them.
+// settings collects lines such as HOSTNAME=a, the form of Salt's reports.
 type settings struct{ strings.Builder }
 
 func (s *settings) add(key, v string) {
@@ -113,7 +114,7 @@ func (s *settings) add(key, v string) {
 	}
 }
 
-// plan finds out which files are to change, and words the settings as they were and will be.
+// plan determines the files to change, and returns the difference of the settings.
 func (s *system) plan(h *host.Host) (changes string, err error) {
 	var was, will settings
 	for _, part := range []func(*host.Host, *settings, *settings) error{s.planHostname, s.planSearch, s.planBoot} {
@@ -163,7 +164,7 @@ func (s *system) planHostname(h *host.Host, was, will *settings) error {
 	return nil
 }
 
-// firstWord is the first line that says something.
+// firstWord returns the first line that is neither empty nor a comment.
 func firstWord(text string) string {
 	for l := range strings.Lines(text) {
 		if l = strings.TrimSpace(l); l != "" && l[0] != '#' {
@@ -181,8 +182,7 @@ func read(h *host.Host, path string) (string, error) {
 	return string(data), err
 }
 
-// renamed puts a new name in the place of an old one wherever /etc/hosts has it as a whole word, and
-// leaves comments alone.
+// renamed replaces the old name in /etc/hosts where it is a whole word, except in comments.
 func renamed(text, old, with string) string {
 	word := regexp.MustCompile(`(\s)` + regexp.QuoteMeta(old) + `(\s|$)`)
 	var b strings.Builder
@@ -196,10 +196,10 @@ func renamed(text, old, with string) string {
 	return b.String()
 }
 
-// setting is a line of a file that has a key and a value.
+// setting is a line of a file with a key and a value.
 type setting struct {
 	lines []string
-	at    int // -1 for none
+	at    int // index of the line, -1 for none
 	value string
 }
 
@@ -213,7 +213,7 @@ func findSetting(text, key string) (s setting) {
 	return s
 }
 
-// with is the text with another line, in the place of the old one or, without one, at the start.
+// with returns the text with the line replaced, or with a new one at the start.
 func (s setting) with(line string) string {
 	if s.at < 0 {
 		return line + strings.Join(s.lines, "")
@@ -222,7 +222,7 @@ func (s setting) with(line string) string {
 	return strings.Join(s.lines, "")
 }
 
-// planSearch changes the domains that short names are looked up in.
+// planSearch plans the change of the search domains.
 func (s *system) planSearch(h *host.Host, was, will *settings) error {
 	const path = "/etc/resolv.conf"
 	text, err := read(h, path)
@@ -242,8 +242,8 @@ func (s *system) planSearch(h *host.Host, was, will *settings) error {
 	return nil
 }
 
-// planBoot changes whether interfaces are configured at boot, where the file for it is. They are if it
-// says nothing.
+// planBoot plans the change of the setting that configures interfaces at boot, if its file exists. Without the
+// setting they are configured.
 func (s *system) planBoot(h *host.Host, was, will *settings) error {
 	const path, key = "/etc/default/networking", "CONFIGURE_INTERFACES="
 	text, err := read(h, path)

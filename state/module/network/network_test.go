@@ -10,7 +10,7 @@ import (
 
 type sources struct{}
 
-// Diff shows both texts one after the other.
+// Diff returns both texts.
 func (sources) Diff(before, after string) string { return "-" + before + "+" + after }
 
 func TestConformance(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// bootstrap is npm.bootstrap: what the package.json of a directory asks for is installed in it.
+// bootstrap implements npm.bootstrap: it installs the dependencies in a directory's package.json.
 type bootstrap struct {
 	Name   string `sls:"name"`
 	User   string `sls:"user"`

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// installed is npm.installed.
+// installed implements npm.installed.
 type installed struct {
 	npm
 	Name           string `sls:"name"`
@@ -24,7 +24,7 @@ type installed struct {
 	Env            any    `sls:"env"`
 
 	todo  []string
-	login []string // the environment with the logins of what is to be installed
+	login []string // environment variables with the credentials of the packages' URLs
 }
 
 func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -73,8 +73,8 @@ func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return client.Done(d, "installed %s", strings.Join(n.todo, ", ")), nil
 }
 
-// withoutLogins takes the logins out of URLs of packages. The environment gives them to git, for repositories, and to
-// npm, for archives: every user can read the arguments of a program.
+// withoutLogins removes credentials from the URLs of packages, since every user can read the arguments of a
+// program. env passes them to git for repositories, and to npm for archives.
 func withoutLogins(packages []string) (plain, env []string) {
 	plain, env = process.GitLogins(packages...)
 	for i, text := range packages {

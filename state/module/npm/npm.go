@@ -1,4 +1,5 @@
-// Package npm holds npm.installed, npm.removed and npm.bootstrap: packages of Node.js, by way of npm.
+// Package npm implements npm.installed, npm.removed and npm.bootstrap, which manage packages of Node.js with
+// the npm program.
 package npm
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// Functions are the functions of npm.
+// Functions returns the functions of npm.
 func Functions() module.Table {
 	return module.Table{
 		"installed": func() module.Resource { return &installed{} },
@@ -22,10 +23,10 @@ func Functions() module.Table {
 	}
 }
 
-// npm is what the states share that go through npm.
+// npm holds the arguments that the states have in common.
 type npm struct {
 	User string `sls:"user"`
-	Dir  string `sls:"dir"` // "" for all of the host
+	Dir  string `sls:"dir"` // "" for global packages
 }
 
 func (n *npm) program(env any) program.Program {
@@ -38,14 +39,14 @@ func (n *npm) program(env any) program.Program {
 			module.Environment(env)...)}
 }
 
-// list gives the versions of what is installed, by name.
+// list returns the installed versions by name.
 func (n *npm) list(ctx context.Context, h *host.Host, env any) (map[string]string, error) {
 	args := []string{"list", "--json", "--depth=0"}
 	if n.Dir == "" {
 		args = append(args, "--global")
 	}
 	out, err := n.program(env).Ask(ctx, h, args...)
-	if err != nil && !program.EndedWith(err, 1) { // which it is when something it depends on is missing
+	if err != nil && !program.EndedWith(err, 1) { // the exit code if a dependency is missing
 		return nil, err
 	}
 	var tree struct {
@@ -66,7 +67,7 @@ func (n *npm) list(ctx context.Context, h *host.Host, env any) (map[string]strin
 	return found, nil
 }
 
-// split takes name@version apart; a scope begins with an @ too.
+// split splits name@version. The @ of a scope is part of the name.
 func split(text string) (name, version string) {
 	if i := strings.LastIndexByte(text, '@'); i > 0 {
 		return text[:i], text[i+1:]

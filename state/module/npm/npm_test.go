@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// imitated imitates the program.
+// imitated simulates the npm program.
 func imitated(i clienttest.Installed, args []string, _ host.Command) (string, error) {
 	switch {
 	case args[0] == "list":

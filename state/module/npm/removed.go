@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// removed is npm.removed.
+// removed implements npm.removed.
 type removed struct {
 	npm
 	Name string `sls:"name"`

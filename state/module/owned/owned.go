@@ -1,9 +1,8 @@
-// Package owned makes files and directories that belong to a user: a home, its .ssh and the files in
-// there.
+// Package owned creates files and directories that belong to a user, such as a home directory, its .ssh and the
+// files in it.
 //
-// The directories above such a file may be the user's or the system's. What is made on the way is
-// the system's; only the last directory is the user's. A file that is there already keeps its mode
-// and owner, since whoever gave it those had a reason.
+// Missing directories above such a path are created for the system; only the last directory belongs to the
+// user. An existing file keeps its mode and owner.
 package owned
 
 import (
@@ -17,11 +16,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// ErrNoUser is the cause where a file's user is missing; an earlier state of the run may be about to
-// make it.
+// ErrNoUser is wrapped by the error for a missing user. An earlier state of the run may create that user.
 var ErrNoUser = errors.New("there is no such user")
 
-// User finds the user that a file belongs to. The error wraps ErrNoUser where there is none.
+// User returns the user of a file. If the user does not exist, the error wraps ErrNoUser.
 func User(h *host.Host, name string) (host.User, error) {
 	u, ok, err := h.Accounts.User(name)
 	if err == nil && !ok {
@@ -31,7 +29,7 @@ func User(h *host.Host, name string) (host.User, error) {
 	return u, err
 }
 
-// IsDirectory tells whether a path leads to a directory.
+// IsDirectory reports whether a path leads to a directory.
 func IsDirectory(h *host.Host, p string) (bool, error) {
 	info, err := h.Files.Stat(p)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +38,7 @@ func IsDirectory(h *host.Host, p string) (bool, error) {
 	return info.IsDir(), err
 }
 
-// Directory makes a directory for a user, and those above it that are missing.
+// Directory creates a directory for a user, with its missing parents.
 func Directory(h *host.Host, p string, mode fs.FileMode, u host.User) error {
 	if err := parents(h, path.Dir(p)); err != nil {
 		return err
@@ -65,10 +63,10 @@ func parents(h *host.Host, p string) error {
 	return h.Files.Mkdir(p, 0o755)
 }
 
-// Kept says who may read a new file.
+// Kept is who may read a new file.
 type Kept int
 
-// Private files and directories are their user's alone, public ones everybody's to read.
+// Private files and directories are accessible to their user only. Public ones are readable by everyone.
 const (
 	Private Kept = iota
 	Public
@@ -81,8 +79,8 @@ func (k Kept) modes() (dir, file fs.FileMode) {
 	return 0o755, 0o644
 }
 
-// Write replaces a file of a user's, and makes the directory it lies in. It warns where the file could
-// not be given to the user.
+// Write replaces a file of a user and creates its directory. It returns a warning if it could not change the
+// owner.
 func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []string, err error) {
 	dirMode, mode := kept.modes()
 	there, err := IsDirectory(h, path.Dir(p))
@@ -110,8 +108,8 @@ func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []str
 	return note(h, p, u), nil
 }
 
-// trusted refuses a link that its user has laid to what is somebody else's: a file written there with
-// the agent's rights would be a way to another's account.
+// trusted refuses to follow a link of a user to a file of another user: writing there with the agent's rights
+// would let the user change another account.
 func trusted(h *host.Host, p string, u host.User) error {
 	link, err := h.Files.Lstat(p)
 	if err != nil || !link.IsLink() || link.UID == 0 {
@@ -124,7 +122,7 @@ func trusted(h *host.Host, p string, u host.User) error {
 		"replace the link by what belongs there")
 }
 
-// note warns where a file could not be given to its user.
+// note returns a warning if a file does not belong to its user.
 func note(h *host.Host, p string, u host.User) []string {
 	info, err := h.Files.Stat(p)
 	if err != nil || info.UID == u.UID || h.Files.CanChown() {

@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// account is what pdbedit tells of an account, by its labels in lower case.
+// account holds the fields of an account by pdbedit's labels in lower case.
 type account map[string]string
 
-// database remembers the accounts as long as Samba's file is the same that they were read from.
+// database caches the accounts as long as Samba's file does not change.
 type database struct {
 	mu   sync.Mutex
 	as   host.Info
@@ -24,7 +24,7 @@ type database struct {
 	read bool
 }
 
-// accounts are all of Samba's accounts by name.
+// accounts returns all accounts of Samba by name.
 func (d *database) accounts(ctx context.Context, h *host.Host) (map[string]account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,8 +43,7 @@ func (d *database) accounts(ctx context.Context, h *host.Host) (map[string]accou
 	return d.all, nil
 }
 
-// parse reads the listing: for each account lines of a label, a colon and a value, and a line of dashes
-// between two.
+// parse parses the listing: lines of label, colon and value for each account, separated by lines of dashes.
 func parse(text string) map[string]account {
 	all := map[string]account{}
 	a := account{}
@@ -63,7 +62,7 @@ func parse(text string) map[string]account {
 	return all
 }
 
-// hash is how Samba keeps a password.
+// hash returns the NT hash of a password.
 func hash(password string) string {
 	sum := md4.New()
 	for _, unit := range utf16.Encode([]rune(password)) {

@@ -1,8 +1,8 @@
-// Package pdbedit holds pdbedit.managed and pdbedit.absent: the accounts that Samba knows.
+// Package pdbedit implements pdbedit.managed and pdbedit.absent, which manage the accounts of Samba.
 //
-// All accounts are read at once. A new account gets its password through the tool's input; the hash of
-// another password goes over its command line, for which pdbedit has no other way. Neither shows in a
-// report.
+// All accounts are read in one call. The password of a new account is passed on the standard input of pdbedit.
+// A declared hash is passed on its command line, since pdbedit accepts it nowhere else. Both are redacted in
+// reports.
 package pdbedit
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of pdbedit.
+// Functions returns the functions of pdbedit.
 func Functions() module.Table {
 	db := &database{}
 	managed := func() module.Resource { return &managed{db: db} }
@@ -31,12 +31,12 @@ func Functions() module.Table {
 	}
 }
 
-// managed is pdbedit.managed and pdbedit.present.
+// managed implements pdbedit.managed and pdbedit.present.
 type managed struct {
 	Name           string  `sls:"name"`
-	Login          any     `sls:"login"` // has no effect: the name is the login, as in Salt
+	Login          any     `sls:"login"` // no effect: the name is the login, as in Salt
 	Password       string  `sls:"password"`
-	PasswordHashed bool    `sls:"password_hashed"` // the password is its NT hash
+	PasswordHashed bool    `sls:"password_hashed"` // the password is an NT hash
 	Domain         *string `sls:"domain"`
 	Profile        *string `sls:"profile"`
 	Script         *string `sls:"script"`
@@ -44,9 +44,9 @@ type managed struct {
 	Homedir        *string `sls:"homedir"`
 	Fullname       *string `sls:"fullname"`
 	AccountDesc    *string `sls:"account_desc"`
-	MachineSID     any     `sls:"machine_sid"` // has no effect, as in Salt
+	MachineSID     any     `sls:"machine_sid"` // no effect, as in Salt
 	UserSID        *string `sls:"user_sid"`
-	AccountControl *string `sls:"account_control"` // of N, D, H, L and X
+	AccountControl *string `sls:"account_control"` // any of N, D, H, L and X
 	ResetHours     bool    `sls:"reset_login_hours"`
 	ResetCount     bool    `sls:"reset_bad_password_count"`
 
@@ -54,7 +54,7 @@ type managed struct {
 	isNew   bool
 	changes *value.Map
 	options []string
-	secret  bool // the password is to be changed
+	secret  bool // the password must change
 }
 
 func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -99,7 +99,7 @@ func (m *managed) Valid() error {
 	return nil
 }
 
-// compare finds out what an account lacks and with which options pdbedit sets it.
+// compare determines the differences of an account and the options of pdbedit that remove them.
 func (m *managed) compare(now account) {
 	if m.Password != "" {
 		wanted := strings.ToUpper(m.Password)
@@ -145,7 +145,7 @@ func (m *managed) set(label, old, wanted, option string) {
 	m.options = append(m.options, option)
 }
 
-// flags are those of an account that can be set, in order.
+// flags returns the settable flags of an account, in order.
 func flags(text string) string {
 	var set []string
 	for _, flag := range []string{"N", "D", "H", "L", "X"} {
@@ -160,7 +160,7 @@ func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	if m.isNew {
 		password := m.Password
 		if m.PasswordHashed {
-			password = "" // its hash follows
+			password = "" // its hash is set afterwards
 		}
 		if err := run(ctx, h, m.Name, password+"\n"+password+"\n", "--create", "--user="+m.Name,
 			"--password-from-stdin"); err != nil {
@@ -179,7 +179,7 @@ func (m *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: "Samba's account " + m.Name + " is as declared"}, nil
 }
 
-// setPassword changes the password of an account that is there. Samba takes a hash on the command line only, where
+// setPassword changes the password of an existing account. Samba accepts a hash only on the command line, where
 // every user of the host can read it while pdbedit runs.
 func (m *managed) setPassword(ctx context.Context, h *host.Host) error {
 	switch {
@@ -205,7 +205,7 @@ func tool(ctx context.Context, h *host.Host, name, stdin string, argv ...string)
 		"an account needs a user of the system of that name: make it in a user.present state that this one requires")
 }
 
-// absent is pdbedit.absent.
+// absent implements pdbedit.absent.
 type absent struct {
 	Name string `sls:"name"`
 

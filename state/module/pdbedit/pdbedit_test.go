@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// prepare gives the host pdbedit, which keeps what it lists in the file that Samba keeps accounts in.
+// prepare adds a simulated pdbedit, which keeps its listing in Samba's file of accounts.
 func prepare(t *testing.T, h *statetest.Host) {
 	const file = "/var/lib/samba/private/passdb.tdb"
 	labels := map[string]string{

@@ -13,11 +13,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// installed is pecl.installed.
+// installed implements pecl.installed.
 type installed struct {
 	pecl
 	Version        string `sls:"version"`
-	Defaults       bool   `sls:"defaults"` // answer its questions as it suggests
+	Defaults       bool   `sls:"defaults"` // accept the default answers to its questions
 	Force          bool   `sls:"force"`
 	PreferredState string `sls:"preferred_state"`
 }
@@ -52,7 +52,7 @@ func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	if _, err := program.Do(ctx, h, append(args, name)...); err != nil {
 		return module.Report{}, diag.WithHint(err, "building an extension takes php-dev and a compiler")
 	}
-	// pecl may end well without having installed anything.
+	// pecl may exit with 0 without having installed anything.
 	if have, err := p.version(ctx, h); err != nil || have == "" {
 		return module.Report{}, errors.Join(err, fmt.Errorf("pecl says nothing of %s after having installed it", p.Name))
 	}

@@ -1,4 +1,4 @@
-// Package pecl holds pecl.installed and pecl.removed: extensions of PHP, by way of pecl.
+// Package pecl implements pecl.installed and pecl.removed, which manage PHP extensions with the pecl program.
 package pecl
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Functions are the functions of pecl.
+// Functions returns the functions of pecl.
 func Functions() module.Table {
 	return module.Table{
 		"installed": func() module.Resource { return &installed{PreferredState: "stable"} },
@@ -18,7 +18,7 @@ func Functions() module.Table {
 	}
 }
 
-// pecl is what the states share that go through pecl.
+// pecl holds the arguments that the states have in common.
 type pecl struct {
 	Name string `sls:"name"`
 }
@@ -27,7 +27,7 @@ func (*pecl) program() program.Program {
 	return program.Program{Name: "pecl", Package: "php-pear", Remote: true}
 }
 
-// version is the one that is installed, "" for none.
+// version returns the installed version, "" if there is none.
 func (p *pecl) version(ctx context.Context, h *host.Host) (string, error) {
 	out, err := p.program().Ask(ctx, h, "list")
 	for line := range strings.Lines(out) {

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// imitated imitates the program.
+// imitated simulates the pecl program.
 func imitated(i clienttest.Installed, args []string, c host.Command) (string, error) {
 	switch {
 	case args[0] == "list":

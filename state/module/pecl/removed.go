@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// removed is pecl.removed.
+// removed implements pecl.removed.
 type removed struct{ pecl }
 
 func (p *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

@@ -1,5 +1,5 @@
-// Package pep440 compares versions of Python distributions, and reads the requirements that pip takes. Versions of gems
-// are written alike.
+// Package pep440 compares versions of Python distributions and parses requirements of pip. It also serves for
+// versions of gems, which have a similar syntax.
 package pep440
 
 import (
@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// version is a version of a Python distribution, taken apart so that it can be compared.
+// version is a parsed version of a Python distribution.
 type version struct {
 	epoch   int
 	release []int
-	phase   int // how far it has come: dev, then pre-releases, then the release itself, then post
+	phase   int // dev, then pre-releases, then the release itself, then post-releases
 	pre     int
 	post    int
 	dev     int
@@ -35,7 +35,7 @@ const (
 	phaseFinal
 )
 
-// parseVersion reads a version in the form that Python's package index demands.
+// parseVersion parses a version according to PEP 440.
 func parseVersion(text string) (v version, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	m := versionForm().FindStringSubmatch(text)
@@ -69,7 +69,7 @@ func parseVersion(text string) (v version, ok bool) {
 	return v, true
 }
 
-// number reads digits; what is too long to be one is as large as can be.
+// number parses digits. A number that is too large becomes the largest int.
 func number(digits string) int {
 	if digits == "" {
 		return 0
@@ -82,7 +82,7 @@ func number(digits string) int {
 }
 
 func (v version) compare(w version) int {
-	dev := func(x version) int { // a development release comes before what it leads to
+	dev := func(x version) int { // a development release precedes its release
 		if x.dev < 0 {
 			return int(^uint(0) >> 1)
 		}
@@ -93,17 +93,18 @@ func (v version) compare(w version) int {
 		cmp.Compare(v.post, w.post), cmp.Compare(dev(v), dev(w)))
 }
 
-// Requirement is what is asked for of one distribution.
+// Requirement is a requirement for one distribution.
 type Requirement struct {
-	Name  string   // normalized; "" where only an installation tells
-	specs []string // such as >=1.2; all must hold
-	Text  string   // as it was written
-	Plain bool     // a name with specifiers, and no URL or path
+	Name  string   // normalized; "" if only an installation reveals it
+	specs []string // such as >=1.2; all must be met
+	Text  string   // the original text
+	Plain bool     // a name with specifiers, neither a URL nor a path
 }
 
 var (
 	requirementForm = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;@()]*)\)?\s*(?:;.*)?$`)
+		return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*` +
+			`(?:\[[^\]]*\])?\s*\(?([^;@()]*)\)?\s*(?:;.*)?$`)
 	})
 	atForm = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S+`)
@@ -112,7 +113,7 @@ var (
 	separators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 )
 
-// ParseRequirement reads name[extra]>=1,<2, or a URL or path that may name what it brings.
+// ParseRequirement parses a requirement such as name[extra]>=1,<2, or a URL or path that may include the name.
 func ParseRequirement(text string) Requirement {
 	text = strings.TrimSpace(text)
 	r := Requirement{Text: text}
@@ -137,10 +138,10 @@ func ParseRequirement(text string) Requirement {
 	return r
 }
 
-// Normal is a name of a distribution as they are compared.
+// Normal returns the normalized name of a distribution.
 func Normal(name string) string { return separators().ReplaceAllString(strings.ToLower(name), "-") }
 
-// Exact is the version of a requirement that allows but one.
+// Exact returns the version of a requirement that allows only one, otherwise "".
 func (r Requirement) Exact() string {
 	if len(r.specs) == 1 && strings.HasPrefix(r.specs[0], "==") && !strings.HasSuffix(r.specs[0], "*") {
 		return strings.TrimSpace(strings.TrimLeft(r.specs[0], "="))
@@ -148,7 +149,7 @@ func (r Requirement) Exact() string {
 	return ""
 }
 
-// Met reports whether an installed version is one that is asked for.
+// Met reports whether an installed version meets the requirement.
 func (r Requirement) Met(installed string) bool {
 	for _, spec := range r.specs {
 		if !Holds(spec, installed) {
@@ -158,7 +159,7 @@ func (r Requirement) Met(installed string) bool {
 	return true
 }
 
-// Holds reports whether an installed version fits a specifier such as >=1.2.
+// Holds reports whether an installed version meets a specifier such as >=1.2.
 func Holds(spec, installed string) bool {
 	operator := spec[:len(spec)-len(strings.TrimLeft(spec, "<>=!~"))]
 	text := strings.TrimSpace(spec[len(operator):])
@@ -196,7 +197,7 @@ func Holds(spec, installed string) bool {
 	return false
 }
 
-// below reports whether a version begins with the numbers of a prefix.
+// below reports whether a version starts with the numbers of a prefix.
 func below(v version, prefix string) bool {
 	_, rest, ok := strings.Cut(prefix, "!")
 	if !ok {
@@ -214,7 +215,7 @@ func below(v version, prefix string) bool {
 	return true
 }
 
-// Distribution is one that is installed, as `pip list --format=json` prints it.
+// Distribution is an installed distribution as printed by `pip list --format=json`.
 type Distribution struct {
 	Name, Version string
 	Location      string `json:"editable_project_location"`

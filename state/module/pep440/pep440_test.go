@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestVersions orders versions as PEP 440 does.
+// TestVersions checks the order of versions in PEP 440.
 func TestVersions(t *testing.T) {
 	order := []string{"1.dev1", "1.0a1.dev2", "1.0a1", "1.0a2", "1.0b1", "1.0rc1", "1.0", "1.0.post1.dev1", "1.0.post1",
 		"1.0.1", "1.1", "1.10", "2", "1!0.1"}
@@ -73,7 +73,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// FuzzRequirements holds that nothing makes the parser panic.
+// FuzzRequirements checks that the parser does not panic.
 func FuzzRequirements(f *testing.F) {
 	f.Add("django[x]>=3,<4 ; python_version<'3'", "3.2.post1.dev2+x")
 	f.Add("~=", "1!2")

@@ -11,7 +11,7 @@ import (
 // Environment is pip.installed for a virtual environment.
 type Environment struct{ installed }
 
-// Into is the state that installs packages into a virtual environment.
+// Into returns the state that installs packages into a virtual environment.
 func Into(p client.EnvironmentPackages, sources client.Sources) *Environment {
 	return &Environment{installed{
 		pip:  pip{BinEnv: p.Environment, User: p.User, Cwd: p.Cwd, EnvVars: p.EnvVars, Env: p.Env, sources: sources},
@@ -24,7 +24,7 @@ func Into(p client.EnvironmentPackages, sources client.Sources) *Environment {
 	}}
 }
 
-// List gives what is installed, by normalized name.
+// List returns the installed distributions by normalized name.
 func (e *Environment) List(ctx context.Context, h *host.Host) (map[string]pep440.Distribution, error) {
 	return e.list(ctx, h)
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// handed are the arguments by which pip gets what is to be installed, and the environment with the logins of
-// repositories, which pip would show in the arguments of git. Other URLs with a login, and requirements of the state
-// tree, are put into files that the user who runs pip can read alone. The caller calls remove, with an error too, which
-// deletes them.
+// handed returns the arguments that tell pip what to install, and an environment with the credentials of git
+// repositories, which pip would otherwise pass to git as arguments. Other URLs with credentials and the
+// requirements files of the state tree are written to files that only the user who runs pip can read. The
+// caller must call remove, after an error as well, which deletes these files.
 func (p *installed) handed(ctx context.Context, h *host.Host,
 	program program.Program) (args, env []string, remove func(), err error) {
 	var temporary []string
 	remove = func() {
 		for _, file := range temporary {
-			_ = h.Files.Remove(file) // what is left of it is its user's alone
+			_ = h.Files.Remove(file) // only the user can read a file that remains
 		}
 	}
 	var lines, fetched []string
@@ -71,7 +71,7 @@ func (p *installed) handed(ctx context.Context, h *host.Host,
 	return args, env, remove, err
 }
 
-// withoutGitLogins takes the logins out of the URLs of git repositories in some texts, of one line or more.
+// withoutGitLogins removes the credentials from URLs of git repositories in texts of one or more lines.
 func withoutGitLogins(texts []string) (plain, env []string) {
 	var words []string
 	for _, text := range texts {

@@ -13,22 +13,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// installed is pip.installed.
+// installed implements pip.installed.
 type installed struct {
 	pip
 	options
 	Name            string `sls:"name"`
 	Pkgs            any    `sls:"pkgs"`
 	Requirements    any    `sls:"requirements"`
-	Repo            string `sls:"repo"` // a URL for pip, taken instead of the name
+	Repo            string `sls:"repo"` // a URL that pip installs instead of the name
 	Editable        any    `sls:"editable"`
 	Upgrade         bool   `sls:"upgrade"`
 	ForceReinstall  bool   `sls:"force_reinstall"`
 	IgnoreInstalled bool   `sls:"ignore_installed"`
 
-	todo  []pep440.Requirement // what is missing
-	files []string             // of requirements, of which something is missing
-	edit  []string             // what to install to be worked on
+	todo  []pep440.Requirement // requirements to install
+	files []string             // requirements files with missing packages
+	edit  []string             // projects to install in editable mode
 }
 
 func (p *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -56,7 +56,7 @@ func (p *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	return module.Diff{Changes: p.changes(have, nil), Comment: "would install " + p.what()}, nil
 }
 
-// what is what there is to install, for people.
+// what returns a description of the packages for messages.
 func (p *installed) what() string {
 	switch {
 	case p.Pkgs != nil:
@@ -69,7 +69,8 @@ func (p *installed) what() string {
 	return client.WithoutLogins(p.Name)
 }
 
-// missing finds what is not installed as it is asked for; certain says that its versions are known.
+// missing determines the packages that are not installed as declared; certain means that their versions are
+// known.
 func (p *installed) missing(ctx context.Context, h *host.Host,
 	have map[string]pep440.Distribution) (certain bool, err error) {
 	certain, again := true, p.Upgrade || p.ForceReinstall || p.IgnoreInstalled
@@ -98,7 +99,7 @@ func (p *installed) missing(ctx context.Context, h *host.Host,
 	return certain, nil
 }
 
-// wanted are the requirements that stand in the declaration.
+// wanted returns the requirements in the declaration.
 func (p *installed) wanted() []string {
 	switch {
 	case p.Pkgs != nil:
@@ -111,14 +112,14 @@ func (p *installed) wanted() []string {
 	return []string{p.Name}
 }
 
-// fits reports whether what is installed meets a requirement.
+// fits reports whether an installed distribution meets a requirement.
 func fits(r pep440.Requirement, have map[string]pep440.Distribution) bool {
 	d, ok := have[r.Name]
 	return ok && r.Name != "" && (!r.Plain || r.Met(d.Version))
 }
 
-// changes are in Salt's words: what is new, name==version by name==version. Without an after they are
-// those that are foreseen.
+// changes returns the changes in Salt's form: the new distributions as name==version. If after is nil, it
+// returns the predicted changes.
 func (p *installed) changes(before, after map[string]pep440.Distribution) *value.Map {
 	m := value.NewMap()
 	if len(p.files) > 0 {
@@ -179,8 +180,8 @@ func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	return module.Report{Changes: p.changes(before, after), Comment: "installed " + p.what()}, err
 }
 
-// sourcesOnDisk are the files on the host that decide what is installed, or are: files of requirements, packages, and
-// what builds a project in a directory.
+// sourcesOnDisk returns the files on the host that determine what is installed: requirements files, packages,
+// and the build files of projects.
 func (p *installed) sourcesOnDisk() (files []string) {
 	files = slices.Clone(p.files)
 	for _, r := range p.todo {

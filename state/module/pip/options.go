@@ -7,11 +7,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// options are handed through to pip.
+// options holds arguments that are passed to pip.
 type options struct {
 	Log                    string `sls:"log"`
 	Proxy                  string `sls:"proxy"`
-	Timeout                int    `sls:"timeout"` // seconds that the network may take
+	Timeout                int    `sls:"timeout"` // network timeout in seconds
 	FindLinks              any    `sls:"find_links"`
 	IndexURL               string `sls:"index_url"`
 	ExtraIndexURL          any    `sls:"extra_index_url"`
@@ -28,8 +28,8 @@ type options struct {
 	CacheDir               string `sls:"cache_dir"`
 	NoBinary               any    `sls:"no_binary"`
 	ExtraArgs              any    `sls:"extra_args"`
-	UseWheel               any    `sls:"use_wheel"`    // pip does without this and what follows
-	NoUseWheel             any    `sls:"no_use_wheel"` // for years
+	UseWheel               any    `sls:"use_wheel"`    // no effect: this and the following were removed from pip
+	NoUseWheel             any    `sls:"no_use_wheel"` // no effect
 	Mirrors                any    `sls:"mirrors"`
 	Build                  any    `sls:"build"`
 	Download               any    `sls:"download"`
@@ -43,7 +43,7 @@ type options struct {
 	ProcessDependencyLinks any    `sls:"process_dependency_links"`
 }
 
-// args are the options on the command line. What may have a password in it goes into env instead.
+// args returns the options for the command line, and the environment for those that may contain a password.
 func (o *options) args() (args, env []string) {
 	for _, f := range []struct {
 		option string

@@ -1,7 +1,8 @@
-// Package pip holds pip.installed, pip.removed and pip.uptodate: Python distributions, by way of pip.
+// Package pip implements pip.installed, pip.removed and pip.uptodate, which manage Python distributions with
+// pip.
 //
-// A state asks pip once for what is installed, and runs it again only if something is missing. Only pip.uptodate asks
-// an index for newer versions.
+// A state lists the installed distributions with a single call of pip and runs pip again only if something is
+// missing. Only pip.uptodate queries an index for newer versions.
 package pip
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
 
-// Functions are the functions of pip.
+// Functions returns the functions of pip.
 func Functions(sources client.Sources) module.Table {
 	return module.Table{
 		"installed": func() module.Resource { return &installed{pip: pip{sources: sources}} },
@@ -29,27 +30,27 @@ func Functions(sources client.Sources) module.Table {
 	}
 }
 
-// pip is what all states have that go through pip.
+// pip holds the arguments that the states have in common.
 type pip struct {
-	BinEnv  string `sls:"bin_env"` // a virtual environment, a pip or a python; "" for the system's
-	PipBin  string `sls:"pip_bin"` // an old name of it
+	BinEnv  string `sls:"bin_env"` // a virtual environment, or the path of a pip or python; "" for that of the system
+	PipBin  string `sls:"pip_bin"` // an old alias of bin_env
 	User    string `sls:"user"`
 	Cwd     string `sls:"cwd"`
 	EnvVars any    `sls:"env_vars"`
 	Env     string `sls:"__env__"`
-	UseVT   any    `sls:"use_vt"` // there is no terminal to use
+	UseVT   any    `sls:"use_vt"` // no effect: there is no terminal
 
 	sources client.Sources
 }
 
-// program is the pip that is meant, and the arguments that come before all others.
+// program returns the pip program and the arguments that precede all others.
 func (p *pip) program(h *host.Host) (program.Program, []string) {
 	program := program.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true,
 		Hide: client.WithoutLogins,
 		Env:  append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
 	if p.Cwd != "" {
 		program.Reads = append([]string{"pip", "pip.py"},
-			pythonProject...) // python -m pip looks in the working directory first
+			pythonProject...) // python -m pip searches the working directory first
 	}
 	if program.Name == "" {
 		program.Name = p.PipBin
@@ -73,7 +74,7 @@ func (p *pip) program(h *host.Host) (program.Program, []string) {
 	return program, nil
 }
 
-// pythonProject are the files of a project in Python that decide what runs where it is installed.
+// pythonProject lists the files of a Python project that determine the code that runs during its installation.
 var pythonProject = []string{"setup.py", "setup.cfg", "pyproject.toml"}
 
 func (p *pip) ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
@@ -96,21 +97,21 @@ func (p *pip) do(ctx context.Context, h *host.Host, python program.Program, args
 	return err
 }
 
-// awaits is what has to be there first.
+// awaits returns what must exist before pip can run, or "".
 func (p *pip) awaits(h *host.Host) (string, program.Program, error) {
 	program, _ := p.program(h)
 	what, err := client.Awaits(h, program)
 	return what, program, err
 }
 
-// list gives what is installed, by normalized name.
+// list returns the installed distributions by normalized name.
 func (p *pip) list(ctx context.Context, h *host.Host, options ...string) (map[string]pep440.Distribution, error) {
 	out, err := p.ask(ctx, h, append([]string{"list", "--format=json"}, options...)...)
 	if err != nil {
 		return nil, err
 	}
 	var all []pep440.Distribution
-	if i := strings.IndexByte(out, '['); i > 0 { // warnings may come before it
+	if i := strings.IndexByte(out, '['); i > 0 { // warnings may precede it
 		out = out[i:]
 	}
 	if err := json.NewDecoder(strings.NewReader(out)).Decode(&all); err != nil {

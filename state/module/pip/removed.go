@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// removed is pip.removed.
+// removed implements pip.removed.
 type removed struct {
 	pip
 	Name         string `sls:"name"`

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
 
-// requirements reads a file of requirements and those that it includes. known is false if there is
-// something in it that only pip can tell of.
+// requirements parses a requirements file and those that it includes. known is false if a line can only be
+// evaluated by pip.
 func (p *pip) requirements(ctx context.Context, h *host.Host, file string,
 	depth int) (list []pep440.Requirement, known bool, err error) {
 	text, err := p.text(ctx, h, file)
@@ -40,7 +40,7 @@ func (p *pip) requirements(ctx context.Context, h *host.Host, file string,
 		case strings.HasPrefix(line, "-e"), strings.HasPrefix(line, "-c"), strings.HasPrefix(line, "--editable"),
 			strings.HasPrefix(line, "--constraint"):
 			known = false
-		case strings.HasPrefix(line, "-"): // where to look
+		case strings.HasPrefix(line, "-"): // options such as the index
 		default:
 			line, _, _ = strings.Cut(line, " --hash")
 			r := pep440.ParseRequirement(line)
@@ -60,7 +60,7 @@ func cutAny(s string, prefixes ...string) (string, bool) {
 	return s, false
 }
 
-// text is a file of the state tree, or of the host.
+// text returns the content of a file of the state tree or the host.
 func (p *pip) text(ctx context.Context, h *host.Host, file string) (string, error) {
 	if strings.Contains(file, "://") {
 		data, err := p.sources.Source(ctx, file, p.Env)

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// uptodate is pip.uptodate: what is installed is the newest that the index has.
+// uptodate implements pip.uptodate: it upgrades all distributions to the newest version in the index.
 type uptodate struct {
 	pip
 	Name string `sls:"name"`

@@ -380,7 +380,8 @@ const pacmanIndex = `cd /srv/repository; rm -rf db test.db; mkdir db
 for f in *.pkg.tar.zst; do
   name=${f%-*-*-*}; rm -rf db/$name-[0-9]*; d=db/${f%-any.pkg.tar.zst}; mkdir $d; bsdtar -xOf $f .PKGINFO > info
   value() { sed -n "s/^$1 = //p" info; }
-  { printf '%%FILENAME%%\n%s\n\n%%NAME%%\n%s\n\n%%VERSION%%\n%s\n\n%%CSIZE%%\n%s\n\n%%ARCH%%\nany\n\n' $f $(value pkgname) $(value pkgver) $(stat -c %s $f)
+  { printf '%%FILENAME%%\n%s\n\n%%NAME%%\n%s\n\n%%VERSION%%\n%s\n\n%%CSIZE%%\n%s\n\n%%ARCH%%\nany\n\n' \
+      $f $(value pkgname) $(value pkgver) $(stat -c %s $f)
     if grep -q ^depend info; then printf '%%DEPENDS%%\n'; value depend; echo; fi
     if grep -q ^provides info; then printf '%%PROVIDES%%\n'; value provides; echo; fi; } > $d/desc
 done

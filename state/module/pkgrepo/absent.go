@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is pkgrepo.absent: the package manager does not know a repository, or its key.
+// absent implements pkgrepo.absent: it removes a repository and, if keyid is given, its key.
 type absent struct {
 	Name    string `sls:"name"`
 	PPA     string `sls:"ppa"`
@@ -102,7 +102,7 @@ func (r *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	return report, err
 }
 
-// removeKey deletes the file of a key.
+// removeKey removes the file of a key.
 func removeKey(h *host.Host, id string) error {
 	for _, dir := range []string{"/etc/apt/keyrings", "/etc/apt/trusted.gpg.d"} {
 		names, err := h.Files.ReadDir(dir)

@@ -14,8 +14,8 @@ import (
 
 const apkRepositories = "/etc/apk/repositories"
 
-// apkLine reads a line of apk's list: a URL or a directory, perhaps with a tag before it, and perhaps
-// taken out of use by a number sign.
+// apkLine parses a line of /etc/apk/repositories: a URL or directory, with an optional tag before it. A number
+// sign disables it.
 func apkLine(line string) (tag, url string, disabled, ok bool) {
 	line = strings.TrimSpace(line)
 	if rest, off := strings.CutPrefix(line, "#"); off {
@@ -31,7 +31,7 @@ func apkLine(line string) (tag, url string, disabled, ok bool) {
 	return tag, strings.TrimRight(f[0], "/"), disabled, true
 }
 
-// editAPK sets up a repository of apk: a line of its list.
+// editAPK returns the edit that sets up a repository of apk, which is one line.
 func (r *managed) editAPK(h *host.Host) (*repoEdit, error) {
 	if err := errors.Join(r.contradicts(), r.noKey()); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (r *managed) editAPK(h *host.Host) (*repoEdit, error) {
 	return editLine(file, text, tag, url, line, packages.WithoutPasswords(r.Name)), nil
 }
 
-// editLine puts a line in the place of the one that has the repository, or behind the others.
+// editLine replaces the line of a repository, or appends it.
 func editLine(file, text, tag, url, line, name string) *repoEdit {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if text == "" {

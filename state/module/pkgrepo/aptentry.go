@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// entry is a repository as apt knows it: deb [arch=amd64 signed-by=/key] URI suite components.
+// entry is a repository of apt: deb [arch=amd64 signed-by=/key] URI suite components.
 type entry struct {
 	kind     string // deb or deb-src
 	disabled bool
@@ -24,17 +24,18 @@ type entry struct {
 	comment  string
 }
 
-// option is a word in the brackets.
+// option is an option in the brackets.
 type option struct{ name, value string }
 
-// parseEntry reads a line. ok is false for one that is no repository, but text or a comment.
+// parseEntry parses a line. ok is false if the line is not an entry.
 func parseEntry(line string) (e entry, ok bool) {
 	line = strings.TrimSpace(line)
 	if rest, off := strings.CutPrefix(line, "#"); off {
 		e.disabled, line = true, rest
 	}
 	line, e.comment, _ = strings.Cut(line, "#")
-	m := regexp.MustCompile(`^\s*(deb|deb-src)\s+(?:\[([^\]]*)\]\s*)?(cdrom:\[[^\]]*\]\S*|\S+)\s+(\S+)(.*)$`).FindStringSubmatch(line)
+	form := regexp.MustCompile(`^\s*(deb|deb-src)\s+(?:\[([^\]]*)\]\s*)?(cdrom:\[[^\]]*\]\S*|\S+)\s+(\S+)(.*)$`)
+	m := form.FindStringSubmatch(line)
 	if m == nil || strings.HasPrefix(m[3], "[") {
 		return e, false
 	}
@@ -47,7 +48,7 @@ func parseEntry(line string) (e entry, ok bool) {
 	return e, true
 }
 
-// String writes the entry as a line.
+// String returns the entry as a line.
 func (e entry) String() string {
 	words := []string{e.kind}
 	if e.disabled {
@@ -76,7 +77,7 @@ func (e entry) option(name string) string {
 	return ""
 }
 
-// setOption sets an option; architectures and key come first, as Salt writes them.
+// setOption sets an option, or removes it if v is "". arch and signed-by come first, as in Salt.
 func (e *entry) setOption(name, v string) {
 	e.options = slices.DeleteFunc(slices.Clone(e.options), func(o option) bool { return o.name == name })
 	if v != "" {
@@ -91,8 +92,8 @@ func (e *entry) setOption(name, v string) {
 	structsort.Func(e.options, func(a, b option) int { return rank(a) - rank(b) })
 }
 
-// same reports whether two entries are of the same repository: one of their components at least is,
-// if they have any.
+// same reports whether two entries denote the same repository: they agree in kind, URI and suite and, if e has
+// components, share at least one.
 func (e entry) same(other entry) bool {
 	if e.kind != other.kind || e.suite != other.suite || bare(e.uri) != bare(other.uri) {
 		return false
@@ -102,10 +103,11 @@ func (e entry) same(other entry) bool {
 	})
 }
 
-// bare is a URI without the slash at its end, which means nothing.
+// bare returns a URI without its trailing slash.
 func bare(uri string) string { return strings.TrimRight(uri, "/") }
 
-// equal reports whether two entries of the same repository say the same, in whatever order.
+// equal reports whether two entries of the same repository are equal, disregarding the order of components and
+// options.
 func (e entry) equal(other entry) bool {
 	return e.disabled == other.disabled && e.comment == other.comment &&
 		slices.Equal(sorted(e.comps), sorted(other.comps)) && slices.Equal(e.optionWords(), other.optionWords())
@@ -126,7 +128,7 @@ func sorted(words []string) []string {
 	return words
 }
 
-// fields is the entry as states report it.
+// fields returns the entry in the form of Salt's reports.
 func (e entry) fields() *value.Map {
 	architectures := value.NewList()
 	if arch := e.option("arch"); arch != "" {
@@ -136,8 +138,8 @@ func (e entry) fields() *value.Map {
 		"uri", e.uri, "line", e.String(), "architectures", architectures, "signedby", e.option("signed-by"))
 }
 
-// difference is what a change of an entry reports: the fields that differ, without passwords. Where
-// only a password differs, that is told by two equal values.
+// difference returns the fields that differ, without passwords. If only a password differs, the old and the new
+// value look the same.
 func (e entry) difference(after entry) *value.Map {
 	m, old := value.NewMap(), e.fields()
 	for key, now := range after.fields().All() {
@@ -156,7 +158,7 @@ func shown(v any) any {
 	return v
 }
 
-// readEntry reads a repository as users write it.
+// readEntry parses the name argument of a state.
 func readEntry(name string) (entry, error) {
 	e, ok := parseEntry(name)
 	if !ok {

@@ -15,23 +15,23 @@ const (
 	listDir  = "/etc/apt/sources.list.d"
 )
 
-// lists are the files that say which repositories there are.
+// lists holds all files that configure repositories.
 type lists struct{ files []*listFile }
 
-// listFile is one of them. What is no entry stays as it is, letter by letter.
+// listFile is one of these files. Lines that are not entries are preserved.
 type listFile struct {
 	path    string
 	lines   []line
-	foreign []entry // of a file in the deb822 format, which is read and not written
-	was     string  // the text as it was read
+	foreign []entry // entries of a file in deb822 format, which is not written
+	was     string  // the text that was read
 }
 
-// line is a line of a file; what is an entry is written anew if it is another than it was.
+// line is a line of a file. An entry is formatted again only if it has changed.
 type line struct {
 	text  string
-	entry *entry // nil for text and comments
-	was   string // the entry as it was read; "" for a new one
-	kept  bool   // an entry that is none of ours to change
+	entry *entry // nil for other lines
+	was   string // the entry that was read; "" for a new one
+	kept  bool   // an entry that only hides from
 }
 
 func (ln line) String() string {
@@ -41,7 +41,7 @@ func (ln line) String() string {
 	return ln.entry.String()
 }
 
-// readLists reads all of them.
+// readLists reads all files.
 func readLists(h *host.Host) (*lists, error) {
 	l := &lists{}
 	names, err := h.Files.ReadDir(listDir)
@@ -87,7 +87,7 @@ func readList(path, text string) *listFile {
 	return f
 }
 
-// only looks at some entries alone; the others are text.
+// only hides the entries for which is returns false.
 func (l *lists) only(is func(entry) bool) *lists {
 	for _, f := range l.files {
 		f.foreign = slices.DeleteFunc(f.foreign, func(e entry) bool { return !is(e) })
@@ -100,7 +100,7 @@ func (l *lists) only(is func(entry) bool) *lists {
 	return l
 }
 
-// find looks for a repository. foreign tells that its file is not one to write.
+// find looks for a repository. foreign reports that it is in a file that cannot be written.
 func (l *lists) find(want entry) (f *listFile, at int, found, foreign bool) {
 	for _, f := range l.files {
 		for i, ln := range f.lines {
@@ -117,7 +117,7 @@ func (l *lists) find(want entry) (f *listFile, at int, found, foreign bool) {
 	return nil, 0, false, false
 }
 
-// file gives the file of a path, which may not be there yet.
+// file returns the file at a path, which need not exist.
 func (l *lists) file(path string) *listFile {
 	for _, f := range l.files {
 		if f.path == path {
@@ -129,12 +129,12 @@ func (l *lists) file(path string) *listFile {
 	return f
 }
 
-// append puts an entry at the end of a file.
+// append adds an entry at the end of a file.
 func (f *listFile) append(e entry) { f.lines = append(f.lines, line{entry: &e}) }
 
 func (f *listFile) replace(at int, e entry) { *f.lines[at].entry = e }
 
-// remove takes a line away.
+// remove deletes a line.
 func (f *listFile) remove(at int) { f.lines = slices.Delete(f.lines, at, at+1) }
 
 func (f *listFile) hasEntries() bool {
@@ -146,7 +146,7 @@ func (f *listFile) hasEntries() bool {
 	return false
 }
 
-// write writes the files that changed, and deletes those in the directory that have no entry left.
+// write writes the files that have changed and removes those in sources.list.d without entries.
 func (l *lists) write(h *host.Host) error {
 	for _, f := range l.files {
 		if len(f.foreign) > 0 || f.text() == f.was {
@@ -171,7 +171,7 @@ func (f *listFile) text() string {
 	return b.String()
 }
 
-// consolidate leaves one entry for each repository, with the components of all.
+// consolidate merges all entries of a repository into one with all components.
 func (l *lists) consolidate() {
 	first := map[string]*entry{}
 	for _, f := range l.files {

@@ -18,17 +18,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keyed is how a repository says where its signing key comes from.
+// keyed holds the arguments for the signing key of a repository.
 type keyed struct {
 	KeyURL        string `sls:"key_url"`
 	KeyText       string `sls:"key_text"`
-	KeyID         any    `sls:"keyid"` // one or a list
+	KeyID         any    `sls:"keyid"` // an ID or a list of IDs
 	KeyServer     string `sls:"keyserver"`
 	AllowInsecure bool   `sls:"allow_insecure_key"`
-	AptKey        any    `sls:"aptkey"` // keys are put in place without apt-key in any case
+	AptKey        any    `sls:"aptkey"` // no effect: apt-key is never used
 }
 
-// defaultKeyServer is where keys are asked for by their IDs.
+// defaultKeyServer is the key server for keyid.
 const defaultKeyServer = "keyserver.ubuntu.com"
 
 func (k *keyed) consistent() error {
@@ -45,7 +45,7 @@ func (k *keyed) consistent() error {
 	return nil
 }
 
-// keyIDs lists the IDs as capital hexadecimal. YAML makes a number of one that starts with 0x.
+// keyIDs returns the IDs in upper-case hexadecimal. YAML parses an ID that starts with 0x as a number.
 func (k *keyed) keyIDs() []string {
 	var ids []string
 	items := []any{k.KeyID}
@@ -65,8 +65,8 @@ func (k *keyed) keyIDs() []string {
 
 func (k *keyed) given() bool { return k.KeyURL != "" || k.KeyText != "" || len(k.keyIDs()) > 0 }
 
-// placeOf is the file that a repository's key belongs in: the one it is signed by, or else one of the
-// directory that holds for all repositories.
+// placeOf returns the path of a repository's key: that of signed-by, or a file in the directory of keys for all
+// repositories.
 func (k *keyed) placeOf(e entry) string {
 	if file := e.option("signed-by"); strings.HasPrefix(file, "/") {
 		return file
@@ -87,7 +87,7 @@ func (k *keyed) placeOf(e entry) string {
 	return "/etc/apt/trusted.gpg.d/" + strings.TrimSuffix(strings.TrimSuffix(name, ".asc"), ".gpg") + ".asc"
 }
 
-// missing reports whether the key is not in its place yet.
+// missing reports whether the key is not installed.
 func (k *keyed) missing(h *host.Host, e entry) (bool, error) {
 	if !k.given() {
 		return false, nil
@@ -105,15 +105,14 @@ func (k *keyed) missing(h *host.Host, e entry) (bool, error) {
 			return true, nil
 		}
 	}
-	return err != nil, nil // what is there is no key, so there is none
+	return err != nil, nil // a file that is not a key is replaced
 }
 
 func hasKey(prints []string, id string) bool {
 	return slices.ContainsFunc(prints, func(p string) bool { return strings.HasSuffix(p, id) })
 }
 
-// fetch gets the key and puts it in its place, in the form that its name promises: apt takes armour
-// in .asc files alone.
+// fetch installs the key in the format that its extension requires: apt reads ASCII armor only from .asc files.
 func (k *keyed) fetch(ctx context.Context, h *host.Host, sources Sources, env string, e entry) error {
 	data, err := k.read(ctx, sources, env)
 	if err != nil {
@@ -128,11 +127,11 @@ func (k *keyed) fetch(ctx context.Context, h *host.Host, sources Sources, env st
 	if err := h.WriteText(file, string(data)); err != nil {
 		return fmt.Errorf("writing the key of a package repository: %w", err)
 	}
-	mode := fs.FileMode(0o644) // apt reads keys as a user of its own
+	mode := fs.FileMode(0o644) // apt reads keys as the user _apt
 	return h.Files.Chmod(file, mode)
 }
 
-// read gets the key, from wherever it is, and makes sure that it is one.
+// read returns the key from the place that the arguments name, and checks that it is one.
 func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, error) {
 	var all []byte
 	ids := k.keyIDs()
@@ -166,7 +165,7 @@ func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, 
 	return all, nil
 }
 
-// keyThere fails where the key's URL leads to nothing. A key that is given in another way is not looked for.
+// keyThere returns an error if key_url cannot be fetched. It does not check keys that are given otherwise.
 func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error {
 	if k.KeyURL == "" {
 		return nil
@@ -180,7 +179,7 @@ func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error
 	return body.Close()
 }
 
-// keyServerURL is where a key server that speaks HKP has a key.
+// keyServerURL returns the URL of a key on a key server that speaks HKP.
 func keyServerURL(server, id string) string {
 	if server == "" {
 		server = defaultKeyServer
@@ -215,7 +214,7 @@ func readAll(ctx context.Context, sources Sources, url, env string) ([]byte, err
 	return data, nil
 }
 
-// ppaKey asks Launchpad for the ID of the key that a personal archive is signed with.
+// ppaKey asks Launchpad for the ID of the key that signs a personal package archive.
 func ppaKey(ctx context.Context, sources Sources, ppa string) (string, error) {
 	owner, name, _ := strings.Cut(ppa, "/")
 	data, err := readAll(ctx, sources, "https://launchpad.net/api/1.0/~"+owner+"/+archive/"+name, "")

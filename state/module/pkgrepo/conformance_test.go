@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// tree has the files of URLs in the case's own tree: salt://x is /salt/x.
+// tree opens URLs in the file tree of the case: salt://x is /salt/x.
 type tree struct{ h *statetest.Host }
 
 func (s tree) Open(_ context.Context, url, _ string) (io.ReadCloser, error) {

@@ -21,7 +21,7 @@ func parseDeb822(text string) []entry {
 	return entries
 }
 
-// fields822 reads the fields of a paragraph. Lines that start with a space belong to the one before.
+// fields822 parses the fields of a paragraph. Lines that start with a space continue the previous one.
 func fields822(paragraph string) map[string]string {
 	fields := map[string]string{}
 	last := ""
@@ -39,7 +39,7 @@ func fields822(paragraph string) map[string]string {
 	return fields
 }
 
-// expand822 makes an entry for every combination that a paragraph names.
+// expand822 returns an entry for every combination of type, URI and suite in a paragraph.
 func expand822(fields map[string]string) []entry {
 	var entries []entry
 	for _, kind := range strings.Fields(fields["types"]) {
@@ -48,7 +48,7 @@ func expand822(fields map[string]string) []entry {
 				e := entry{kind: kind, uri: uri, suite: suite, comps: strings.Fields(fields["components"])}
 				e.disabled = strings.EqualFold(fields["enabled"], "no") || strings.EqualFold(fields["enabled"], "false")
 				e.setOption("arch", strings.Join(strings.Fields(fields["architectures"]), ","))
-				// A key that is in the file itself has no name to compare.
+				// A key embedded in the file has no path to compare.
 				if key := fields["signed-by"]; !strings.Contains(key, "\n") {
 					e.setOption("signed-by", key)
 				}

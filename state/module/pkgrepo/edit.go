@@ -15,18 +15,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// repoEdit is a change to the file that a repository is in.
+// repoEdit is a change to the file that configures a repository.
 type repoEdit struct {
 	path    string
-	text    string // what will be in the file
-	gone    bool   // the file goes away
+	text    string // the new content
+	gone    bool   // remove the file
 	changes *value.Map
 }
 
-// editor finds out what has to be edited for a repository of one family; nil is nothing.
+// editor returns the edit for a repository; nil if there is nothing to do.
 type editor func(h *host.Host) (*repoEdit, error)
 
-// editorFor is how repositories are kept where the package manager is not apt; nil for apt.
+// editorFor returns the editor for the package manager of the host; nil for apt.
 func editorFor(h *host.Host, rpm, pacman, apk editor) (editor, error) {
 	if err := h.Packages.Allowed("setting up package repositories"); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func editorFor(h *host.Host, rpm, pacman, apk editor) (editor, error) {
 		"write their files with file.managed")
 }
 
-// checkEdit is Check of a state that edits.
+// checkEdit implements Check for states that use an editor.
 func checkEdit(h *host.Host, edit editor, name, nothing, planned string) (module.Diff, error) {
 	e, err := edit(h)
 	if err != nil {
@@ -76,7 +76,7 @@ func applyEdit(ctx context.Context, h *host.Host, edit editor, refresh bool) (re
 	return report, err
 }
 
-// readRepoFile reads a file that need not be there.
+// readRepoFile reads a file that may not exist.
 func readRepoFile(h *host.Host, path string) (string, error) {
 	data, err := h.Files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +88,7 @@ func readRepoFile(h *host.Host, path string) (string, error) {
 	return string(data), nil
 }
 
-// repoFiles lists the files of a directory that have an ending.
+// repoFiles lists the files in a directory that have an extension.
 func repoFiles(h *host.Host, dir, ending string) ([]string, error) {
 	names, err := h.Files.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +103,8 @@ func repoFiles(h *host.Host, dir, ending string) ([]string, error) {
 	return paths, nil
 }
 
-// settingText is a value as files of settings have it: 1 and 0 for booleans, lists on lines of their
-// own where they are of URLs, and with spaces between otherwise.
+// settingText returns a value in the notation of .repo files: 1 or 0 for a boolean, and lists separated by
+// newlines (URLs) or spaces.
 func settingText(key string, v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -134,7 +134,7 @@ func settingText(key string, v any) (string, error) {
 	return text, nil
 }
 
-// shownSetting is a value for a report: without what logs somebody in.
+// shownSetting returns a value for a report, with credentials redacted.
 func shownSetting(key string, v any) any {
 	text, ok := v.(string)
 	switch {
@@ -146,7 +146,7 @@ func shownSetting(key string, v any) any {
 	return packages.WithoutPasswords(text)
 }
 
-// equalSetting compares values; the many ways to say yes and no are the same.
+// equalSetting compares values, where the different notations of a boolean are equal.
 func equalSetting(a, b string) bool {
 	truth := func(s string) string {
 		switch strings.ToLower(s) {

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ListRepositories describes the repositories that the package manager of a host knows: of apt by URI a list of
-// entries, of dnf, yum and zypper by name the settings and the file.
+// ListRepositories returns the repositories of the host's package manager: for apt lists of entries by URI, for
+// dnf, yum and zypper the settings and the file by name.
 func ListRepositories(h *host.Host) (*value.Map, error) {
 	switch h.Packages.Family() {
 	case "apt":

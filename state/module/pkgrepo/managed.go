@@ -16,34 +16,34 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// managed is pkgrepo.managed: the package manager knows a repository, and the key that it is signed
-// with.
+// managed implements pkgrepo.managed: it sets up a repository and its signing key.
 type managed struct {
 	keyed
 	Name        string `sls:"name"`
 	PPA         string `sls:"ppa"`
 	File        string `sls:"file"`
 	Dist        string `sls:"dist"`
-	Comps       any    `sls:"comps"`         // a list, or names with commas
-	Archs       any    `sls:"architectures"` // the same
+	Comps       any    `sls:"comps"`         // a list, or text with commas
+	Archs       any    `sls:"architectures"` // a list, or text with commas
 	SignedBy    string `sls:"signedby"`
 	Disabled    *bool  `sls:"disabled"`
 	Enabled     *bool  `sls:"enabled"`
 	Comments    any    `sls:"comments"`
 	CleanFile   bool   `sls:"clean_file"`
 	Consolidate bool   `sls:"consolidate"`
-	Refresh     *bool  `sls:"refresh"`    // on SUSE: the indexes are fetched anew by themselves
-	RefreshDB   *bool  `sls:"refresh_db"` // another name of it
-	HumanName   any    `sls:"humanname"`  // for package managers that show one
-	GPGCheck    any    `sls:"gpgcheck"`   // the same
+	Refresh     *bool  `sls:"refresh"`    // for zypper: refresh the index automatically
+	RefreshDB   *bool  `sls:"refresh_db"` // an alias of refresh
+	HumanName   any    `sls:"humanname"`  // for package managers with descriptive names
+	GPGCheck    any    `sls:"gpgcheck"`   // for package managers with this setting
 	SLSEnv      string `sls:"__env__"`
-	// More are the settings of other package managers, as they are in their files: baseurl, gpgkey ...
+	// More holds settings under the names they have in the files of other package managers, such as baseurl and
+	// gpgkey.
 	More *value.Map `sls:"*"`
 
 	sources Sources
 }
 
-// repositoryJob is what there is to do for a repository.
+// repositoryJob is the work of pkgrepo.managed for apt.
 type repositoryJob struct {
 	lists   *lists
 	want    entry
@@ -71,7 +71,7 @@ func (r *managed) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// Rehearse asks in a dry run whether the key can be had, and whether the server has the repository.
+// Rehearse also checks, in a dry run, that the key can be fetched and that the server has the repository.
 func (r *managed) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d, err := r.Check(ctx, h)
 	if err != nil || d.Empty() {
@@ -90,8 +90,7 @@ func (r *managed) Rehearse(ctx context.Context, h *host.Host) (module.Diff, erro
 	return d, errors.Join(err, r.released(ctx, j.want))
 }
 
-// released fails where a web server says that it has no index of a repository. Whatever else keeps the index away is no
-// answer.
+// released returns an error if the server reports that a repository has no index. Other failures are ignored.
 func (r *managed) released(ctx context.Context, e entry) error {
 	if e.disabled || !strings.HasPrefix(e.uri, "http") {
 		return nil
@@ -118,7 +117,7 @@ func noRelease(dir string) error {
 		"check the URI and the name of the distribution")
 }
 
-// foreign warns of arguments that say nothing to apt.
+// foreign returns warnings about arguments that do not apply to apt.
 func (r *managed) foreign() []string {
 	var warnings []string
 	for k := range r.More.All() {
@@ -142,7 +141,7 @@ func (r *managed) job(h *host.Host) (j repositoryJob, err error) {
 	case foreign:
 		j.old = &f.foreign[at]
 	case found:
-		old := *f.lines[at].entry // a copy: the file's own will change
+		old := *f.lines[at].entry // a copy, since the entry in the file changes
 		j.old = &old
 	}
 	if j.old != nil && r.Comments == nil {
@@ -164,7 +163,7 @@ func (r *managed) contradicts() error {
 	return nil
 }
 
-// want is the entry as it shall be.
+// want returns the declared entry.
 func (r *managed) want(h *host.Host) (entry, error) {
 	name := r.Name
 	if ppa, ok := r.ppa(); ok {
@@ -202,7 +201,7 @@ func (r *managed) want(h *host.Host) (entry, error) {
 	return e, nil
 }
 
-// words reads a list, or a text with commas.
+// words parses a list, or text with commas.
 func words(v any) []string {
 	var list []string
 	switch v := v.(type) {
@@ -227,9 +226,9 @@ func (r *managed) ppa() (string, bool) {
 	return strings.CutPrefix(r.Name, "ppa:")
 }
 
-// ppaLine is the line of a personal archive, of which there are some for Ubuntu alone.
+// ppaLine returns the entry of a personal package archive. These exist only for Ubuntu.
 func ppaLine(h *host.Host, ppa string) (string, error) {
-	data, _ := h.Files.ReadFile("/etc/os-release") // a host that does not say is none of Ubuntu's
+	data, _ := h.Files.ReadFile("/etc/os-release") // without the file, the host is not Ubuntu
 	release := map[string]string{}
 	for line := range strings.SplitSeq(string(data), "\n") {
 		key, v, _ := strings.Cut(line, "=")
@@ -246,7 +245,7 @@ func ppaLine(h *host.Host, ppa string) (string, error) {
 	return fmt.Sprintf("deb http://ppa.launchpad.net/%s/ubuntu %s main", ppa, codename), nil
 }
 
-// changes is what setting it up reports.
+// changes returns the changes of Apply.
 func (r *managed) changes(j repositoryJob) *value.Map {
 	if j.old == nil {
 		name := r.Name
@@ -288,7 +287,8 @@ func (r *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return report, err
 }
 
-// fetchKey gets the key before the repository is made known, so that apt never meets one without.
+// fetchKey installs the key before the repository is configured, so that apt never sees the repository without
+// its key.
 func (r *managed) fetchKey(ctx context.Context, h *host.Host, j repositoryJob) error {
 	ppa, personal := r.ppa()
 	if personal && !r.given() {
@@ -305,7 +305,7 @@ func (r *managed) fetchKey(ctx context.Context, h *host.Host, j repositoryJob) e
 	return r.fetch(ctx, h, r.sources, r.SLSEnv, j.want)
 }
 
-// edit changes the files in memory.
+// edit applies the change to the files in memory.
 func (r *managed) edit(j repositoryJob) {
 	if r.Consolidate {
 		j.lists.consolidate()
@@ -331,15 +331,15 @@ func (r *managed) edit(j repositoryJob) {
 	f.append(j.want)
 }
 
-// refreshes says whether the indexes are to be got afterwards. On SUSE, refresh is a setting of the
-// repository.
+// refreshes reports whether to refresh the indexes afterwards. With zypper, refresh is a setting of the
+// repository instead.
 func (r *managed) refreshes(h *host.Host) bool {
 	wanted := r.Refresh == nil || *r.Refresh || h.Packages.Family() == "zypper"
 	return wanted && (r.RefreshDB == nil || *r.RefreshDB) &&
 		!(h.Packages.Family() == "zypper" && value.Truth(r.More.Value("gpgautoimport")))
 }
 
-// refreshAfter gets the indexes of repositories that are others now. Below a root nobody would.
+// refreshAfter refreshes the indexes, unless the host is a root where no package manager may run.
 func refreshAfter(ctx context.Context, h *host.Host, wanted bool) ([]string, error) {
 	if !wanted || h.Packages.Allowed("refreshing the package indexes") != nil {
 		return nil, nil

@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestADryRunAsksForTheRepository fails where the server has no such key or repository, as the run does.
+// TestADryRunAsksForTheRepository checks that a dry run fails, like the run, if the server does not have the
+// key or the repository.
 func TestADryRunAsksForTheRepository(t *testing.T) {
 	for _, c := range []struct {
 		name, key, want string

@@ -11,8 +11,7 @@ import (
 
 var errNoKey = errors.New("this is no OpenPGP public key")
 
-// dearmor gives the bytes of a key that may be in the armour of ASCII. Several blocks give the bytes
-// of all.
+// dearmor returns the bytes of a key, decoded if it is in ASCII armor. Several blocks are concatenated.
 func dearmor(data []byte) ([]byte, error) {
 	const begin, end = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 	text := strings.ReplaceAll(string(data), "\r", "")
@@ -34,8 +33,8 @@ func dearmor(data []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// armourBody is the text of a block without its headers, which end in an empty line, and without its
-// checksum, a line that starts with =.
+// armourBody returns the base64 text of a block without its headers, which end with an empty line, and its
+// checksum, which starts with =.
 func armourBody(block string) string {
 	if _, body, ok := strings.Cut(strings.TrimPrefix(block, "\n"), "\n\n"); ok &&
 		strings.Contains(block[:len(block)-len(body)], ":") {
@@ -50,8 +49,8 @@ func armourBody(block string) string {
 	return b.String()
 }
 
-// fingerprints lists the fingerprints of all keys and subkeys, in capital hexadecimal. A key ID is the
-// end of one.
+// fingerprints returns the fingerprints of all keys and subkeys in upper-case hexadecimal. A key ID is the end
+// of a fingerprint.
 func fingerprints(data []byte) ([]string, error) {
 	data, err := dearmor(data)
 	if err != nil {
@@ -95,7 +94,7 @@ func packet(data []byte) (tag byte, body, rest []byte, err error) {
 	return tag, data[header : header+size], data[header+size:], nil
 }
 
-// newLength reads the length of a packet of the new format; a header of 0 means that it cannot.
+// newLength parses the length of a packet in the new format. header is 0 if it is not supported.
 func newLength(data []byte) (header, size int) {
 	switch first := int(data[1]); {
 	case first < 192:

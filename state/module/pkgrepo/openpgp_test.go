@@ -17,7 +17,7 @@ func TestFingerprints(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"3A5BC073ECF2BC4FAC01045A0B406CC707328D50",
-		"1C99FD5BC0C6DA555EA920E82199FEBE9EAB518E"} // as gpg has them
+		"1C99FD5BC0C6DA555EA920E82199FEBE9EAB518E"} // as printed by gpg
 	for _, key := range [][]byte{armoured, plain, bytes.ReplaceAll(armoured, []byte("\n"), []byte("\r\n")),
 		bytes.Replace(armoured, []byte("BLOCK-----\n\n"), []byte("BLOCK-----\nVersion: 1\nComment: a\n\n"), 1)} {
 		if got, err := fingerprints(key); err != nil || !reflect.DeepEqual(got, want) {

@@ -12,7 +12,7 @@ import (
 
 const pacmanConf = "/etc/pacman.conf"
 
-// pacmanSettings are the arguments of a repository, and what they are called in pacman.conf.
+// pacmanSettings maps the arguments of a repository to the settings in pacman.conf.
 func pacmanSettings() map[string]string {
 	return map[string]string{
 		"server": "Server", "baseurl": "Server", "url": "Server", "cacheserver": "CacheServer",
@@ -20,7 +20,7 @@ func pacmanSettings() map[string]string {
 	}
 }
 
-// editPacman sets up a repository of pacman: the section of its name in pacman.conf.
+// editPacman returns the edit that sets up a repository of pacman: a section in pacman.conf.
 func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 	if err := errors.Join(repoName(r.Name), r.contradicts(), r.noKey()); err != nil {
 		return nil, err

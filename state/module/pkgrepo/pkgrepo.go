@@ -1,5 +1,6 @@
-// Package pkgrepo holds pkgrepo.managed and pkgrepo.absent: the repositories of a package manager, and the keys that
-// they are signed with. It edits the files of apt, dnf, zypper, pacman and apk in place.
+// Package pkgrepo implements pkgrepo.managed and pkgrepo.absent, which manage the repositories of the package
+// manager and their signing keys. It edits the configuration files of apt, dnf, yum, zypper, pacman and apk in
+// place.
 package pkgrepo
 
 import (
@@ -9,12 +10,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Sources opens what a URL names, in an environment of the state tree: salt://, http:// and so on.
+// Sources opens a URL such as salt:// or http://; env is the environment of the state tree.
 type Sources interface {
 	Open(ctx context.Context, url, env string) (io.ReadCloser, error)
 }
 
-// Functions are the functions of pkgrepo.
+// Functions returns the functions of pkgrepo.
 func Functions(sources Sources) module.Table {
 	return module.Table{
 		"managed": func() module.Resource {

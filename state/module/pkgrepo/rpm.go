@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// rpmRepoDir is where dnf and yum, or zypper, look for repositories.
+// rpmRepoDir returns the directory of the .repo files of dnf and yum, or zypper.
 func rpmRepoDir(h *host.Host) string {
 	if h.Packages.Family() == "zypper" {
 		return "/etc/zypp/repos.d"
@@ -22,7 +22,7 @@ func rpmRepoDir(h *host.Host) string {
 	return "/etc/yum.repos.d"
 }
 
-// findRPM looks for the file that has a repository. New ones get a file of their name.
+// findRPM returns the file that contains a repository. For a new one, f is nil.
 func findRPM(h *host.Host, dir, name string) (file string, f *sectionFile, err error) {
 	paths, err := repoFiles(h, dir, ".repo")
 	if err != nil {
@@ -41,7 +41,7 @@ func findRPM(h *host.Host, dir, name string) (file string, f *sectionFile, err e
 	return dir + "/" + name + ".repo", nil, nil
 }
 
-// repoName makes sure that a name can be that of a section and of a file.
+// repoName checks that a name is valid for a section and a file.
 func repoName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]*$`).MatchString(name) && name != "main" && name != "options" {
 		return nil
@@ -50,7 +50,7 @@ func repoName(name string) error {
 		"repositories here have short names such as epel; the URL goes into baseurl")
 }
 
-// editRPM sets up a repository of yum, dnf or zypper: the section of its name in a .repo file.
+// editRPM returns the edit that sets up a repository of yum, dnf or zypper: a section of a .repo file.
 func (r *managed) editRPM(h *host.Host) (*repoEdit, error) {
 	if err := errors.Join(repoName(r.Name), r.contradicts(), r.noKey()); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (r *managed) editRPM(h *host.Host) (*repoEdit, error) {
 	return r.changeRPM(file, f, want)
 }
 
-// noKey refuses the ways to give a key that only apt has.
+// noKey refuses the key arguments that only apt supports.
 func (r *managed) noKey() error {
 	switch {
 	case r.KeyURL != "" || r.KeyText != "" || r.KeyServer != "" || len(r.keyIDs()) > 0:
@@ -89,7 +89,7 @@ func (r *managed) noKey() error {
 	return nil
 }
 
-// rpmSettings are the settings that the state asks for; an empty one is to go away.
+// rpmSettings returns the declared settings. An empty value removes a setting.
 func (r *managed) rpmSettings(h *host.Host) (*value.Map, error) {
 	want := value.NewMap()
 	human, err := settingText("humanname", r.HumanName)
@@ -115,7 +115,7 @@ func (r *managed) rpmSettings(h *host.Host) (*value.Map, error) {
 			return nil, err
 		}
 		if key = zypperName(h, key); key == "gpgautoimport" {
-			continue // of no file
+			continue // not a setting
 		}
 		want.Set(key, text)
 	}
@@ -125,7 +125,7 @@ func (r *managed) rpmSettings(h *host.Host) (*value.Map, error) {
 	return want, nil
 }
 
-// zypperName is the name of a setting in zypper's files.
+// zypperName returns the name of a setting in zypper's files.
 func zypperName(h *host.Host, key string) string {
 	if h.Packages.Family() != "zypper" {
 		return key
@@ -139,7 +139,7 @@ func zypperName(h *host.Host, key string) string {
 	return key
 }
 
-// on says whether the repository is to be used.
+// on reports whether the repository is enabled.
 func (r *managed) on() bool {
 	switch {
 	case r.Disabled != nil:
@@ -180,7 +180,7 @@ func (r *managed) fill(f *sectionFile, want *value.Map) {
 	}
 }
 
-// changeRPM compares a section with what is wanted.
+// changeRPM returns the edit of an existing section.
 func (r *managed) changeRPM(file string, f *sectionFile, want *value.Map) (*repoEdit, error) {
 	is, changes, todo := f.values(r.Name), value.NewMap(), value.NewMap()
 	for k, v := range want.All() {
@@ -188,7 +188,7 @@ func (r *managed) changeRPM(file string, f *sectionFile, want *value.Map) (*repo
 		old, there := is.Get(key)
 		switch {
 		case there && text != "" && equalSetting(value.Str(old), text), !there && text == "":
-		case key == "enabled" && !there && text == "1": // which it is where nothing is said
+		case key == "enabled" && !there && text == "1": // enabled by default
 		case text == "":
 			changes.Set(key, value.NewMap("new", nil, "old", shownSetting(key, old)))
 			todo.Set(key, "")
@@ -207,8 +207,7 @@ func (r *managed) changeRPM(file string, f *sectionFile, want *value.Map) (*repo
 	return &repoEdit{path: file, text: f.text(), changes: changes}, nil
 }
 
-// importKeys has zypper fetch the index of a repository and take over the key that it is signed with,
-// as gpgautoimport says.
+// importKeys makes zypper refresh a repository and trust its signing key if gpgautoimport is set.
 func (r *managed) importKeys(ctx context.Context, h *host.Host) error {
 	if h.Packages.Family() != "zypper" || !value.Truth(r.More.Value("gpgautoimport")) {
 		return nil
@@ -223,7 +222,7 @@ func (r *managed) importKeys(ctx context.Context, h *host.Host) error {
 	return host.Failed(err, "importing the key of repository "+r.Name, "check its URL, and that the host reaches it")
 }
 
-// editRPM takes a repository away, and its file where that has no other.
+// editRPM returns the edit that removes a repository, and its file if that contains no other.
 func (r *absent) editRPM(h *host.Host) (*repoEdit, error) {
 	if err := repoName(r.Name); err != nil {
 		return nil, err

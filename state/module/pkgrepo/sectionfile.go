@@ -7,12 +7,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// sectionFile is a file of settings below headings in square brackets, as yum, zypper and pacman have
-// them. It is kept as lines, so that whatever an edit is not about stays as it was.
+// sectionFile is a file with sections of settings, as yum, zypper and pacman have them. It keeps the lines, so
+// that an edit preserves everything else.
 type sectionFile struct {
 	lines []string
-	// repeat says that a setting of several values is several lines, and not one whose continuation
-	// is indented.
+	// repeat means that a setting with several values is repeated. Otherwise it has indented continuation lines.
 	repeat bool
 }
 
@@ -31,7 +30,7 @@ func (f *sectionFile) text() string {
 	return strings.Join(f.lines, "\n") + "\n"
 }
 
-// heading reads [name].
+// heading parses a line [name].
 func heading(line string) (name string, ok bool) {
 	line = strings.TrimSpace(line)
 	if len(line) < 3 || line[0] != '[' || line[len(line)-1] != ']' {
@@ -50,7 +49,7 @@ func (f *sectionFile) names() []string {
 	return names
 }
 
-// find gives the lines of a section: its heading, and the end of it.
+// find returns the lines of a section: that of its heading, and the end.
 func (f *sectionFile) find(name string) (start, end int, ok bool) {
 	start = slices.IndexFunc(f.lines, func(line string) bool {
 		found, ok := heading(line)
@@ -67,13 +66,13 @@ func (f *sectionFile) find(name string) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// setting is a line of a section, with the lines that continue it.
+// setting is a setting and its lines, including continuations.
 type setting struct {
 	key, value string
 	start, end int
 }
 
-// settings reads a section. Comments and what is no setting are left out.
+// settings parses the settings of a section.
 func (f *sectionFile) settings(name string) []setting {
 	start, end, _ := f.find(name)
 	var all []setting
@@ -95,7 +94,7 @@ func (f *sectionFile) settings(name string) []setting {
 	return all
 }
 
-// values are the settings of a section by name, several of one name on lines of their own.
+// values returns the settings of a section by name. Several values of a setting are separated by newlines.
 func (f *sectionFile) values(name string) *value.Map {
 	m := value.NewMap()
 	for _, s := range f.settings(name) {
@@ -108,7 +107,7 @@ func (f *sectionFile) values(name string) *value.Map {
 	return m
 }
 
-// comments are the lines of a section that begin with a number sign, without it.
+// comments returns the comments of a section.
 func (f *sectionFile) comments(name string) []string {
 	start, end, _ := f.find(name)
 	var comments []string
@@ -120,7 +119,7 @@ func (f *sectionFile) comments(name string) []string {
 	return comments
 }
 
-// add makes a section at the end of the file.
+// add appends an empty section.
 func (f *sectionFile) add(name string) {
 	if len(f.lines) > 0 && strings.TrimSpace(f.lines[len(f.lines)-1]) != "" {
 		f.lines = append(f.lines, "")
@@ -128,7 +127,8 @@ func (f *sectionFile) add(name string) {
 	f.lines = append(f.lines, "["+name+"]")
 }
 
-// drop takes a setting out of a section and says where it was, or where a new one belongs.
+// drop removes a setting from a section. It returns the line at which to insert it again: its former line, or
+// the end of the section.
 func (f *sectionFile) drop(name, key string) int {
 	_, end, _ := f.find(name)
 	for end > 0 && strings.TrimSpace(f.lines[end-1]) == "" {
@@ -149,7 +149,7 @@ func (f *sectionFile) drop(name, key string) int {
 	}
 }
 
-// set gives a setting its value, in the place that it had.
+// set sets a setting at the line that it had.
 func (f *sectionFile) set(name, key, text, equals string) {
 	at := f.drop(name, key)
 	values := strings.Split(text, "\n")
@@ -164,7 +164,7 @@ func (f *sectionFile) set(name, key, text, equals string) {
 	f.lines = slices.Insert(f.lines, at, lines...)
 }
 
-// setComments gives a section other comments, behind its settings.
+// setComments replaces the comments of a section; the new ones follow its settings.
 func (f *sectionFile) setComments(name string, comments []string) {
 	start, end, _ := f.find(name)
 	kept := slices.DeleteFunc(slices.Clone(f.lines[start:end]), func(line string) bool {
@@ -180,7 +180,7 @@ func (f *sectionFile) setComments(name string, comments []string) {
 	f.lines = slices.Replace(f.lines, start, end, kept...)
 }
 
-// remove takes a section away.
+// remove removes a section.
 func (f *sectionFile) remove(name string) {
 	if start, end, ok := f.find(name); ok {
 		f.lines = slices.Delete(f.lines, start, end)

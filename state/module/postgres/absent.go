@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// kind is a kind of thing that is dropped by its name.
+// kind is a kind of object that is dropped by name.
 type kind struct{ what, find, drop string }
 
 func databases() kind {
@@ -27,12 +27,12 @@ func tablespaces() kind {
 	return kind{"tablespace", "SELECT 1 FROM pg_tablespace WHERE spcname = ", "DROP TABLESPACE "}
 }
 
-// absent is the absent of what is dropped by its name.
+// absent implements the absent functions for these kinds.
 type absent struct {
 	server
 	Cascade  bool `sls:"cascade"`
-	IfExists any  `sls:"if_exists"` // what is not there is not dropped
-	Restrict any  `sls:"restrict"`  // what others hang on is not dropped, unless cascade is set
+	IfExists any  `sls:"if_exists"` // no effect: a missing object is never dropped
+	Restrict any  `sls:"restrict"`  // no effect: it is the default without cascade
 
 	kind kind
 }

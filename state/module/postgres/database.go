@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// database is postgres_database.present.
+// database implements postgres_database.present.
 type database struct {
 	server
 	Tablespace   string `sls:"tablespace"`
@@ -66,7 +66,7 @@ func (d *database) Work(ctx context.Context, h *host.Host) (client.Work, error) 
 	return w, nil
 }
 
-// plainName is the name of an encoding or a locale as they are compared: UTF8 is utf-8.
+// plainName returns the name of an encoding or locale for comparisons: UTF8 equals utf-8.
 func plainName(s string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// extension is postgres_extension.present.
+// extension implements postgres_extension.present.
 type extension struct {
 	server
 	IfNotExists any    `sls:"if_not_exists"`

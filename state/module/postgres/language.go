@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// language is postgres_language.present.
+// language implements postgres_language.present.
 type language struct{ server }
 
 func (l *language) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

@@ -1,5 +1,5 @@
-// Package postgres holds postgres_database.present and its kin: databases, roles, schemas and more of a PostgreSQL
-// server, by way of psql.
+// Package postgres implements the postgres states for databases, roles, schemas and other objects of a
+// PostgreSQL server, with the client psql.
 package postgres
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 )
 
-// Tables are the functions of these states, by state.
+// Tables returns the functions by state.
 func Tables(settings client.Settings) module.Registry {
 	c := func() server { return server{settings: settings} }
 	return module.Registry{
@@ -53,10 +53,10 @@ func Tables(settings client.Settings) module.Registry {
 	}
 }
 
-// server is how a PostgreSQL server is reached.
+// server holds the arguments for access to a PostgreSQL server.
 type server struct {
 	Name          string `sls:"name"`
-	User          string `sls:"user"` // of the system, that psql runs as
+	User          string `sls:"user"` // the system user who runs psql
 	MaintenanceDB string `sls:"maintenance_db"`
 	DBUser        string `sls:"db_user"`
 	DBPassword    string `sls:"db_password"`
@@ -73,8 +73,8 @@ func (p *server) setting(given, name string) string {
 	return p.settings("postgres." + name)
 }
 
-// psql is the client, logged in to a database. A server on the host itself is reached as the user
-// who owns it, since that is whom it trusts.
+// psql returns the client program and the arguments to log in to a database. For a server on the host it runs
+// as the user postgres, whom the server trusts by default.
 func (p *server) psql(db string) (program.Program, []string) {
 	at := p.setting(p.DBHost, "host")
 	program := program.Program{Name: "psql", Package: "postgresql-client", RunAs: p.User,
@@ -126,7 +126,7 @@ func (p *server) Missing(what string) error {
 
 func (p *server) Gone() bool { return false }
 
-// rows asks a database.
+// rows runs a query and returns its rows.
 func (p *server) rows(ctx context.Context, h *host.Host, db, query string) ([][]string, error) {
 	program, args := p.psql(db)
 	program.Stdin = "SET client_min_messages = error;\n" + query + ";\n"
@@ -143,7 +143,7 @@ func (p *server) rows(ctx context.Context, h *host.Host, db, query string) ([][]
 	return rows, nil
 }
 
-// explain tells a server that does not answer from one that refuses.
+// explain adds ErrNoServer to the error of a server that does not respond.
 func (p *server) explain(err error) error {
 	var failed *program.Error
 	if errors.As(err, &failed) && failed.Code == 2 && !strings.Contains(failed.Stderr, "FATAL") {
@@ -159,7 +159,7 @@ func (p *server) Run(ctx context.Context, h *host.Host, statements []string) err
 func (p *server) runIn(ctx context.Context, h *host.Host, db string, statements []string) error {
 	program, args := p.psql(db)
 	hide := program.Hide
-	// A client repeats the statement that failed, with the password in it.
+	// The client prints the statement that failed, which may contain a password.
 	program.Hide = func(text string) string {
 		var kept []string
 		for line := range strings.Lines(hide(text)) {
@@ -180,13 +180,13 @@ func (p *server) runIn(ctx context.Context, h *host.Host, db string, statements 
 	return nil
 }
 
-// super reports whether the login may keep its statements out of the server's log.
+// super reports whether the login is a superuser, who may exclude statements from the log of the server.
 func (p *server) super(ctx context.Context, h *host.Host) bool {
 	rows, err := p.rows(ctx, h, "", "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
 	return err == nil && len(rows) == 1 && rows[0][0] == "t"
 }
 
-// one is the first column of the only row of a query, "" for none.
+// one returns the first column of the first row of a query; ok is false if there is no row.
 func (p *server) one(ctx context.Context, h *host.Host, db, query string) (string, bool, error) {
 	rows, err := p.rows(ctx, h, db, query)
 	if err != nil || len(rows) == 0 {
@@ -195,5 +195,5 @@ func (p *server) one(ctx context.Context, h *host.Host, db, query string) (strin
 	return rows[0][0], true, nil
 }
 
-// ident is a name as SQL takes it.
+// ident quotes an identifier.
 func ident(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -16,19 +16,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPasswordHashes holds that passwords are hashed as servers do.
+// TestPasswordHashes checks that passwords are hashed like by the server.
 func TestPasswordHashes(t *testing.T) {
-	if got, want := md5Password("bob", "secret"), "md521f3163f8f86fa10bdefbfbd502a8f06"; got != want { // of "secretbob"
+	if got, want := md5Password("bob", "secret"),
+		"md521f3163f8f86fa10bdefbfbd502a8f06"; got != want { // md5 of "secretbob"
 		t.Errorf("the md5 of a password is %s, want %s", got, want)
 	}
 	salt, err := base64.StdEncoding.DecodeString("W22ZaJ0SNY7soEsUEjb6gQ==")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The example of RFC 7677: user "user", password "pencil", 4096 rounds. Its server signature
-	// follows from the server key that stands at the end.
+	// The example in RFC 7677: user "user", password "pencil", 4096 rounds. Its server signature follows from the
+	// server key at the end of the verifier.
 	got, err := scram("pencil", salt, 4096)
-	want := "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+	want := "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$" +
+		"WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
 	if err != nil || got != want {
 		t.Errorf("the verifier is\n%s, %v, want\n%s", got, err, want)
 	}
@@ -55,8 +57,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestPostgresSecrets holds that passwords stand on no command line, in no error, and leave the host
-// as what the server keeps of them.
+// TestPostgresSecrets checks that passwords are on no command line and in no error, and that only their hashes
+// are sent to the server.
 func TestPostgresSecrets(t *testing.T) {
 	var said []string
 	psql := func(args []string, c host.Command) (string, error) {
@@ -93,7 +95,8 @@ func TestPostgresSecrets(t *testing.T) {
 	}
 }
 
-// TestNoServer takes a server that does not answer for one that is yet to be started.
+// TestNoServer checks that a dry run reports unknown changes if the server does not respond, since an earlier
+// state may start it.
 func TestNoServer(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Provide(t, map[string]statetest.Program{"psql": func([]string, host.Command) (string, error) {

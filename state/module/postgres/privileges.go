@@ -13,14 +13,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// privileges is postgres_privileges.present and, with revoke, absent.
+// privileges implements postgres_privileges.present and, with revoke, postgres_privileges.absent.
 type privileges struct {
 	server
 	ObjectName  string `sls:"object_name,required"`
 	ObjectType  string `sls:"object_type,required"`
 	Privileges  any    `sls:"privileges"`
 	GrantOption bool   `sls:"grant_option"`
-	Prepend     string `sls:"prepend"` // the schema
+	Prepend     string `sls:"prepend"` // the schema of the object
 
 	revoke bool
 }
@@ -33,8 +33,8 @@ func (p *privileges) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mo
 	return client.Apply(ctx, h, p)
 }
 
-// objectKind is a kind of object that privileges are about: where its access list stands, and what
-// ALL means for it.
+// objectKind is a kind of object with privileges: the query for its access control list, and the letters that
+// ALL means.
 type objectKind struct{ acl, all string }
 
 func objectKinds() map[string]objectKind {
@@ -49,7 +49,7 @@ func objectKinds() map[string]objectKind {
 	}
 }
 
-// privilegeLetters are how access lists write privileges.
+// privilegeLetters maps privileges to their letters in access control lists.
 func privilegeLetters() map[string]string {
 	return map[string]string{"SELECT": "r", "UPDATE": "w", "INSERT": "a", "DELETE": "d", "TRUNCATE": "D",
 		"REFERENCES": "x", "TRIGGER": "t",
@@ -102,7 +102,7 @@ func (p *privileges) Work(ctx context.Context, h *host.Host) (client.Work, error
 	return p.change(strings.Join(wanted, ", "), p.object()), nil
 }
 
-// wanted are the privileges by name and by letter.
+// wanted returns the declared privileges by name and by letter.
 func (p *privileges) wanted(object objectKind) (names, letters []string, err error) {
 	for _, name := range client.List(p.Privileges) {
 		name = strings.ToUpper(name)
@@ -151,7 +151,7 @@ func (p *privileges) change(privileges, object string) client.Work {
 		Would: fmt.Sprintf("grant %s on %s to %s", privileges, p.ObjectName, p.Name)}
 }
 
-// membership is about a role that is in another.
+// membership handles the object type group: the membership of a role in another one.
 func (p *privileges) membership(ctx context.Context, h *host.Host) (client.Work, error) {
 	_, member, err := p.one(ctx, h, "",
 		"SELECT 1 FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member WHERE "+

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// postgresServer starts a server and gives the directory of its socket.
+// postgresServer starts a server and returns the directory of its socket.
 func postgresServer(t *testing.T) string {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")

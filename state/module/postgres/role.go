@@ -23,20 +23,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// role is postgres_user.present and postgres_group.present, which differ in whether they can log in.
+// role implements postgres_user.present and postgres_group.present. By default, only a user can log in.
 type role struct {
 	server
 	CreateDB        *bool  `sls:"createdb"`
 	CreateRoles     *bool  `sls:"createroles"`
-	CreateUser      *bool  `sls:"createuser"` // an old name of superuser
+	CreateUser      *bool  `sls:"createuser"` // an old alias of superuser
 	Superuser       *bool  `sls:"superuser"`
 	Replication     *bool  `sls:"replication"`
 	Inherit         *bool  `sls:"inherit"`
 	Login           *bool  `sls:"login"`
 	Password        string `sls:"password"`
-	DefaultPassword string `sls:"default_password"` // for a new one
-	RefreshPassword bool   `sls:"refresh_password"` // also where nobody can tell whether it is another
-	Encrypted       any    `sls:"encrypted"`        // md5, scram-sha-256; the server's setting if not given
+	DefaultPassword string `sls:"default_password"` // of a new role
+	RefreshPassword bool   `sls:"refresh_password"` // also set a password that cannot be compared
+	Encrypted       any    `sls:"encrypted"`        // md5 or scram-sha-256; the default is the setting of the server
 	ValidUntil      string `sls:"valid_until"`
 	Groups          any    `sls:"groups"`
 
@@ -50,7 +50,7 @@ func (r *role) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.R
 	return client.Apply(ctx, h, r)
 }
 
-// what is the role for people.
+// what returns the kind of role for messages.
 func (r *role) what() string {
 	if r.user {
 		return "user"
@@ -58,7 +58,7 @@ func (r *role) what() string {
 	return "group"
 }
 
-// flag is something that a role may do.
+// flag is an attribute of a role.
 type flag struct {
 	name, word, column string
 	want               *bool
@@ -133,7 +133,7 @@ func (r *role) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	return w, nil
 }
 
-// until is when the role ends, as an expression.
+// until returns the expiry of the role as an SQL expression.
 func (r *role) until() string {
 	if r.ValidUntil == "" {
 		return "NULL"
@@ -180,7 +180,7 @@ func (r *role) create(ctx context.Context, h *host.Host) (client.Work, error) {
 	return client.Created(r.what(), r.Name, statements...), nil
 }
 
-// newGroups are those that the role is to be in and is not.
+// newGroups returns the declared groups of which the role is not a member.
 func (r *role) newGroups(ctx context.Context, h *host.Host) ([]string, error) {
 	wanted := client.List(r.Groups)
 	if len(wanted) == 0 {
@@ -197,13 +197,13 @@ func (r *role) newGroups(ctx context.Context, h *host.Host) ([]string, error) {
 	}), nil
 }
 
-// samePassword compares the password with what the server keeps of it.
+// samePassword compares the declared password with the stored hash.
 func (r *role) samePassword(ctx context.Context, h *host.Host) (bool, error) {
 	kept, _, err := r.one(ctx, h, "",
 		"SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+client.Quoted(r.Name))
 	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "permission denied") {
-		return !r.RefreshPassword, nil // only a superuser may look
+		return !r.RefreshPassword, nil // only a superuser can read the hash
 	}
 	if err != nil || kept == r.Password {
 		return err == nil, err
@@ -215,8 +215,8 @@ func (r *role) samePassword(ctx context.Context, h *host.Host) (bool, error) {
 	return err == nil && again == kept, nil
 }
 
-// password is the option that sets it. What leaves the host is what the server keeps of it, and not
-// the password.
+// password returns the SQL option that sets the password. It contains the hash, so that the password itself
+// does not leave the host.
 func (r *role) password(ctx context.Context, h *host.Host, plain string) (string, error) {
 	if strings.HasPrefix(plain, "SCRAM-SHA-256$") || strings.HasPrefix(plain, "md5") && len(plain) == 35 {
 		return "PASSWORD " + client.Quoted(plain), nil
@@ -235,20 +235,20 @@ func (r *role) password(ctx context.Context, h *host.Host, plain string) (string
 	}
 	if how == "scram-sha-256" {
 		salt := make([]byte, 16)
-		_, _ = rand.Read(salt) // which never fails
+		_, _ = rand.Read(salt) // never returns an error
 		verifier, err := scram(plain, salt, 4096)
 		return "PASSWORD " + client.Quoted(verifier), err
 	}
 	return "PASSWORD " + client.Quoted(md5Password(r.Name, plain)), nil
 }
 
-// md5Password is what older servers keep of a password.
+// md5Password returns the hash of a password in older servers.
 func md5Password(role, plain string) string {
 	sum := md5.Sum([]byte(plain + role))
 	return "md5" + hex.EncodeToString(sum[:])
 }
 
-// scram is what servers keep of a password since PostgreSQL 10: RFC 5803.
+// scram returns the verifier of a password in servers since PostgreSQL 10 (RFC 5803).
 func scram(plain string, salt []byte, rounds int) (string, error) {
 	salted, err := pbkdf2.Key(sha256.New, plain, salt, rounds, sha256.Size)
 	if err != nil {
@@ -264,7 +264,7 @@ func scram(plain string, salt []byte, rounds int) (string, error) {
 	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", rounds, b64(salt), b64(stored[:]), b64(sign("Server Key"))), nil
 }
 
-// scramAgain hashes a password with the salt and the rounds of what is kept.
+// scramAgain hashes a password with the salt and rounds of a stored verifier.
 func scramAgain(kept, plain string) (string, error) {
 	rest, ok := strings.CutPrefix(kept, "SCRAM-SHA-256$")
 	head, _, okHead := strings.Cut(rest, "$")

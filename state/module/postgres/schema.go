@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// schema is postgres_schema.present.
+// schema implements postgres_schema.present.
 type schema struct {
 	server
 	DBName string `sls:"dbname,required"`
@@ -49,7 +49,7 @@ func (s *schema) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	return w, nil
 }
 
-// schemaAbsent is postgres_schema.absent.
+// schemaAbsent implements postgres_schema.absent.
 type schemaAbsent struct {
 	server
 	DBName string `sls:"dbname,required"`

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// tablespace is postgres_tablespace.present.
+// tablespace implements postgres_tablespace.present.
 type tablespace struct {
 	server
 	Directory string     `sls:"directory,required"`

@@ -14,12 +14,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cluster is rabbitmq_cluster.joined and join.
+// cluster implements rabbitmq_cluster.joined and rabbitmq_cluster.join.
 type cluster struct {
 	server
-	Name string `sls:"name"` // means nothing
+	Name string `sls:"name"` // no effect
 	Host string `sls:"host,required"`
-	User string `sls:"user"` // of the node's name: USER@HOST
+	User string `sls:"user"` // part of the name of the node: USER@HOST
 	RAM  bool   `sls:"ram_node"`
 }
 
@@ -29,7 +29,8 @@ func (c *cluster) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return check(ctx, h, c)
 }
 
-// Apply joins the cluster. The node's application is stopped meanwhile, and started also where it could not join.
+// Apply joins the cluster. Meanwhile the application of the node is stopped. It is started again even if the
+// node could not join.
 func (c *cluster) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	report, err := apply(ctx, h, c)
 	if err != nil {
@@ -60,15 +61,15 @@ func (c *cluster) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, nil
 }
 
-// upstream is rabbitmq_upstream.present.
+// upstream implements rabbitmq_upstream.present.
 type upstream struct {
 	server
 	Name string `sls:"name"`
-	URI  string `sls:"uri,required"` // perhaps several, separated by spaces
+	URI  string `sls:"uri,required"` // one or more URIs, separated by spaces
 	options
 }
 
-// options are what RabbitMQ has a default for.
+// options holds the arguments for which RabbitMQ has defaults.
 type options struct {
 	PrefetchCount  *int    `sls:"prefetch_count" json:"prefetch-count,omitempty"`
 	ReconnectDelay *int    `sls:"reconnect_delay" json:"reconnect-delay,omitempty"`
@@ -90,7 +91,7 @@ func (u *upstream) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 	return apply(ctx, h, u)
 }
 
-// definition is the upstream as JSON, with what is given of it.
+// definition returns the upstream as JSON, with the arguments that are set.
 func (u *upstream) definition() (string, error) {
 	definition := struct {
 		*options
@@ -124,7 +125,7 @@ func (u *upstream) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, nil
 }
 
-// upstreamOf is what the server has of an upstream; "" for one that is not there.
+// upstreamOf returns the definition of an upstream on the server; "" if it does not exist.
 func (s server) upstreamOf(ctx context.Context, h *host.Host, name string) (string, error) {
 	rows, err := s.rows(ctx, h, "component", "list_parameters")
 	for _, row := range rows {
@@ -135,7 +136,7 @@ func (s server) upstreamOf(ctx context.Context, h *host.Host, name string) (stri
 	return "", err
 }
 
-// noUpstream is rabbitmq_upstream.absent.
+// noUpstream implements rabbitmq_upstream.absent.
 type noUpstream struct {
 	server
 	Name string `sls:"name"`

@@ -15,12 +15,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// policy is rabbitmq_policy.present.
+// policy implements rabbitmq_policy.present.
 type policy struct {
 	server
 	Name       string `sls:"name"`
 	Pattern    string `sls:"pattern,required"`
-	Definition any    `sls:"definition,required"` // JSON, or a mapping
+	Definition any    `sls:"definition,required"` // JSON text or a mapping
 	Priority   int    `sls:"priority"`
 	VHost      string `sls:"vhost"`
 	ApplyTo    string `sls:"apply_to"`
@@ -34,7 +34,7 @@ func (p *policy) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	return apply(ctx, h, p)
 }
 
-// definition is the policy as JSON.
+// definition returns the definition as JSON.
 func (p *policy) definition() (string, error) {
 	text, ok := p.Definition.(string)
 	if !ok {
@@ -67,7 +67,7 @@ func (p *policy) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, nil
 }
 
-// policyRow is what the server has of a policy: virtual host, name, pattern, what it applies to, definition and
+// policyRow returns a policy on the server: virtual host, name, pattern, what it applies to, definition and
 // priority.
 func policyRow(ctx context.Context, h *host.Host, s server, vhost, name string) ([]string, error) {
 	rows, err := s.rows(ctx, h, "vhost", "list_policies", "-p", vhost)
@@ -89,7 +89,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// noPolicy is rabbitmq_policy.absent.
+// noPolicy implements rabbitmq_policy.absent.
 type noPolicy struct {
 	server
 	Name  string `sls:"name"`

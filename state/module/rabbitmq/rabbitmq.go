@@ -1,7 +1,8 @@
-// Package rabbitmq holds the states rabbitmq_*: what a RabbitMQ server on this host has in it, and its cluster.
+// Package rabbitmq implements the rabbitmq states, which manage users, virtual hosts, policies, plugins,
+// upstreams and the cluster of a RabbitMQ server on this host.
 //
-// rabbitmqctl is asked and changes it. Passwords of users go to its standard input, and never on a command line; the
-// address of an upstream is an argument, since it takes it nowhere else.
+// They query and change the server with rabbitmqctl. Passwords of users are passed on its standard input. The
+// URI of an upstream is on its command line, since rabbitmqctl accepts it nowhere else.
 package rabbitmq
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables are the functions of these states, by state.
+// Tables returns the functions by state.
 func Tables() module.Registry {
 	return module.Registry{
 		"rabbitmq_user": {
@@ -46,7 +47,7 @@ func Tables() module.Registry {
 	}
 }
 
-// server is what all of them talk to.
+// server holds the arguments that all states have in common.
 type server struct {
 	RunAs string `sls:"runas"` // root or rabbitmq
 }
@@ -55,16 +56,16 @@ func (s server) program(name, stdin string) program.Program {
 	return program.Program{Name: name, Package: "rabbitmq-server", RunAs: s.RunAs, Dir: "/", Stdin: stdin}
 }
 
-// where is the server itself, for the states that hold one.
+// where returns the server itself, for states that embed it.
 func (s server) where() server { return s }
 
-// through is the program that most states go through.
+// through returns the program that most states run.
 func (s server) through() program.Program { return s.program(ctl, "") }
 
 const ctl, plugins = "rabbitmqctl", "rabbitmq-plugins"
 
-// rows asks for a list, whose columns are separated by tabs. The line of names that newer versions begin with, and what
-// older ones say around it, has the first column that is given and is left out.
+// rows runs a list command and returns its rows, whose columns are separated by tabs. It skips the header line
+// of newer versions, whose first column is header, and the messages of older ones.
 func (s server) rows(ctx context.Context, h *host.Host, header string, args ...string) ([][]string, error) {
 	out, err := s.program(ctl, "").Ask(ctx, h, append([]string{"-q"}, args...)...)
 	if err != nil {
@@ -80,14 +81,14 @@ func (s server) rows(ctx context.Context, h *host.Host, header string, args ...s
 	return rows, nil
 }
 
-// step is one command, with what it reads.
+// step is a command with its standard input.
 type step struct {
 	program string
 	args    []string
 	stdin   string
 }
 
-// todo is what is to be done, and how it is reported.
+// todo holds the required commands and their changes.
 type todo struct {
 	steps   []step
 	changes *value.Map
@@ -100,7 +101,7 @@ func (t *todo) add(name string, old, now any, steps ...step) {
 	t.changes.Set(name, value.NewMap("old", old, "new", now))
 }
 
-// finder is a state that knows what is to be done.
+// finder is a state that determines the required changes.
 type finder interface {
 	find(ctx context.Context, h *host.Host) (*todo, error)
 	what() string
@@ -140,7 +141,7 @@ func apply(ctx context.Context, h *host.Host, f finder) (module.Report, error) {
 
 func ctlStep(args ...string) step { return step{program: ctl, args: args} }
 
-// first are the first columns of rows.
+// first returns the first column of rows.
 func first(rows [][]string) []string {
 	names := make([]string, len(rows))
 	for i, row := range rows {
@@ -149,7 +150,7 @@ func first(rows [][]string) []string {
 	return names
 }
 
-// vhost is rabbitmq_vhost.present.
+// vhost implements rabbitmq_vhost.present.
 type vhost struct {
 	server
 	Name string `sls:"name"`
@@ -174,7 +175,7 @@ func (v *vhost) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, err
 }
 
-// gone is rabbitmq_user.absent and rabbitmq_vhost.absent.
+// gone implements rabbitmq_user.absent and rabbitmq_vhost.absent.
 type gone struct {
 	server
 	Name         string `sls:"name"`
@@ -204,7 +205,7 @@ func (g *gone) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, err
 }
 
-// plugin is rabbitmq_plugin.enabled and disabled.
+// plugin implements rabbitmq_plugin.enabled and rabbitmq_plugin.disabled.
 type plugin struct {
 	server
 	Name string `sls:"name"`
@@ -220,7 +221,7 @@ func (p *plugin) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	return apply(ctx, h, p)
 }
 
-// find reads which plugins are enabled, the one or as others need it.
+// find compares with the enabled plugins, including those enabled as dependencies.
 func (p *plugin) find(ctx context.Context, h *host.Host) (*todo, error) {
 	t := newTodo()
 	out, err := p.program(plugins, "").Ask(ctx, h, "list", "-m", "-e")

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// broker stands in for RabbitMQ. What it has is a file for each list: /user, /vhost, /perms, /policy, /plugin, with
-// lines as rabbitmqctl prints them, and /password.
+// broker simulates RabbitMQ. It keeps each list in a file (/user, /vhost, /perms, /policy, /plugin) with lines
+// as rabbitmqctl prints them, and the password in /password.
 type broker struct{ h *statetest.Host }
 
 func (b broker) set(file, key, line string) {

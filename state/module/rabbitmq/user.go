@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// user is rabbitmq_user.present.
+// user implements rabbitmq_user.present.
 type user struct {
 	server
 	Name     string  `sls:"name"`
 	Password *string `sls:"password"`
-	Force    bool    `sls:"force"` // set the password, and remove it where none is given
-	Tags     any     `sls:"tags"`  // a list, or words
+	Force    bool    `sls:"force"` // always set the password, or remove it if none is declared
+	Tags     any     `sls:"tags"`  // a list, or text with spaces or commas
 	Perms    any     `sls:"perms"` // a list of {VHOST: [CONFIGURE, WRITE, READ]}
 }
 
@@ -63,7 +63,8 @@ func (u *user) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, nil
 }
 
-// create makes the user. One without a password gets a random one first, since rabbitmqctl wants one, and loses it.
+// create adds a user. A user without a password gets a random one first, which rabbitmqctl requires and which
+// is removed afterwards.
 func (u *user) create(t *todo) {
 	add := step{program: ctl, args: []string{"add_user", u.Name}}
 	if u.Password != nil {
@@ -75,7 +76,7 @@ func (u *user) create(t *todo) {
 	t.add("user", "", u.Name, add, ctlStep("clear_password", u.Name))
 }
 
-// findPassword asks the server whether the password is the user's.
+// findPassword checks the password by a login.
 func (u *user) findPassword(ctx context.Context, h *host.Host, t *todo) {
 	switch {
 	case u.Password == nil && u.Force:
@@ -90,7 +91,7 @@ func (u *user) findPassword(ctx context.Context, h *host.Host, t *todo) {
 	}
 }
 
-// granted are the permissions of the user by virtual host.
+// granted returns the permissions of the user by virtual host.
 func (u *user) granted(ctx context.Context, h *host.Host) (map[string][]string, error) {
 	rows, err := u.rows(ctx, h, "vhost", "list_user_permissions", u.Name)
 	have := map[string][]string{}
@@ -100,7 +101,7 @@ func (u *user) granted(ctx context.Context, h *host.Host) (map[string][]string, 
 	return have, err
 }
 
-// grant is what a user may do in a virtual host.
+// grant holds the permissions in a virtual host.
 type grant struct {
 	vhost string
 	may   []string // configure, write, read
@@ -155,7 +156,7 @@ func (u *user) findPermissions(t *todo, have map[string][]string, want []grant) 
 	}
 }
 
-// tagsOf reads tags as a list, or as words with spaces or commas between them.
+// tagsOf parses tags: a list, or text with spaces or commas.
 func tagsOf(v any) (tags []string) {
 	list, ok := v.(*value.List)
 	if !ok {

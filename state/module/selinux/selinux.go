@@ -1,5 +1,5 @@
-// Package selinux holds selinux.mode and selinux.boolean: how strict the kernel is, and the switches of
-// its policy.
+// Package selinux implements selinux.mode and selinux.boolean, which set the mode of SELinux and the booleans
+// of its policy.
 package selinux
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of selinux.
+// Functions returns the functions of selinux.
 func Functions() module.Table {
 	return module.Table{
 		"mode":    func() module.Resource { return &mode{} },
@@ -28,12 +28,13 @@ const (
 	enforced = "/sys/fs/selinux/enforce"
 )
 
-// mode is selinux.mode: what the kernel does now, where it can change, and after the next boot.
+// mode implements selinux.mode: it sets the present mode, as far as that can change without a reboot, and the
+// mode at boot.
 type mode struct {
 	Name string `sls:"name"`
 
-	live bool   // setenforce is needed
-	text string // the new text of the file; "" leaves it
+	live bool   // the present mode must change
+	text string // the new text of the file; "" keeps it
 }
 
 func (m *mode) wanted() (string, error) {
@@ -64,7 +65,7 @@ func (m *mode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	old := m.planFile(string(data), wanted)
 	if now, ok := running(h); ok && h.Kernel.Allowed("setting the mode of SELinux") == nil {
-		// Switching it off, or on again, takes a boot.
+		// Disabling and enabling SELinux requires a reboot.
 		if m.live = now != wanted && now != "Disabled" && wanted != "Disabled"; m.live {
 			old = now
 		}
@@ -75,7 +76,7 @@ func (m *mode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("old", old, "new", wanted), Comment: "SELinux would be " + wanted}, nil
 }
 
-// running is the mode that the kernel is in.
+// running returns the present mode.
 func running(h *host.Host) (string, bool) {
 	data, err := h.Files.ReadFile(enforced)
 	if err != nil {
@@ -84,7 +85,7 @@ func running(h *host.Host) (string, bool) {
 	return map[bool]string{true: "Enforcing", false: "Permissive"}[strings.TrimSpace(string(data)) == "1"], true
 }
 
-// planFile finds out the new text of the file, and gives the mode that it has.
+// planFile computes the new text of the file and returns the mode in it.
 func (m *mode) planFile(text, wanted string) (old string) {
 	lines := strings.SplitAfter(text, "\n")
 	line := "SELINUX=" + strings.ToLower(wanted) + "\n"
@@ -123,11 +124,11 @@ func (m *mode) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	return module.Report{Changes: d.Changes, Comment: "SELinux is " + value.Str(d.Changes.Value("new"))}, nil
 }
 
-// boolean is selinux.boolean: a switch of the policy.
+// boolean implements selinux.boolean.
 type boolean struct {
 	Name    string `sls:"name"`
 	Value   any    `sls:"value,required"`
-	Persist bool   `sls:"persist"` // also after the next boot
+	Persist bool   `sls:"persist"` // also at boot
 }
 
 func (b *boolean) wanted() (string, error) {
@@ -142,8 +143,8 @@ func (b *boolean) wanted() (string, error) {
 	return "", fmt.Errorf("the value of %s is %s, and on or off was expected", b.Name, value.Repr(b.Value))
 }
 
-// look gives the state of a switch and its default; semanage lists both in one line:
-// name (on , off) description.
+// look returns the state and the default of a boolean, which semanage lists in one line: name (on , off)
+// description.
 func (b *boolean) look(ctx context.Context, h *host.Host) (state, fallback string, err error) {
 	out, err := h.Tool(ctx, host.Tool{Argv: []string{"semanage", "boolean", "-l"},
 		Package: "policycoreutils-python-utils"})

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// prepare gives the host the tools, with the switches in /switches as semanage lists them.
+// prepare adds simulated tools, with the booleans in /switches as semanage lists them.
 func prepare(t *testing.T, h *statetest.Host) {
 	statetest.UseTools(t, h, map[string]statetest.Tool{
 		"setenforce": func(args []string, _ string) (string, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is ssh_auth.absent.
+// absent implements ssh_auth.absent.
 type absent struct{ arguments }
 
 func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

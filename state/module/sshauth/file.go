@@ -6,11 +6,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/sshkey"
 )
 
-// file is an authorized_keys file. Nobody changes one that was parsed, since many states share it.
+// file is an authorized_keys file. A parsed file is shared by many states and must not be changed.
 type file struct {
 	lines []string
-	keys  []sshkey.Key     // of each line; without text where the line holds no key
-	at    map[string][]int // lines by the text of their key
+	keys  []sshkey.Key     // of each line; empty if the line has no key
+	at    map[string][]int // indexes of the lines with a key
 }
 
 func parseFile(text string) *file {
@@ -31,14 +31,14 @@ func parseFile(text string) *file {
 	return f
 }
 
-// The words Salt reports about a key.
+// The results for a key, in Salt's words.
 const (
 	added   = "New"
 	updated = "Updated"
 )
 
-// differs tells what it takes to have a key in the file just as it is: added, updated, or "" for
-// nothing. Every line of the key counts, as sshd takes the first and a second may allow more.
+// differs returns the result of setting a key: added, updated, or "" if the file has it unchanged. It compares
+// all lines of the key, since sshd uses the first and another one may allow more.
 func (f *file) differs(k sshkey.Key) string {
 	lines, ok := f.at[k.Text]
 	if !ok {
@@ -52,7 +52,8 @@ func (f *file) differs(k sshkey.Key) string {
 	return ""
 }
 
-// with is the file's text with keys put into the places they had, or at the end, and others gone.
+// with returns the text of the file with the keys in put at their former lines or at the end, and without those
+// in gone.
 func (f *file) with(put []sshkey.Key, gone map[string]bool) string {
 	wanted := map[string]sshkey.Key{}
 	for _, k := range put {
@@ -66,7 +67,7 @@ func (f *file) with(put []sshkey.Key, gone map[string]bool) string {
 		case gone[f.keys[i].Text]:
 		case !replaced:
 			line(text)
-		case f.at[k.Text][0] == i: // further lines of the same key go
+		case f.at[k.Text][0] == i: // other lines of the same key are dropped
 			line(k.String())
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/sshkey"
 )
 
-// FuzzAuthorizedKeys puts a key into and takes it from whatever authorized_keys may hold; lines of
-// other keys stay as they are.
+// FuzzAuthorizedKeys adds a key to arbitrary files and removes it. The lines of other keys must not change.
 func FuzzAuthorizedKeys(f *testing.F) {
 	f.Add("# c\n\nno-pty ssh-rsa AAAA a\nssh-rsa AAAB b\n", "x")
 	f.Add("ssh-rsa AAAA a\nrestrict ssh-rsa AAAA b", "")

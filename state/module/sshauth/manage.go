@@ -10,12 +10,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// manage is ssh_auth.manage: these keys and no others.
+// manage implements ssh_auth.manage: it sets the keys of a user and removes all others.
 type manage struct {
 	arguments
 	Keys []string `sls:"ssh_keys,required"`
 
-	obstacle error // why Apply will fail, as things are
+	obstacle error // the reason why Apply would fail now
 }
 
 func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -50,7 +50,7 @@ func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		len(plan.put), len(gone))), nil
 }
 
-// wanted are the keys that are named and those of the source.
+// wanted returns the declared keys and those of the source.
 func (m *manage) wanted(ctx context.Context, h *host.Host) ([]sshkey.Key, error) {
 	var keys []sshkey.Key
 	for _, text := range m.Keys {

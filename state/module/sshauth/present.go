@@ -12,10 +12,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present is ssh_auth.present.
+// present implements ssh_auth.present.
 type present struct {
 	arguments
-	obstacle error // why Apply will fail, as things are
+	obstacle error // the reason why Apply would fail now
 }
 
 func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -36,7 +36,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return plan.diff(changes, fmt.Sprintf("user %s would get %s", p.User, labels(keys))), nil
 }
 
-// label is what a change is reported under: the key, or the state's name for a file of keys.
+// label returns the name of a change: the key, or the name of the state if it has a source.
 func (p *present) label(keys []sshkey.Key) string {
 	if p.Source != "" {
 		return p.Name
@@ -56,17 +56,17 @@ func (p *present) Apply(_ context.Context, h *host.Host, d module.Diff) (module.
 		Warnings: warnings}, nil
 }
 
-// plan is what it takes to have some keys.
+// plan holds the required changes of keys.
 type plan struct {
-	put      []sshkey.Key      // those that differ
-	words    map[string]string // by the keys' texts
-	word     string            // for all of them
-	obstacle error             // what is in the way, as things are
+	put      []sshkey.Key      // the keys that differ
+	words    map[string]string // results by key
+	word     string            // the common result
+	obstacle error             // the reason why Apply would fail now
 }
 
-// plan compares keys with the user's file. What an earlier state of the run may yet bring, the user
-// and its home, is an obstacle and no error: a dry run goes on and warns. So is a key that is none, as
-// Salt looks at it only when it writes.
+// plan compares keys with the user's file. A missing user or home directory, which an earlier state of the run
+// may create, is an obstacle instead of an error. So is an invalid key, as Salt validates keys only when it
+// writes them.
 func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 	p := plan{words: map[string]string{}}
 	for _, k := range keys {
@@ -75,7 +75,7 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 	err := a.find(h)
 	switch {
 	case errors.Is(err, owned.ErrNoUser):
-		// Below a root nobody makes users, so the key is skipped with its user.
+		// Below a root no user is created, so the key is skipped like its user.
 		if skipped := h.Accounts.Allowed("user " + a.User); skipped != nil {
 			return p, skipped
 		}
@@ -101,7 +101,7 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 	return p, nil
 }
 
-// diff is how a plan's changes are reported. A dry run shows only the comment, as Salt's does.
+// diff returns the module.Diff of a plan. Like Salt's, a dry run reports only the comment.
 func (p plan) diff(changes *value.Map, comment string) module.Diff {
 	d := module.Diff{Changes: changes, Planned: value.NewMap(), Comment: comment}
 	if p.obstacle != nil {
@@ -110,7 +110,7 @@ func (p plan) diff(changes *value.Map, comment string) module.Diff {
 	return d
 }
 
-// labels names keys for people.
+// labels returns a description of keys for messages.
 func labels(keys []sshkey.Key) string {
 	if len(keys) > 1 {
 		return fmt.Sprintf("%d keys", len(keys))

@@ -1,11 +1,11 @@
-// Package sshauth holds ssh_auth.present, ssh_auth.absent and ssh_auth.manage: the keys that may log
-// in as a user.
+// Package sshauth implements ssh_auth.present, ssh_auth.absent and ssh_auth.manage, which manage the keys that
+// may log in as a user.
 //
-// A key is known by its text alone; its options and its comment are what a state says about it. So a
-// state that names a key with other options changes that one line and leaves all others, comments
-// and blank lines included, as they are. Only manage takes away what it does not name.
+// A key is identified by its base64 text; options and comment are properties that a state declares. A state
+// that declares a key with other options changes only that line. All other lines, including comments and blank
+// lines, are preserved. Only manage removes keys that are not declared.
 //
-// Many states are about one file. It is read and parsed once, and again only after it has changed.
+// Many states may manage the same file. It is parsed once, and again only after it has changed.
 package sshauth
 
 import (
@@ -23,12 +23,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Sources gives the content of files that SLS files name by URL, such as salt://keys/alice.pub.
+// Sources returns the content of files such as salt://keys/alice.pub.
 type Sources interface {
 	Source(ctx context.Context, url, env string) ([]byte, error)
 }
 
-// Functions are the functions of ssh_auth.
+// Functions returns the functions of ssh_auth.
 func Functions(sources Sources) module.Table {
 	defaults := func() arguments {
 		return arguments{Enc: "ssh-rsa", Config: ".ssh/authorized_keys", sources: sources}
@@ -40,31 +40,32 @@ func Functions(sources Sources) module.Table {
 	}
 }
 
-// arguments are those that all functions share.
+// arguments holds the arguments that all functions have in common.
 type arguments struct {
 	Name    string   `sls:"name"`
 	User    string   `sls:"user,required"`
-	Enc     string   `sls:"enc"` // the kind of keys that do not say it themselves
+	Enc     string   `sls:"enc"` // the default kind of keys
 	Comment string   `sls:"comment"`
-	Source  string   `sls:"source"` // a file of keys, instead of the name
+	Source  string   `sls:"source"` // a file of keys, instead of name
 	Options []string `sls:"options"`
-	Config  string   `sls:"config"` // authorized_keys, from the home; %h and %u stand for home and name
-	Hash    string   `sls:"fingerprint_hash_type"`
-	Env     string   `sls:"__env__"`
+	// path of authorized_keys, relative to the home directory; %h and %u mean the home directory and the user
+	Config string `sls:"config"`
+	Hash   string `sls:"fingerprint_hash_type"`
+	Env    string `sls:"__env__"`
 
 	sources Sources
 	target  target
-	text    string // what Check wants the file to be
+	text    string // the new text of the file, set by Check
 }
 
-// target is the file a state is about.
+// target is the file that a state manages.
 type target struct {
 	user host.User
 	path string
 	file *file
 }
 
-// keys are what a state names: one key, or those of its source.
+// keys returns the declared key, or those of the source.
 func (a *arguments) keys(ctx context.Context, h *host.Host) ([]sshkey.Key, error) {
 	if _, err := sshkey.HashNamed(a.Hash); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (a *arguments) keys(ctx context.Context, h *host.Host) ([]sshkey.Key, error
 	return []sshkey.Key{k}, err
 }
 
-// key reads a key as SLS files name it: `KIND KEY COMMENT`, with options before it, or KEY COMMENT.
+// key parses a key in the notation of SLS files: `[OPTIONS] KIND KEY [COMMENT]` or `KEY [COMMENT]`.
 func (a *arguments) key(text string) (sshkey.Key, error) {
 	if err := sshkey.Secret(text); err != nil {
 		return sshkey.Key{}, err
@@ -104,7 +105,7 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 	return k, fits(k)
 }
 
-// fits makes sure that a key reads as it was meant once it is a line, and that it stays one.
+// fits returns an error if a key would be read differently from a line of the file.
 func fits(k sshkey.Key) error {
 	again, ok := sshkey.Parse(k.String())
 	if strings.ContainsAny(k.String(), "\r\n") || !ok || again != k {
@@ -114,8 +115,8 @@ func fits(k sshkey.Key) error {
 	return nil
 }
 
-// sourceKeys reads a file of keys. The arguments options, but neither enc nor comment, hold for keys
-// that do not say otherwise.
+// sourceKeys parses a file of keys. The argument options is the default for its keys; enc and comment do not
+// apply.
 func (a *arguments) sourceKeys(ctx context.Context, h *host.Host) ([]sshkey.Key, error) {
 	to := host.Recipient{What: "the keys of " + a.User}
 	if u, err := owned.User(h, a.User); err == nil {
@@ -151,7 +152,7 @@ func (a *arguments) sourceKeys(ctx context.Context, h *host.Host) ([]sshkey.Key,
 	return keys, nil
 }
 
-// find finds the file of a state. The error wraps owned.ErrNoUser where there is nobody to own it.
+// find locates and parses the file. If the user does not exist, the error wraps owned.ErrNoUser.
 func (a *arguments) find(h *host.Host) error {
 	u, err := owned.User(h, a.User)
 	if err != nil {
@@ -169,7 +170,7 @@ func (a *arguments) find(h *host.Host) error {
 	return err
 }
 
-// write gives the file the content that Check wants.
+// write writes the text that Check computed.
 func (a *arguments) write(h *host.Host) (warnings []string, err error) {
 	warnings, err = owned.Write(h, a.target.path, a.text, a.target.user, owned.Private)
 	if err != nil {
@@ -178,7 +179,7 @@ func (a *arguments) write(h *host.Host) (warnings []string, err error) {
 	return warnings, err
 }
 
-// home makes sure of the user's home, which a key does not bring along.
+// home returns an error if the home directory is missing, since a key does not create it.
 func (t target) home(h *host.Host) error {
 	if !strings.HasPrefix(t.path, strings.TrimRight(t.user.Home, "/")+"/") {
 		return nil
@@ -191,8 +192,8 @@ func (t target) home(h *host.Host) error {
 	return err
 }
 
-// Keys is what Salt's ssh.auth_keys tells of a user's file: the keys that may log in. A user or a file
-// that is not there has none.
+// Keys returns the keys that may log in as a user, in the form of Salt's ssh.auth_keys. A missing user or file
+// has none.
 func Keys(h *host.Host, user, config, hash string) (*value.Map, error) {
 	with, err := sshkey.HashNamed(hash)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// sources are files of a state tree in memory.
+// sources is a state tree in memory.
 type sources map[string]string
 
 func (s sources) Source(_ context.Context, url, _ string) ([]byte, error) {
@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 
 const keyFile = "/home/alice/.ssh/authorized_keys"
 
-// people puts the users of the cases onto a host.
+// people adds the users of the cases to a host.
 func people(t *testing.T, h *statetest.Host) {
 	t.Helper()
 	for i, name := range []string{"alice", "bob", "carol"} {
@@ -59,7 +59,7 @@ func people(t *testing.T, h *statetest.Host) {
 	h.Build(t, tree)
 }
 
-// TestKeys gives what templates see of a user's keys.
+// TestKeys checks what templates see of a user's keys.
 func TestKeys(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Users.Users = append(h.Users.Users, host.User{Name: "gu1", UID: 7001, Home: "/home/gu1"})
@@ -85,7 +85,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLinksOfUsers holds that a user cannot make the agent write into another's file.
+// TestLinksOfUsers checks that a user cannot make the agent write to a file of another user.
 func TestLinksOfUsers(t *testing.T) {
 	for _, link := range []string{"/home/alice/.ssh", keyFile} {
 		t.Run(link, func(t *testing.T) {

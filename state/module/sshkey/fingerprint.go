@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// HashNamed finds the hash of fingerprints by its name; "" is sha256.
+// HashNamed returns the hash function for fingerprints by name; "" means sha256.
 func HashNamed(name string) (crypto.Hash, error) {
 	switch strings.ToLower(name) {
 	case "", "sha256":
@@ -34,7 +34,7 @@ func HashNamed(name string) (crypto.Hash, error) {
 		"use md5, sha1, sha224, sha256, sha384 or sha512")
 }
 
-// Fingerprint is a key's hash in the form 16:27:ac, or "" for a text that is no key.
+// Fingerprint returns the hash of a key in the form 16:27:ac, or "" if the text is not a key.
 func Fingerprint(text string, with crypto.Hash) string {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

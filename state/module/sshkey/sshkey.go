@@ -1,7 +1,7 @@
-// Package sshkey reads and writes public keys as OpenSSH's files hold them, and finds those files.
+// Package sshkey parses and formats public keys in OpenSSH's files, and locates these files.
 //
-// A key is a kind, a text in base64 and a comment. In authorized_keys options may stand before it,
-// and since an option may hold a quoted command, what looks like a kind within quotes is none.
+// A key has a kind, a base64 text and a comment. In authorized_keys, options may precede it. An option may
+// contain a quoted command, so a kind within quotes does not count.
 package sshkey
 
 import (
@@ -17,14 +17,14 @@ import (
 
 // Key is a public key.
 type Key struct {
-	Options string // as they stand before it, joined by commas
-	Kind    string // ssh-ed25519
+	Options string // options before the key, separated by commas
+	Kind    string // such as ssh-ed25519
 	Text    string // base64
 	Comment string
 }
 
-// Parse reads a line such as `no-pty ssh-rsa AAAA... somebody@somewhere`. It tells false for a line
-// that names no kind of key; whether the text is one is for Valid to say.
+// Parse parses a line such as `no-pty ssh-rsa AAAA... alice@host`. It returns false for a line without a kind.
+// Valid checks the text.
 func Parse(line string) (Key, bool) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] == '#' {
@@ -41,7 +41,7 @@ func Parse(line string) (Key, bool) {
 	return k, isKind(k.Kind) && k.Text != ""
 }
 
-// cutField cuts the first word off a line.
+// cutField splits off the first word of a line.
 func cutField(line string) (field, rest string) {
 	i := strings.IndexAny(line, " \t")
 	if i < 0 {
@@ -50,7 +50,7 @@ func cutField(line string) (field, rest string) {
 	return line[:i], strings.TrimLeft(line[i:], " \t")
 }
 
-// cutOptions cuts off everything before the first blank that is not within quotes.
+// cutOptions splits a line at the first blank outside of quotes.
 func cutOptions(line string) (options, rest string) {
 	quoted := false
 	for i := 0; i < len(line); i++ {
@@ -71,7 +71,7 @@ func isKind(word string) bool {
 	return strings.HasPrefix(word, "ssh-") || strings.HasPrefix(word, "ecdsa-")
 }
 
-// String is the key as a line of authorized_keys.
+// String returns the key as a line of authorized_keys.
 func (k Key) String() string {
 	line := k.Kind + " " + k.Text
 	if k.Options != "" {
@@ -83,7 +83,7 @@ func (k Key) String() string {
 	return line
 }
 
-// Label is a short name for people: whose key it is, or how it ends.
+// Label returns a short description of the key for messages.
 func (k Key) Label() string {
 	if k.Comment != "" {
 		return k.Kind + " key " + k.Comment
@@ -91,7 +91,7 @@ func (k Key) Label() string {
 	return k.Kind + " key ..." + k.Text[max(0, len(k.Text)-8):]
 }
 
-// Valid tells what is wrong with a key's text.
+// Valid returns an error if the text of the key is not valid base64.
 func (k Key) Valid() error {
 	raw, err := base64.StdEncoding.DecodeString(k.Text)
 	if err != nil || strings.ContainsAny(k.Text, "\r\n") || len(raw) == 0 {
@@ -101,8 +101,7 @@ func (k Key) Valid() error {
 	return nil
 }
 
-// Secret tells whether a text holds a private key, which belongs neither into a state nor into what a
-// run reports.
+// Secret returns an error if a text contains a private key, which must not be in a state or a report.
 func Secret(text string) error {
 	if !strings.Contains(text, "PRIVATE KEY") {
 		return nil
@@ -111,7 +110,7 @@ func Secret(text string) error {
 		"name the .pub file, and take the private key out of the tree")
 }
 
-// KindNamed gives the kind of key an SLS file means: rsa, ed25519 and the like are short names.
+// KindNamed returns the kind of key for a name in SLS files, such as rsa or ed25519.
 func KindNamed(enc string) (string, error) {
 	switch enc {
 	case "r", "rsa":
@@ -140,8 +139,8 @@ func kinds() []string {
 		"sk-ecdsa-sha2-nistp256"}
 }
 
-// Path is where a file of a user's lies. It may be relative to the home, and %h, %u and %% stand for
-// the home, the name and a percent sign, as in sshd_config.
+// Path returns the path of a user's file. It may be relative to the home directory. As in sshd_config, %h, %u
+// and %% mean the home directory, the user name and a percent sign.
 func Path(u host.User, config string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(config); i++ {

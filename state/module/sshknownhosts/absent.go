@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is ssh_known_hosts.absent.
+// absent implements ssh_known_hosts.absent.
 type absent struct {
 	place
 	Name string `sls:"name"`

@@ -11,17 +11,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// entry is a line of known_hosts: names, and the key they go with.
+// entry is a line of known_hosts: names and their key.
 type entry struct {
-	names string // joined by commas, or one hashed
+	names string // separated by commas, or a single hashed name
 	kind  string
 	key   string
 }
 
-// file is a known_hosts file. Nobody changes one that was parsed, since many states share it.
+// file is a known_hosts file. A parsed file is shared by many states and must not be changed.
 type file struct {
 	lines   []string
-	entries []entry // of each line; without key where the line is none of a host's
+	entries []entry // of each line; without key if the line is not an entry
 }
 
 func parseFile(text string) *file {
@@ -37,8 +37,7 @@ func parseFile(text string) *file {
 	return f
 }
 
-// parseEntry reads a line. Those with a mark, of certificate authorities and of keys that were
-// revoked, say something else than what key a host has.
+// parseEntry parses a line. Lines with a marker, for certificate authorities and revoked keys, are not entries.
 func parseEntry(line string) (entry, bool) {
 	words := strings.Fields(line)
 	if len(words) < 3 || strings.ContainsAny(words[0][:1], "#@") {
@@ -50,7 +49,7 @@ func parseEntry(line string) (entry, bool) {
 	return entry{names: words[0], kind: words[1], key: words[2]}, true
 }
 
-// sshName is a host as known_hosts names it: a port that is not the usual one is part of it.
+// sshName returns the name of a host in known_hosts, which includes a port other than 22.
 func sshName(name string, port int) string {
 	if port == 0 || port == usualPort {
 		return name
@@ -60,7 +59,7 @@ func sshName(name string, port int) string {
 
 const usualPort = 22
 
-// names tells whether an entry names a host, by itself or, with patterns, by one that fits.
+// has reports whether the entry is for a host: by name or, if patterns is set, by a pattern.
 func (e entry) has(name string, patterns bool) bool {
 	if e.key == "" {
 		return false
@@ -84,7 +83,7 @@ func (e entry) has(name string, patterns bool) bool {
 	return found
 }
 
-// fits matches a name with a pattern of * and ?.
+// fits reports whether a name matches a pattern with * and ?.
 func fits(pattern, name string) bool {
 	for ; pattern != ""; pattern, name = pattern[1:], name[1:] {
 		if pattern[0] == '*' {
@@ -102,7 +101,7 @@ func fits(pattern, name string) bool {
 	return name == ""
 }
 
-// hashMark starts a name that is hashed: |1|salt|hash.
+// hashMark is the prefix of a hashed name: |1|salt|hash.
 const hashMark = "|1|"
 
 func hashed(names, name string) bool {
@@ -117,14 +116,14 @@ func hashWith(salt []byte, name string) string {
 	return hashMark + base64.StdEncoding.EncodeToString(salt) + "|" + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// hash hides a name behind a salt of its own.
+// hash hashes a name with a new salt.
 func hash(name string) string {
 	salt := make([]byte, sha1.Size)
 	rand.Read(salt)
 	return hashWith(salt, name)
 }
 
-// find lists the entries of a host.
+// find returns the entries of a host.
 func (f *file) find(name string, patterns bool) []entry {
 	var found []entry
 	for _, e := range f.entries {
@@ -135,7 +134,8 @@ func (f *file) find(name string, patterns bool) []entry {
 	return found
 }
 
-// text is the file with the host's entries that drop picks gone, and others added.
+// text returns the text of the file without the entries of a host for which drop returns true, and with the
+// entries in add.
 func (f *file) text(name string, drop func(entry) bool, add []entry) string {
 	var b strings.Builder
 	for i, line := range f.lines {
@@ -149,7 +149,7 @@ func (f *file) text(name string, drop func(entry) bool, add []entry) string {
 	return b.String()
 }
 
-// report is how entries show in changes.
+// report returns entries in the form of Salt's changes.
 func report(entries []entry, fingerprint func(string) string) any {
 	if len(entries) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzKnownHosts adds a host to and takes it from whatever known_hosts may hold; other lines stay.
+// FuzzKnownHosts adds a host to arbitrary files and removes it. Other lines must not change.
 func FuzzKnownHosts(f *testing.F) {
 	f.Add("h.example,10.0.0.1 ssh-rsa AAAA c\n# c\n|1|AAAA|BBBB ssh-rsa AAAA\n@revoked * ssh-rsa AAAA\n",
 		"h.example", true)

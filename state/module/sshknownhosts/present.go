@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present is ssh_known_hosts.present.
+// present implements ssh_known_hosts.present.
 type present struct {
 	place
 	Name        string `sls:"name"`
@@ -27,12 +27,12 @@ type present struct {
 	Port        int    `sls:"port"`
 	Enc         string `sls:"enc"`
 	HashHosts   bool   `sls:"hash_known_hosts"`
-	Timeout     int    `sls:"timeout"` // seconds
+	Timeout     int    `sls:"timeout"` // in seconds
 	Hash        string `sls:"fingerprint_hash_type"`
 
-	kind        string // of key, in full
+	kind        string // the full name of enc
 	fingerprint func(text string) string
-	obstacle    error // why Apply will fail, as things are
+	obstacle    error // the reason why Apply would fail now
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -42,7 +42,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	err := p.find(h)
 	switch {
 	case errors.Is(err, owned.ErrNoUser):
-		// Below a root nobody makes users, so the key is skipped with its user.
+		// Below a root no user is created, so the key is skipped like its user.
 		if skipped := h.Accounts.Allowed("user " + p.User); skipped != nil {
 			return module.Diff{}, skipped
 		}
@@ -95,7 +95,7 @@ func (p *present) Valid() error {
 	return nil
 }
 
-// known tells whether the file has what was asked for.
+// known reports whether the file has the declared key.
 func (p *present) known() bool {
 	entries := p.file.find(sshName(p.Name, p.Port), true)
 	switch {
@@ -107,13 +107,13 @@ func (p *present) known() bool {
 	return len(entries) > 0
 }
 
-// given is the entry of the key that was given.
+// given returns the entry of a declared key.
 func (p *present) given() []entry {
 	return []entry{{names: sshName(p.Name, p.Port), kind: p.kind, key: p.Key}}
 }
 
-// changes show what the file knew of the host and what is new. Of a key that was given the fingerprint
-// is not shown, and the port apart from the name, as Salt does.
+// changes returns the old and the new entries. For a declared key, like in Salt, it has no fingerprint, and the
+// port is separate from the name.
 func (p *present) changes(added []entry) *value.Map {
 	old := report(p.file.find(sshName(p.Name, p.Port), true), p.fingerprint)
 	if p.Key == "" {
@@ -138,7 +138,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		}
 	}
 	changes := p.changes(added)
-	// A host has one key of a kind; what it had before goes.
+	// A host has one key of each kind, so the new keys replace the old ones.
 	stale := func(e entry) bool {
 		return slices.ContainsFunc(added, func(n entry) bool { return n.kind == e.kind })
 	}
@@ -156,7 +156,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		Warnings: warnings}, nil
 }
 
-// scan asks the host for its keys.
+// scan queries the keys of the host with ssh-keyscan.
 func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 	tool, ok := h.Which("ssh-keyscan")
 	if !ok {
@@ -185,7 +185,7 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 	return found, outage.Recognize(ctx, out.Stderr, p.judge(found))
 }
 
-// judge decides whether the keys a host showed are to be believed.
+// judge returns an error if the keys that a host presented cannot be trusted.
 func (p *present) judge(found []entry) error {
 	if len(found) == 0 {
 		return diag.WithHint(fmt.Errorf("host %s showed no keys", p.Name),

@@ -1,13 +1,12 @@
-// Package sshknownhosts holds ssh_known_hosts.present and ssh_known_hosts.absent: the hosts whose keys ssh
-// believes.
+// Package sshknownhosts implements ssh_known_hosts.present and ssh_known_hosts.absent, which manage the host
+// keys that ssh trusts.
 //
-// The files are read and written here and not through ssh-keygen, so that a state that finds its host
-// starts no process. A key that is given is written as it is. Where only a fingerprint is given, or
-// nothing, the host itself is asked by ssh-keyscan, which acts: a dry run says that it would, and
-// without a fingerprint a host that is known is not asked again.
+// The states read and write the files without ssh-keygen, so that a check starts no process. A declared key is
+// written as it is. If only a fingerprint is declared, or neither, Apply queries the host with ssh-keyscan. A
+// dry run reports that it would. Without a fingerprint, a host that is already known is not queried again.
 //
-// Names are hashed on request, one by one, so that a stolen file does not tell where its user goes.
-// Lines of other hosts are left as they are.
+// On request, names are hashed one by one, so that the file does not reveal which hosts its user visits. The
+// lines of other hosts are preserved.
 package sshknownhosts
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/sshkey"
 )
 
-// Functions are the functions of ssh_known_hosts.
+// Functions returns the functions of ssh_known_hosts.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &present{HashHosts: true, Timeout: 5} },
@@ -31,7 +30,7 @@ func Functions() module.Table {
 	}
 }
 
-// place is the file a state is about: a user's, or that of all users.
+// place is the file that a state manages: that of a user or of all users.
 type place struct {
 	User   string `sls:"user"`
 	Config string `sls:"config"`
@@ -46,7 +45,7 @@ const (
 	systemsFile = "/etc/ssh/ssh_known_hosts"
 )
 
-// find finds the file. The error wraps owned.ErrNoUser where there is nobody to own it.
+// find locates and parses the file. If the user does not exist, the error wraps owned.ErrNoUser.
 func (p *place) find(h *host.Host) error {
 	p.file = parseFile("")
 	if err := p.locate(h); err != nil {
@@ -86,7 +85,7 @@ func (p *place) locate(h *host.Host) error {
 	return nil
 }
 
-// where names the file for people, also before its user is there.
+// where returns a description of the file for messages, even if its user does not exist.
 func (p *place) where() string {
 	if p.path == "" {
 		return "the file of user " + p.User
@@ -94,11 +93,11 @@ func (p *place) where() string {
 	return p.path
 }
 
-// write replaces the file's content.
+// write replaces the content of the file.
 func (p *place) write(h *host.Host, text string) (warnings []string, err error) {
 	kept := owned.Private
 	if p.User == "" {
-		kept = owned.Public // it is there for every user to read
+		kept = owned.Public // all users must be able to read it
 	}
 	warnings, err = owned.Write(h, p.path, text, p.owner, kept)
 	if err != nil {
@@ -107,7 +106,7 @@ func (p *place) write(h *host.Host, text string) (warnings []string, err error) 
 	return warnings, err
 }
 
-// fingerprints gives the function that makes them.
+// fingerprints returns the function that computes fingerprints.
 func fingerprints(hash string) (func(text string) string, error) {
 	with, err := sshkey.HashNamed(hash)
 	return func(text string) string { return sshkey.Fingerprint(text, with) }, err

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// scan stands in for ssh-keyscan and a host with two keys.
+// scan simulates ssh-keyscan and a host with two keys.
 func scan(c host.Command) (host.Output, error) {
 	if !slices.Contains(c.Argv, "scan.example") {
 		return host.Output{Code: 1}, nil

@@ -1,7 +1,8 @@
-// Package supervisord holds supervisord.running and supervisord.dead: programs that supervisor runs.
+// Package supervisord implements supervisord.running and supervisord.dead, which manage programs run by
+// supervisor.
 //
-// A name is a program, or a group with a colon at its end (group: or group:*). What supervisor does
-// not know yet is added first, so a state can follow right after the file that declares its program.
+// A name is a program, or a group with a colon at its end (group: or group:*). An unknown program is added
+// first, so a state can directly follow the one that writes the program's configuration.
 package supervisord
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of supervisord.
+// Functions returns the functions of supervisord.
 func Functions() module.Table {
 	return module.Table{
 		"running": func() module.Resource { return &running{} },
@@ -28,12 +29,12 @@ func Functions() module.Table {
 	}
 }
 
-// control is what the states share.
+// control holds the arguments that the states have in common.
 type control struct {
 	Name     string `sls:"name"`
 	User     string `sls:"user"`
 	ConfFile string `sls:"conf_file"`
-	BinEnv   string `sls:"bin_env"` // supervisorctl, or a virtual environment that has it
+	BinEnv   string `sls:"bin_env"` // path of supervisorctl, or of a virtual environment with it
 }
 
 func (c *control) program(h *host.Host) program.Program {
@@ -47,7 +48,7 @@ func (c *control) program(h *host.Host) program.Program {
 	return p
 }
 
-// target is the name as supervisor knows it.
+// target returns the name in supervisor's notation.
 func (c *control) target() string {
 	if strings.HasSuffix(c.Name, ":") {
 		return c.Name + "*"
@@ -60,20 +61,20 @@ func (c *control) call(ctx context.Context, h *host.Host, args ...string) (strin
 		args = append([]string{"-c", c.ConfFile}, args...)
 	}
 	out, err := c.program(h).Do(ctx, h, args...)
-	if err == nil && strings.Contains(out, "ERROR") { // older ones end with code 0 all the same
+	if err == nil && strings.Contains(out, "ERROR") { // older versions exit with 0 after an error
 		err = fmt.Errorf("supervisorctl: %s", strings.TrimSpace(out))
 	}
 	return out, err
 }
 
-// processes are the states of the processes that the name means: RUNNING, STOPPED ...
+// processes returns the states of the processes that the name denotes, such as RUNNING or STOPPED.
 func (c *control) processes(ctx context.Context, h *host.Host) (map[string]string, error) {
 	args := []string{"status"}
 	if c.ConfFile != "" {
 		args = []string{"-c", c.ConfFile, "status"}
 	}
 	out, err := c.program(h).Ask(ctx, h, args...)
-	if err != nil && (!program.EndedWith(err, 3) || out == "") { // which it is when something does not run
+	if err != nil && (!program.EndedWith(err, 3) || out == "") { // the exit code if a process is not running
 		return nil, diag.WithHint(fmt.Errorf("supervisor does not answer: %w", err),
 			"start it, in a service.running state that this one requires")
 	}
@@ -94,11 +95,11 @@ func anyStopped(states map[string]string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(states)), func(s string) bool { return !up(s) })
 }
 
-// running is supervisord.running.
+// running implements supervisord.running.
 type running struct {
 	control
-	Restart bool `sls:"restart"` // also where it runs
-	Update  bool `sls:"update"`  // have supervisor take over what changed in its configuration
+	Restart bool `sls:"restart"` // also restart a running program
+	Update  bool `sls:"update"`  // make supervisor apply changes of its configuration
 }
 
 func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -130,7 +131,7 @@ func (r *running) kind() string {
 	return " service"
 }
 
-// changes tell what is done in Salt's words.
+// changes returns the changes in Salt's words.
 func (c *control) changes(what ...string) *value.Map {
 	for i := range what {
 		what[i] += c.Name
@@ -178,7 +179,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: r.Name + " is up"}, nil
 }
 
-// add has supervisor read its configuration and start what is declared by this name.
+// add makes supervisor reread its configuration and start the program.
 func (r *running) add(ctx context.Context, h *host.Host) error {
 	if _, err := r.call(ctx, h, "reread"); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (r *running) add(ctx context.Context, h *host.Host) error {
 	return nil
 }
 
-// Watched restarts the program.
+// Watched returns a state that restarts the program.
 func (r *running) Watched() module.Resource {
 	again := *r
 	again.Restart = true
@@ -205,7 +206,7 @@ func orMissing(err error, p program.Program) error {
 	return p.Missing()
 }
 
-// dead is supervisord.dead.
+// dead implements supervisord.dead.
 type dead struct{ control }
 
 func (d *dead) Check(ctx context.Context, h *host.Host) (module.Diff, error) {

@@ -13,11 +13,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// supervisorctl imitates the program: /programs has a process and its state in each line, and
-// /declared those that are in its configuration and that it does not know.
+// supervisorctl simulates the program: /programs has a process and its state in each line, and /declared the
+// programs in its configuration that it has not read yet.
 func supervisorctl(t *testing.T, h *statetest.Host) {
 	read := func(file string) []string {
-		data, _ := h.Files.ReadFile(file) // none without the file
+		data, _ := h.Files.ReadFile(file) // missing if there are none
 		return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 	}
 	set := func(target, state string) (string, error) {
@@ -86,7 +86,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestWatching restarts a program that runs.
+// TestWatching checks that a running program is restarted.
 func TestWatching(t *testing.T) {
 	h := statetest.NewHost(t)
 	supervisorctl(t, h)

@@ -1,9 +1,8 @@
-// Package sysctl holds sysctl.present: a setting of the kernel has a value, now and after the next
-// boot.
+// Package sysctl implements sysctl.present, which sets a kernel parameter now and at boot.
 //
-// Now is /proc/sys, which sysctl(8) writes; the next boot is a line in a file of settings. The kernel
-// is asked first: what it does not take is not written down for the boot either. Below a root there is
-// only the file, and a warning says so.
+// The present value is in /proc/sys and is set by sysctl(8); the value at boot is a line in a configuration
+// file. The kernel comes first: a value that it rejects is not written to the file. Below a root only the file
+// is changed, and the state reports a warning.
 package sysctl
 
 import (
@@ -19,22 +18,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of sysctl.
+// Functions returns the functions of sysctl.
 func Functions() module.Table {
 	return module.Table{"present": func() module.Resource { return &present{} }}
 }
 
-// present is sysctl.present.
+// present implements sysctl.present.
 type present struct {
 	Name   string `sls:"name"`
 	Value  any    `sls:"value,required"`
-	Config string `sls:"config"` // the file; "" for the system's own
+	Config string `sls:"config"` // the path of the file; "" for the default
 }
 
-// todo is what a setting lacks.
+// todo holds the required changes.
 type todo struct {
-	live     bool   // the kernel has another value
-	file     string // the file's text as it has to be; "" if it is as it has to be
+	live     bool   // the value in the kernel must change
+	file     string // the new text of the file; "" keeps it
 	warnings []string
 }
 
@@ -72,12 +71,12 @@ func (p *present) Valid() error {
 
 func (p *present) text() string { return value.Str(p.Value) }
 
-// same compares values as the kernel does, to which blanks of any kind and number are one.
+// same compares values like the kernel, for which any sequence of blanks is the same.
 func (p *present) same(v string) bool {
 	return strings.Join(strings.Fields(v), " ") == strings.Join(strings.Fields(p.text()), " ")
 }
 
-// errUnknown says that the kernel has no such setting.
+// errUnknown is wrapped by the error for an unknown kernel parameter.
 var errUnknown = errors.New("the kernel has no such setting")
 
 func (p *present) todo(h *host.Host) (t todo, err error) {
@@ -98,7 +97,7 @@ func (p *present) todo(h *host.Host) (t todo, err error) {
 	return t, nil
 }
 
-// now is the value that the kernel has.
+// now returns the value in the kernel.
 func (p *present) now(h *host.Host) (string, error) {
 	data, err := h.Files.ReadFile("/proc/sys/" + swapped(p.Name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,12 +107,12 @@ func (p *present) now(h *host.Host) (string, error) {
 	return string(data), err
 }
 
-// swapped makes a path of a name: its dots are slashes, and its slashes dots.
+// swapped converts a name to a path: dots become slashes, and slashes dots.
 func swapped(name string) string {
 	return strings.NewReplacer(".", "/", "/", ".").Replace(name)
 }
 
-// config is the file that the setting is written to.
+// config returns the path of the configuration file.
 func (p *present) config(h *host.Host) string {
 	if p.Config != "" {
 		return p.Config
@@ -124,7 +123,7 @@ func (p *present) config(h *host.Host) string {
 	return "/etc/sysctl.conf"
 }
 
-// written is the file's text with the setting in it, or "" if it is there already.
+// written returns the text of the file with the parameter set, or "" if it is already set.
 func (p *present) written(text string, isNew bool) string {
 	if isNew {
 		text = "#\n# Kernel sysctl configuration\n#\n"

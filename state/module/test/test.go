@@ -1,5 +1,5 @@
-// Package test holds test.nop and its kin: state functions that succeed, fail and pretend to change something on
-// request. People use them to try out requisites, and to stop a run with a message.
+// Package test implements Salt's test states, which succeed, fail or report changes as declared. They serve to
+// try out requisites and to end a run with a message.
 package test
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Pillar looks a path up in the host's pillar.
+// Pillar returns the value at a path in the pillar.
 type Pillar func(path string) (any, bool)
 
-// Functions are the functions of test.
+// Functions returns the functions of test.
 func Functions(pillar Pillar) module.Table {
 	pretend := func(changes, result bool) func() module.Resource {
 		return func() module.Resource { return &pretender{Changes: changes, Result: result} }
@@ -33,7 +33,7 @@ func Functions(pillar Pillar) module.Table {
 	}
 }
 
-// pretender succeeds or fails as it is told.
+// pretender succeeds or fails as declared.
 type pretender struct {
 	Changes bool     `sls:"changes"`
 	Result  bool     `sls:"result"`
@@ -63,7 +63,7 @@ func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Comment: p.Comment, Warnings: p.Warn}, p.failure()
 }
 
-// ActsAlways reports whether it pretends to change something.
+// ActsAlways reports whether the state reports changes.
 func (p *pretender) ActsAlways() bool { return p.Changes }
 
 func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
@@ -72,7 +72,7 @@ func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (modul
 
 func (p *pretender) Watched() module.Resource { return &fired{Changed: p.Changed} }
 
-// fired reports which watched steps changed.
+// fired is the reaction to changes of watched states. It reports their names.
 type fired struct {
 	Changed []string `sls:"__changed__"`
 }
@@ -87,7 +87,7 @@ func (f *fired) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Re
 	return module.Report{Changes: d.Changes, Comment: "a watch fired"}, nil
 }
 
-// notification shows a text.
+// notification implements test.show_notification.
 type notification struct {
 	Text string `sls:"text,required"`
 }
@@ -100,7 +100,7 @@ func (n *notification) Apply(context.Context, *host.Host, module.Diff) (module.R
 	return module.Report{Comment: n.Text}, nil
 }
 
-// checkPillar fails where the pillar lacks what an SLS relies on.
+// checkPillar implements test.check_pillar: it fails if the pillar lacks values that an SLS file requires.
 type checkPillar struct {
 	Present    []string `sls:"present"`
 	Boolean    []string `sls:"boolean"`
@@ -117,7 +117,7 @@ func (c *checkPillar) Check(context.Context, *host.Host) (module.Diff, error) {
 	var problems []error
 	for _, want := range []struct {
 		keys     []string
-		typeName string // "" for any
+		typeName string // "" for any type
 	}{{c.Present, ""}, {c.Boolean, "bool"}, {c.Integer, "int"}, {c.String, "str"}, {c.Listing, "list"},
 		{c.Dictionary, "dict"}} {
 		for _, key := range want.keys {

@@ -1,7 +1,7 @@
-// Package timezone holds timezone.system: where the host is, as far as its clock is concerned.
+// Package timezone implements timezone.system, which sets the time zone of the host.
 //
-// The zone is the file that /etc/localtime leads to, replaced in one step, so that no program ever
-// finds none. Two names of one zone are the same, as in Salt, which compares what the zones say.
+// The zone is the target of /etc/localtime, which is replaced atomically, so that programs always find a zone.
+// Like in Salt, two names are equal if the content of their files is.
 package timezone
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are the functions of timezone.
+// Functions returns the functions of timezone.
 func Functions() module.Table {
 	return module.Table{"system": func() module.Resource { return &system{UTC: true} }}
 }
@@ -29,10 +29,10 @@ const (
 	adjtime   = "/etc/adjtime"
 )
 
-// system is timezone.system.
+// system implements timezone.system.
 type system struct {
 	Name string `sls:"name"`
-	UTC  bool   `sls:"utc"` // the hardware clock runs in UTC; false leaves it as it is
+	UTC  bool   `sls:"utc"` // the hardware clock runs in UTC; false keeps its present setting
 }
 
 func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -66,7 +66,7 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 
 var errUnknown = errors.New("there is no such time zone")
 
-// otherZone reports whether the host has another zone.
+// otherZone reports whether the host has another time zone.
 func (s *system) otherZone(h *host.Host) (bool, error) {
 	wanted, err := s.zone(h)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *system) otherZone(h *host.Host) (bool, error) {
 	return err != nil || !bytes.Equal(have, wanted), nil
 }
 
-// zone reads what a zone says; a name must not lead out of the directory of zones.
+// zone returns the content of the declared zone's file. The name must not lead out of the directory of zones.
 func (s *system) zone(h *host.Host) ([]byte, error) {
 	fail := func() error {
 		return diag.WithHint(fmt.Errorf("%w: %s", errUnknown, s.Name),
@@ -99,13 +99,14 @@ func (s *system) zone(h *host.Host) ([]byte, error) {
 	return h.Files.ReadFile(zones + s.Name)
 }
 
-// otherClock reports whether the hardware clock runs in local time and should not.
+// otherClock reports whether the hardware clock runs in local time but should run in UTC.
 func (s *system) otherClock(h *host.Host) (bool, error) {
 	lines, err := readClock(h)
 	return s.UTC && len(lines) > 2 && strings.TrimSpace(lines[2]) == "LOCAL", err
 }
 
-// readClock reads adjtime(5), whose third line says what the clock runs in. Without it, UTC.
+// readClock returns the lines of adjtime(5), whose third line is UTC or LOCAL. Without that line, the clock
+// runs in UTC.
 func readClock(h *host.Host) ([]string, error) {
 	data, err := h.Files.ReadFile(adjtime)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +139,8 @@ func (s *system) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	return module.Report{Changes: changes, Comment: "the time zone was set to " + s.Name}, nil
 }
 
-// setZone leads /etc/localtime to the zone, and writes its name where a distribution notes it.
+// setZone sets the target of /etc/localtime, and writes the name of the zone to the files in which
+// distributions store it.
 func (s *system) setZone(h *host.Host) error {
 	if err := h.Files.Symlink(zones+s.Name, localtime); err != nil {
 		return err
@@ -161,7 +163,7 @@ func exists(h *host.Host, path string) bool {
 	return err == nil
 }
 
-// note changes a setting in a file that has it.
+// note sets a setting in a file that contains it.
 func note(h *host.Host, file, key, v string) error {
 	data, err := h.Files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,8 +185,8 @@ func note(h *host.Host, file, key, v string) error {
 	return h.WriteText(file, strings.Join(lines, ""))
 }
 
-// setClock has the hardware clock run in UTC. Where a system runs, its own tool sets the clock as
-// well; elsewhere it is only noted what the clock runs in.
+// setClock makes the hardware clock run in UTC. On a running system with systemd, timedatectl also sets the
+// clock. Otherwise only the file changes.
 func setClock(ctx context.Context, h *host.Host) error {
 	if _, ok := h.Which("timedatectl"); ok && exists(h, "/run/systemd/system") &&
 		h.Kernel.Allowed("setting the clock") == nil {

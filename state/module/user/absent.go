@@ -12,11 +12,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// absent is user.absent.
+// absent implements user.absent.
 type absent struct {
 	Name  string `sls:"name"`
-	Purge bool   `sls:"purge"` // its home and mail with it
-	Force bool   `sls:"force"` // even while it is logged in
+	Purge bool   `sls:"purge"` // also remove the home directory and mail
+	Force bool   `sls:"force"` // even if the user is logged in
 }
 
 func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -43,7 +43,7 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: changes, Planned: value.NewMap(), Comment: comment, Warnings: []string{a.keeps(info)}}, nil
 }
 
-// keeps says whose the files become that stay behind.
+// keeps returns a warning about files that the removed user's uid still owns.
 func (a *absent) keeps(info Info) string {
 	which := "the files of user " + a.Name
 	if a.Purge {
@@ -53,8 +53,8 @@ func (a *absent) keeps(info Info) string {
 		"and remove them or give them to another user", which, info.UID, info.UID)
 }
 
-// groupGoes tells whether userdel takes the group of the user's name along: where login.defs gives
-// every user one, and nobody else is in it or, without force, has it as its own.
+// groupGoes reports whether userdel also removes the group with the user's name: if USERGROUPS_ENAB is set in
+// login.defs, the group has no other members and, without force, is no other user's primary group.
 func (a *absent) groupGoes(h *host.Host, info Info) (bool, error) {
 	g, ok, err := h.Accounts.Group(a.Name)
 	if err != nil || !ok || g.GID != info.GID || len(without(g.Members, a.Name)) > 0 {
@@ -68,7 +68,7 @@ func (a *absent) groupGoes(h *host.Host, info Info) (bool, error) {
 	}
 	text, err := h.Files.ReadFile("/etc/login.defs")
 	if err != nil {
-		return false, nil // no settings: no groups of users' own
+		return false, nil // the default of USERGROUPS_ENAB is no
 	}
 	own := false
 	for line := range strings.SplitSeq(string(text), "\n") {
@@ -90,7 +90,7 @@ func (a *absent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 		return module.Report{}, fmt.Errorf("removing user %s: %w", a.Name, err)
 	}
 	var warnings []string
-	if err != nil { // the user is gone and left something, such as a home that is another's
+	if err != nil { // the account was removed, but something remains, such as a home directory of another user
 		warnings = []string{err.Error()}
 	}
 	changes := value.NewMap()

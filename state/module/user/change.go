@@ -16,19 +16,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// change is the way from the account that is there to the one that was asked for.
+// change is the difference between an existing account and the declared one.
 type change struct {
 	before, after Info
-	old, aged     host.Shadow // the shadow line before and after
+	old, aged     host.Shadow // the shadow entry before and after
 
 	user     host.UserChange
 	shadow   host.ShadowChange
-	makeHome string   // a directory that is missing
+	makeHome string   // a missing home directory to create
 	words    []string // the arguments that differ
-	obstacle error    // why the change will fail, as things are
+	obstacle error    // the reason why the change would fail now
 }
 
-// differs notes that an argument asks for something else than the account has.
+// differs records that an argument differs from the account.
 func differs[T comparable](c *change, argument string, wanted T, field *T, order **T) {
 	if *field != wanted {
 		*field, *order = wanted, &wanted
@@ -36,7 +36,7 @@ func differs[T comparable](c *change, argument string, wanted T, field *T, order
 	}
 }
 
-// compare finds how the account differs from what was asked for.
+// compare returns the difference between the account and the declared one.
 func (p *present) compare(h *host.Host, info Info) (*change, error) {
 	c := &change{before: info, after: info}
 	if p.UID != nil && *p.UID != 0 {
@@ -64,7 +64,8 @@ func (p *present) compare(h *host.Host, info Info) (*change, error) {
 	return c, p.forbidden(c)
 }
 
-// forbidden are changes of numbers, which leave the user's files behind.
+// forbidden returns an error for a change of uid or gid that the arguments do not allow, since the user's files
+// would keep the old IDs.
 func (p *present) forbidden(c *change) error {
 	var problems []error
 	if c.user.UID != nil && !p.AllowUIDChange {
@@ -80,7 +81,7 @@ func (p *present) forbidden(c *change) error {
 	return errors.Join(problems...)
 }
 
-// compareGroups looks at the user's own group and at those it is a member of.
+// compareGroups compares the primary group and the memberships.
 func (p *present) compareGroups(h *host.Host, c *change) error {
 	own, err := groupNamed(h, strconv.Itoa(c.before.GID))
 	if err != nil {
@@ -110,8 +111,8 @@ func (p *present) compareGroups(h *host.Host, c *change) error {
 	return err
 }
 
-// compareOwnGroup gives the group that shall be the user's own. One that is missing is an obstacle, as
-// an earlier state of the same run may yet make it.
+// compareOwnGroup returns the declared primary group. A missing group is recorded as an obstacle and not an
+// error, since an earlier state of the same run may create it.
 func (p *present) compareOwnGroup(h *host.Host, c *change, own host.Group) (host.Group, error) {
 	wanted, err := p.ownGroup(h)
 	if err != nil || wanted == "" {
@@ -132,9 +133,9 @@ func (p *present) compareOwnGroup(h *host.Host, c *change, own host.Group) (host
 	return g, nil
 }
 
-// compareMembers looks whether the user is in the groups it shall be in. Without groups, or without
-// taking any, those it has are wanted as well, the one that was its own among them. Its own group
-// counts as had; so does one of its name, which other tools put it into.
+// compareMembers compares the memberships. If no groups are declared or remove_groups is False, the present
+// memberships are kept, including that of a former primary group. A primary group, present or declared, needs
+// no membership, and a group with the user's name is kept, since other tools add it.
 func (p *present) compareMembers(h *host.Host, c *change, own, newOwn string) error {
 	wanted := p.memberships()
 	if !p.RemoveGroups || p.Groups == nil && len(p.optional) == 0 {
@@ -150,7 +151,7 @@ func (p *present) compareMembers(h *host.Host, c *change, own, newOwn string) er
 	}
 	all, err := had(h, append(slices.Clone(wanted), newOwn)...)
 	if err != nil || c.user.Group == nil && subset(all, c.before.Groups) && (!p.RemoveGroups || subset(has, all)) {
-		return err // they differ only in names for one number
+		return err // the lists differ only in the names of groups that share a gid
 	}
 	c.user.Groups, c.user.KeepGroups = &wanted, !p.RemoveGroups
 	c.words = append(c.words, "groups")
@@ -159,7 +160,7 @@ func (p *present) compareMembers(h *host.Host, c *change, own, newOwn string) er
 
 func (p *present) compareHome(h *host.Host, c *change) error {
 	home := c.after.Home
-	// By Debian's policy this directory never exists.
+	// Debian policy defines that this directory never exists.
 	if !p.CreateHome || home == "" || home == "/nonexistent" {
 		return nil
 	}
@@ -200,7 +201,7 @@ func (p *present) compareShadow(h *host.Host, c *change) error {
 	return nil
 }
 
-// nonZero takes 0 for not given, as Salt does with expire.
+// nonZero returns nil for 0. Like Salt, expire: 0 means that expire is not given.
 func nonZero(n *int) *int {
 	if n == nil || *n == 0 {
 		return nil
@@ -208,7 +209,7 @@ func nonZero(n *int) *int {
 	return n
 }
 
-// asksShadow tells whether any argument is about what only root may read.
+// asksShadow reports whether any argument needs the shadow entry, which only root can read.
 func (p *present) asksShadow() bool {
 	for _, n := range []*int{p.Date, p.MinDays, p.MaxDays, p.InactDays, p.WarnDays, p.Expire} {
 		if n != nil {
@@ -220,7 +221,7 @@ func (p *present) asksShadow() bool {
 
 func today() int { return int(time.Now().Unix() / (24 * 60 * 60)) }
 
-// diff is the change as Check reports it. A dry run shows only the comment, as Salt's does.
+// diff returns the module.Diff of the change. Like Salt's, a dry run reports only the comment.
 func (c *change) diff(warnings []string) (module.Diff, error) {
 	if len(c.words) == 0 {
 		return module.Diff{Comment: fmt.Sprintf("user %s is as declared", c.before.Name), Warnings: warnings}, nil
@@ -235,7 +236,7 @@ func (c *change) diff(warnings []string) (module.Diff, error) {
 	}, nil
 }
 
-// report is what is different between the account as it was and as it is.
+// report returns the differences between the account before and after, passwords redacted.
 func (c *change) report(now Info, aged host.Shadow) *value.Map {
 	changes := difference(c.before.Map(), now.Map())
 	for key, v := range difference(shadowMap(c.old), shadowMap(aged)).All() {
@@ -274,8 +275,8 @@ func (p *present) applyChange(ctx context.Context, h *host.Host) (module.Report,
 	return report, p.settled(h, now)
 }
 
-// carryOut makes the change: first the account, which is most likely to fail, then its home and its
-// password.
+// carryOut applies the change: first the account, which is the most likely to fail, then the home directory and
+// the shadow entry.
 func (p *present) carryOut(ctx context.Context, h *host.Host, c *change) error {
 	if err := h.Accounts.ChangeUser(ctx, p.Name, c.user); err != nil {
 		return err
@@ -289,7 +290,7 @@ func (p *present) carryOut(ctx context.Context, h *host.Host, c *change) error {
 	return h.Accounts.SetShadow(ctx, p.Name, c.shadow)
 }
 
-// settled looks again whether the account is now as it was asked for.
+// settled returns an error if the account still differs from the declared one.
 func (p *present) settled(h *host.Host, now Info) error {
 	again, err := p.compare(h, now)
 	if err == nil && len(again.words) > 0 {

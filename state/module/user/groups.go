@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// errNoGroup is the cause where a group is missing.
+// errNoGroup is wrapped by the error for a missing group.
 var errNoGroup = errors.New("there is no such group")
 
-// groupNamed finds a group by its name or number. A number without a group is a group without a name.
+// groupNamed returns a group by name or number. For a number without a group it returns a group without a name.
 func groupNamed(h *host.Host, name string) (host.Group, error) {
 	g, ok, err := h.Accounts.Group(name)
 	if err != nil || ok {
@@ -35,7 +35,7 @@ func noGroup(name string) error {
 	return host.Lacking(err, host.AGroup, name)
 }
 
-// memberOf lists the groups that name the user as a member.
+// memberOf returns the groups that list a user as a member.
 func memberOf(h *host.Host, user string) ([]string, error) {
 	groups, err := h.Accounts.AllGroups()
 	var names []string
@@ -47,8 +47,8 @@ func memberOf(h *host.Host, user string) ([]string, error) {
 	return names, err
 }
 
-// had gives the groups somebody has who is in the named ones: the kernel knows groups by number, so
-// those that share a number come along.
+// had returns the groups of a user who is in the named ones. These include all groups with the same gid, since
+// the kernel knows groups by number.
 func had(h *host.Host, names ...string) ([]string, error) {
 	groups, err := h.Accounts.AllGroups()
 	if err != nil {
@@ -77,7 +77,7 @@ func subset(small, large []string) bool {
 	return !slices.ContainsFunc(small, func(name string) bool { return !slices.Contains(large, name) })
 }
 
-// sorted gives each name once, in order, and leaves out groups that have none.
+// sorted returns the names sorted, without duplicates and empty names.
 func sorted(names []string) []string {
 	names = without(names, "")
 	slices.Sort(names)

@@ -7,13 +7,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Info is what user.info tells of a user.
+// Info is a user in the form of Salt's user.info.
 type Info struct {
 	host.User
-	Groups []string // names of all groups it is in, its own included
+	Groups []string // names of all groups, including the primary group
 }
 
-// Lookup finds a user by its name.
+// Lookup returns a user by name.
 func Lookup(h *host.Host, name string) (Info, bool, error) {
 	u, ok, err := h.Accounts.User(name)
 	if err != nil || !ok {
@@ -23,7 +23,7 @@ func Lookup(h *host.Host, name string) (Info, bool, error) {
 	return Info{User: u, Groups: groups}, err == nil, err
 }
 
-// Map is the picture of a user that Salt's user.info returns.
+// Map returns the user in the form that Salt's user.info returns.
 func (i Info) Map() *value.Map {
 	m := value.NewMap("gid", i.GID, "groups", value.Strings(i.Groups...), "home", i.Home,
 		"name", i.Name, "passwd", i.Password,
@@ -35,7 +35,7 @@ func (i Info) Map() *value.Map {
 	return m
 }
 
-// gecos are the fields of a user's comment.
+// gecos holds the fields of the comment of an account.
 type gecos [5]string
 
 func gecosNames() [5]string {
@@ -49,14 +49,14 @@ func parseGecos(text string) (g gecos) {
 
 func (g gecos) String() string { return strings.TrimRight(strings.Join(g[:], ","), ",") }
 
-// shadowMap is what Salt shows of a user's shadow line.
+// shadowMap returns the shadow entry in the form of Salt's shadow.info.
 func shadowMap(s host.Shadow) *value.Map {
 	return value.NewMap("passwd", s.Hash, "lstchg", s.LastChange, "min", s.Min, "max", s.Max,
 		"warn", s.Warn, "inact", s.Inactive,
 		"expire", s.Expire)
 }
 
-// difference is what of after is not in before.
+// difference returns the entries of after that differ from before.
 func difference(before, after *value.Map) *value.Map {
 	changes := value.NewMap()
 	for _, name := range after.Names() {

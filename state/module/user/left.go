@@ -10,8 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// leftBy warns of what a removed user left behind that a new user would own by having the same uid. It looks at the
-// homes beside the new one, at mailboxes and at crontabs; the whole disk would take too long.
+// leftBy returns warnings about files of a removed user that a new user would own because it gets the same uid.
+// It searches the directory of the new home, the mailboxes and the crontabs; searching the whole disk would
+// take too long.
 func leftBy(h *host.Host, u host.User) ([]string, error) {
 	if _, shared, err := h.Accounts.UserByID(u.UID); shared || err != nil {
 		return nil, err
@@ -35,8 +36,8 @@ func leftBy(h *host.Host, u host.User) ([]string, error) {
 		u.Name, strings.Join(left, ", "), u.UID)}, nil
 }
 
-// ownedIn lists what a user would own in a directory though it has not the user's name. Without the right to read the
-// directory it finds nothing.
+// ownedIn lists the entries of a directory that belong to the user's uid but do not have the user's name. It
+// returns none if the directory cannot be read.
 func ownedIn(h *host.Host, dir string, u host.User) ([]string, error) {
 	names, err := h.Files.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

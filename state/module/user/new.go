@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// newUser is what the host's tools are to make.
+// newUser returns the account that the host's tools create.
 func (p *present) newUser() host.NewUser {
 	n := host.NewUser{
 		Name: p.Name, UID: p.UID, OwnGroup: p.UserGroup, Groups: p.memberships(),
@@ -25,14 +25,14 @@ func (p *present) newUser() host.NewUser {
 	case p.GID != nil:
 		n.Group = *p.GID
 	case p.GIDFromName, p.UserGroup == nil && slices.Contains(n.Groups, p.Name):
-		// A group that is to have the user as a member cannot be made for it once more.
+		// useradd cannot create a group for the user that is also in its list of groups.
 		n.Group = p.Name
 	}
 	return n
 }
 
-// checkNew says how a new account would look. What stands in its way is only a warning, as an
-// earlier state of the same run may yet clear it; if none does, Apply fails with it.
+// checkNew predicts the creation of an account. If the prediction fails, that is only reported as a lack, since
+// an earlier state of the same run may remove the cause. If none does, Apply fails with the same error.
 func (p *present) checkNew(h *host.Host) module.Diff {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be made", p.Name),
 		Warnings: p.warnings()}
@@ -51,7 +51,8 @@ func (p *present) checkNew(h *host.Host) module.Diff {
 	return d
 }
 
-// plan is the new account as the host would make it. A member of its own group it need not be.
+// plan predicts the account that the host would create. It removes the primary group from the list of
+// memberships.
 func (p *present) plan(h *host.Host) (host.NewUser, Info, error) {
 	n := p.newUser()
 	planned, names, err := h.Accounts.PlanUser(n)
@@ -70,7 +71,7 @@ func (p *present) plan(h *host.Host) (host.NewUser, Info, error) {
 	return n, Info{User: planned, Groups: names}, err
 }
 
-// made is how a new account is reported.
+// made returns the changes for a new account.
 func (p *present) made(info Info) *value.Map {
 	m := info.Map()
 	if !p.CreateHome {
@@ -102,8 +103,8 @@ func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, er
 	if err != nil {
 		return module.Report{}, diag.WithHint(fmt.Errorf("making user %s: %w", p.Name, err), "%s", diag.HintOf(err))
 	}
-	// useradd follows a path by its name. Below a directory that another user controls the home is made by the host's
-	// own walk instead, as for an account that is there.
+	// useradd follows links in a path. Below a directory that another user controls, the host package therefore
+	// creates the home directory itself, as for an existing account.
 	if n.CreateHome && h.Steady(planned.User.Home) != nil {
 		if _, err := owned.IsDirectory(h, planned.User.Home); err != nil {
 			return module.Report{}, fmt.Errorf("making the home of %s: %w", p.Name, err)
@@ -126,7 +127,7 @@ func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, er
 		return report, fmt.Errorf("making user %s: %w", p.Name, err)
 	}
 	report := module.Report{Changes: p.made(info), Comment: fmt.Sprintf("user %s was made", p.Name)}
-	// What useradd has no options for is a change to the new account.
+	// Properties for which useradd has no options are changed afterwards.
 	rest, err := p.compare(h, info)
 	if err != nil || len(rest.words) == 0 {
 		return report, err

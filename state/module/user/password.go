@@ -14,11 +14,11 @@ import (
 	"github.com/go-crypt/x/yescrypt"
 )
 
-// lockMark in front of a hash locks the password. Alone it is a password that nobody has set.
+// lockMark before a hash locks the password. Alone, it means that no password was ever set.
 const lockMark = "!"
 
-// comparePassword looks at the password and its lock. A state that asks for both means the password
-// behind the lock.
+// comparePassword compares the password and its lock. If a state declares both, the password is the one behind
+// the lock.
 func (p *present) comparePassword(c *change) {
 	now, lock := c.old.Hash, p.PasswordLock != nil && *p.PasswordLock
 	if lock && now != lockMark {
@@ -37,7 +37,7 @@ func (p *present) comparePassword(c *change) {
 		p.setHash(c, "password", hash)
 		c.aged.LastChange = today()
 	case p.PasswordLock != nil && !lock && unset(c.old.Hash):
-		// Without a password there is none to unlock: it would let anybody in.
+		// Do not unlock an account without a password: anyone could log in.
 	case p.PasswordLock != nil && lock != strings.HasPrefix(c.old.Hash, lockMark):
 		c.user.LockedState = p.PasswordLock
 		c.words = append(c.words, "password_lock")
@@ -53,10 +53,10 @@ func (p *present) setHash(c *change, argument, hash string) {
 	c.words = append(c.words, argument)
 }
 
-// unset tells that nobody has given the account a password yet.
+// unset reports whether no password was ever set.
 func unset(hash string) bool { return hash == lockMark || hash == "!!" }
 
-// has tells whether a hash is of the password that was asked for.
+// has reports whether a hash belongs to the declared password.
 func (p *present) has(hash string) bool {
 	if !p.HashPassword {
 		return hash == p.Password
@@ -72,11 +72,11 @@ func (p *present) hash() string {
 	return "$6$" + string(salt) + "$" + string(crypt.KeySHACrypt(sha512.New, []byte(p.Password), salt, shaRounds))
 }
 
-// shaRounds is the number of rounds where a hash names none.
+// shaRounds is the default number of rounds of the SHA-crypt hashes.
 const shaRounds = 5000
 
-// matches tells whether a crypt(3) hash is of a password. A kind of hash that is not known matches
-// none, so that it is replaced.
+// matches reports whether a crypt(3) hash belongs to a password. It returns false for unknown kinds of hashes,
+// so that they are replaced.
 func matches(password, hashed string) bool {
 	kind, rest, _ := strings.Cut(strings.TrimPrefix(hashed, "$"), "$")
 	switch kind {
@@ -96,7 +96,7 @@ func matches(password, hashed string) bool {
 	return false
 }
 
-// matchesSHA reads [rounds=N$]salt$key.
+// matchesSHA compares with a hash of the form [rounds=N$]salt$key.
 func matchesSHA(of func() hash.Hash, password, rest string) bool {
 	rounds := shaRounds
 	if text, ok := strings.CutPrefix(rest, "rounds="); ok {

@@ -13,19 +13,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present is user.present.
+// present implements user.present.
 type present struct {
 	Name            string   `sls:"name"`
 	UID             *int     `sls:"uid"`
 	GID             *string  `sls:"gid"` // name or number
 	GIDFromName     bool     `sls:"gid_from_name"`
 	UserGroup       *bool    `sls:"usergroup"`
-	Groups          []string `sls:"groups"` // nil leaves the groups alone
+	Groups          []string `sls:"groups"` // nil leaves them unchanged
 	OptionalGroups  []string `sls:"optional_groups"`
 	RemoveGroups    bool     `sls:"remove_groups"`
 	Home            string   `sls:"home"`
 	CreateHome      bool     `sls:"createhome"`
-	Password        string   `sls:"password"` // a hash, or in the clear with HashPassword
+	Password        string   `sls:"password"` // a hash, or the password itself with hash_password
 	HashPassword    bool     `sls:"hash_password"`
 	EnforcePassword bool     `sls:"enforce_password"`
 	EmptyPassword   bool     `sls:"empty_password"`
@@ -38,8 +38,8 @@ type present struct {
 	WorkPhone       *string  `sls:"workphone"`
 	HomePhone       *string  `sls:"homephone"`
 	Other           *string  `sls:"other"`
-	LoginClass      any      `sls:"loginclass"` // only BSD has login classes
-	Date            *int     `sls:"date"`       // this and what follows in days
+	LoginClass      any      `sls:"loginclass"` // no effect: only BSD has login classes
+	Date            *int     `sls:"date"`       // this and the next five in days
 	MinDays         *int     `sls:"mindays"`
 	MaxDays         *int     `sls:"maxdays"`
 	InactDays       *int     `sls:"inactdays"`
@@ -49,12 +49,12 @@ type present struct {
 	AllowUIDChange  bool     `sls:"allow_uid_change"`
 	AllowGIDChange  bool     `sls:"allow_gid_change"`
 
-	// Planned is what earlier steps of a dry run would do to accounts.
+	// Planned lists what earlier steps of a dry run would do to accounts.
 	Planned *value.List `sls:"__planned__"`
 
 	expected host.Expected // the accounts of Planned
-	optional []string      // the optional groups that are there
-	change   *change       // what Check found to differ about a user that is there
+	optional []string      // the optional groups that exist
+	change   *change       // set by Check for an existing user
 }
 
 func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
@@ -88,7 +88,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return p.applyChange(ctx, h)
 }
 
-// Valid finds what no account file can hold.
+// Valid returns an error for values that /etc/passwd cannot represent.
 func (p *present) Valid() error {
 	var problems []error
 	for name, v := range map[string]*string{"fullname": p.FullName, "roomnumber": p.RoomNumber, "workphone": p.WorkPhone,
@@ -106,7 +106,7 @@ func (p *present) Valid() error {
 	return errors.Join(problems...)
 }
 
-// findGroups makes sure of the groups that must be there and picks the optional ones that are.
+// findGroups checks that the declared groups exist and selects the optional groups that do.
 func (p *present) findGroups(h *host.Host) error {
 	var missing []string
 	for _, name := range p.Groups {
@@ -136,14 +136,14 @@ func (p *present) findGroups(h *host.Host) error {
 	return nil
 }
 
-// memberships are the groups the user shall be in besides its own.
+// memberships returns the groups of which the user should be a member, besides the primary group.
 func (p *present) memberships() []string {
 	names := slices.Concat(p.Groups, p.optional)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// gecosOf puts the fields that were given into those that are there.
+// gecosOf replaces the fields in g that are declared.
 func (p *present) gecosOf(g gecos) gecos {
 	for i, v := range []*string{p.FullName, p.RoomNumber, p.WorkPhone, p.HomePhone, p.Other} {
 		if v != nil {
@@ -153,7 +153,7 @@ func (p *present) gecosOf(g gecos) gecos {
 	return g
 }
 
-// ownGroup is the group that shall be the user's own, by name or number; "" leaves it open.
+// ownGroup returns the declared primary group by name or number; "" if none is declared.
 func (p *present) ownGroup(h *host.Host) (string, error) {
 	if p.GID != nil {
 		return *p.GID, nil
@@ -175,7 +175,7 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 	return "", nil
 }
 
-// warnings tells of arguments that will not do what their author thinks.
+// warnings returns a warning for a password that does not look like a hash.
 func (p *present) warnings() []string {
 	if p.Password == "" || p.HashPassword || p.EmptyPassword || strings.ContainsAny(p.Password[:1], "$!*_") ||
 		len(p.Password) == desLength {
@@ -185,5 +185,5 @@ func (p *present) warnings() []string {
 		"password itself"}
 }
 
-// desLength is the length of the oldest kind of hash, which has no mark of its own.
+// desLength is the length of a DES hash, which has no prefix.
 const desLength = 13

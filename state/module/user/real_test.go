@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestRealTools lets the machine's own tools make and change users in a chroot. Their choices are
-// what the checks must have foreseen.
+// TestRealTools runs the host's account tools in a chroot and compares the result with the prediction of the
+// checks.
 func TestRealTools(t *testing.T) {
 	root := hosttest.Chroot(t)
 	h, err := machine.New(host.Options{Root: root, Chroot: true})
@@ -26,7 +26,7 @@ func TestRealTools(t *testing.T) {
 	for _, step := range []struct {
 		function string
 		args     *value.Map
-		changes  *value.Map // nil for whatever was foreseen
+		changes  *value.Map // nil: any changes that Check predicted
 	}{
 		{"present", args("bob", "fullname", "Bob B", "groups", list("games"), "password", "$6$abc$def", "mindays", 0,
 			"maxdays", 60, "warndays", 5,
@@ -76,7 +76,7 @@ func TestRealTools(t *testing.T) {
 	}
 }
 
-// TestRefusals are failures whose cause only the tools know.
+// TestRefusals covers failures whose cause only the account tools know.
 func TestRefusals(t *testing.T) {
 	root := hosttest.Chroot(t)
 	hosttest.Put(t, filepath.Join(root, "srv/file"), "not a directory", 0o644)

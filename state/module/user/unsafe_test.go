@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/user"
 )
 
-// TestHomesBelowDirectoriesOfUsers makes and removes homes below a directory that another user controls, which the
-// account tools would follow by name.
+// TestHomesBelowDirectoriesOfUsers creates and removes home directories below a directory that another user
+// controls, where the account tools would follow links.
 func TestHomesBelowDirectoriesOfUsers(t *testing.T) {
 	root := hosttest.Chroot(t)
 	const mallory = 64001

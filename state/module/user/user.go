@@ -1,20 +1,18 @@
-// Package user holds user.present and user.absent.
+// Package user implements user.present and user.absent.
 //
-// An account is spread over passwd, group and shadow. A state names some of what these say; the rest
-// is left alone. Check reads the account, writes down how it would look with what was asked for, and
-// the difference between the two pictures is what will be reported: the same picture user.info gives
-// to templates. Apply lets the host's account tools do it, looks again, and says so if something did
-// not take.
+// An account has entries in passwd, group and shadow. A state declares some of their fields and leaves the
+// others unchanged. Check reads the account in the form that user.info has in templates, applies the declared
+// fields to a copy, and reports the difference. Apply runs the account tools of the host, reads the account
+// again, and returns an error if it still differs.
 //
-// A password is a hash and still a secret. It goes to the tools through a pipe, and wherever it
-// would show, a mark stands in its place.
+// A password hash is a secret as well. It is passed to the tools through a pipe and redacted in reports.
 package user
 
 import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Functions are the functions of user.
+// Functions returns the functions of user.
 func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource {
@@ -24,5 +22,5 @@ func Functions() module.Table {
 	}
 }
 
-// redacted stands for every password.
+// redacted replaces every password in a report.
 const redacted = "XXX-REDACTED-XXX"

@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// people puts the users of the cases onto a host.
+// people adds the users of the cases to a host.
 func people(t *testing.T, h *statetest.Host) {
 	t.Helper()
 	h.Users.Users = append(h.Users.Users,

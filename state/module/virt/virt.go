@@ -1,7 +1,7 @@
-// Package virt holds virt.keys: the certificates and keys that libvirt talks to its kin with.
+// Package virt implements virt.keys, which installs the certificates and keys of libvirt.
 //
-// They come from the pillar, as libvirt.serverkey.pem and so on. Salt's master can make them; here
-// whoever fills the pillar does, since a host on its own cannot sign for others.
+// They come from the pillar, under names such as libvirt.serverkey.pem. Salt's master can generate them. Here
+// the author of the pillar must, since a host cannot sign certificates for others.
 package virt
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Pillar looks up a value by its path.
+// Pillar returns the value at a path.
 type Pillar func(path, delimiter string) (any, bool)
 
-// Functions are the functions of virt.
+// Functions returns the functions of virt.
 func Functions(pillar Pillar) module.Table {
 	return module.Table{"keys": func() module.Resource { return &keys{BasePath: "/etc/pki", pillar: pillar} }}
 }
 
-// keys is virt.keys.
+// keys implements virt.keys.
 type keys struct {
 	Name           string `sls:"name"`
 	BasePath       string `sls:"basepath"`
-	Country        any    `sls:"country"` // this and what follows is for who makes the certificates
+	Country        any    `sls:"country"` // no effect: this and the next four are for the generation of certificates
 	State          any    `sls:"st"`
 	Locality       any    `sls:"locality"`
 	Organization   any    `sls:"organization"`
@@ -38,7 +38,7 @@ type keys struct {
 	files  []file
 }
 
-// file is a file of a key, with the text that it shall have.
+// file is a file with its declared content.
 type file struct {
 	path, text string
 	mode       fs.FileMode

@@ -12,7 +12,7 @@ import (
 func TestConformance(t *testing.T) {
 	statetest.Run(t, statetest.Suite{
 		State: "virt",
-		// The pillar of a case is in /pillar, a file for each key.
+		// The pillar of a case is in /pillar, with a file for each key.
 		Functions: func(h *statetest.Host) module.Table {
 			return virt.Functions(func(path, delimiter string) (any, bool) {
 				pillar := value.NewMap()

@@ -14,10 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// managed is virtualenv.managed: a virtual environment is there, with what it needs in it.
+// managed implements virtualenv.managed: a virtual environment exists and contains the declared packages.
 type managed struct {
 	Name               string `sls:"name"`
-	VenvBin            string `sls:"venv_bin"` // virtualenv, pyvenv, or a python; "" for what is there
+	VenvBin            string `sls:"venv_bin"` // virtualenv, pyvenv or a python; "" for the installed one
 	Requirements       any    `sls:"requirements"`
 	SystemSitePackages bool   `sls:"system_site_packages"`
 	Clear              bool   `sls:"clear"`
@@ -38,7 +38,7 @@ type managed struct {
 	PipCacheDir        string `sls:"pip_cache_dir"`
 	Proxy              string `sls:"proxy"`
 	NoBinary           any    `sls:"no_binary"`
-	Distribute         any    `sls:"distribute"` // what follows no virtualenv has any more
+	Distribute         any    `sls:"distribute"` // no effect: virtualenv no longer has this and the following options
 	UseWheel           any    `sls:"use_wheel"`
 	NoUseWheel         any    `sls:"no_use_wheel"`
 	ExtraSearchDir     any    `sls:"extra_search_dir"`
@@ -51,8 +51,8 @@ type managed struct {
 
 	pip    func(client.EnvironmentPackages) Pip
 	make   bool
-	lacks  bool   // it is there without pip, as one is whose making failed half-way
-	python string // the version that a new one has
+	lacks  bool   // it exists without pip, as after an incomplete creation
+	python string // the version for a new environment
 }
 
 func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -82,12 +82,12 @@ func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return d, nil
 }
 
-// hasPip reports whether pip is in a virtual environment. Debian's python3 without python3-venv leaves one without, and
-// fails.
+// hasPip reports whether a virtual environment contains pip. Without the package python3-venv, Debian's python3
+// fails and leaves one without it.
 func hasPip(h *host.Host, dir string) bool {
 	files := h.Following().Files
 	for _, lib := range []string{"lib", "lib64"} {
-		pythons, _ := files.ReadDir(path.Join(dir, lib)) // without the directory there are none
+		pythons, _ := files.ReadDir(path.Join(dir, lib)) // missing in an incomplete environment
 		for _, python := range pythons {
 			if _, err := files.Stat(path.Join(dir, lib, python, "site-packages/pip")); err == nil {
 				return true
@@ -98,10 +98,10 @@ func hasPip(h *host.Host, dir string) bool {
 	return err == nil
 }
 
-// asks reports whether something is to be installed into it.
+// asks reports whether packages are declared.
 func (v *managed) asks() bool { return v.Requirements != nil || v.PipPkgs != nil }
 
-// interpreter is the python that the environment is made with.
+// interpreter returns the python for a new environment.
 func (v *managed) interpreter() program.Program {
 	name := v.Python
 	if name == "" {
@@ -115,7 +115,7 @@ func (v *managed) version(ctx context.Context, h *host.Host) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// program is what makes the environment, and its arguments.
+// program returns the program that creates the environment, and its arguments.
 func (v *managed) program(h *host.Host) (program.Program, []string) {
 	p := program.Program{Name: v.VenvBin, Package: "python3-virtualenv", RunAs: v.User, Dir: v.Cwd, Target: v.Name,
 		Remote: true, Env: module.Environment(v.EnvVars)}

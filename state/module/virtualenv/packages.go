@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// packages is what is to be installed into the environment.
+// packages returns the packages to install into the environment.
 func (v *managed) packages() *packages {
 	return &packages{name: v.Name, asked: v.asks(), pip: v.pip(client.EnvironmentPackages{
 		Environment: v.Name, User: v.User, Cwd: v.Cwd, EnvVars: v.EnvVars, Env: v.Env,
@@ -22,7 +22,8 @@ func (v *managed) packages() *packages {
 	})}
 }
 
-// packages installs into a virtual environment, and reports each distribution that is new or another version.
+// packages installs into a virtual environment and reports the distributions that are new or have another
+// version.
 type packages struct {
 	name  string
 	pip   Pip
@@ -34,13 +35,13 @@ func (p *packages) Check(ctx context.Context, h *host.Host) (module.Diff, error)
 		return module.Diff{Comment: p.name + " is there"}, nil
 	}
 	d, err := p.pip.Check(ctx, h)
-	if err == nil && !d.Empty() { // what else comes with it is not known
+	if err == nil && !d.Empty() { // the dependencies are unknown
 		d = module.Diff{Unknown: true, Planned: value.NewMap(), Comment: d.Comment}
 	}
 	return d, err
 }
 
-// install installs what is missing and reports which distributions are new, or another version.
+// install installs missing packages and adds the distributions that are new or have another version to changes.
 func (p *packages) install(ctx context.Context, h *host.Host, changes *value.Map) error {
 	d, err := p.Check(ctx, h)
 	if err != nil || d.Empty() {
@@ -64,7 +65,7 @@ func (p *packages) install(ctx context.Context, h *host.Host, changes *value.Map
 	return nil
 }
 
-// difference are the distributions of a that b has not, in order.
+// difference returns the distributions of a that b does not have in the same version, sorted.
 func difference(a, b map[string]pep440.Distribution) *value.List {
 	var list []string
 	for name, d := range a {

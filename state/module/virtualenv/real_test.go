@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// wheel is the smallest distribution there can be.
+// wheel writes a minimal distribution.
 func wheel(t *testing.T, dir, name, version string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -43,7 +43,7 @@ func wheel(t *testing.T, dir, name, version string) {
 	must(t, os.WriteFile(filepath.Join(dir, name+"-"+version+"-py3-none-any.whl"), out.Bytes(), 0o644))
 }
 
-// TestRealPip makes a virtual environment and installs into it, with the machine's own Python.
+// TestRealPip creates a virtual environment and installs into it with the host's Python.
 func TestRealPip(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import venv, ensurepip").Run(); err != nil {
 		t.Skip("this machine has no python3 with venv to test with")

@@ -1,4 +1,5 @@
-// Package virtualenv holds virtualenv.managed: virtual environments of Python, and what pip installs into them.
+// Package virtualenv implements virtualenv.managed, which creates Python virtual environments and installs
+// packages into them with pip.
 package virtualenv
 
 import (
@@ -10,14 +11,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
 
-// Pip is pip.installed for one virtual environment.
+// Pip is pip.installed for a virtual environment.
 type Pip interface {
 	module.Resource
-	// List gives what is installed, by normalized name.
+	// List returns the installed distributions by normalized name.
 	List(ctx context.Context, h *host.Host) (map[string]pep440.Distribution, error)
 }
 
-// Functions are the functions of virtualenv. pip makes the state that installs packages.
+// Functions returns the functions of virtualenv. pip returns the state that installs packages.
 func Functions(pip func(client.EnvironmentPackages) Pip) module.Table {
 	return module.Table{"managed": func() module.Resource { return &managed{pip: pip} }}
 }

@@ -38,7 +38,7 @@ func prepare(t *testing.T, h *statetest.Host) {
 		},
 		"/new/bin/python": i.Pip,
 	})
-	// Provide wrote into the environment that the state has yet to make.
+	// Provide has written to the environment that the state must create.
 	if err := h.Files.RemoveAll("/new"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package clienttest lends tests what states need that work through clients: imitated package managers, and database
+// Package clienttest helps to test states that use clients: it has simulated package managers and runs database
 // servers.
 package clienttest
 
@@ -18,12 +18,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Installed is a file of the case with a name and a version in each line, which the imitated package
-// managers keep.
+// Installed keeps the packages of a simulated package manager in a file of the case, with a name and a version
+// in each line.
 type Installed struct{ Host *statetest.Host }
 
 func (i Installed) Read() map[string]string {
-	data, _ := i.Host.Files.ReadFile("/installed") // none without the file
+	data, _ := i.Host.Files.ReadFile("/installed") // missing before the first installation
 	found := map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); len(f) == 2 {
@@ -43,7 +43,7 @@ func (i Installed) write(all map[string]string) error {
 		host.NewFile{Content: strings.NewReader(strings.Join(lines, "")), UID: -1, GID: -1})
 }
 
-// Change installs (name, separator, version) or removes what the words name.
+// Change installs (name, separator, version) or removes the packages in words.
 func (i Installed) Change(install bool, words []string, separator string) error {
 	all := i.Read()
 	for _, word := range words {
@@ -67,7 +67,7 @@ func (i Installed) Change(install bool, words []string, separator string) error 
 	return i.write(all)
 }
 
-// Words are the arguments that are no options.
+// Words returns the arguments that are not options.
 func Words(args []string, withValue ...string) []string {
 	var out []string
 	for n := 0; n < len(args); n++ {
@@ -81,10 +81,10 @@ func Words(args []string, withValue ...string) []string {
 	return out
 }
 
-// Files are those of the state tree, by URL.
+// Files maps URLs of the state tree to contents.
 type Files map[string]string
 
-// Source is part of client.Sources.
+// Source implements client.Sources.
 func (f Files) Source(_ context.Context, url, _ string) ([]byte, error) {
 	if text, ok := f[url]; ok {
 		return []byte(text), nil
@@ -92,7 +92,7 @@ func (f Files) Source(_ context.Context, url, _ string) ([]byte, error) {
 	return nil, fmt.Errorf("%s is not there", url)
 }
 
-// Run runs the cases of a family in testdata/modules.
+// Run runs the cases of a state in testdata/modules.
 func Run(t *testing.T, state string, table module.Table, programs func(*testing.T, *statetest.Host)) {
 	statetest.Run(t, statetest.Suite{
 		State:     state,
@@ -102,8 +102,8 @@ func Run(t *testing.T, state string, table module.Table, programs func(*testing.
 	})
 }
 
-// WithoutProgram tests that a dry run without the program says "unknown", that a run names the package to install, and
-// that nothing is removed.
+// WithoutProgram checks that, without the program, a dry run reports unknown changes, a run names the package
+// to install, and a removal has nothing to do.
 func WithoutProgram(t *testing.T, table module.Table, function, brings string) {
 	t.Helper()
 	h := statetest.NewHost(t)
@@ -126,8 +126,8 @@ func WithoutProgram(t *testing.T, table module.Table, function, brings string) {
 	}
 }
 
-// WithoutClient tests that a dry run of present without the client says "unknown", and that a run names the package to
-// install.
+// WithoutClient checks that, without the client, a dry run of present reports unknown changes and a run names
+// the package to install.
 func WithoutClient(t *testing.T, table module.Table, brings string) {
 	t.Helper()
 	t.Setenv("PATH", "/nowhere")

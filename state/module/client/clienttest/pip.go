@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Pip imitates pip.
+// Pip simulates pip.
 func (i Installed) Pip(args []string, c host.Command) (string, error) {
 	if len(args) > 1 && args[0] == "-m" {
 		args = args[2:]

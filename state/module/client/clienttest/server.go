@@ -18,7 +18,7 @@ import (
 	"os/user"
 )
 
-// As runs a command as an ordinary user, which servers insist on.
+// As makes a command run as an unprivileged user, which database servers require.
 func As(t *testing.T, name string, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -34,7 +34,7 @@ func As(t *testing.T, name string, cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// Private is a directory that such a user may use.
+// Private returns a temporary directory of that user.
 func Private(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "db")
@@ -51,7 +51,7 @@ func Private(t *testing.T, name string) string {
 	return dir
 }
 
-// Real runs a client of the machine with arguments before those it is given.
+// Real runs a client of the machine with additional arguments before the given ones.
 func Real(name string, before ...string) statetest.Program {
 	return func(args []string, c host.Command) (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -68,7 +68,7 @@ func Real(name string, before ...string) statetest.Program {
 	}
 }
 
-// RunStates runs cases of several states against one server.
+// RunStates runs the cases of several states on one server.
 func RunStates(t *testing.T, tables module.Registry, programs map[string]statetest.Program,
 	cases map[string][]statetest.Case) {
 	t.Helper()
@@ -84,7 +84,7 @@ func RunStates(t *testing.T, tables module.Registry, programs map[string]statete
 	}
 }
 
-// Case is a case that runs as the user who runs the test.
+// Case returns a case that runs as root.
 func Case(function string, first *statetest.Want, items ...any) statetest.Case {
 	return statetest.Case{Name: function + " " + value.Repr(value.NewList(items...)), Function: function,
 		Arguments: value.NewMap(append(items, "user", "root")...), First: first, Second: again(first)}
@@ -97,10 +97,10 @@ func again(first *statetest.Want) *statetest.Want {
 	return nil
 }
 
-// Did is a state that has these changes.
+// Did returns a successful result with changes.
 func Did(items ...any) *statetest.Want {
 	return &statetest.Want{Result: true, Changes: value.NewMap(items...)}
 }
 
-// Fails is a state that fails with a comment.
+// Fails returns a failed result with a comment.
 func Fails(comment string) *statetest.Want { return &statetest.Want{Result: false, Comment: comment} }
