@@ -73,7 +73,7 @@ func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 			r := l.expect(c.code)
 			noted(t, r, c.says)
 			noted(t, r, "was set aside as")
-			if !strings.Contains(r.Error, "/etc/app is there and is no directory") {
+			if !strings.Contains(r.Error, "/etc/app exists and is not a directory") {
 				t.Errorf("the report's error is %q", r.Error)
 			}
 			if bad := l.inQuarantine(); len(bad) > 0 {

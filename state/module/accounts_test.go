@@ -44,9 +44,9 @@ type outcome struct {
 	Changes map[string]any
 }
 
-// TestRecorded runs states that were recorded with Salt 3006, with the tools of the host in a chroot: a dry
+// TestResultsEqualSalts runs states that were recorded with Salt 3006, with the tools of the host in a chroot: a dry
 // run, a first and a second run. Results and changes must equal Salt's.
-func TestRecorded(t *testing.T) {
+func TestResultsEqualSalts(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/modules/account/recorded.json")
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (m *Mode) UnmarshalSLS(v any) error {
 	}
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 16)
 	if err != nil || n > 0o7777 {
-		return fmt.Errorf("%s is no file mode; write it in quotes, such as '0644'", value.Repr(v))
+		return fmt.Errorf("%s is not a file mode; write it in quotes, such as '0644'", value.Repr(v))
 	}
 	*m = Mode{Given: true, Bits: fromRaw(uint32(n))}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-//go:embed elsewhere.txt
-var elsewhere string
+//go:embed unsupported_states.txt
+var unsupported string
 
 // Unknown returns the error for a state function that does not exist, with a hint: a similar name, or what to
 // use instead of a function of Salt that the agent does not have.
@@ -54,7 +54,7 @@ func nearest(function string, known []string) string {
 
 // reasonFor returns why the agent does not have a state of Salt and what to use instead; "" for other states.
 func reasonFor(state string) (reason, instead string) {
-	for line := range strings.Lines(elsewhere) {
+	for line := range strings.Lines(unsupported) {
 		if heading, ok := strings.CutPrefix(line, ":"); ok {
 			reason, instead, _ = strings.Cut(strings.TrimSpace(heading), "|")
 			continue

@@ -86,7 +86,7 @@ missing argument:
   module.run:
     - name: file.symlink
     - src: x
-says no:
+returned False:
   module.run:
     - name: file.check_hash
     - path: DIR/t.sls
@@ -139,7 +139,7 @@ func TestCallingFunctions(t *testing.T) {
 		"slip":             {true, "", `did you mean "text"`},
 		"no such function": {false, "there is no function service.restrt", ""},
 		"missing argument": {false, "file.symlink lacks its argument path", ""},
-		"says no":          {false, "file.check_hash says no", ""},
+		"returned False":   {false, "file.check_hash returned False", ""},
 		"waits":            {true, "", "'changes': {}"},
 		"watches":          {true, "called file.append", ""},
 		"command":          {false, "ended with code 3", ""},

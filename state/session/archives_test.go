@@ -97,7 +97,7 @@ missing:
 				t.Errorf("the password of %s shows: %s", id, value.Repr(got[id]))
 			}
 		}
-		for id, want := range map[string]string{"unverified": "nobody vouches", "bad hash": "source_hash says",
+		for id, want := range map[string]string{"unverified": "cannot be verified", "bad hash": "source_hash says",
 			"missing": "does not exist"} {
 			if text := value.Repr(got[id]); got[id].Value("result") != false || !strings.Contains(text, want) {
 				t.Errorf("%s gives %s, want %q", id, text, want)

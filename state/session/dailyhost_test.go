@@ -52,7 +52,7 @@ func TestArchivesAreUnpacked(t *testing.T) {
 		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("verbose", true),
 			want: "~'files': ['app/one', 'two'], 'links': [], 'top_level_dirs': [], 'top_level_files': ['two']"},
 		{name: "archive.list", args: []any{"/none.tar"}, want: "!is not there"},
-		{name: "archive.list", args: []any{"/bad.tar"}, want: "!no whole tar archive"},
+		{name: "archive.list", args: []any{"/bad.tar"}, want: "!is not a complete tar archive"},
 		{name: "archive.tar", args: []any{"tzf", "/a.tar.gz"}, want: "['app/one', 'two']"},
 		{name: "archive.tar", args: []any{"xzf", "/a.tar.gz"}, kwargs: value.NewMap("dest", "/t"), want: "['app/one', 'two']",
 			file: "t/app/one", text: "app/one"},

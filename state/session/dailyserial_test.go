@@ -17,7 +17,7 @@ func TestSerializersOfFileSerialize(t *testing.T) {
 			want: `{'web': {'home': '/srv', 'path': '/srv/www', 'share': '5%', 'lines': 'a\nb'}}`},
 		{name: "slsutil.deserialize", args: []any{"configparser", "[a]\nx = %(y)s\n"}, want: "!setting x of section a"},
 		{name: "slsutil.deserialize", args: []any{"configparser", "[a]\nx = %(x)s\n"}, want: "!nested too deeply"},
-		{name: "slsutil.deserialize", args: []any{"configparser", "x = 1\n"}, want: "!before any section"},
+		{name: "slsutil.deserialize", args: []any{"configparser", "x = 1\n"}, want: "!precedes the first section"},
 		{name: "slsutil.deserialize", args: []any{"toml", "b = 1\na = [2]\n[c]\nd = 1979-05-27"},
 			want: "{'b': 1, 'a': [2], 'c': {'d': '1979-05-27'}}"},
 		{name: "slsutil.deserialize", args: []any{"toml", "a = "}, want: "!it is no TOML"},

@@ -102,7 +102,7 @@ func TestMistakesOfAllFilesAreToldTogether(t *testing.T) {
     - name: /a
 b:
   file.managed:
-    - mode: [x] # error: is no file mode // docs/states.md
+    - mode: [x] # error: is not a file mode // docs/states.md
   cmd.run:
     - require:
       - file: c

@@ -122,17 +122,17 @@ type inputs struct{ file.Inputs }
 
 // Script is part of cmd.Scripts.
 func (in inputs) Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error) {
-	return in.Inputs.Rendered(ctx, file.Wanted{URL: source, Env: env, Template: template, Context: vars})
+	return in.Inputs.Rendered(ctx, file.ContentRequest{URL: source, Env: env, Template: template, Context: vars})
 }
 
 // Source is part of cron.Sources.
 func (in inputs) Source(ctx context.Context, url, env string) ([]byte, error) {
-	return in.Inputs.Rendered(ctx, file.Wanted{URL: url, Env: env})
+	return in.Inputs.Rendered(ctx, file.ContentRequest{URL: url, Env: env})
 }
 
 // Rendered is part of cron.Sources.
 func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
-	return in.Inputs.Rendered(ctx, file.Wanted(s))
+	return in.Inputs.Rendered(ctx, file.ContentRequest(s))
 }
 
 // Diff is part of cron.Sources.
@@ -165,7 +165,7 @@ type archives struct {
 
 // Archive is part of archive.Sources.
 func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source, error) {
-	l, err := a.Locate(ctx, file.Asked(w))
+	l, err := a.Locate(ctx, file.SourceRequest(w))
 	if err != nil {
 		return archive.Source{}, err
 	}

@@ -1,4 +1,4 @@
 /x:
   file.managed:
     - contnets: x # error: file.managed has no argument contnets: did you mean "contents"?
-    - mode: [1] # error: argument mode of file.managed: [1] is no file mode; write it in quotes, such as '0644'
+    - mode: [1] # error: argument mode of file.managed: [1] is not a file mode; write it in quotes, such as '0644'

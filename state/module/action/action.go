@@ -127,7 +127,7 @@ func judge(function string, v any) error {
 	switch v := v.(type) {
 	case bool:
 		if !v {
-			return fmt.Errorf("%s says no", function)
+			return fmt.Errorf("%s returned False", function)
 		}
 	case *value.Map:
 		if code := v.Value("retcode"); code != nil && !value.Equal(code, 0) {

@@ -54,8 +54,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestWatching calls functions after a change of a watched state.
-func TestWatching(t *testing.T) {
+// TestReactionToAWatchedChange calls functions after a change of a watched state.
+func TestReactionToAWatchedChange(t *testing.T) {
 	for _, function := range []string{"wait", "watch", "run"} {
 		resource := action.Functions(few{})[function]()
 		_, problems := module.Decode(resource,

@@ -87,7 +87,7 @@ func (r *run) one(own *value.Map) (call, []string, error) {
 	c := call{entry: r.Name, function: r.Name, kwargs: value.NewMap()}
 	if !r.callee.Has(c.function) {
 		if !strings.Contains(c.function, ".") {
-			return c, nil, diag.WithHint(fmt.Errorf("%q is no function", c.function),
+			return c, nil, diag.WithHint(fmt.Errorf("%q is not a function", c.function),
 				"write `- name: MODULE.FUNCTION`, or `- MODULE.FUNCTION: [...]`")
 		}
 		return c, nil, r.callee.Unknown(c.function)

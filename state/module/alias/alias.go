@@ -46,7 +46,7 @@ type edit struct {
 
 func (e *edit) Valid() error {
 	if e.Name == "" || strings.ContainsAny(e.Name, ":#\n") {
-		return fmt.Errorf("%q is no alias", e.Name)
+		return fmt.Errorf("%q is not an alias", e.Name)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	target := strings.Join(p.Target, ", ")
 	if strings.TrimSpace(target) == "" || strings.ContainsAny(target, "#\n") {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%q is no target for the alias %s", target, p.Name),
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%q is not a target for the alias %s", target, p.Name),
 			"name an address, a user or a list of them")
 	}
 	text, err := read(h)

@@ -22,9 +22,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestTellingTheMailSystem checks that newaliases runs after a change if it exists, and that its failure is a
+// TestNewaliasesRunsAfterAChange checks that newaliases runs after a change if it exists, and that its failure is a
 // warning.
-func TestTellingTheMailSystem(t *testing.T) {
+func TestNewaliasesRunsAfterAChange(t *testing.T) {
 	set := value.NewMap("name", "root", "target", "admin")
 	for _, c := range []struct {
 		name    string

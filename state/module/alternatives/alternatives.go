@@ -1,5 +1,5 @@
-// Package alternatives implements the alternatives states, which select the program behind a name such as
-// editor.
+// Package alternatives implements alternatives.install and the other alternatives states, which select the
+// program behind a name such as editor.
 //
 // The choices are read from the files of update-alternatives, without a process. Changes are made by that tool.
 package alternatives
@@ -42,7 +42,7 @@ func tool(ctx context.Context, h *host.Host, name string, args ...string) error 
 
 func valid(name string, paths ...string) error {
 	if name == "" || strings.ContainsAny(name, "/ \t\n") || name[0] == '-' || name[0] == '.' {
-		return diag.WithHint(fmt.Errorf("%q is no name of an alternative", name),
+		return diag.WithHint(fmt.Errorf("%q is not a valid name of an alternative", name),
 			"it is a word such as editor, and not a path")
 	}
 	for _, p := range paths {
@@ -101,7 +101,7 @@ func (r *remove) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if !g.has(r.Path) {
-		return module.Diff{Comment: fmt.Sprintf("%s is no choice for %s", r.Path, r.Name)}, nil
+		return module.Diff{Comment: fmt.Sprintf("%s is not a choice for %s", r.Path, r.Name)}, nil
 	}
 	return module.Diff{Changes: fallback(g.without(r.Path)), Planned: value.NewMap(),
 		Comment: fmt.Sprintf("%s would no more be a choice for %s", r.Path, r.Name)}, nil
@@ -120,7 +120,8 @@ func (r *remove) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 		return module.Report{}, err
 	}
 	g, _, err := read(h, r.Name)
-	return module.Report{Changes: fallback(g), Comment: fmt.Sprintf("%s is no more a choice for %s", r.Path, r.Name)}, err
+	return module.Report{Changes: fallback(g),
+		Comment: fmt.Sprintf("%s is no longer a choice for %s", r.Path, r.Name)}, err
 }
 
 // set implements alternatives.set.
@@ -155,7 +156,7 @@ func (s *set) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 		return module.Report{}, err
 	}
 	if !g.has(s.Path) {
-		return module.Report{}, diag.WithHint(fmt.Errorf("%s is no choice for %s", s.Path, s.Name), "%s", choices(g))
+		return module.Report{}, diag.WithHint(fmt.Errorf("%s is not a choice for %s", s.Path, s.Name), "%s", choices(g))
 	}
 	if err := tool(ctx, h, s.Name, "--set", s.Name, s.Path); err != nil {
 		return module.Report{}, err

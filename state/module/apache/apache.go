@@ -69,7 +69,7 @@ func (l *loaded) program() program.Program {
 
 func (l *loaded) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if l.Name == "" || strings.ContainsAny(l.Name, "/ ") || strings.HasPrefix(l.Name, "-") {
-		return module.Diff{}, fmt.Errorf("%q is no name of a %s", l.Name, l.kind.what)
+		return module.Diff{}, fmt.Errorf("%q is not a valid name of a %s", l.Name, l.kind.what)
 	}
 	if l.file(h, "enabled") == l.on {
 		return module.Diff{Comment: fmt.Sprintf("the %s %s is %s", l.kind.what, l.Name, l.state())}, nil

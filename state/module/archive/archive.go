@@ -131,7 +131,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	case x.source.Path == "" && x.verify(ctx, h) != nil:
 		return x.unknown("would fetch %s anew, since the copy in the cache has another hash"), nil
 	}
-	if who := x.nobody(h); who != "" {
+	if who := x.missingAccount(h); who != "" {
 		return module.Awaits(who, "extract "+x.source.Shown), nil
 	}
 	return x.compare(ctx, h)
@@ -175,8 +175,8 @@ func (x *extracted) unknown(format string) module.Diff {
 	return module.Diff{Unknown: true, Planned: value.NewMap(), Comment: fmt.Sprintf(format, x.source.Shown)}
 }
 
-// nobody returns the declared owner that does not exist, such as "user alice", or "".
-func (x *extracted) nobody(h *host.Host) string {
+// missingAccount returns the declared owner that does not exist, such as "user alice", or "".
+func (x *extracted) missingAccount(h *host.Host) string {
 	if _, ok, err := h.Accounts.User(x.User); x.User != "" && err == nil && !ok {
 		return "user " + x.User
 	}

@@ -292,8 +292,8 @@ func (s served) replacing() []statetest.Case {
 		fails(at("clean and clean_parent", good, "source", "/srv/a.tar", "clean", true, "clean_parent", true),
 			"both clean and clean_parent"),
 		fails(at("a hash that is another", good, "source", "/srv/a.tar", "source_hash", sum(nil)), "the hash is another"),
-		fails(at("no archive", []byte("hello"), "source", "/srv/a.tar"), "no whole tar archive"),
-		fails(at("no zip archive", []byte("hello"), "source", "/srv/a.zip"), "no whole zip archive"),
+		fails(at("no archive", []byte("hello"), "source", "/srv/a.tar"), "is not a complete tar archive"),
+		fails(at("no zip archive", []byte("hello"), "source", "/srv/a.zip"), "is not a complete zip archive"),
 		fails(at("no file", good, "source", "/srv/gone.tar"), "/srv/gone.tar is not there"),
 		fails(at("a password", good, "source", "/srv/a.zip", "password", "s3cretive"), "encrypted archives"),
 		fails(at("many files at the top", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar"),
@@ -388,9 +388,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestADryRunAsksForTheArchive checks that a dry run fails, like the run, if the server does not have the
+// TestDryRunChecksThatTheArchiveExists checks that a dry run fails, like the run, if the server does not have the
 // archive.
-func TestADryRunAsksForTheArchive(t *testing.T) {
+func TestDryRunChecksThatTheArchiveExists(t *testing.T) {
 	table := archive.Functions(served{web: map[string][]byte{"a.tar": dotted()}})
 	for url, want := range map[string]string{"web://a.tar": "",
 		"web://none.tar": "fetching the archive web://none.tar: file does not exist"} {

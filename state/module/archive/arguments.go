@@ -36,7 +36,7 @@ func (x *extracted) prepare(h *host.Host) error {
 	if x.replaces(h) {
 		// the link is removed, so its target does not matter
 	} else if info, err := h.Files.Stat(x.dir); err == nil && !info.IsDir() {
-		bad("remove it first, in a state that this one requires", "%s is there and is no directory", x.dir)
+		bad("remove it first, in a state that this one requires", "%s exists and is not a directory", x.dir)
 	}
 	if on := x.EnforceOwnershipOn; on != "" && path.Clean(on) != x.dir && !strings.HasPrefix(path.Clean(on), x.dir+"/") {
 		bad("name a path below "+x.dir, "enforce_ownership_on is %s, which is not below %s", on, x.dir)
@@ -82,7 +82,7 @@ func readOptions(text string, trim any) (o options, err error) {
 				continue
 			}
 			if o.strip, err = strconv.Atoi(v); err != nil || o.strip < 0 {
-				return o, fmt.Errorf("option %s: %q is no number of directories", name, v)
+				return o, fmt.Errorf("option %s: %q is not a number of directories", name, v)
 			}
 		case "--verbose", "--gzip", "--gunzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--preserve-permissions",
 			"--same-permissions", "--extract":

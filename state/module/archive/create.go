@@ -60,7 +60,7 @@ func (m Make) paths(h *host.Host) ([]string, error) {
 			full = path.Join(m.Dir, full)
 		}
 		if !path.IsAbs(full) {
-			return nil, diag.WithHint(fmt.Errorf("source %s is no absolute path", source), "name its directory with cwd")
+			return nil, diag.WithHint(fmt.Errorf("source %s is not an absolute path", source), "name its directory with cwd")
 		}
 		found := []string{full}
 		if strings.ContainsAny(path.Base(full), "*?[") {
@@ -161,7 +161,7 @@ func (b *builder) add(p string) error {
 		}
 		return b.header(p, info, &tar.Header{Typeflag: tar.TypeSymlink, Linkname: target})
 	}
-	return fmt.Errorf("%s is no file, directory or link", p)
+	return fmt.Errorf("%s is neither a file, a directory nor a link", p)
 }
 
 func (b *builder) directory(p string, info host.Info) error {
@@ -271,7 +271,7 @@ func Encrypted(h *host.Host, file string) (bool, error) {
 	}
 	r, err := zip.NewReader(at, size)
 	if err != nil {
-		return false, fmt.Errorf("%s is no whole zip archive: %w", file, err)
+		return false, fmt.Errorf("%s is not a complete zip archive: %w", file, err)
 	}
 	return slices.ContainsFunc(r.File, func(f *zip.File) bool { return f.Flags&1 != 0 }), nil
 }

@@ -38,7 +38,7 @@ func (r *rules) admit(e *entry) error {
 	for dir := path.Dir(e.name); dir != "."; dir = path.Dir(dir) {
 		k, known := r.seen[dir]
 		if known && k != directory {
-			return refused(e.raw, "it lies below "+shown(dir)+", which is no directory in the archive")
+			return refused(e.raw, "it is below "+shown(dir)+", which is not a directory in the archive")
 		}
 		if known {
 			break
@@ -78,7 +78,7 @@ func (r *rules) badName(e *entry) string {
 	case !filepath.IsLocal(e.raw) || !filepath.IsLocal(e.name) || strings.ContainsAny(e.name, "\x00\\"):
 		return "its name leads out of the directory"
 	case depth > r.limits.depth:
-		return fmt.Sprintf("it lies %d directories deep, and max_depth allows %d", depth, r.limits.depth)
+		return fmt.Sprintf("it is %d directories deep, and max_depth allows %d", depth, r.limits.depth)
 	}
 	for part := range strings.SplitSeq(e.name, "/") {
 		if len(part) > maxName {
@@ -104,7 +104,7 @@ func (r *rules) badKind(e *entry) string {
 		return "it is a hard link to itself"
 	}
 	if k, ok := r.seen[e.link]; e.kind == hardlink && (!ok || k != file) {
-		return "it is a hard link to what is no earlier file of the archive"
+		return "it is a hard link to a name that is not an earlier file of the archive"
 	}
 	return ""
 }

@@ -284,7 +284,7 @@ func makeDirs(h *host.Host, dir string, mode fs.FileMode, uid int) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s is there and is no directory", dir)
+		return fmt.Errorf("%s exists and is not a directory", dir)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

@@ -124,9 +124,9 @@ func sparse(t *testing.T) []byte {
 	return append(header, make([]byte, 1024)...)
 }
 
-// TestSparseFileIsCountedAsWritten checks that holes count as written bytes, since they are written out, and
+// TestHolesCountTowardsMaxBytes checks that holes count as written bytes, since they are written out, and
 // that this happens before the first write.
-func TestSparseFileIsCountedAsWritten(t *testing.T) {
+func TestHolesCountTowardsMaxBytes(t *testing.T) {
 	h, dir := scene(t, sparse(t))
 	err, _ := extraction(t, h, context.Background())
 	if err == nil || !strings.Contains(err.Error(), "max_bytes") && !strings.Contains(err.Error(), "hold more than") {
@@ -224,9 +224,9 @@ func (b *breakingFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestDirectoryOfAUserIsNotLeft checks that nothing is extracted through a link of another user, at the target
+// TestLinksOfUsersAreNotFollowed checks that nothing is extracted through a link of another user, at the target
 // itself or below it.
-func TestDirectoryOfAUserIsNotLeft(t *testing.T) {
+func TestLinksOfUsersAreNotFollowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of other users")
 	}
@@ -287,9 +287,9 @@ func linked() (inside, outside map[string][]item) {
 	return inside, outside
 }
 
-// TestLinksThatLeadOut checks that links in an archive must stay in its directory unless the state allows
+// TestOutsideLinks checks that links in an archive must stay in its directory unless the state allows
 // others, and that the hint names the argument.
-func TestLinksThatLeadOut(t *testing.T) {
+func TestOutsideLinks(t *testing.T) {
 	inside, outside := linked()
 	for name, items := range inside {
 		h, _ := scene(t, tarOf(items...))

@@ -143,7 +143,7 @@ func walkTar(f io.Reader, grown *growth, visit func(e entry, content io.Reader) 
 			return err
 		}
 		if err != nil {
-			return diag.WithHint(fmt.Errorf("it is no whole tar archive: %w", err),
+			return diag.WithHint(fmt.Errorf("it is not a complete tar archive: %w", err),
 				"look at the archive with `tar -tf`; another format is named by archive_format")
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader {
@@ -177,7 +177,7 @@ func tarEntry(header *tar.Header) (entry, error) {
 	case tar.TypeLink:
 		e.kind = hardlink
 	default:
-		return e, refused(e.raw, "it is no file, directory or link")
+		return e, refused(e.raw, "it is neither a file, a directory nor a link")
 	}
 	return e, nil
 }
@@ -213,7 +213,7 @@ func walkZip(f io.Reader, grown *growth, permissions bool, visit func(e entry, c
 	}
 	r, err := zip.NewReader(at, size)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("it is no whole zip archive: %w", err),
+		return diag.WithHint(fmt.Errorf("it is not a complete zip archive: %w", err),
 			"look at the archive with `unzip -l`; another format is named by archive_format")
 	}
 	if err := grown.limits.count(len(r.File)); err != nil {
@@ -245,7 +245,7 @@ func zipEntry(f *zip.File, grown *growth, permissions bool, visit func(e entry, 
 	case mode&fs.ModeSymlink != 0:
 		e.kind = symlink
 	case !mode.IsRegular():
-		return refused(f.Name, "it is no file, directory or link")
+		return refused(f.Name, "it is neither a file, a directory nor a link")
 	}
 	if unix := f.CreatorVersion>>8 == 3; unix && permissions && mode.Perm() != 0 {
 		e.mode, e.native = mode.Perm(), true

@@ -56,7 +56,7 @@ func (m *mover) moveOne(p string) error {
 	case err != nil:
 		return err
 	case found && info.IsDir() != old.IsDir():
-		return fmt.Errorf("%s is there and is of another kind than in the archive", p)
+		return fmt.Errorf("%s exists and has another type than in the archive", p)
 	case found && info.IsDir():
 		return m.enter(p)
 	case found && m.keep && old.IsRegular():

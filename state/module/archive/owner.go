@@ -19,21 +19,21 @@ func (x *extracted) owner(h *host.Host) (uid, gid int, err error) {
 	if x.User != "" {
 		u, ok, err := h.Accounts.User(x.User)
 		if err != nil || !ok {
-			return 0, 0, nobodyError(err, "user "+x.User)
+			return 0, 0, missingAccountError(err, "user "+x.User)
 		}
 		uid = u.UID
 	}
 	if x.Group != "" {
 		g, ok, err := h.Accounts.Group(x.Group)
 		if err != nil || !ok {
-			return 0, 0, nobodyError(err, "group "+x.Group)
+			return 0, 0, missingAccountError(err, "group "+x.Group)
 		}
 		gid = g.GID
 	}
 	return uid, gid, nil
 }
 
-func nobodyError(err error, who string) error {
+func missingAccountError(err error, who string) error {
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package cmd implements Salt's cmd states, which run commands.
+// Package cmd implements cmd.run, cmd.script and the other cmd states, which run commands.
 //
 // What a command changes is unknown before it runs. Check therefore reports that the command would run with
 // unknown changes. The guards unless, onlyif and creates tell when there is nothing to do.

@@ -113,7 +113,7 @@ func (o *options) line(text string) (host.Line, error) {
 	}
 	mask, err := strconv.ParseUint(o.Umask, 8, 16)
 	if err != nil {
-		return l, fmt.Errorf("umask %s is no octal number", o.Umask)
+		return l, fmt.Errorf("umask %s is not an octal number", o.Umask)
 	}
 	n := int(mask)
 	l.Umask = &n

@@ -65,7 +65,7 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 		if m, ok := v.(*value.Map); ok && err == nil {
 			return m, "", nil
 		}
-		return nil, "", errors.New("a stateful command printed JSON that is no object")
+		return nil, "", errors.New("a stateful command printed JSON that is not an object")
 	}
 	last := strings.TrimRight(out, " \t\r\n")
 	rest = out[:len(out)-1] // like Salt, drop only the last character of a single line

@@ -1,4 +1,5 @@
-// Package cron implements Salt's cron states, which manage the crontabs of users.
+// Package cron implements cron.present, cron.file and the other cron states, which manage the crontabs of
+// users.
 //
 // People edit a crontab as well, so the states only manage the part below a marker line and leave the part
 // above it unchanged. An identifier in the comment above a job lets a state find its job after its time or

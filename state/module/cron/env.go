@@ -21,7 +21,7 @@ const nothing = `""`
 
 func (e *envPresent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if strings.ContainsAny(e.Name, "= \t") || e.Name == "" || strings.ContainsAny(e.Name+e.Value, "\n\r") {
-		return module.Diff{}, fmt.Errorf("%q is no variable that a crontab can hold", e.Name)
+		return module.Diff{}, fmt.Errorf("%q is not a variable that a crontab can hold", e.Name)
 	}
 	t, _, err := e.read(ctx, h)
 	if err != nil {

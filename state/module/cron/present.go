@@ -58,11 +58,11 @@ func (p *present) job() (job, error) {
 	for i, text := range []string{p.Minute, p.Hour, p.DayMonth, p.Month, p.DayWeek} {
 		j.times[i] = strings.ToLower(strings.TrimSpace(text))
 		if strings.ContainsAny(j.times[i], " \t\n\r#@=") || j.times[i] == "" {
-			return j, fmt.Errorf("%q is no time for a crontab", text)
+			return j, fmt.Errorf("%q is not a valid time for a crontab", text)
 		}
 	}
 	if j.special != "" && (j.special[0] != '@' || len(strings.Fields(j.special)) != 1) {
-		return j, diag.WithHint(fmt.Errorf("%q is no special time", j.special),
+		return j, diag.WithHint(fmt.Errorf("%q is not a special time", j.special),
 			"use one such as '@daily', in quotes, since YAML has another use for the @")
 	}
 	if j.command == "" {

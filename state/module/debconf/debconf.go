@@ -43,7 +43,7 @@ func kinds() []string {
 
 func (q question) Valid() error {
 	if q.owner == "" || q.name == "" || strings.ContainsAny(q.owner+q.name, " \t\n") {
-		return fmt.Errorf("%q is no question of the package %q", q.name, q.owner)
+		return fmt.Errorf("%q is not a question of the package %q", q.name, q.owner)
 	}
 	if !slices.Contains(kinds(), q.kind) {
 		return diag.WithHint(fmt.Errorf("the question %s has the type %q", q.name, q.kind),
@@ -191,7 +191,7 @@ func lines(text string) ([]question, error) {
 		}
 		f := strings.Fields(l)
 		if len(f) < 3 {
-			return nil, diag.WithHint(fmt.Errorf("line %d is no answer", i+1),
+			return nil, diag.WithHint(fmt.Errorf("line %d is not an answer", i+1),
 				"a line has a package, a question, a type and an answer")
 		}
 		q := question{owner: f[0], name: f[1], kind: f[2]}

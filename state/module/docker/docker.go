@@ -1,4 +1,4 @@
-// Package docker implements Salt's states for containers, images, networks and volumes of Docker.
+// Package docker implements the docker_ states for containers, images, networks and volumes of Docker.
 //
 // They run the docker program, which finds the daemon and checks access, and parse its JSON output. A container
 // cannot be changed after its creation, so one that differs from its declaration is replaced. A label stores
@@ -88,7 +88,7 @@ func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bo
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) == 0 {
 		return false, fmt.Errorf("reading what docker says of the %s %s: %w", kind,
-			name, errors.Join(err, errors.New("it says nothing")))
+			name, errors.Join(err, errors.New("its output is empty")))
 	}
 	return true, json.Unmarshal(all[0], v)
 }

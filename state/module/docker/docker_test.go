@@ -217,9 +217,9 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestWatching checks that the reaction to a change of a watched state restarts a container or sends it a
-// signal.
-func TestWatching(t *testing.T) {
+// TestReactionToAWatchedChange checks that the reaction to a change of a watched state restarts a container or sends
+// it a signal.
+func TestReactionToAWatchedChange(t *testing.T) {
 	h := statetest.NewHost(t)
 	prepare(t, h)
 	for action, want := range map[string]*value.Map{"": value.NewMap("web", "restarted"),
@@ -236,8 +236,8 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestNoDocker checks that the error names the package to install.
-func TestNoDocker(t *testing.T) {
+// TestMissingDocker checks that the error names the package to install.
+func TestMissingDocker(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	for state, table := range docker.Tables() {
 		for function, resource := range table {

@@ -32,7 +32,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		}
 		changes.Set("image", value.NewMap("old", nil, "new", r.Image))
 	}
-	old, err := r.aside(ctx, h)
+	old, err := r.setAside(ctx, h)
 	if err != nil {
 		return module.Report{}, err
 	}
@@ -62,8 +62,8 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return r.start(ctx, h, changes)
 }
 
-// aside stops and renames the old container, so that it can be restored if the new one cannot be created.
-func (r *running) aside(ctx context.Context, h *host.Host) (string, error) {
+// setAside stops and renames the old container, so that it can be restored if the new one cannot be created.
+func (r *running) setAside(ctx context.Context, h *host.Host) (string, error) {
 	if !r.there {
 		return "", nil
 	}

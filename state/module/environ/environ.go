@@ -76,7 +76,7 @@ func (s *setenv) wanted() (*value.Map, error) {
 	for key, v := range wanted.All() {
 		name, isText := key.(string)
 		if !isText || name == "" || strings.ContainsAny(name, "=\x00") {
-			return nil, fmt.Errorf("%s is no name of a variable", value.Repr(key))
+			return nil, fmt.Errorf("%s is not a valid name of a variable", value.Repr(key))
 		}
 		if text, ok := v.(string); ok && !strings.Contains(text, "\x00") || v == false {
 			continue

@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func TestCommandsSeeIt(t *testing.T) {
+func TestCommandsHaveTheVariables(t *testing.T) {
 	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -128,7 +128,7 @@ func (a *addition) has(chunk string) (bool, error) {
 	case !a.prepend && !a.IgnoreWhitespace:
 		return strings.Contains(string(a.edit.before), chunk), nil
 	}
-	r, err := value.CompileRegexp(loosely(chunk), value.RegexpFlags{Multiline: true})
+	r, err := value.CompileRegexp(anyWhitespace(chunk), value.RegexpFlags{Multiline: true})
 	if err != nil {
 		return false, err
 	}
@@ -170,7 +170,7 @@ func (a *addition) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 			if !a.MakeDirs {
 				return module.Report{}, noParent(a.edit.name)
 			}
-			if err := parents(h, a.edit.name, nobody()); err != nil {
+			if err := parents(h, a.edit.name, unchanged()); err != nil {
 				return module.Report{}, err
 			}
 		}

@@ -26,7 +26,7 @@ func (f *family) backUp(ctx context.Context, h *host.Host, how, file string) err
 		return err
 	}
 	copied := f.backupTo(file, time.Now())
-	if err := parents(h, copied, nobody()); err != nil {
+	if err := parents(h, copied, unchanged()); err != nil {
 		return fmt.Errorf("making room for the backup of %s: %w", file, err)
 	}
 	if err := copyOne(ctx, h, file, copied, info, ownerOf(h, info)); err != nil {

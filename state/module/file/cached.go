@@ -37,12 +37,12 @@ func (f *family) cachePlace(url, env string) string {
 	if strings.HasPrefix(url, "salt://") {
 		kind = "files"
 	}
-	return path.Join(f.Cache, kind, path.Join("/", env), path.Join("/", dotless(where)))
+	return path.Join(f.Cache, kind, path.Join("/", env), path.Join("/", withoutDotDot(where)))
 }
 
-// dotless escapes the ".." elements of a path. Otherwise a URL could be cached at the path of another server's
+// withoutDotDot escapes the ".." elements of a path. Otherwise a URL could be cached at the path of another server's
 // file.
-func dotless(p string) string {
+func withoutDotDot(p string) string {
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
 		if part == ".." {
@@ -135,7 +135,7 @@ func (c *cached) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 		return module.Report{}, err
 	}
 	defer source.Close()
-	if err := parents(h, c.place, nobody()); err != nil {
+	if err := parents(h, c.place, unchanged()); err != nil {
 		return module.Report{}, err
 	}
 	mode := fs.FileMode(0o600)

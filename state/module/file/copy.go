@@ -45,7 +45,7 @@ func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err
 		return d, err
 	}
 	if there && !c.Force {
-		d.Comment = c.target + " is there and stays"
+		d.Comment = c.target + " exists and is kept"
 		return d, nil
 	}
 	if there {

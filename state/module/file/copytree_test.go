@@ -25,8 +25,8 @@ func (e endless) Size() int64              { return e.size }
 
 func (growing) Open(string) (io.ReadCloser, error) { return endless{10}, nil }
 
-// TestCopyEndsAtTheSizeThatWasSeen copies a file that a user appends to during the copy.
-func TestCopyEndsAtTheSizeThatWasSeen(t *testing.T) {
+// TestCopyOfAGrowingFileEnds copies a file that a user appends to during the copy.
+func TestCopyOfAGrowingFileEnds(t *testing.T) {
 	root := t.TempDir()
 	h, err := host.Open(host.Options{Root: root}, host.Caches{})
 	if err != nil {
@@ -61,9 +61,9 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestSourcesWithoutRoomAreRefused opens a sparse source, which can have any size without taking room on the
+// TestSourceLargerThanTheDiskIsRefused opens a sparse source, which can have any size without taking room on the
 // disk.
-func TestSourcesWithoutRoomAreRefused(t *testing.T) {
+func TestSourceLargerThanTheDiskIsRefused(t *testing.T) {
 	root := t.TempDir()
 	var st unix.Statfs_t
 	if err := unix.Statfs(root, &st); err != nil || st.Blocks == 0 {

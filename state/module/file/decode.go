@@ -96,7 +96,7 @@ func (c *decode) decoded() ([]byte, error) {
 	}, text)
 	data, err := base64.StdEncoding.DecodeString(letters)
 	if err != nil {
-		return nil, errors.New("the text is no base64") // the text may be a secret, so the error shows none of it
+		return nil, errors.New("the text is not base64") // the text may be a secret, so the error shows none of it
 	}
 	return data, nil
 }

@@ -48,7 +48,7 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	case !there:
 		return e, lackingFile(fmt.Errorf("%s %w", name, errMissing), name)
 	case !info.IsRegular():
-		return e, fmt.Errorf("%s is no regular file", name)
+		return e, fmt.Errorf("%s is not a regular file", name)
 	}
 	e.info = info
 	if e.target, err = h.Files.Resolve(name); err != nil {

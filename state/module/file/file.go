@@ -1,4 +1,4 @@
-// Package file implements Salt's file states.
+// Package file implements file.managed and the other file states.
 //
 // All of them determine the content, owner and mode of a file before they change anything. Check gathers the
 // content (from the state tree, the web, a template, the pillar, or the present file with an edit) and compares

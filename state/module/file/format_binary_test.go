@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPlistAsPythonWritesIt compares with the output of Python's plistlib.
-func TestPlistAsPythonWritesIt(t *testing.T) {
+// TestPlistEqualsPlistlib compares with the output of Python's plistlib.
+func TestPlistEqualsPlistlib(t *testing.T) {
 	v := value.NewMap("b", value.NewList(1, 2.5, true, "x<y", value.NewList(), value.NewMap()),
 		"a", value.NewMap("n", "v"))
 	want := plistHead +

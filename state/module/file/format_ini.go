@@ -65,7 +65,7 @@ func loadINI(text []byte, _ *value.Map) (any, error) {
 			section, last = value.NewMap(), ""
 			sections.Set(trimmed[1:len(trimmed)-1], section)
 		case section == nil:
-			return nil, fmt.Errorf("line %d stands before any section", i+1)
+			return nil, fmt.Errorf("line %d precedes the first section", i+1)
 		default:
 			last = readINI(section, trimmed)
 		}

@@ -59,7 +59,7 @@ func (j *job) look(h *host.Host) error {
 	case j.info.IsDir():
 		return diag.WithHint(fmt.Errorf("%s is a directory", j.name), "remove it, or manage a file below it")
 	case !j.info.IsRegular():
-		return fmt.Errorf("%s is no regular file", j.name)
+		return fmt.Errorf("%s is not a regular file", j.name)
 	}
 	return nil
 }

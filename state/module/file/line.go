@@ -113,7 +113,7 @@ func (l *lineEdit) Valid() error {
 	}
 	if l.Content == nil {
 		return diag.WithHint(fmt.Errorf("mode: %s lacks content, the line to put into the file", l.Mode),
-			"only mode: delete does without, where match says which lines go")
+			"only mode: delete needs none, and deletes the lines that match gives")
 	}
 	return nil
 }

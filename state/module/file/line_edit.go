@@ -153,7 +153,7 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 		return diag.WithHint(fmt.Errorf("location is %q", l.Location),
 			"write start or end; beside a line, use before or after instead")
 	case l.Before == nil && l.After == nil:
-		return diag.WithHint(errors.New("nothing says where to insert the line"),
+		return diag.WithHint(errors.New("there is no position at which to insert the line"),
 			"mode: insert needs location: start or end, or a pattern in before or after")
 	}
 	return e.beside(l, after, before)
@@ -169,8 +169,8 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	if len(after) == 0 || len(before) == 0 {
 		return e.beside(l, after, before)
 	}
-	a, errA := once("after", l.After, after)
-	b, errB := once("before", l.Before, before)
+	a, errA := onlyMatch("after", l.After, after)
+	b, errB := onlyMatch("before", l.Before, before)
 	switch err := errors.Join(errA, errB); {
 	case err != nil:
 		return diag.WithHint(err, "make it fit one line only")
@@ -192,10 +192,10 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	var errA, errB error
 	a, b := -1, -1
 	if len(after) > 0 {
-		a, errA = once("after", l.After, after)
+		a, errA = onlyMatch("after", l.After, after)
 	}
 	if len(before) > 0 {
-		b, errB = once("before", l.Before, before)
+		b, errB = onlyMatch("before", l.Before, before)
 	}
 	switch err := errors.Join(errA, errB); {
 	case err != nil:
@@ -205,7 +205,7 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	case a >= 0:
 		e.put(a+1, a, a+1)
 	default:
-		return diag.WithHint(fmt.Errorf("no line of the file has %s", asked(l)),
+		return diag.WithHint(fmt.Errorf("no line of the file has %s", givenPatterns(l)),
 			"compare them with the file; they are Python regular expressions")
 	}
 	return nil
@@ -213,8 +213,8 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 
 func given(pattern *string) bool { return pattern != nil && *pattern != "" }
 
-// asked formats the patterns that were given.
-func asked(l *lineEdit) string {
+// givenPatterns formats the patterns that were given.
+func givenPatterns(l *lineEdit) string {
 	var names []string
 	if given(l.After) {
 		names = append(names, fmt.Sprintf("after: %q", *l.After))
@@ -225,8 +225,8 @@ func asked(l *lineEdit) string {
 	return strings.Join(names, " or ")
 }
 
-// once returns the index of the only line that a pattern matches.
-func once(name string, pattern *string, found []int) (int, error) {
+// onlyMatch returns the index of the only line that a pattern matches.
+func onlyMatch(name string, pattern *string, found []int) (int, error) {
 	if len(found) != 1 {
 		return 0, fmt.Errorf("%s: %q is in %d lines", name, *pattern, len(found))
 	}

@@ -39,7 +39,7 @@ type patched struct {
 	diff   []byte
 	gone   bool // the patch removes the file
 	new    string
-	told   []string // the output of the patch program
+	output []string // the output of the patch program
 }
 
 func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -118,7 +118,7 @@ func (p *patch) options() (options []string, strip int, err error) {
 			continue
 		}
 		if strip, err = strconv.Atoi(number); err != nil {
-			return nil, 0, diag.WithHint(fmt.Errorf("the option %s is no number", w), "write strip: NUMBER")
+			return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not a number", w), "write strip: NUMBER")
 		}
 	}
 	if p.Strip != nil {
@@ -129,7 +129,7 @@ func (p *patch) options() (options []string, strip int, err error) {
 
 // try runs the patch program to compute the new content of every file.
 func (p *patch) try(ctx context.Context, h *host.Host, options []string, d module.Diff) (module.Diff, error) {
-	var told []string
+	var output []string
 	pid, applied := 0, 0
 	for i := range p.pieces {
 		piece := &p.pieces[i]
@@ -144,8 +144,8 @@ func (p *patch) try(ctx context.Context, h *host.Host, options []string, d modul
 		}
 		if out.Code == 0 {
 			piece.new, pid = out.Stdout, out.PID
-			piece.told = saidOf(out.Stderr, piece.shown)
-			told = append(told, piece.told...)
+			piece.output = renamedOutput(out.Stderr, piece.shown)
+			output = append(output, piece.output...)
 			continue
 		}
 		back, err := run(ctx, h, append(slices.Clone(options), "-R", "-f", "--dry-run", piece.target), piece.diff)
@@ -165,7 +165,7 @@ func (p *patch) try(ctx context.Context, h *host.Host, options []string, d modul
 		return d, fmt.Errorf("the patch was applied to %d of %d files in %s", applied, len(p.pieces), p.Name)
 	}
 	d.Comment = "would patch " + p.Name
-	d.Changes = value.NewMap("pid", pid, "retcode", 0, "stdout", strings.Join(told, "\n"), "stderr", "")
+	d.Changes = value.NewMap("pid", pid, "retcode", 0, "stdout", strings.Join(output, "\n"), "stderr", "")
 	return d, nil
 }
 
@@ -174,8 +174,8 @@ func run(ctx context.Context, h *host.Host, options []string, input []byte) (hos
 	return out, diag.WithHint(err, "install the program patch")
 }
 
-// saidOf returns the output that the patch program would have printed had it changed the file itself.
-func saidOf(said, shown string) []string {
+// renamedOutput returns the output that the patch program would have printed had it changed the file itself.
+func renamedOutput(said, shown string) []string {
 	var list []string
 	for _, line := range value.SplitLines(strings.TrimSpace(said), false) {
 		if strings.HasPrefix(line, "patching file - ") {
@@ -187,9 +187,9 @@ func saidOf(said, shown string) []string {
 }
 
 func (p *patch) refused(piece *patched, out host.Output) error {
-	said := strings.Join(saidOf(out.Stderr, piece.shown), "; ")
+	said := strings.Join(renamedOutput(out.Stderr, piece.shown), "; ")
 	return diag.WithHint(fmt.Errorf("the patch does not fit %s: %s", piece.target, p.family.seen(said)),
-		"make it anew from the file as it is")
+		"create the patch again from the present file")
 }
 
 func (p *patch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -198,7 +198,7 @@ func (p *patch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Re
 			if piece.gone && piece.new == "" {
 				return h.Files.Remove(piece.target)
 			}
-			if err := parents(h, piece.target, nobody()); err != nil {
+			if err := parents(h, piece.target, unchanged()); err != nil {
 				return err
 			}
 			return h.Files.Write(piece.target, host.NewFile{Content: strings.NewReader(piece.new), UID: -1, GID: -1})
@@ -255,7 +255,7 @@ func (p *patched) name(dir string, strip int) error {
 	}
 	parts := strings.Split(strings.Trim(name, "/"), "/")
 	if len(parts) <= strip || slices.Contains(parts, "..") {
-		return diag.WithHint(fmt.Errorf("the patch names %s, which is no file in %s", name, dir), "correct strip")
+		return diag.WithHint(fmt.Errorf("the patch names %s, which is not a file in %s", name, dir), "correct strip")
 	}
 	p.shown = strings.Join(parts[strip:], "/")
 	p.target = path.Join(dir, p.shown)

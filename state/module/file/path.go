@@ -71,7 +71,7 @@ func parents(h *host.Host, file string, p perms) error {
 	case there && info.IsDir():
 		return nil
 	case there:
-		return fmt.Errorf("%s is there and is no directory", dir)
+		return fmt.Errorf("%s exists and is not a directory", dir)
 	}
 	if err := parents(h, dir, p); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if p.Name = path.Clean(name); p.Name == "/" {
-		return module.Diff{}, diag.WithHint(errors.New("/ cannot be removed"), "name what is to go")
+		return module.Diff{}, diag.WithHint(errors.New("/ cannot be removed"), "name the path to remove")
 	}
 	info, there, err := look(h.Files.Lstat, p.Name)
 	switch {
@@ -39,7 +39,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	case !there:
 		return module.Diff{Comment: p.Name + " is not there"}, nil
 	case !info.IsDir():
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is no directory", p.Name), "file.absent removes it")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", p.Name), "file.absent removes it")
 	}
 	empty, err := p.look(ctx, h, p.Name, 0)
 	switch {

@@ -69,7 +69,7 @@ func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	}
 	r.Name = path.Clean(name)
 	if info, there, err := look(h.Files.Stat, r.Name); err != nil || there && !info.IsDir() {
-		return d, diag.WithHint(errors.Join(err, fmt.Errorf("%s is there and is no directory", r.Name)),
+		return d, diag.WithHint(errors.Join(err, fmt.Errorf("%s exists and is not a directory", r.Name)),
 			"remove it, or choose another name")
 	}
 	tree, err := r.tree(ctx)
@@ -223,7 +223,7 @@ func (r *recurse) tree(ctx context.Context) (*tree, error) {
 	var urls []string
 	for _, url := range parts(r.Source) {
 		if url = withoutSlash(url); !strings.HasPrefix(url, "salt://") {
-			return nil, diag.WithHint(fmt.Errorf("the source %s is no directory of the state tree", url),
+			return nil, diag.WithHint(fmt.Errorf("the source %s is not a directory of the state tree", url),
 				"it must start with salt://")
 		}
 		urls = append(urls, url)

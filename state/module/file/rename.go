@@ -36,7 +36,7 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 		return d, err
 	}
 	if r.there && !r.Force {
-		return module.Diff{Comment: r.Name + " is there and stays"}, nil
+		return module.Diff{Comment: r.Name + " exists and is kept"}, nil
 	}
 	d = module.Diff{Changes: value.NewMap(r.Name, r.Source), Planned: value.NewMap(),
 		Comment: fmt.Sprintf("would move %s to %s", r.Source, r.Name)}
@@ -51,7 +51,7 @@ func (r *rename) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 		if !r.MakeDirs {
 			return module.Report{}, noParent(r.Name)
 		}
-		if err := parents(h, r.Name, nobody()); err != nil {
+		if err := parents(h, r.Name, unchanged()); err != nil {
 			return module.Report{}, err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Wanted is content that another family of states reads from a source in the way of file.managed.
-type Wanted struct {
+// ContentRequest is content that another family of states reads from a source in the way of file.managed.
+type ContentRequest struct {
 	URL, Env       string
 	Hash, HashName string
 	Template       string // the name of the engine, "" for none
@@ -17,7 +17,7 @@ type Wanted struct {
 
 // Rendered returns the content of a source, verified against its hash and rendered if a template engine is
 // named.
-func (in Inputs) Rendered(ctx context.Context, w Wanted) ([]byte, error) {
+func (in Inputs) Rendered(ctx context.Context, w ContentRequest) ([]byte, error) {
 	f := &family{Inputs: in}
 	s := sourced{environment: environment{Env: w.Env}, Source: w.URL, SourceHash: w.Hash, SourceHashName: w.HashName}
 	o, err := f.origin(ctx, s, w.URL)

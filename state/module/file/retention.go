@@ -34,7 +34,7 @@ func (r *retention) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	if r.Name = name; !isDir(h, name) {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is no directory", name), "require the state that makes it")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", name), "require the state that makes it")
 	}
 	dated, ignored, err := r.read(h)
 	if err != nil {
@@ -158,7 +158,7 @@ func keepCount(v any) (int, error) {
 	}
 	n, err := strconv.Atoi(value.Str(v))
 	if err != nil || n < 0 {
-		return 0, diag.WithHint(fmt.Errorf("%s is no number", value.Str(v)), "write a number or all")
+		return 0, diag.WithHint(fmt.Errorf("%s is not a number", value.Str(v)), "write a number or all")
 	}
 	return n, nil
 }

@@ -76,7 +76,8 @@ func (f *family) origin(ctx context.Context, s sourced, name string) (origin, er
 		o.sum, err = f.sumOf(ctx, hash, s.SourceHashName, name, url, o.env)
 		return o, err
 	case remote(url) && !s.UseETag:
-		return o, diag.WithHint(fmt.Errorf("nobody vouches for %s", redacted(url)), "set source_hash, or skip_verify: True")
+		return o, diag.WithHint(fmt.Errorf("%s has no source_hash, so it cannot be verified", redacted(url)),
+			"set source_hash, or skip_verify: True")
 	}
 	return o, nil
 }

@@ -6,8 +6,8 @@ import (
 	"path"
 )
 
-// Asked is a source of content of any size, as another family of states requests it.
-type Asked struct {
+// SourceRequest is a source of content of any size, as another family of states requests it.
+type SourceRequest struct {
 	Source         any // a URL, or a list of URLs of which the first that exists is used
 	Hash, HashName string
 	SkipVerify     bool
@@ -15,8 +15,8 @@ type Asked struct {
 	Name           string // the path that the content is for
 }
 
-// Located is the place of that content.
-type Located struct {
+// SourceLocation is the place of that content.
+type SourceLocation struct {
 	URL   string
 	Shown string // the URL without its password
 	Env   string
@@ -30,7 +30,7 @@ type Located struct {
 }
 
 // Locate returns the place of the content and its expected hash.
-func (in Inputs) Locate(ctx context.Context, a Asked) (Located, error) {
+func (in Inputs) Locate(ctx context.Context, a SourceRequest) (SourceLocation, error) {
 	if in.Cache == "" {
 		in.Cache = DefaultCache
 	}
@@ -39,9 +39,10 @@ func (in Inputs) Locate(ctx context.Context, a Asked) (Located, error) {
 		SkipVerify: a.SkipVerify}
 	o, err := f.origin(ctx, s, a.Name)
 	if err != nil {
-		return Located{}, err
+		return SourceLocation{}, err
 	}
-	l := Located{URL: o.url, Shown: redacted(o.url), Env: o.env, Notes: path.Join(in.Cache, "notes"), Sum: o.sum.hex}
+	l := SourceLocation{URL: o.url, Shown: redacted(o.url), Env: o.env,
+		Notes: path.Join(in.Cache, "notes"), Sum: o.sum.hex}
 	if remote(o.url) {
 		l.Cache = f.cachePlace(o.url, o.env)
 	}

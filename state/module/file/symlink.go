@@ -94,7 +94,7 @@ func (s *symlink) displace(h *host.Host) error {
 		if s.Force || s.Atomic && !s.info.IsDir() {
 			return nil
 		}
-		return diag.WithHint(fmt.Errorf("%s is there and is no symbolic link", s.Name),
+		return diag.WithHint(fmt.Errorf("%s exists and is not a symbolic link", s.Name),
 			"set force: True to replace it, or backupname to keep it")
 	}
 	s.backup = s.BackupName

@@ -50,7 +50,7 @@ func (t *tidied) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if t.Name = name; !isDir(h, name) {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is no directory", name), "require the state that makes it")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", name), "require the state that makes it")
 	}
 	if err := t.compile(); err != nil {
 		return module.Diff{}, err
@@ -88,11 +88,11 @@ func bytesOf(v any) (int64, error) {
 	text := strings.ToLower(strings.TrimSpace(value.Str(v)))
 	m := regexp.MustCompile(`^([0-9.]+)\s*([kmgtpe]?)(b|ib|)$`).FindStringSubmatch(text)
 	if m == nil {
-		return 0, diag.WithHint(fmt.Errorf("size %s is no size", value.Str(v)), "write a number, or one with k, M or G")
+		return 0, diag.WithHint(fmt.Errorf("size %s is not a size", value.Str(v)), "write a number, or one with k, M or G")
 	}
 	n, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {
-		return 0, fmt.Errorf("size %s is no size", value.Str(v))
+		return 0, fmt.Errorf("size %s is not a size", value.Str(v))
 	}
 	base := 1024.0
 	if m[2] != "" && m[3] == "b" {

@@ -83,12 +83,12 @@ func (t *touch) make(h *host.Host) error {
 		if !t.MakeDirs {
 			return noParent(t.Name)
 		}
-		if err := parents(h, t.Name, nobody()); err != nil {
+		if err := parents(h, t.Name, unchanged()); err != nil {
 			return err
 		}
 	}
 	return h.Files.Write(t.Name, host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1})
 }
 
-// nobody returns perms that change neither owner nor mode.
-func nobody() perms { return perms{owner: owner{uid: -1, gid: -1}} }
+// unchanged returns perms that change neither owner nor mode.
+func unchanged() perms { return perms{owner: owner{uid: -1, gid: -1}} }

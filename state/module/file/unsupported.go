@@ -22,8 +22,8 @@ func (u unsupported) warnings() []string {
 	}{
 		{"attrs", u.Attrs, "attributes of the filesystem are left as they are"},
 		{"selinux", u.SELinux, "a file keeps its label, and a new one gets what the policy says"},
-		{"win_owner", u.WinOwner, "this is no Windows"}, {"win_perms", u.WinPerms, "this is no Windows"},
-		{"win_deny_perms", u.WinDeny, "this is no Windows"},
+		{"win_owner", u.WinOwner, "this is not Windows"}, {"win_perms", u.WinPerms, "this is not Windows"},
+		{"win_deny_perms", u.WinDeny, "this is not Windows"},
 	} {
 		if a.v != nil {
 			list = append(list, fmt.Sprintf("%s is not supported: %s", a.name, a.why))

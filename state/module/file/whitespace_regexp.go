@@ -6,9 +6,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// loosely returns a regular expression that matches a text with any white space between its words. A quoted
+// anyWhitespace returns a regular expression that matches a text with any white space between its words. A quoted
 // string counts as one word, its blanks included.
-func loosely(text string) string {
+func anyWhitespace(text string) string {
 	const blanks = `\s*`
 	var b strings.Builder
 	b.WriteByte('^')

@@ -128,7 +128,7 @@ func (t *todo) apply(ctx context.Context, h *host.Host) error {
 func forwarded(text string) (string, error) {
 	f := strings.SplitN(text, ":", 4)
 	if len(f) < 3 {
-		return "", diag.WithHint(fmt.Errorf("%q is no forwarded port", text),
+		return "", diag.WithHint(fmt.Errorf("%q is not a forwarded port", text),
 			"write PORT:TOPORT:PROTOCOL or PORT:TOPORT:PROTOCOL:ADDRESS, such as 22:2222:tcp")
 	}
 	address := ""

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// imitated simulates the gem program.
-func imitated(i clienttest.Installed, args []string, _ host.Command) (string, error) {
+// simulated simulates the gem program.
+func simulated(i clienttest.Installed, args []string, _ host.Command) (string, error) {
 	switch args[0] {
 	case "list":
 		var out strings.Builder
@@ -35,7 +35,7 @@ func imitated(i clienttest.Installed, args []string, _ host.Command) (string, er
 func prepare(t *testing.T, h *statetest.Host) {
 	i := clienttest.Installed{Host: h}
 	h.Provide(t, map[string]statetest.Program{
-		"gem": func(args []string, c host.Command) (string, error) { return imitated(i, args, c) },
+		"gem": func(args []string, c host.Command) (string, error) { return simulated(i, args, c) },
 	})
 }
 

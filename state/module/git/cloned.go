@@ -282,7 +282,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	changes := value.NewMap("new", p.Name)
 	if p.place == occupied {
 		if !p.Force {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there and is no repository", p.Name),
+			return module.Diff{}, diag.WithHint(fmt.Errorf("%s exists and is not a repository", p.Name),
 				"set force: True to remove what is in it, or name another path")
 		}
 		changes.Set("forced init", true)

@@ -1,4 +1,4 @@
-// Package git implements Salt's git states, which manage checkouts of repositories.
+// Package git implements git.latest and the other git states, which manage checkouts of repositories.
 //
 // Check runs git ls-remote to read the branches and tags of a remote repository. It therefore writes nothing,
 // and a dry run names the commit that a run would check out. git never prompts for a password: credentials for

@@ -102,8 +102,8 @@ func (l *latest) otherKind(h *host.Host) error {
 	if l.ForceClone {
 		return nil
 	}
-	kind := map[bool]string{true: "a bare repository", false: "no bare repository"}[bare]
-	return diag.WithHint(fmt.Errorf("%s is there and is %s", l.Target, kind),
+	kind := map[bool]string{true: "a bare repository", false: "not a bare repository"}[bare]
+	return diag.WithHint(fmt.Errorf("%s exists and is %s", l.Target, kind),
 		"set force_clone: True to remove it, or correct bare")
 }
 

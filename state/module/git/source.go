@@ -38,7 +38,7 @@ func (a access) awaits(h *host.Host) (string, error) {
 	}
 	for _, key := range a.Identity {
 		if strings.Contains(key, "://") {
-			return "", diag.WithHint(fmt.Errorf("identity %s is no file of the host", key),
+			return "", diag.WithHint(fmt.Errorf("identity %s is not a file of the host", key),
 				"put the key there with file.managed, mode 0600, and name its path")
 		}
 		if _, err := h.Files.Stat(key); errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +240,7 @@ func bareAt(h *host.Host, dir string) bool {
 }
 
 func inTheWay(dir string) error {
-	return diag.WithHint(fmt.Errorf("%s is there and is no repository", dir),
+	return diag.WithHint(fmt.Errorf("%s exists and is not a repository", dir),
 		"set force_clone: True to remove what is in it, or name another path")
 }
 

@@ -169,7 +169,7 @@ func latestCases() []statetest.Case {
 		latest("a checkout where a bare repository is", clone("--bare"),
 			"", &statetest.Want{Result: false, Comment: "is a bare repository", Hint: "force_clone"}),
 		latest("a bare repository where a checkout is", clone(),
-			"second", &statetest.Want{Result: false, Comment: "is no bare repository"}, "bare", true),
+			"second", &statetest.Want{Result: false, Comment: "is not a bare repository"}, "bare", true),
 		latest("from another repository", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			do(t, h, "-C", "/opt/app", "remote", "set-url", "origin", "/srv/old")
@@ -183,7 +183,7 @@ func latestCases() []statetest.Case {
 		latest("something else is there", func(t *testing.T, h *statetest.Host) {
 			h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")})
 		}, "",
-			&statetest.Want{Result: false, Comment: "is no repository", Hint: "force_clone"}),
+			&statetest.Want{Result: false, Comment: "is not a repository", Hint: "force_clone"}),
 		latest("something else is there, and goes", func(t *testing.T, h *statetest.Host) {
 			h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")})
 		},
@@ -266,8 +266,8 @@ func others() []statetest.Case {
 	}
 }
 
-// TestRevisionIsForeseen checks that a dry run names the commit, also for an abbreviated hash.
-func TestRevisionIsForeseen(t *testing.T) {
+// TestDryRunNamesTheCommit checks that a dry run names the commit, also for an abbreviated hash.
+func TestDryRunNamesTheCommit(t *testing.T) {
 	s := suite(t)
 	h := statetest.NewHost(t)
 	s.Prepare(t, h)
@@ -318,8 +318,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestGitSaysWhatFailed checks that an error has git's own reason.
-func TestGitSaysWhatFailed(t *testing.T) {
+// TestErrorsHaveTheReasonOfGit checks that an error has git's own reason.
+func TestErrorsHaveTheReasonOfGit(t *testing.T) {
 	for said, want := range map[string][2]string{
 		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, " +
 			"call:\n\n\tgit config --global --add safe.directory /srv/git/app.git\n" +
@@ -343,9 +343,9 @@ func TestGitSaysWhatFailed(t *testing.T) {
 	}
 }
 
-// TestAnAbsentRepositoryOfTheHostIsLacking checks that a missing repository on the host is a lack, since an
+// TestMissingLocalRepositoryIsALack checks that a missing repository on the host is a lack, since an
 // earlier state may create it. One that exists, or is not a directory of the host, is not.
-func TestAnAbsentRepositoryOfTheHostIsLacking(t *testing.T) {
+func TestMissingLocalRepositoryIsALack(t *testing.T) {
 	for name, c := range map[string]struct {
 		there string
 		lacks bool
@@ -384,8 +384,8 @@ func TestAnAbsentRepositoryOfTheHostIsLacking(t *testing.T) {
 	}
 }
 
-// TestNoGit checks that the error names the package to install.
-func TestNoGit(t *testing.T) {
+// TestMissingGit checks that the error names the package to install.
+func TestMissingGit(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) { return host.Output{}, nil })
 	resource := git.Tables()["git"]["latest"]()

@@ -57,7 +57,7 @@ func addresses(list []string) error {
 	var problems []error
 	for _, ip := range list {
 		if _, err := netip.ParseAddr(ip); err != nil {
-			problems = append(problems, fmt.Errorf("%q is no IP address", ip))
+			problems = append(problems, fmt.Errorf("%q is not an IP address", ip))
 		}
 	}
 	return errors.Join(problems...)

@@ -1,4 +1,5 @@
-// Package ini implements Salt's ini states, which manage options in files with sections and key = value lines.
+// Package ini implements ini.options_present and the other ini states, which manage options in files with
+// sections and key = value lines.
 //
 // Only the lines of the changed options are rewritten: comments, order, blank lines and the format of other
 // options are preserved. All changes of a state are made in a single write.

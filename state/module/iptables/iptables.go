@@ -1,5 +1,5 @@
-// Package iptables implements Salt's iptables states, which manage rules, chains and policies of the packet
-// filter.
+// Package iptables implements iptables.append and the other iptables states, which manage rules, chains and
+// policies of the packet filter.
 //
 // A check runs `iptables -C`, which knows all notations of a rule. With save, the rules of the kernel are
 // written to the file that the distribution loads at boot. The comparison with that file ignores the counters.

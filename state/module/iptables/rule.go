@@ -154,7 +154,7 @@ func (r *rule) ports(name string, hasProtocol bool) error {
 		return nil
 	}
 	if !hasProtocol {
-		return diag.WithHint(fmt.Errorf("%s says nothing without a protocol", name), "add `- proto: tcp`")
+		return diag.WithHint(fmt.Errorf("%s has no effect without a protocol", name), "add `- proto: tcp`")
 	}
 	r.module("multiport")
 	ports := list(v, "")
@@ -217,7 +217,8 @@ func split(text string) []string {
 
 // afterJump returns the arguments that are options of targets, beginning with the target itself.
 func afterJump() []string {
-	return strings.Fields(`j jump add-set and-mark and-tos checksum-fill clamp-mss-to-pmtu clustermac ctevents ctmask del-set
+	return strings.Fields(`
+		j jump add-set and-mark and-tos checksum-fill clamp-mss-to-pmtu clustermac ctevents ctmask del-set
 		ecn-tcp-remove exist expevents gateway hash-init hashmode helper label local-node log-ip-options
 		log-level log-prefix log-tcp-options log-tcp-sequence log-uid mask new nfmask nflog-group
 		nflog-prefix nflog-range nflog-threshold nodst notrack on-ip on-port or-mark or-tos persistent

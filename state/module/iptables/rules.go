@@ -39,7 +39,7 @@ func (p *position) UnmarshalSLS(v any) error {
 	default:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("%s is no position: a number was expected, or first or last", value.Repr(v))
+			return fmt.Errorf("%s is not a position: a number was expected, or first or last", value.Repr(v))
 		}
 		*p = position(n)
 	}

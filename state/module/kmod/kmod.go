@@ -45,7 +45,7 @@ func (s *selection) modules() ([]string, error) {
 	}
 	for _, n := range names {
 		if plain(n) == "" || strings.ContainsAny(n, "\n/#") || n[0] == '-' {
-			return nil, fmt.Errorf("%q is no name of a kernel module", n)
+			return nil, fmt.Errorf("%q is not a valid name of a kernel module", n)
 		}
 	}
 	return names, nil

@@ -45,7 +45,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 
 func valid(text string) error {
 	if n := parseName(text); n.language == "" || strings.ContainsAny(text, "/\n\\#") || strings.HasPrefix(text, "-") {
-		return diag.WithHint(fmt.Errorf("%q is no locale", text), "write it like en_US.UTF-8")
+		return diag.WithHint(fmt.Errorf("%q is not a locale", text), "write it like en_US.UTF-8")
 	}
 	return nil
 }

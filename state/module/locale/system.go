@@ -47,7 +47,7 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: "the system speaks " + s.Name}, nil
 	}
 	return module.Diff{Changes: value.NewMap("locale", s.Name), Planned: value.NewMap(),
-		Comment: "the system would speak " + s.Name}, nil
+		Comment: "the locale of the system would become " + s.Name}, nil
 }
 
 // with returns the text of the file with the locale set, or "" if it is already set.

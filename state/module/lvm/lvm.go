@@ -1,4 +1,5 @@
-// Package lvm implements Salt's lvm states for the physical volumes, volume groups and logical volumes of LVM.
+// Package lvm implements lvm.lv_present and the other lvm states for the physical volumes, volume groups and
+// logical volumes of LVM.
 //
 // A volume is made smaller only with force, since that loses data. Like in Salt, a device becomes a physical
 // volume whatever it contains; with force: False it must be empty.
@@ -202,7 +203,7 @@ func bytes(size string) (int64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n <= 0 || n*float64(factor) > 1<<62 {
-		return 0, fmt.Errorf("%q is no size", size)
+		return 0, fmt.Errorf("%q is not a size", size)
 	}
 	return int64(n * float64(factor)), nil
 }

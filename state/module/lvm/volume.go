@@ -113,7 +113,7 @@ func (l *lvPresent) compare(row []string) (module.Diff, error) {
 	} else if n, err := strconv.ParseInt(l.Extents, 10, 64); err == nil {
 		want = n * extent
 	} else if !strings.Contains(l.Extents, "%") {
-		return module.Diff{}, fmt.Errorf("%q is no number of extents", l.Extents)
+		return module.Diff{}, fmt.Errorf("%q is not a number of extents", l.Extents)
 	}
 	switch {
 	case want == have:

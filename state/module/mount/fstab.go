@@ -131,7 +131,7 @@ func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 	for _, key := range keys {
 		if _, ok := e.field(key); !ok {
 			return nil,
-				fmt.Errorf("match_on has %q, which is no part of an entry: device, name, fstype, opts, dump and pass_num are", key)
+				fmt.Errorf("match_on has %q, which is not part of an entry: device, name, fstype, opts, dump and pass_num are", key)
 		}
 	}
 	return func(old entry) bool {

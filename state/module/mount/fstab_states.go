@@ -45,7 +45,7 @@ func (l *line) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		fmt.Sprint(l.Freq), fmt.Sprint(l.Pass)}
 	for _, field := range []string{e.device, e.name, e.fstype, e.opts} {
 		if field == "" || strings.ContainsAny(field, "\n\r") {
-			return module.Diff{}, fmt.Errorf("%q can be no part of an entry", field)
+			return module.Diff{}, fmt.Errorf("%q cannot be part of an entry", field)
 		}
 	}
 	matches, err := criteria(e, l.MatchOn)

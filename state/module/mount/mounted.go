@@ -65,7 +65,7 @@ func (m *mountedState) describe() string {
 	for _, p := range []struct {
 		on   bool
 		text string
-	}{{m.mkdir, "made"}, {m.umount, "unmounted"}, {m.mount, "mounted"}, {m.remount, "mounted anew with other options"},
+	}{{m.mkdir, "made"}, {m.umount, "unmounted"}, {m.mount, "mounted"}, {m.remount, "remounted with other options"},
 		{m.table != "", "written to " + m.Config}} {
 		if p.on {
 			parts = append(parts, p.text)
@@ -77,12 +77,12 @@ func (m *mountedState) describe() string {
 // Valid returns an error for arguments that cannot be part of an entry in fstab.
 func (m *mountedState) Valid() error {
 	if !path.IsAbs(m.Name) {
-		return fmt.Errorf("%q is no absolute path to mount to", m.Name)
+		return fmt.Errorf("%q is not an absolute path to mount to", m.Name)
 	}
 	for what, text := range map[string]string{"name": m.Name, "device": m.Device, "fstype": m.FSType,
 		"opts": strings.Join(m.Opts, ",")} {
 		if text == "" || strings.ContainsAny(text, "\n\r") {
-			return fmt.Errorf("the argument %s is %q, which can be no part of a mount", what, text)
+			return fmt.Errorf("the argument %s is %q, which cannot be part of a mount", what, text)
 		}
 	}
 	return nil
@@ -273,7 +273,7 @@ func (a *again) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	return module.Diff{Changes: value.NewMap("remount", true), Planned: value.NewMap(), Comment: a.Name +
-		" would be mounted anew"}, nil
+		" would be remounted"}, nil
 }
 
 func (a *again) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -281,5 +281,5 @@ func (a *again) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: a.Name + " was mounted anew"}, nil
+	return module.Report{Changes: d.Changes, Comment: a.Name + " was remounted"}, nil
 }

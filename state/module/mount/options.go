@@ -24,7 +24,8 @@ type optionRules struct {
 }
 
 func invisible() []string {
-	return strings.Fields(`_netdev actimeo bg comment defaults delay_connect direct-io-mode intr loop nointr nobootwait nofail
+	return strings.Fields(`
+		_netdev actimeo bg comment defaults delay_connect direct-io-mode intr loop nointr nobootwait nofail
 		password reconnect retry soft auto noauto user users nouser group owner bind rbind nonempty
 		transform_symlinks port backup-volfile-servers uid_squash remount`)
 }

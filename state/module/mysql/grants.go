@@ -51,7 +51,7 @@ func (g *grant) privileges() ([]string, error) {
 			p = "ALL"
 		}
 		if !privilegeForm().MatchString(p) {
-			return nil, diag.WithHint(fmt.Errorf("%q is no privilege", p),
+			return nil, diag.WithHint(fmt.Errorf("%q is not a privilege", p),
 				"write privileges with commas between them: select,insert")
 		}
 		all = append(all, p)

@@ -1,4 +1,4 @@
-// Package mysql implements the mysql states for databases, users, grants and queries of a MySQL or MariaDB
+// Package mysql implements the mysql_ states for databases, users, grants and queries of a MySQL or MariaDB
 // server, with the client mysql.
 package mysql
 

@@ -108,7 +108,7 @@ func TestRealMySQL(t *testing.T) {
 			my("present", clienttest.Fails("there is no user"), "name", "a", "grant", "select", "database",
 				"x.*", "user", "none"),
 			my("present", clienttest.Fails("names no tables"), "name", "a", "grant", "select", "database", "x", "user", "none"),
-			my("present", clienttest.Fails("is no privilege"), "name", "a", "grant", "select;drop", "database",
+			my("present", clienttest.Fails("is not a privilege"), "name", "a", "grant", "select;drop", "database",
 				"x.*", "user", "none"),
 			my("absent", clienttest.Did(), "name", "a", "grant", "select", "database", "x.*", "user", "none"),
 		},

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// imitated simulates the npm program.
-func imitated(i clienttest.Installed, args []string, _ host.Command) (string, error) {
+// simulated simulates the npm program.
+func simulated(i clienttest.Installed, args []string, _ host.Command) (string, error) {
 	switch {
 	case args[0] == "list":
 		tree := map[string]map[string]map[string]string{"dependencies": {}}
@@ -35,7 +35,7 @@ func imitated(i clienttest.Installed, args []string, _ host.Command) (string, er
 func prepare(t *testing.T, h *statetest.Host) {
 	i := clienttest.Installed{Host: h}
 	h.Provide(t, map[string]statetest.Program{
-		"npm": func(args []string, c host.Command) (string, error) { return imitated(i, args, c) },
+		"npm": func(args []string, c host.Command) (string, error) { return simulated(i, args, c) },
 	})
 }
 

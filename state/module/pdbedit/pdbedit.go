@@ -87,10 +87,10 @@ var ntHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^
 
 func (m *managed) Valid() error {
 	if m.Name == "" || m.Name[0] == '-' || strings.ContainsAny(m.Name, ":\n") {
-		return fmt.Errorf("%q is no login", m.Name)
+		return fmt.Errorf("%q is not a login", m.Name)
 	}
 	if m.PasswordHashed && !ntHash().MatchString(m.Password) {
-		return diag.WithHint(errors.New("the password is no NT hash"),
+		return diag.WithHint(errors.New("the password is not an NT hash"),
 			"an NT hash has 32 hexadecimal digits; leave password_hashed out for a plain password")
 	}
 	if strings.ContainsAny(m.Password, "\r\n") {

@@ -54,7 +54,7 @@ func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	}
 	// pecl may exit with 0 without having installed anything.
 	if have, err := p.version(ctx, h); err != nil || have == "" {
-		return module.Report{}, errors.Join(err, fmt.Errorf("pecl says nothing of %s after having installed it", p.Name))
+		return module.Report{}, errors.Join(err, fmt.Errorf("pecl does not list %s after its installation", p.Name))
 	}
 	return module.Report{Changes: value.NewMap(p.Name, "Installed"), Comment: "installed " + p.Name}, nil
 }

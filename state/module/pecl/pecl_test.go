@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// imitated simulates the pecl program.
-func imitated(i clienttest.Installed, args []string, c host.Command) (string, error) {
+// simulated simulates the pecl program.
+func simulated(i clienttest.Installed, args []string, c host.Command) (string, error) {
 	switch {
 	case args[0] == "list":
 		out := "INSTALLED PACKAGES, CHANNEL PECL.PHP.NET:\n=====\nPACKAGE VERSION STATE\n"
@@ -35,7 +35,7 @@ func imitated(i clienttest.Installed, args []string, c host.Command) (string, er
 func prepare(t *testing.T, h *statetest.Host) {
 	i := clienttest.Installed{Host: h}
 	h.Provide(t, map[string]statetest.Program{
-		"pecl": func(args []string, c host.Command) (string, error) { return imitated(i, args, c) },
+		"pecl": func(args []string, c host.Command) (string, error) { return simulated(i, args, c) },
 	})
 }
 

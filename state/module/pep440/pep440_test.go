@@ -11,7 +11,7 @@ func TestVersions(t *testing.T) {
 	for i, a := range order {
 		va, ok := parseVersion(a)
 		if !ok {
-			t.Fatalf("%s is no version", a)
+			t.Fatalf("%s is not a version", a)
 		}
 		for j, b := range order {
 			vb, _ := parseVersion(b)

@@ -356,15 +356,15 @@ func TestFamilies(t *testing.T) {
 			m := start(t, f)
 			m.contains(m.converge("repo managed", f.repo...), "repo")
 			m.converge("installed", "name", "keeper") // some clients fail without any installed package
-			for _, chapter := range []struct {
+			for _, scenario := range []struct {
 				name string
-				tell func(*machineOf)
+				run  func(*machineOf)
 			}{
 				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds},
 				{"dependencies", dependencies}, {"files", sources},
 				{"everything", everything}, {"back", goBack}, {"downloads", downloads}, {"errors", mistakes}, {"lock", locked},
 			} {
-				t.Run(chapter.name, func(t *testing.T) { chapter.tell(&machineOf{t, f, m.root}) })
+				t.Run(scenario.name, func(t *testing.T) { scenario.run(&machineOf{t, f, m.root}) })
 			}
 		})
 	}

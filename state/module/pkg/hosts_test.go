@@ -321,7 +321,7 @@ func TestAptWithoutNetwork(t *testing.T) {
 	}
 }
 
-func TestDpkgWasInterrupted(t *testing.T) {
+func TestInterruptedDpkg(t *testing.T) {
 	r := newRepository(t)
 	r.add(t, "corpus-slow", "1.0",
 		"",

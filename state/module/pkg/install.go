@@ -95,9 +95,9 @@ func (i *install) transaction(packages []host.Wanted) host.Transaction {
 	}
 }
 
-// distinguish records in i.real which packages the repositories have, of those that are not installed but
+// findRealPackages records in i.real which packages the repositories have, of those that are not installed but
 // provided by installed packages.
-func (i *install) distinguish(ctx context.Context, h *host.Host, v *host.Inventory, list []wanted) error {
+func (i *install) findRealPackages(ctx context.Context, h *host.Host, v *host.Inventory, list []wanted) error {
 	var names []string
 	for _, w := range list {
 		if w.version == "" && len(v.Versions(w.name)) == 0 && len(v.Providers(w.name)) > 0 {

@@ -51,7 +51,7 @@ func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		return module.Diff{Comment: "there are no packages to install"}, nil
 	}
 	j, err := i.job(ctx, h)
-	before := i.beforehand(&j)
+	before := i.removePlanned(&j)
 	switch {
 	case err != nil:
 		return module.Diff{}, err
@@ -96,7 +96,7 @@ func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
 	if j.all, err = i.latest(ctx, h, j.all); err != nil {
 		return j, err
 	}
-	if err := i.distinguish(ctx, h, v, j.all); err != nil {
+	if err := i.findRealPackages(ctx, h, v, j.all); err != nil {
 		return j, err
 	}
 	for _, w := range j.all {

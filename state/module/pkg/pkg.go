@@ -1,4 +1,5 @@
-// Package pkg implements Salt's pkg states, which manage the packages of the host's package manager.
+// Package pkg implements pkg.installed and the other pkg states, which manage the packages of the host's
+// package manager.
 //
 // Check compares the package database with the wanted packages and makes the package manager simulate the
 // transaction. A dry run therefore lists every package that would be installed, upgraded or removed,

@@ -38,9 +38,9 @@ func (i *installed) chunk() *value.Map {
 	return chunk
 }
 
-// beforehand removes the packages that an earlier state of the dry run would install from the job, and returns
+// removePlanned removes the packages that an earlier state of the dry run would install from the job, and returns
 // their names.
-func (i *installed) beforehand(j *job) (names []string) {
+func (i *installed) removePlanned(j *job) (names []string) {
 	own := i.owner()
 	if own == "" {
 		return nil

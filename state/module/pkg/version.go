@@ -31,7 +31,7 @@ func newDemand(text string, ignoreEpoch *bool, h *host.Host) (demand, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		m := syntax.FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
-			return d, fmt.Errorf("%q is no version and no condition on one, such as >=1.2", part)
+			return d, fmt.Errorf("%q is neither a version nor a condition on one, such as >=1.2", part)
 		}
 		c := condition{operator: m[1], version: m[2]}
 		if c.operator == "" || c.operator == "=" {

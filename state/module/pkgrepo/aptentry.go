@@ -162,7 +162,7 @@ func shown(v any) any {
 func readEntry(name string) (entry, error) {
 	e, ok := parseEntry(name)
 	if !ok {
-		return e, diag.WithHint(fmt.Errorf("%q is no line of a package repository", name),
+		return e, diag.WithHint(fmt.Errorf("%q is not a line of a package repository", name),
 			"write `deb [options] URI suite component`")
 	}
 	if strings.HasSuffix(e.suite, "/") != (len(e.comps) == 0) {

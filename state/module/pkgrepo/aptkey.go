@@ -39,7 +39,7 @@ func (k *keyed) consistent() error {
 		return diag.WithHint(errors.New("the key is given in more than one way"),
 			"keep one of key_url, key_text, and keyid with keyserver")
 	case !k.AllowInsecure && strings.HasPrefix(strings.TrimSpace(k.KeyURL), "http:"):
-		return diag.WithHint(errors.New("the key would come over http, where anybody could change it"),
+		return diag.WithHint(errors.New("the key would come over http, where others could change it"),
 			"use https, or set allow_insecure_key")
 	}
 	return nil

@@ -240,7 +240,7 @@ func ppaLine(h *host.Host, ppa string) (string, error) {
 			"give the repository as a deb line")
 	}
 	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`).MatchString(ppa) {
-		return "", diag.WithHint(fmt.Errorf("%q is no personal archive", ppa), "write owner/archive")
+		return "", diag.WithHint(fmt.Errorf("%q is not a personal archive", ppa), "write owner/archive")
 	}
 	return fmt.Sprintf("deb http://ppa.launchpad.net/%s/ubuntu %s main", ppa, codename), nil
 }

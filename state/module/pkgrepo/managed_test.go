@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestADryRunAsksForTheRepository checks that a dry run fails, like the run, if the server does not have the
+// TestDryRunChecksThatTheRepositoryExists checks that a dry run fails, like the run, if the server does not have the
 // key or the repository.
-func TestADryRunAsksForTheRepository(t *testing.T) {
+func TestDryRunChecksThatTheRepositoryExists(t *testing.T) {
 	for _, c := range []struct {
 		name, key, want string
 		there           []string

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-var errNoKey = errors.New("this is no OpenPGP public key")
+var errNoKey = errors.New("this is not an OpenPGP public key")
 
 // dearmor returns the bytes of a key, decoded if it is in ASCII armor. Several blocks are concatenated.
 func dearmor(data []byte) ([]byte, error) {

@@ -68,7 +68,7 @@ func (r *managed) pacmanSettings() (*value.Map, error) {
 	for k, v := range r.More.All() {
 		key, ok := pacmanSettings()[strings.ToLower(value.Str(k))]
 		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("%s is no setting of a repository of pacman", value.Str(k)),
+			return nil, diag.WithHint(fmt.Errorf("%s is not a setting of a repository of pacman", value.Str(k)),
 				"there are server, cacheserver, siglevel, include and usage")
 		}
 		text, err := settingText(key, v)

@@ -46,7 +46,7 @@ func repoName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]*$`).MatchString(name) && name != "main" && name != "options" {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is no name of a repository", name),
+	return diag.WithHint(fmt.Errorf("%q is not a valid name of a repository", name),
 		"repositories here have short names such as epel; the URL goes into baseurl")
 }
 

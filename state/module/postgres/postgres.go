@@ -1,4 +1,4 @@
-// Package postgres implements the postgres states for databases, roles, schemas and other objects of a
+// Package postgres implements the postgres_ states for databases, roles, schemas and other objects of a
 // PostgreSQL server, with the client psql.
 package postgres
 

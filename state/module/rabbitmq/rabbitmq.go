@@ -1,4 +1,4 @@
-// Package rabbitmq implements the rabbitmq states, which manage users, virtual hosts, policies, plugins,
+// Package rabbitmq implements the rabbitmq_ states, which manage users, virtual hosts, policies, plugins,
 // upstreams and the cluster of a RabbitMQ server on this host.
 //
 // They query and change the server with rabbitmqctl. Passwords of users are passed on its standard input. The

@@ -136,7 +136,7 @@ func (u *user) permissions() (grants []grant, err error) {
 }
 
 func wrongPerms(v any) error {
-	return diag.WithHint(fmt.Errorf("%s is no permission", value.Repr(v)),
+	return diag.WithHint(fmt.Errorf("%s is not a permission", value.Repr(v)),
 		"write `- perms: [{/: ['.*', '.*', '.*']}]`: what may be configured, written and read")
 }
 

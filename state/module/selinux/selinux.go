@@ -46,7 +46,7 @@ func (m *mode) wanted() (string, error) {
 	case "d", "disabled":
 		return "Disabled", nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%q is no mode of SELinux", m.Name),
+	return "", diag.WithHint(fmt.Errorf("%q is not a mode of SELinux", m.Name),
 		"modes are enforcing, permissive and disabled")
 }
 

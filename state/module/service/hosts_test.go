@@ -131,8 +131,8 @@ func TestServiceOnSystemd(t *testing.T) {
 	}
 }
 
-// TestLinksOfAnInitScriptBesideAUnit has a unit and an init script of the same name, as many packages do.
-func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
+// TestInitScriptLinksBesideAUnit has a unit and an init script of the same name, as many packages do.
+func TestInitScriptLinksBesideAUnit(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-both.service", sleeper)
 	write(t, "/etc/init.d/corpus-both",
@@ -151,7 +151,7 @@ func TestLinksOfAnInitScriptBesideAUnit(t *testing.T) {
 	}
 }
 
-func TestChangedUnitIsReadAnew(t *testing.T) {
+func TestChangedUnitIsReloaded(t *testing.T) {
 	h := thisMachine(t)
 	unitFile(t, "corpus-new.service", sleeper)
 	defer systemctl("stop", "corpus-new.service")
@@ -178,9 +178,9 @@ func TestChangedUnitIsReadAnew(t *testing.T) {
 	}
 }
 
-// TestTheFirstDropInCounts restarts a unit after its first drop-in, written by a state or by another program.
+// TestFirstDropInIsLoaded restarts a unit after its first drop-in, written by a state or by another program.
 // systemd's NeedDaemonReload does not notice a directory created after the last reload.
-func TestTheFirstDropInCounts(t *testing.T) {
+func TestFirstDropInIsLoaded(t *testing.T) {
 	for kind, put := range map[string]func(h *host.Host, path, text string) error{
 		"state": func(h *host.Host, path, text string) error {
 			if err := h.Files.Mkdir(filepath.Dir(path), 0o755); err != nil {
@@ -215,9 +215,9 @@ func TestTheFirstDropInCounts(t *testing.T) {
 	}
 }
 
-// TestSystemdKnowsWhatARunLeaves checks that systemd is reloaded for changed files even if no state about a
+// TestSystemdIsReloadedAtTheEndOfARun checks that systemd is reloaded for changed files even if no state about a
 // unit follows.
-func TestSystemdKnowsWhatARunLeaves(t *testing.T) {
+func TestSystemdIsReloadedAtTheEndOfARun(t *testing.T) {
 	ctx, h := context.Background(), thisMachine(t)
 	was, err := os.ReadFile("/etc/fstab")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -350,8 +350,8 @@ func TestInitScriptOnSystemd(t *testing.T) {
 	}
 }
 
-// TestWithoutABus stops D-Bus: root can then use systemd's private socket.
-func TestWithoutABus(t *testing.T) {
+// TestWithoutDBus stops D-Bus: root can then use systemd's private socket.
+func TestWithoutDBus(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-alone.service", sleeper)
 	defer systemctl("stop", "corpus-alone.service")
@@ -365,7 +365,7 @@ func TestWithoutABus(t *testing.T) {
 	}
 }
 
-func BenchmarkServiceThatIsUp(b *testing.B) {
+func BenchmarkRunningService(b *testing.B) {
 	h, err := machine.New(host.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -1,5 +1,5 @@
-// Package service implements Salt's states service.running, service.dead, service.enabled, service.disabled and the like,
-// which manage the services of an init system.
+// Package service implements service.running and the other service states, which manage the services of an init
+// system.
 //
 // A service has two properties, whether it runs and whether it starts at boot, and a state sets one or both. In
 // a chroot, states skip the first with a warning and set only the second.

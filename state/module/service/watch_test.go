@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func TestWatch(t *testing.T) {
+func TestReactions(t *testing.T) {
 	for _, c := range []struct {
 		name, function string
 		arguments      *value.Map
@@ -77,8 +77,8 @@ func watch(t *testing.T, h *statetest.Host, function string, arguments *value.Ma
 	return report.Changes
 }
 
-// TestARestartThatDoesNotLast restarts a program that exits shortly after.
-func TestARestartThatDoesNotLast(t *testing.T) {
+// TestRestartOfAServiceThatExits restarts a program that exits shortly after.
+func TestRestartOfAServiceThatExits(t *testing.T) {
 	for _, arguments := range []*value.Map{value.NewMap("name", "web"),
 		value.NewMap("name", "web", "reload", true, "force", true)} {
 		h := statetest.NewHost(t)
@@ -100,7 +100,7 @@ func orEmpty(m *value.Map) *value.Map {
 	return m
 }
 
-func TestWatchInAChroot(t *testing.T) {
+func TestReactionInAChroot(t *testing.T) {
 	h := statetest.NewHost(t)
 	statetest.UseUnits(h)
 	h.Build(t, statetest.Tree{"/units": statetest.File("web.service inactive enabled\n"), "/chroot": statetest.File("")})

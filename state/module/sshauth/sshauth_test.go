@@ -85,8 +85,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLinksOfUsers checks that a user cannot make the agent write to a file of another user.
-func TestLinksOfUsers(t *testing.T) {
+// TestLinksToFilesOfOtherUsersAreRefused checks that a user cannot make the agent write to a file of another user.
+func TestLinksToFilesOfOtherUsersAreRefused(t *testing.T) {
 	for _, link := range []string{"/home/alice/.ssh", keyFile} {
 		t.Run(link, func(t *testing.T) {
 			h := statetest.NewHost(t)

@@ -188,13 +188,13 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 // judge returns an error if the keys that a host presented cannot be trusted.
 func (p *present) judge(found []entry) error {
 	if len(found) == 0 {
-		return diag.WithHint(fmt.Errorf("host %s showed no keys", p.Name),
+		return diag.WithHint(fmt.Errorf("host %s presented no keys", p.Name),
 			"see whether it can be reached at its ssh port, or give its key with key and enc")
 	}
 	match := func(e entry) bool { return p.fingerprint(e.key) == p.Fingerprint }
 	if p.Fingerprint != "" && !slices.ContainsFunc(found, match) {
-		return diag.WithHint(fmt.Errorf("host %s showed keys, and none has the fingerprint %s", p.Name, p.Fingerprint),
-			"find out whether the host got new keys; if nobody knows of any, it may not be the host. fingerprint_hash_type "+
+		return diag.WithHint(fmt.Errorf("host %s presented keys, but none with the fingerprint %s", p.Name, p.Fingerprint),
+			"find out whether the host has new keys; if it has none, another host may have answered. fingerprint_hash_type "+
 				"says how fingerprints are made")
 	}
 	return nil

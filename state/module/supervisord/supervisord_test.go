@@ -86,8 +86,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestWatching checks that a running program is restarted.
-func TestWatching(t *testing.T) {
+// TestReactionToAWatchedChange checks that a running program is restarted.
+func TestReactionToAWatchedChange(t *testing.T) {
 	h := statetest.NewHost(t)
 	supervisorctl(t, h)
 	h.Build(t, statetest.Tree{"/programs": statetest.File("web RUNNING")})

@@ -61,7 +61,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 
 func (p *present) Valid() error {
 	if p.Name == "" || strings.ContainsAny(p.Name, " \t\n=#") || strings.Contains("/"+swapped(p.Name)+"/", "/../") {
-		return fmt.Errorf("%q is no name of a kernel setting", p.Name)
+		return fmt.Errorf("%q is not a valid name of a kernel setting", p.Name)
 	}
 	if strings.ContainsAny(p.text(), "\r\n") {
 		return fmt.Errorf("the value of %s has a line break", p.Name)

@@ -1,5 +1,5 @@
-// Package test implements Salt's test states, which succeed, fail or report changes as declared. They serve to
-// try out requisites and to end a run with a message.
+// Package test implements test.nop and the other test states, which succeed, fail or report changes as
+// declared. They serve to try out requisites and to end a run with a message.
 package test
 
 import (
@@ -53,7 +53,7 @@ func (p *pretender) failure() error {
 	if p.Comment != "" {
 		return errors.New(p.Comment)
 	}
-	return errors.New("it was told to fail")
+	return errors.New("the state is declared to fail")
 }
 
 func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {

@@ -84,7 +84,7 @@ func (s *system) zone(h *host.Host) ([]byte, error) {
 	fail := func() error {
 		return diag.WithHint(fmt.Errorf("%w: %s", errUnknown, s.Name),
 			"take a name that `timedatectl list-timezones` shows, and install the package tzdata (tzdata-legacy for "+
-				"names of old)")
+				"old names)")
 	}
 	if !fs.ValidPath(s.Name) {
 		return nil, fail()

@@ -43,7 +43,7 @@ func (p *present) checkNew(h *host.Host) module.Diff {
 		return d
 	}
 	d.Changes = p.made(info)
-	left, err := leftBy(h, info.User)
+	left, err := leftovers(h, info.User)
 	if err != nil {
 		d.Lacks = append(d.Lacks, err)
 	}
@@ -67,7 +67,7 @@ func (p *present) plan(h *host.Host) (host.NewUser, Info, error) {
 			n.Groups = without(n.Groups, own.Name)
 		}
 	}
-	names, err = had(h, names...)
+	names, err = withSameGIDs(h, names...)
 	return n, Info{User: planned, Groups: names}, err
 }
 

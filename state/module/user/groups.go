@@ -47,9 +47,9 @@ func memberOf(h *host.Host, user string) ([]string, error) {
 	return names, err
 }
 
-// had returns the groups of a user who is in the named ones. These include all groups with the same gid, since
+// withSameGIDs returns the groups of a user who is in the named ones. These include all groups with the same gid, since
 // the kernel knows groups by number.
-func had(h *host.Host, names ...string) ([]string, error) {
+func withSameGIDs(h *host.Host, names ...string) ([]string, error) {
 	groups, err := h.Accounts.AllGroups()
 	if err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// leftBy returns warnings about files of a removed user that a new user would own because it gets the same uid.
+// leftovers returns warnings about files of a removed user that a new user would own because it gets the same uid.
 // It searches the directory of the new home, the mailboxes and the crontabs; searching the whole disk would
 // take too long.
-func leftBy(h *host.Host, u host.User) ([]string, error) {
+func leftovers(h *host.Host, u host.User) ([]string, error) {
 	if _, shared, err := h.Accounts.UserByID(u.UID); shared || err != nil {
 		return nil, err
 	}

@@ -181,7 +181,7 @@ func (p *present) warnings() []string {
 		len(p.Password) == desLength {
 		return nil
 	}
-	return []string{"password is no hash, so nobody can log in with it; set hash_password: True if it is the " +
+	return []string{"password is not a hash, so no login with it can succeed; set hash_password: True if it is the " +
 		"password itself"}
 }
 

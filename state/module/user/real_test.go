@@ -76,8 +76,8 @@ func TestRealTools(t *testing.T) {
 	}
 }
 
-// TestRefusals covers failures whose cause only the account tools know.
-func TestRefusals(t *testing.T) {
+// TestErrorsOfTheAccountTools covers failures whose cause only the account tools know.
+func TestErrorsOfTheAccountTools(t *testing.T) {
 	root := hosttest.Chroot(t)
 	hosttest.Put(t, filepath.Join(root, "srv/file"), "not a directory", 0o644)
 	for _, c := range []struct {

@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/user"
 )
 
-// TestHomesBelowDirectoriesOfUsers creates and removes home directories below a directory that another user
+// TestHomeBelowADirectoryOfAnotherUser creates and removes home directories below a directory that another user
 // controls, where the account tools would follow links.
-func TestHomesBelowDirectoriesOfUsers(t *testing.T) {
+func TestHomeBelowADirectoryOfAnotherUser(t *testing.T) {
 	root := hosttest.Chroot(t)
 	const mallory = 64001
 	lair := filepath.Join(root, "srv/lair")

@@ -107,7 +107,7 @@ func (p *present) compareGroups(h *host.Host, c *change) error {
 	case c.user.Groups != nil:
 		members = slices.Clone(*c.user.Groups)
 	}
-	c.after.Groups, err = had(h, append(members, newOwn.Name)...)
+	c.after.Groups, err = withSameGIDs(h, append(members, newOwn.Name)...)
 	return err
 }
 
@@ -149,7 +149,7 @@ func (p *present) compareMembers(h *host.Host, c *change, own, newOwn string) er
 	if p.RemoveGroups && slices.Equal(has, wanted) || !p.RemoveGroups && subset(wanted, has) {
 		return nil
 	}
-	all, err := had(h, append(slices.Clone(wanted), newOwn)...)
+	all, err := withSameGIDs(h, append(slices.Clone(wanted), newOwn)...)
 	if err != nil || c.user.Group == nil && subset(all, c.before.Groups) && (!p.RemoveGroups || subset(has, all)) {
 		return err // the lists differ only in the names of groups that share a gid
 	}

@@ -49,10 +49,10 @@ type managed struct {
 	UseVT              any    `sls:"use_vt"`
 	Env                string `sls:"__env__"`
 
-	pip    func(client.EnvironmentPackages) Pip
-	make   bool
-	lacks  bool   // it exists without pip, as after an incomplete creation
-	python string // the version for a new environment
+	pip        func(client.EnvironmentPackages) Pip
+	make       bool
+	withoutPip bool   // it exists without pip, as after an incomplete creation
+	python     string // the version for a new environment
 }
 
 func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
@@ -60,8 +60,8 @@ func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, diag.WithHint(fmt.Errorf("the path %q is not absolute", v.Name), "start it with a slash")
 	}
 	_, err := h.Following().Files.Stat(path.Join(v.Name, "bin/python"))
-	v.lacks = err == nil && !hasPip(h, v.Name)
-	v.make = err != nil || v.Clear || v.lacks
+	v.withoutPip = err == nil && !hasPip(h, v.Name)
+	v.make = err != nil || v.Clear || v.withoutPip
 	if !v.make {
 		return v.packages().Check(ctx, h)
 	}
@@ -73,7 +73,7 @@ func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	d := module.Diff{Changes: value.NewMap("new", v.python), Comment: "would make the virtual environment " + v.Name}
-	if v.lacks && !v.Clear {
+	if v.withoutPip && !v.Clear {
 		d.Comment = "pip is missing in the virtual environment " + v.Name + "; would make it again, which keeps what is in it"
 	}
 	if v.asks() {

@@ -27,7 +27,7 @@ func prepare(t *testing.T, h *statetest.Host) {
 				return "Python 3.11.2\n", nil
 			}
 			dir := args[len(args)-1]
-			h.Build(t, statetest.Tree{dir + "/bin/python": statetest.File("imitated").With("0755", "", "")})
+			h.Build(t, statetest.Tree{dir + "/bin/python": statetest.File("simulated").With("0755", "", "")})
 			if _, err := h.Files.Stat("/no-ensurepip"); err == nil {
 				return "", errors.New("ensurepip is not available")
 			}
