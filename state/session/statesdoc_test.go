@@ -59,7 +59,7 @@ func TestStatesDocument(t *testing.T) {
 // withRefused puts Salt's states that are not here between their marks, by the reason.
 func withRefused(t *testing.T, text string, registry module.Registry) string {
 	const begin, end = "<!-- states that are not here -->\n", "<!-- end of states that are not here -->\n"
-	data, err := os.ReadFile("../module/elsewhere.txt")
+	data, err := os.ReadFile("../module/unsupported_states.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,8 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 	said = value.NewMap()
 	words, err := value.SplitWords(last)
 	if err != nil {
-		return nil, "", diag.WithHint(fmt.Errorf("the last line of a stateful command has a quote that is not ended: %s", last), lastLineHint)
+		return nil, "", diag.WithHint(fmt.Errorf("the last line of a stateful command has a quote that is not ended: %s",
+			last), lastLineHint)
 	}
 	for _, word := range words {
 		name, v, ok := strings.Cut(word, "=")

@@ -62,7 +62,8 @@ func (c *configurable) Check(ctx context.Context, h *host.Host) (module.Diff, er
 
 // decided is the outcome of one run.
 func (c *configurable) decided(changes, result chance) *pretender {
-	return &pretender{Changes: changes.decide(), Result: result.decide(), Comment: c.Comment, Warn: c.Warn, Changed: c.Changed}
+	return &pretender{Changes: changes.decide(), Result: result.decide(), Comment: c.Comment,
+		Warn: c.Warn, Changed: c.Changed}
 }
 
 // ActsAlways reports whether it pretends to change something.
