@@ -31,6 +31,7 @@ type UnsafeError struct {
 	Raised    bool   // a file was to get setuid or setgid bits: see MayRaise
 	Program   bool   // a program was to get the path: see ByName
 	Tree      bool   // a program was to run on a tree with this part: see Sole
+	Runner    string // the name of the user who was to run that program; "" for root
 	Source    bool   // its content was to be trusted: see Root.Source
 	Into      string // what the content was for; "" for instructions to root
 }
@@ -47,8 +48,8 @@ func (e *UnsafeError) Error() string {
 		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", path, e.By)
 	}
 	if e.Tree {
-		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that root runs there run "+
-			"another", path, component, e.By)
+		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that %s runs there run "+
+			"another", path, component, e.By, cmp.Or(e.Runner, "root"))
 	}
 	if e.Program {
 		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could exchange a part of the path while a "+
@@ -84,8 +85,8 @@ func (e *UnsafeError) Hint() string {
 		return "put it where root alone may write, such as the signed part of a release, and give it to root"
 	}
 	if e.Tree {
-		return fmt.Sprintf("look at what is there, and make all of it root's: setfacl -R -b %[1]s; chown -R root:root "+
-			"%[1]s; chmod -R go-w %[1]s", e.Path)
+		return fmt.Sprintf("look at what is there, and make all of it %[2]s's: setfacl -R -b %[1]s; chown -R %[3]s %[1]s; "+
+			"chmod -R go-w %[1]s", e.Path, cmp.Or(e.Runner, "root"), cmp.Or(e.Runner, "root:root"))
 	}
 	if e.Program {
 		return "use a path below directories where root alone may write"

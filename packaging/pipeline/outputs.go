@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -146,8 +145,7 @@ func (b *build) source(ctx context.Context) statement.Source {
 	if b.Commit.ID != "" {
 		return statement.Source{URI: "git+" + b.Commit.URL + "@" + b.Commit.ID, Commit: b.Commit.ID}
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--always", "--abbrev=40", "--exclude=*",
-		"--dirty").Output()
+	out, err := b.gitDescribe(ctx, "--abbrev=40", "--exclude=*")
 	if err != nil {
 		return statement.Source{}
 	}

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/packaging/installed"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -96,10 +98,10 @@ func (b *build) version(ctx context.Context) (string, error) {
 	if err == nil {
 		err = artifact.CheckVersion(version)
 	}
-	if err != nil {
-		return "", diag.WithHint(err, "give --version, write version into corpus.yaml, or commit and tag the tree")
+	if err != nil && !refused(err) {
+		err = diag.WithHint(err, "give --version, write version into corpus.yaml, or commit and tag the tree")
 	}
-	return version, nil
+	return version, err
 }
 
 // idDigits are how many digits of a commit a version has. Git left to itself gives more of them the
@@ -118,8 +120,10 @@ func (b *build) described(ctx context.Context) (string, error) {
 	case b.Commit.ID != "":
 		return b.Commit.ID[:min(len(b.Commit.ID), idDigits)], nil
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", b.Source, "describe", "--tags", "--always",
-		"--abbrev="+strconv.Itoa(idDigits), "--dirty").Output()
+	out, err := b.gitDescribe(ctx, "--tags", "--abbrev="+strconv.Itoa(idDigits))
+	if refused(err) {
+		return "", err
+	}
 	if err != nil && b.unnamed {
 		return "0", nil
 	}
@@ -128,6 +132,22 @@ func (b *build) described(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), nil
+}
+
+// gitDescribe is what git describe prints of the tree.
+func (b *build) gitDescribe(ctx context.Context, args ...string) ([]byte, error) {
+	if err := clone.CheckHere(b.Source); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", b.Source, "describe", "--always", "--dirty"}, args...)...)
+	cmd.Env = append(cmd.Environ(), clone.Config()...)
+	return cmd.Output()
+}
+
+// refused reports whether git was not run, since others can change what it runs.
+func refused(err error) bool {
+	var unsafe *walk.UnsafeError
+	return errors.As(err, &unsafe)
 }
 
 // complaint is the first line of what a program said before it failed.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -158,6 +159,24 @@ func (h *Host) Sole(p string) error {
 		return t.root.Sole(p)
 	}
 	return nil
+}
+
+// CheckClone refuses to run git as a user, "" for root, in a clone, or in a directory below one, where another user can
+// change what git reads or runs: see clone.Check. It is nil where Sole is.
+func (h *Host) CheckClone(dir, user string) error {
+	t, ok := h.Files.(*tree)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	as := clone.As{Home: "/root"}
+	if user != "" && user != "root" {
+		u, found, err := h.Accounts.User(user)
+		if err != nil || !found {
+			return err // running git fails then
+		}
+		as = clone.As{UID: u.UID, Name: u.Name, Home: u.Home}
+	}
+	return clone.Check(t.root, dir, as)
 }
 
 // Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would

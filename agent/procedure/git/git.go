@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -96,6 +97,9 @@ func Export(ctx context.Context, dir string, t Tree, to string) error {
 // Push pushes what a working tree has checked out to a branch of another repository, and shows what
 // both sides say.
 func Push(ctx context.Context, tree, remote, branch string, force bool, out io.Writer) error {
+	if err := clone.CheckHere(tree); err != nil {
+		return err
+	}
 	args := []string{"-C", tree, "push"}
 	if force {
 		args = append(args, "--force")

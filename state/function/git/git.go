@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/function/ospath"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -68,8 +69,13 @@ func (g git) try(ctx context.Context, at where, args ...string) (host.Output, er
 		}
 		as = owner
 	}
+	if dir != "" {
+		if err := g.Host.CheckClone(dir, as); err != nil {
+			return host.Output{}, err
+		}
+	}
 	return g.Output(ctx, host.Line{Argv: append([]string{"git"}, args...), Dir: dir, RunAs: as,
-		Env: []string{"GIT_TERMINAL_PROMPT=0", "SUDO_UID="}})
+		Env: append(clone.Config(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "SUDO_UID=")})
 }
 
 // at makes a function that runs git with fixed arguments in a checkout.

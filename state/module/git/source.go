@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/program"
@@ -50,8 +51,8 @@ func (a access) awaits(h *host.Host) (string, error) {
 
 // git returns the git program without prompts on a terminal.
 func (a access) git() program.Program {
-	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
-		"SUDO_UID="} // with SUDO_UID, git as root trusts the clones of that user
+	env := append(clone.Config(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+		"SUDO_UID=") // with SUDO_UID, git as root trusts the clones of that user
 	if len(a.Identity) > 0 {
 		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
 		for _, key := range a.Identity {
@@ -73,9 +74,10 @@ func (a access) reaching(rawURL string) program.Program {
 		}
 	}
 	if user != "" || password != "" {
-		p.Env = append(p.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper",
-			`GIT_CONFIG_VALUE_0=!f() { echo "username=$CORPUS_GIT_USER"; echo "password=$CORPUS_GIT_PASSWORD"; }; f`,
-			"CORPUS_GIT_USER="+user, "CORPUS_GIT_PASSWORD="+password)
+		helper := clone.Config("credential.helper",
+			`!f() { echo "username=$CORPUS_GIT_USER"; echo "password=$CORPUS_GIT_PASSWORD"; }; f`)
+		p.Env = append(p.Env[len(clone.Config()):], append(helper, "CORPUS_GIT_USER="+user,
+			"CORPUS_GIT_PASSWORD="+password)...)
 	}
 	return p
 }

@@ -1,0 +1,50 @@
+package clone_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/clone"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// TestRootTrustsWhatSafeDirectoryNames is about a clone that all users may change, as CI makes it in a container.
+func TestRootTrustsWhatSafeDirectoryNames(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil || os.Geteuid() != 0 {
+		t.Skip("this takes root and a git")
+	}
+	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "clone")
+	t.Setenv("HOME", home)
+	git := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+	git("init", "--quiet", dir)
+	if err := clone.CheckHere(dir); err != nil {
+		t.Fatalf("in root's own: %v", err)
+	}
+	if err := os.Chmod(filepath.Join(dir, ".git/config"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var unsafe *walk.UnsafeError
+	err := clone.CheckHere(filepath.Join(dir, "sub"))
+	if !errors.As(err, &unsafe) || !strings.Contains(diag.HintOf(err), "safe.directory "+dir) {
+		t.Fatalf("it says %v (%s)", err, diag.HintOf(err))
+	}
+	for _, c := range []struct {
+		named string
+		fine  bool
+	}{{"/elsewhere", false}, {dir, true}, {"", false}, {filepath.Dir(dir) + "/*", true}, {"", false}, {"*", true}} {
+		git("config", "--global", "--add", "safe.directory", c.named)
+		if err := clone.CheckHere(dir); (err == nil) != c.fine {
+			t.Errorf("after %q was named: %v", c.named, err)
+		}
+	}
+}
