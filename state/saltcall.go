@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -80,7 +80,7 @@ func readHighstate(stdout []byte) (Outcome, error) {
 		}
 		o.Results = append(o.Results, foreign(parts, result))
 	}
-	slices.SortFunc(o.Results, func(a, b *exec.Result) int { return cmp.Compare(a.RunNum, b.RunNum) })
+	structsort.Func(o.Results, func(a, b *exec.Result) int { return cmp.Compare(a.RunNum, b.RunNum) })
 	return o, nil
 }
 

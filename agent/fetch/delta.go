@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -152,7 +152,7 @@ func (f *Fetcher) oldTrees(p layout.Project, but string) (trees, error) {
 		return nil, err
 	}
 	current := f.Running[p.Name]
-	slices.SortStableFunc(dirs, func(a, b string) int {
+	structsort.Func(dirs, func(a, b string) int {
 		switch {
 		case a == current && b != current:
 			return -1

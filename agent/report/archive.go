@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -170,9 +171,11 @@ func (a Archive) unordered() (ids []string, err error) {
 
 // inOrder sorts IDs by their sequence numbers, oldest first.
 func inOrder(sequences map[string]int64) []string {
-	return slices.SortedFunc(maps.Keys(sequences), func(x, y string) int {
+	ids := slices.Collect(maps.Keys(sequences))
+	structsort.Func(ids, func(x, y string) int {
 		return cmp.Or(cmp.Compare(sequences[x], sequences[y]), cmp.Compare(x, y))
 	})
+	return ids
 }
 
 // headSize is how much of a report is read to find its sequence number, which is near its start.

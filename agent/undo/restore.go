@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 	"github.com/corpus-agent/corpus-agent/state/image"
@@ -213,7 +214,7 @@ func (r *restore) noParent(want image.Part, err error) bool {
 // removeDirs retries to remove directories, after all their content has been removed.
 func (r *restore) removeDirs(ctx context.Context) {
 	full := r.full
-	slices.SortFunc(full, func(a, b *Action) int { return strings.Compare(b.Subject.Name, a.Subject.Name) })
+	structsort.Func(full, func(a, b *Action) int { return strings.Compare(b.Subject.Name, a.Subject.Name) })
 	for _, a := range full {
 		r.result(a, image.Putter{Host: r.host}.Put(ctx, a.Subject, a.Parts[0].Want))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -33,7 +34,7 @@ func (r Recipe) MissingProbes(release fs.FS) error {
 }
 
 func inOrder(problems diag.List) error {
-	slices.SortStableFunc(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
+	structsort.Func(problems, func(a, b *diag.Diagnostic) int { return a.Pos.Line - b.Pos.Line })
 	return problems.Err()
 }
 

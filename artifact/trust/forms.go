@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
@@ -237,7 +238,8 @@ func capped(role *Role, named map[string]*tuf.TargetFiles) (*Role, error) {
 		beside[versionOf(target)] = append(beside[versionOf(target)], target)
 	}
 	room := wholeCap - len(data)
-	versions := slices.SortedFunc(maps.Keys(beside), func(a, b string) int { return artifact.CompareVersions(b, a) })
+	versions := slices.Collect(maps.Keys(beside))
+	structsort.Func(versions, func(a, b string) int { return artifact.CompareVersions(b, a) })
 	for _, version := range versions {
 		for _, target := range beside[version] {
 			data, err := json.Marshal(role.Signed.Targets[target])

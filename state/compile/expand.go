@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -150,7 +151,7 @@ func order(steps []*Step) {
 	for _, s := range steps {
 		s.number(limit)
 	}
-	slices.SortStableFunc(steps, func(a, b *Step) int {
+	structsort.Func(steps, func(a, b *Step) int {
 		if c, err := value.Compare(a.Chunk.Value("order"), b.Chunk.Value("order")); err == nil && c != 0 {
 			return c
 		}

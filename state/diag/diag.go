@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // Pos is a place in a user's file. Line and Col count from 1; 0 means unknown.
@@ -130,7 +132,7 @@ func (l List) Err() error {
 		return nil
 	}
 	sorted := slices.Clone(l)
-	slices.SortStableFunc(sorted, func(a, b *Diagnostic) int {
+	structsort.Func(sorted, func(a, b *Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})

@@ -3,6 +3,7 @@ package packages
 import (
 	"context"
 	"errors"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io/fs"
@@ -98,7 +99,7 @@ func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host
 
 // newestFirst puts versions in order; the newest is the candidate.
 func newestFirst(o host.Offer, compare func(a, b string) int) host.Offer {
-	slices.SortStableFunc(o.Versions, func(a, b string) int { return compare(b, a) })
+	structsort.Func(o.Versions, func(a, b string) int { return compare(b, a) })
 	o.Candidate = o.Versions[0]
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -97,7 +98,7 @@ func (p *present) Valid() error {
 			problems = append(problems, fmt.Errorf("%s %q has a comma, which ends a field of the account's comment", name, *v))
 		}
 	}
-	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	structsort.Func(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	for _, text := range []string{p.Name, p.Home, p.Shell, p.gecosOf(gecos{}).String()} {
 		if strings.ContainsAny(text, ":\n") {
 			problems = append(problems, fmt.Errorf("%q has a colon or a line break, which /etc/passwd cannot hold", text))
