@@ -76,10 +76,11 @@ func (r *run) countCut(cut *ledger.Running) {
 	switch r.cutStep = cmp.Or(cut.EndedIn, r.lastStep(cut.Run)); r.cutStep {
 	case "":
 		r.cuts = 0
-	case cut.Step:
-		r.cuts = cut.Cuts + 1
 	default:
 		r.cuts = 1
+		if journal.Same(r.cutStep, cut.Step) {
+			r.cuts = cut.Cuts + 1
+		}
 	}
 }
 

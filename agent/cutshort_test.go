@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +110,48 @@ func TestAGuardDuringWhichTheHostShutsDownIsNamed(t *testing.T) {
 	l.Stopping = nil
 	if s, err := l.Status(); err != nil || s.Cut == nil || s.Cut.Step != "cmd.run guarded" {
 		t.Errorf("the cut is %+v, %v", s.Cut, err)
+	}
+}
+
+// TestACutIsNamedByWhatRan takes a host as a power cut leaves it, while states run after one that changed something.
+func TestACutIsNamedByWhatRan(t *testing.T) {
+	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }
+	for name, c := range map[string]struct{ sls, want string }{
+		"a guard": {"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif:\n      - 'true'\n      - '" + hanging("/a") + "'\n", "cmd.run guarded"},
+		"after a guard": {
+			"asked:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - unless: 'true'\n" +
+				"two:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - require: [cmd: asked]\n", "cmd.run two"},
+		"parallel states": {
+			"one:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - parallel: True\n    - require: [file: /etc/app/app.conf]\n" +
+				"two:\n  cmd.run:\n    - name: '" + hanging("/b") + "'\n    - shell: /bin/sh\n    - parallel: True\n    - require: [file: /etc/app/app.conf]\n", "cmd.run one or cmd.run two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := commanding(t)
+			l.Config.StopTimeout = 100 * time.Millisecond
+			l.states("1", goodStates)
+			l.expect(exit.OK)
+			l.states("2", "/etc/app/app.conf:\n  file.managed:\n    - contents: two\n"+c.sls)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			left := make(chan string, 1)
+			go func() {
+				defer cancel()
+				for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+					_, a := os.Stat(l.Layout.Path("/a"))
+					_, b := os.Stat(l.Layout.Path("/b"))
+					if a == nil && (b == nil || !strings.Contains(c.sls, "/b")) {
+						break
+					}
+				}
+				left <- copied(t, l.Layout.Root)
+			}()
+			_, _ = l.Deploy(ctx, agent.Given{}, false)
+			root := <-left
+			must(t, os.WriteFile(filepath.Join(root, "var/lib/corpus/lock"), nil, 0o600)) // which this process holds
+			s, err := agent.New(site.Site{Layout: layout.At(root), Config: settings(t)}).Status()
+			if err != nil || s.Cut == nil || s.Cut.Step != c.want {
+				t.Errorf("the cut is %+v, %v, want %s", s.Cut, err, c.want)
+			}
+		})
 	}
 }

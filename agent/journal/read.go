@@ -25,13 +25,14 @@ type Chapter struct {
 	Records []*Record
 	Torn    bool // the last frame is incomplete, because of a power cut
 
-	path    string
-	end     int64 // offset of the end of the last whole frame
-	last    sum
-	pieces  map[string]place
-	boot    string            // boot ID of the last run
-	planned map[string]string // paths that the last run may have created without a record, and their steps
-	order   []string          // the paths that were planned, in the order of their steps
+	path     string
+	end      int64 // offset of the end of the last whole frame
+	last     sum
+	pieces   map[string]place
+	boot     string            // boot ID of the last run
+	planned  map[string]string // paths that the last run may have created without a record, and their steps
+	order    []string          // the paths that were planned, in the order of their steps
+	guarding string            // the steps whose guards ran when the chapter ended; "" for none
 }
 
 // place is the offset and the length of a compressed piece in the file.
@@ -111,7 +112,7 @@ func (c *Chapter) apply(k kind, body []byte, at int64) error {
 	case kindRun:
 		var b runBody
 		err := json.Unmarshal(body, &b)
-		c.Runs, c.boot = append(c.Runs, b.ID), b.Boot
+		c.Runs, c.boot, c.guarding = append(c.Runs, b.ID), b.Boot, ""
 		return err
 	case kindPiece:
 		if len(body) < sumSize {
@@ -124,6 +125,10 @@ func (c *Chapter) apply(k kind, body []byte, at int64) error {
 	case kindPlanned:
 		var b Planned
 		err := json.Unmarshal(body, &b)
+		if b.Path == guardPath {
+			c.guarding = b.Step
+			return err
+		}
 		c.planned[b.Path], c.order = b.Step, append(c.order, b.Path)
 		return err
 	case kindSynced:
@@ -179,12 +184,15 @@ func (c *Chapter) applyUpdate(k kind, body []byte) error {
 	return errBody
 }
 
-// InterruptedStep returns the step in which the interrupted run made its last change. It returns "" if the run changed
-// nothing, or is not the last run. A planned path that exists was created after all recorded changes. A program that
+// InterruptedStep returns the step in which the interrupted run made its last change, or whose guard ran after that. It
+// returns "" if the run changed nothing, or is not the last run. The names of steps that ran in parallel are joined. A planned path that exists was created after all recorded changes. A program that
 // runs before states do, such as a pre-release hook, does not count as a change after it has ended.
 func (c *Chapter) InterruptedStep(run string, h *host.Host) string {
 	if len(c.Runs) == 0 || c.Runs[len(c.Runs)-1] != run {
 		return ""
+	}
+	if c.guarding != "" {
+		return c.guarding
 	}
 	for _, name := range slices.Backward(c.order) {
 		step, open := c.planned[name]

@@ -36,6 +36,8 @@ type Recorder struct {
 	host    *host.Host
 
 	step     atomic.Pointer[string]
+	beside   []string    // steps that run in parallel, in the order of their starts; under mu
+	guards   int         // guards that run now; under mu
 	settling atomic.Bool // a goroutine of Settle is taking after-images
 
 	// mu is held while after-images are taken. Meanwhile the next state may read the host; a change waits for mu.
@@ -115,7 +117,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 	if r.journal.Limit == 0 {
 		return nil
 	}
-	step := *r.step.Load()
+	step := r.atWork()
 	key := s
 	if s.Kind == host.KindCommand {
 		key.Name += " " + step // each step has its own records of programs

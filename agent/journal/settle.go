@@ -3,17 +3,47 @@ package journal
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Parallel marks the start of several states that run at once. The recorder takes after-images only when all of them
+// Parallel marks the start of a step that runs beside others. The recorder takes after-images only when all of them
 // have ended, which is when the caller calls Sync.
-func (r *Recorder) Parallel() {
+func (r *Recorder) Parallel(step string) {
 	r.mu.Lock()
 	r.parallel = true
+	r.beside = append(r.beside, step)
 	r.mu.Unlock()
+}
+
+// Ended marks the end of a step that ran in parallel.
+func (r *Recorder) Ended(step string) {
+	r.mu.Lock()
+	if i := slices.Index(r.beside, step); i >= 0 {
+		r.beside = slices.Delete(r.beside, i, i+1)
+	}
+	r.mu.Unlock()
+}
+
+// or joins the names of steps that run at the same time.
+const or = " or "
+
+// atWork returns the names of all steps that may be changing the host.
+func (r *Recorder) atWork() string {
+	last := *r.step.Load()
+	if slices.Contains(r.beside, last) {
+		return strings.Join(r.beside, or)
+	}
+	return strings.Join(append(slices.Clone(r.beside), last), or)
+}
+
+// Same reports whether two interrupted steps may be the same one: each may be the names of several that ran in parallel.
+func Same(a, b string) bool {
+	all := strings.Split(a, or)
+	return slices.ContainsFunc(strings.Split(b, or), func(step string) bool { return slices.Contains(all, step) })
 }
 
 // Settle takes and writes the after-images of the changed subjects in the background. It returns the error of an

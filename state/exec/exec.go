@@ -33,6 +33,13 @@ type Discreet interface{ Redacting(r *redact.Redactor) }
 // Foresighted is an observer that is told, before the first step, of all in their order.
 type Foresighted interface{ Coming(steps []*compile.Step) }
 
+// Guarding is an observer that is told when a guard of the step that started last, or of one that runs in parallel, starts
+// to run a command or function, and when it has ended.
+type Guarding interface {
+	GuardStarted()
+	GuardDone()
+}
+
 // Caller runs a function for guards that are written as functions (unless: - fun: ...).
 type Caller interface {
 	Call(ctx context.Context, function string, args []any, kwargs *value.Map) (any, error)

@@ -41,7 +41,7 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 		if !ok {
 			continue
 		}
-		reason, err := g.ask(ctx, s, v)
+		reason, err := r.observed(g.key, func() (string, error) { return g.ask(ctx, s, v) })
 		if cut := context.Cause(ctx); cut != nil { // what a guard that was ended answers is no answer
 			return "", &cutGuard{g.key, cut}
 		}
@@ -53,6 +53,15 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 		}
 	}
 	return held, nil
+}
+
+// observed asks a guard. The observer is told of one that runs something.
+func (r *Runner) observed(key string, ask func() (string, error)) (string, error) {
+	if o, ok := r.Observer.(Guarding); ok && key != "creates" && !r.Test {
+		o.GuardStarted()
+		defer o.GuardDone()
+	}
+	return ask()
 }
 
 // cutGuard is the error of a guard that was ended with its run, or with its step.

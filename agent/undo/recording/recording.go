@@ -171,7 +171,7 @@ func (o *observer) Redacting(r *redact.Redactor) {
 
 func (o *observer) StepStarted(s *compile.Step) {
 	if value.Truth(s.Chunk.Value("parallel")) {
-		o.recorder.Parallel()
+		o.recorder.Parallel(o.named(s))
 	}
 	o.pass(s)
 	if shows := s.Chunk.Value("show_changes"); shows != nil && !value.Truth(shows) {
@@ -187,7 +187,22 @@ func (o *observer) named(s *compile.Step) string {
 	return o.redactor.Text(s.Function() + " " + s.ID())
 }
 
+// GuardStarted is part of exec.Guarding.
+func (o *observer) GuardStarted() { o.noted(o.recorder.GuardStarted()) }
+
+// GuardDone is part of exec.Guarding.
+func (o *observer) GuardDone() { o.noted(o.recorder.GuardDone()) }
+
+func (o *observer) noted(err error) {
+	if err != nil {
+		o.note("%v", err)
+	}
+}
+
 func (o *observer) StepDone(r *exec.Result) {
+	if r.Parallel {
+		o.recorder.Ended(o.named(r.Step))
+	}
 	if err := o.recorder.Settle(); err != nil {
 		o.note("%v", err)
 	}
