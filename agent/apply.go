@@ -48,7 +48,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err := r.project.SaveConfiguration(ctx, pair); err != nil {
 		r.record.Note("the project's configuration was not saved: %v", err)
 	}
-	if err := r.prune(); err != nil {
+	if err := r.prune(ctx); err != nil {
 		r.record.Note("old releases were not all removed: %v", err)
 	}
 	return nil

@@ -175,7 +175,7 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 		if err != nil {
 			return err
 		}
-		defer pillar.Remove()
+		defer pillar.Remove(ctx)
 		if err := pillar.Exchange(); err != nil {
 			return fmt.Errorf("replacing the pillar of %s: %w", r.identity.Service, err)
 		}

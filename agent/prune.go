@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
@@ -8,7 +9,7 @@ import (
 )
 
 // prune removes what is kept no longer.
-func (r *run) prune() error {
+func (r *run) prune(ctx context.Context) error {
 	errs := []error{r.Journal().Prune(r.Config.KeepReleases + r.Config.KeepFailed)}
 	names := []string{artifact.Base, r.identity.Service}
 	if r.Alone != "" {
@@ -17,8 +18,8 @@ func (r *run) prune() error {
 	for _, name := range names {
 		project := r.LayoutOf(name)
 		errs = append(errs,
-			fetch.PruneReleases(project, r.Config.KeepReleases, func(dir string) bool { return r.used(project, dir) }),
-			fetch.PruneArchives(project, r.Config.KeepFailed, r.Config.KeepArchives),
+			fetch.PruneReleases(ctx, project, r.Config.KeepReleases, func(dir string) bool { return r.used(project, dir) }),
+			fetch.PruneArchives(ctx, project, r.Config.KeepFailed, r.Config.KeepArchives),
 			fetch.PruneLists(r.Layout, project))
 	}
 	return errors.Join(errs...)

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +86,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err := a.CheckAbove(a.Layout.State()); err != nil {
 		return nil, err
 	}
-	held, err := a.Lock(command)
+	held, err := a.Lock(ctx, command)
 	if other := new(lock.Held); errors.As(err, &other) && a.Within == "" {
 		return nil, a.NoteRefusal(ctx, other, err)
 	}
@@ -136,7 +135,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		r.finish(ctx, refused)
 		return r.report, r.redacted(refused)
 	}
-	if err := r.sweep(); err != nil {
+	if err := r.sweep(ctx); err != nil {
 		r.record.Note("what earlier runs left was not all removed: %v", err)
 	}
 	if !test {
@@ -154,7 +153,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	err = r.keepTrust(err)
 	if r.rehearsed != "" {
-		err = errors.Join(err, os.RemoveAll(r.rehearsed))
+		err = errors.Join(err, durable.RemoveTemp(ctx, r.rehearsed))
 	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
@@ -210,7 +209,7 @@ func (r *run) redacted(err error) error {
 }
 
 // sweep removes what a killed run left behind; under the lock nobody else is writing.
-func (r *run) sweep() error {
+func (r *run) sweep(ctx context.Context) error {
 	state := r.Layout.State()
 	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"),
 		r.Layout.Path("/srv"), r.Layout.Path(project.StatesDir), r.Layout.Path(project.PillarsDir)}
@@ -227,7 +226,7 @@ func (r *run) sweep() error {
 		errs = append(errs, err, r.adoptFailed(p))
 	}
 	for _, dir := range dirs {
-		errs = append(errs, durable.Sweep(dir))
+		errs = append(errs, durable.Sweep(ctx, dir))
 	}
 	return errors.Join(errs...)
 }

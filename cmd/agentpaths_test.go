@@ -37,12 +37,11 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/fetch/arrive.go":   {state, "Fetcher.arrive Fetcher.arriveWhole arrival.end"},
 		"agent/fetch/delta.go": {state + "; what is read of a release is verified by its digest",
 			"Fetcher.halfArrived Fetcher.oldTrees"},
-		"agent/fetch/fetch.go": {state + ", and " + project, "Fetcher.tidy"},
 		"agent/fetch/held.go":  {project, "Held.holds"},
 		"agent/fetch/lists.go": {state, "stampOf"},
 		"agent/fetch/place.go": {state + ", and " + project,
-			"Fetcher.place install Fetcher.adopt Fetcher.settle Fetcher.setAside"},
-		"agent/fetch/prune.go": {project + "; os.RemoveAll goes by descriptors and follows no link",
+			"Fetcher.place Fetcher.adopt"},
+		"agent/fetch/prune.go": {project,
 			"PruneLists NewestFirst"},
 		"agent/hook/hook.go": {release, "List Any"},
 		"agent/inspect/audit.go": {state + "; os.Root keeps the comparison inside the release, and it opens without waiting",
@@ -64,14 +63,14 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/notify/webhook.go":       {etc, "Webhook.sign"},
 		"agent/outgoing/readable.go":    {"asks for modes of a file and nothing else", "Readable.LookAt readableByAll"},
 		"agent/own.go":                  {kernel, "waiters parentOf waitsForUs"},
-		"agent/procedure/archive.go":    {"a temporary directory among archives, which are root's", "Tree.Archive Tree.into"},
+		"agent/procedure/archive.go":    {"a temporary directory among archives, which are root's", "Tree.Archive"},
 		"agent/procedure/git/git.go":    {project, "Export"},
 		"agent/procedure/procedure.go":  {release, "Find InstallSLS"},
 		"agent/procedure/settings.go":   {"a file that the caller names on the command line", "InputOf"},
 		"agent/project/procedures.go":   {state, "Run.program"},
 		"agent/project/repositories.go": {project, "Run.Repositories"},
 		"agent/project/sync.go":         {"links below /srv/salt and /srv/pillar, which are root's", "Run.wire"},
-		"agent/project/tree.go":         {project, "export Pillar.Remove Pillar.Exchange"},
+		"agent/project/tree.go":         {project, "export Pillar.Exchange"},
 		"agent/records/evidence.go":     {project, "Records.serviceByDisk"},
 		"agent/records/hold.go":         {state, "Records.exclusively Records.Requested"},
 		"agent/records/ledger.go":       {state + ", and " + project, "Records.hasLedger Records.refreshCopy"},
@@ -84,7 +83,6 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/records/restore.go": {state + ", and " + project, "Records.Concerns"},
 		"agent/report/archive.go":  {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},
 		"agent/report/index.go":    {state, "Archive.keepIndex"},
-		"agent/run.go":             {state, "Agent.pass"},
 		"agent/self/restore.go": {etc + ", and the agent's own program and units",
 			"Self.restoreProgram file.restore put remove"},
 		"agent/self/self.go":            {etc + ", and the agent's own program and units", "fileOf stampOf unitFiles"},
@@ -106,6 +104,9 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		uses, err := usesOf(path, calls)
 		for _, u := range uses {
 			used[name+" "+u.function] = true
+			if strings.Contains(u.text, "os.RemoveAll(") && u.function != "Archive.keepIndex" && u.function != "setAside.cache" {
+				t.Errorf("%s:%d: %s: os.RemoveAll goes on after the run was asked to end: use durable.RemoveAll", name, u.line, u.function)
+			}
 			if e := allowed[name]; e.reason == "" || !slices.Contains(strings.Fields(e.functions), u.function) {
 				t.Errorf("%s:%d: %s: %s: use a safe walk.Root, or name the function here with the reason why no other user can "+
 					"change the path", name, u.line, u.function, u.text)

@@ -1,6 +1,7 @@
 package attack_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func primitives() []primitive {
 			if err != nil {
 				return errors.Join(err, d.Unlink(name))
 			}
-			return errors.Join(made.Create("a", anns, written), made.Close(), d.RemoveAll(name))
+			return errors.Join(made.Create("a", anns, written), made.Close(), d.RemoveAll(context.Background(), name))
 		})},
 		{name: "Dir.Symlink", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Symlink("a", name) })},
 		{name: "Dir.Rename", kind: file, do: inDir(func(d *walk.Dir, name string) error {
@@ -96,7 +97,7 @@ func primitives() []primitive {
 			return d.Chmod(name, 0o777)
 		})},
 		{name: "Dir.Unlink", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Unlink(name) })},
-		{name: "Dir.RemoveAll", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.RemoveAll(name) })},
+		{name: "Dir.RemoveAll", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.RemoveAll(context.Background(), name) })},
 		{name: "Dir.Give", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Give(name, ann, ann) })},
 		{name: "Dir.Give of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
 			return d.Give(name, ann, ann)

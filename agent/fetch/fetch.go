@@ -64,7 +64,7 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 			missing = append(missing, release)
 		}
 	}
-	if err := f.tidy(releases, missing); err != nil {
+	if err := f.tidy(ctx, releases, missing); err != nil {
 		return err
 	}
 	// Little is live at any time and much passes through: collecting earlier costs next to nothing
@@ -77,7 +77,7 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	if err := group.Wait(); err != nil {
 		return ExplainSpace(err)
 	}
-	return f.tidy(releases, nil)
+	return f.tidy(ctx, releases, nil)
 }
 
 // Again fetches a release that is on the disk and is not what was unpacked, or has lost its list. The directory that is
@@ -118,7 +118,7 @@ func (f *Fetcher) fetchRelease(ctx context.Context, release artifact.Release) (e
 }
 
 // tidy removes what is left of artifacts that are not to be fetched.
-func (f *Fetcher) tidy(releases, missing []artifact.Release) error {
+func (f *Fetcher) tidy(ctx context.Context, releases, missing []artifact.Release) error {
 	wanted := map[string]bool{}
 	for _, release := range missing {
 		wanted[release.Digest.Hex()] = true
@@ -136,7 +136,7 @@ func (f *Fetcher) tidy(releases, missing []artifact.Release) error {
 			base := filepath.Base(name)
 			digest, _, _ := strings.Cut(base, ".")
 			if !wanted[base] && !wanted[digest] {
-				errs = append(errs, os.RemoveAll(name))
+				errs = append(errs, durable.RemoveAll(ctx, name))
 			}
 		}
 	}

@@ -282,7 +282,7 @@ func TestPruneReleasesKeepsTheNewestAndWhatIsUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := fetch.PruneReleases(p, 3, func(dir string) bool { return dir == "1" }); err != nil {
+	if err := fetch.PruneReleases(t.Context(), p, 3, func(dir string) bool { return dir == "1" }); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(p.Releases())

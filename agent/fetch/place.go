@@ -35,7 +35,7 @@ func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
+			err = errors.Join(err, durable.RemoveTemp(ctx, temp))
 		}
 	}()
 	root, err := os.OpenRoot(temp)
@@ -51,7 +51,7 @@ func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func
 		return err
 	}
 	staged := project.Staged(release.Dir())
-	if err := errors.Join(os.Chmod(temp, 0o755), os.RemoveAll(staged)); err != nil {
+	if err := errors.Join(os.Chmod(temp, 0o755), durable.RemoveAll(ctx, staged)); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
 	if err := os.Rename(temp, staged); err != nil {
@@ -65,10 +65,10 @@ func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func
 
 // install gives a staged release its name. One that the disk failed to keep goes: the kernel tells of a
 // failed write once, so the next sync would find nothing wrong with it.
-func install(staged, name, list string) error {
+func install(ctx context.Context, staged, name, list string) error {
 	err := durable.Install(staged, name, list)
 	if err != nil {
-		err = errors.Join(err, os.RemoveAll(staged))
+		err = errors.Join(err, durable.Discard(ctx, staged))
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func (f *Fetcher) adopt(ctx context.Context, release artifact.Release) (bool, er
 			}
 		}
 	}
-	return false, os.RemoveAll(staged)
+	return false, durable.RemoveAll(ctx, staged)
 }
 
 // keepTree compares the list of a tree with what was signed, and keeps it for `corpus-agent verify`
@@ -124,13 +124,13 @@ func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged s
 		return err
 	}
 	if whole {
-		return errors.Join(durable.Sync(file), durable.SyncDir(filepath.Dir(file)), os.RemoveAll(staged))
+		return errors.Join(durable.Sync(file), durable.SyncDir(filepath.Dir(file)), durable.RemoveAll(ctx, staged))
 	}
-	aside, err := f.setAside(release)
+	aside, err := f.setAside(ctx, release)
 	if err != nil {
 		return err
 	}
-	if err := install(staged, name, file); err != nil {
+	if err := install(ctx, staged, name, file); err != nil {
 		if aside != "" {
 			err = errors.Join(err, durable.Rename(aside, name))
 		}
@@ -144,7 +144,7 @@ func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged s
 
 // setAside makes way for a release that is fetched again, and returns the name under which what stood in its place was
 // set aside, or "". What earlier runs set aside of the same release is removed.
-func (f *Fetcher) setAside(release artifact.Release) (string, error) {
+func (f *Fetcher) setAside(ctx context.Context, release artifact.Release) (string, error) {
 	path := f.Layout.Project(release.Project).Release(release.Dir())
 	if found, err := walk.Named(path); err != nil || !found {
 		return "", err
@@ -160,7 +160,7 @@ func (f *Fetcher) setAside(release artifact.Release) (string, error) {
 	}
 	f.Recorder.Note("%s was not what was unpacked; it was set aside as %s", f.Layout.Inside(path), filepath.Base(aside))
 	for _, name := range earlier {
-		if err := os.RemoveAll(name); err != nil && name != aside {
+		if err := durable.Discard(ctx, name); err != nil && name != aside {
 			f.Recorder.Note("%s, which an earlier run set aside, could not be removed: %v", f.Layout.Inside(name), err)
 		}
 	}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math"
@@ -15,7 +16,7 @@ import (
 )
 
 // PruneReleases removes the releases of a project but those in use and, with them, the newest keep.
-func PruneReleases(p layout.Project, keep int, used func(dir string) bool) error {
+func PruneReleases(ctx context.Context, p layout.Project, keep int, used func(dir string) bool) error {
 	dirs, err := NewestFirst(p.Releases())
 	if err != nil {
 		return err
@@ -29,11 +30,11 @@ func PruneReleases(p layout.Project, keep int, used func(dir string) bool) error
 	}
 	for _, dir := range dirs {
 		switch {
-		case used(dir):
+		case used(dir) || ctx.Err() != nil:
 		case kept < keep:
 			kept++
 		default:
-			errs = append(errs, durable.Discard(p.Release(dir)))
+			errs = append(errs, durable.Discard(ctx, p.Release(dir)))
 		}
 	}
 	return errors.Join(errs...)
@@ -42,13 +43,13 @@ func PruneReleases(p layout.Project, keep int, used func(dir string) bool) error
 // PruneArchives keeps the newest failed releases and the newest archived trees of a project, each by a quota of
 // its own: no number of failures pushes out what worked. An archives of 0 keeps all archived trees. One run may have
 // left both kinds.
-func PruneArchives(p layout.Project, failed, archives int) error {
+func PruneArchives(ctx context.Context, p layout.Project, failed, archives int) error {
 	if archives == 0 {
 		archives = math.MaxInt
 	}
 	return errors.Join(
-		pruneTrees(p, layout.FailedTree, layout.ArchivedTree, failed),
-		pruneTrees(p, layout.ArchivedTree, layout.FailedTree, archives))
+		pruneTrees(ctx, p, layout.FailedTree, layout.ArchivedTree, failed),
+		pruneTrees(ctx, p, layout.ArchivedTree, layout.FailedTree, archives))
 }
 
 // ArchivedTrees lists the archived trees of a project by their paths, the newest first.
@@ -57,8 +58,8 @@ func ArchivedTrees(p layout.Project) ([]string, error) {
 }
 
 // RemoveArchivedTree removes one of ArchivedTrees.
-func RemoveArchivedTree(tree string) error {
-	return discardTree(filepath.Dir(tree), layout.ArchivedTree, layout.FailedTree)
+func RemoveArchivedTree(ctx context.Context, tree string) error {
+	return discardTree(ctx, filepath.Dir(tree), layout.ArchivedTree, layout.FailedTree)
 }
 
 // treesOf lists the trees of one kind, the newest first. What cannot be read is passed over and joined in the error.
@@ -76,7 +77,7 @@ func treesOf(p layout.Project, kind string) (all []string, err error) {
 }
 
 // discardTree removes the tree of one kind of an archive. An archive that holds none of the other kind goes as a whole.
-func discardTree(archive, kind, other string) error {
+func discardTree(ctx context.Context, archive, kind, other string) error {
 	both, err := walk.Named(filepath.Join(archive, other))
 	if err != nil {
 		return err
@@ -84,15 +85,18 @@ func discardTree(archive, kind, other string) error {
 	if both {
 		archive = filepath.Join(archive, kind)
 	}
-	return durable.Discard(archive)
+	return durable.Discard(ctx, archive)
 }
 
 // pruneTrees keeps the newest trees of one kind.
-func pruneTrees(p layout.Project, kind, other string, keep int) error {
+func pruneTrees(ctx context.Context, p layout.Project, kind, other string, keep int) error {
 	all, err := treesOf(p, kind)
 	errs := []error{err}
 	for _, tree := range all[min(max(keep, 0), len(all)):] {
-		errs = append(errs, discardTree(filepath.Dir(tree), kind, other))
+		if ctx.Err() != nil {
+			break
+		}
+		errs = append(errs, discardTree(ctx, filepath.Dir(tree), kind, other))
 	}
 	return errors.Join(errs...)
 }

@@ -38,7 +38,7 @@ func (h *Host) Call(ctx context.Context, o *Opened, name string, args []any, kwa
 // lockForCall takes the lock of the host. A call that queues waits for the run that holds it.
 func (h *Host) lockForCall(ctx context.Context, o *Opened, name string, queue bool) (*records.Exclusive, error) {
 	for {
-		held, err := h.Lock("call " + name)
+		held, err := h.Lock(ctx, "call "+name)
 		var other *lock.Held
 		if !queue || h.Within != "" || !errors.As(err, &other) {
 			return held, err

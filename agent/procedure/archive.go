@@ -81,7 +81,7 @@ func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
+			err = errors.Join(err, durable.RemoveTemp(ctx, temp))
 			_ = os.Remove(filepath.Dir(to)) // where it is empty
 		}
 	}()
@@ -123,7 +123,7 @@ func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
 	if err != nil {
 		return unwritable(archives, err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(links)) }()
+	defer func() { err = errors.Join(err, durable.RemoveTemp(ctx, links)) }()
 	names, err := walk.Open(walk.Options{Dir: links})
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func (r *Run) makeRoom(ctx context.Context, tree procedure.Tree, project layout.
 	}
 	for missing != nil && len(older) > 0 {
 		oldest := older[len(older)-1]
-		if err := fetch.RemoveArchivedTree(oldest); err != nil {
+		if err := fetch.RemoveArchivedTree(ctx, oldest); err != nil {
 			return errors.Join(missing, err)
 		}
 		r.Record.Note(

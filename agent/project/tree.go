@@ -74,7 +74,7 @@ func export(ctx context.Context, repository string, tree git.Tree, to string) (e
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
+			err = errors.Join(err, durable.RemoveTemp(ctx, temp))
 		}
 	}()
 	if err := git.Export(ctx, repository, tree, temp); err != nil {
@@ -109,7 +109,7 @@ func (r *Run) PushedPillar(ctx context.Context, commit string) (*Pillar, error) 
 	}
 	pillar := &Pillar{temp: temp, place: p.Pillar()}
 	if err := git.Export(ctx, repository, tree, temp); err != nil {
-		pillar.Remove()
+		pillar.Remove(ctx)
 		return nil, err
 	}
 	return pillar, nil
@@ -122,5 +122,5 @@ func (p *Pillar) Exchange() error {
 	return errors.Join(err, durable.SyncDir(filepath.Dir(p.place)))
 }
 
-// Remove removes the directory beside the project's pillar.
-func (p *Pillar) Remove() { _ = os.RemoveAll(p.temp) } // a later run sweeps what stays
+// Remove removes the directory beside the project's pillar. A later run sweeps what stays.
+func (p *Pillar) Remove(ctx context.Context) { _ = durable.RemoveTemp(ctx, p.temp) }

@@ -291,7 +291,7 @@ func ProjectsIn(book *ledger.Ledger) []string {
 
 // Edit changes the ledger under the lock.
 func (rs *Records) Edit(command string, change func(*ledger.Ledger) error) error {
-	held, err := rs.Lock(command)
+	held, err := rs.exclusive(command)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (rs *Records) WaitUntilIdle(ctx context.Context, say func(format string, ar
 	holder, busy := lock.Taken(rs.Layout.Lock())
 	switch {
 	case busy && rs.Within != "":
-		_, err := rs.Lock("deploy --now")
+		_, err := rs.exclusive("deploy --now")
 		return err
 	case busy:
 		say("waiting: %v", &lock.Held{Holder: holder})
@@ -37,8 +37,18 @@ func (rs *Records) WaitUntilIdle(ctx context.Context, say func(format string, ar
 	return nil
 }
 
-// Lock takes the lock of the host for a command. What stood in its place is set aside.
-func (rs *Records) Lock(command string) (*Exclusive, error) {
+// Lock takes the lock of the host for a run, and removes what states of killed runs have left. What stood in its place is set
+// aside.
+func (rs *Records) Lock(ctx context.Context, command string) (*Exclusive, error) {
+	held, err := rs.exclusive(command)
+	if err == nil {
+		held.swept = rs.SweepTemporary(ctx) == nil
+	}
+	return held, err
+}
+
+// exclusive takes the lock of the host for a command.
+func (rs *Records) exclusive(command string) (*Exclusive, error) {
 	lost, err := rs.repairLock()
 	if err != nil {
 		return nil, site.ExplainDisk(err)
@@ -57,7 +67,7 @@ func (rs *Records) Lock(command string) (*Exclusive, error) {
 	if err != nil {
 		return nil, site.ExplainDisk(err)
 	}
-	return &Exclusive{Lock: held, list: rs.Layout.Temporary(), swept: rs.SweepTemporary() == nil, Displaced: lost}, nil
+	return &Exclusive{Lock: held, list: rs.Layout.Temporary(), Displaced: lost}, nil
 }
 
 // Exclusive is the lock of a run or command that may change the host.

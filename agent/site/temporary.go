@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -35,7 +36,7 @@ const InJournal = "journal "
 
 // SweepTemporary removes what states left that were killed. Nobody else is writing, since the lock is
 // held. What cannot be removed now is tried again the next time.
-func (s *Site) SweepTemporary() error {
+func (s *Site) SweepTemporary(ctx context.Context) error {
 	data, err := walk.ReadFile(s.Layout.Temporary())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -45,27 +46,27 @@ func (s *Site) SweepTemporary() error {
 		dir, whole := strings.CutSuffix(line, "\n")
 		switch journal, beside := strings.CutPrefix(dir, InJournal); {
 		case whole && beside:
-			errs = append(errs, s.sweepBeside(journal))
+			errs = append(errs, s.sweepBeside(ctx, journal))
 		case whole && filepath.IsAbs(dir): // else it was cut while it was written, and nothing was made there
-			errs = append(errs, s.sweepSafely(s.Layout.Inside(dir)))
+			errs = append(errs, s.sweepSafely(ctx, s.Layout.Inside(dir)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // sweepBeside sweeps the directories that a journal names.
-func (s *Site) sweepBeside(dir string) error {
+func (s *Site) sweepBeside(ctx context.Context, dir string) error {
 	dirs, err := journal.Journal{Dir: dir}.Dirs()
 	errs := []error{err}
 	for _, dir := range dirs {
-		errs = append(errs, s.sweepSafely(dir))
+		errs = append(errs, s.sweepSafely(ctx, dir))
 	}
 	return errors.Join(errs...)
 }
 
 // sweepSafely removes temporary files from a directory of the host, which may be a user's. A user who has put a link in
 // its place since keeps what is there.
-func (s *Site) sweepSafely(dir string) error {
+func (s *Site) sweepSafely(ctx context.Context, dir string) error {
 	root, err := s.OpenSafely()
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (s *Site) sweepSafely(dir string) error {
 	errs := []error{err}
 	for _, name := range names {
 		if strings.HasPrefix(name, walk.TempPrefix) {
-			errs = append(errs, d.RemoveAll(name))
+			errs = append(errs, d.RemoveAll(ctx, name))
 		}
 	}
 	return errors.Join(errs...)

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -149,22 +148,6 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 	return SyncDir(parent)
 }
 
-// Sweep removes the temporary files that a killed process has left in a directory. The caller must ensure that no other
-// process is writing there.
-func Sweep(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var errs []error
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
-		}
-	}
-	return errors.Join(append(errs, err)...)
-}
-
 // TempDir makes a temporary directory in dir, to be renamed later. Sweep removes it by its name.
 func TempDir(dir string) (string, error) { return os.MkdirTemp(dir, tempPrefix) }
 
@@ -194,17 +177,4 @@ func Install(temp, path string, files ...string) error {
 		return errors.Join(err, os.Rename(path, temp)) // the new name might not survive a power cut
 	}
 	return nil
-}
-
-// Discard removes a directory so that its name never leads to a part of its content.
-func Discard(path string) error {
-	temp, err := TempDir(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	// If the process is killed from here on, Sweep removes the rest.
-	if err := os.Rename(path, filepath.Join(temp, filepath.Base(path))); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return os.RemoveAll(temp)
 }

@@ -52,13 +52,13 @@ func TestSweepTakesOnlyTemporaryFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Sweep(dir); err != nil {
+	if err := Sweep(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d files left, want the 2 that are not temporary", len(left))
 	}
-	if err := Sweep(filepath.Join(dir, "absent")); err != nil {
+	if err := Sweep(t.Context(), filepath.Join(dir, "absent")); err != nil {
 		t.Errorf("sweeping a directory that is absent: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestDiscardAndInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, filepath.Join(final, "f"), "x")
-	if err := Discard(final); err != nil {
+	if err := Discard(t.Context(), final); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -283,8 +284,12 @@ func (d *Dir) Unlink(name string) error {
 	})
 }
 
-// RemoveAll removes a name and everything below it. It is no error if the name does not exist.
-func (d *Dir) RemoveAll(name string) error {
+// RemoveAll removes a name and everything below it. It is no error if the name does not exist. The removal ends with its
+// context, with the context's error, and leaves the rest.
+func (d *Dir) RemoveAll(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	sub, err := d.OpenDir(name)
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
@@ -293,7 +298,7 @@ func (d *Dir) RemoveAll(name string) error {
 	case err != nil:
 		return err
 	default:
-		if err := errors.Join(sub.Walk(emptying()), sub.Close()); err != nil {
+		if err := errors.Join(sub.Walk(emptying(ctx)), sub.Close()); err != nil {
 			return err
 		}
 	}
@@ -303,9 +308,12 @@ func (d *Dir) RemoveAll(name string) error {
 	return nil
 }
 
-// emptying returns a Visit that removes everything.
-func emptying() Visit {
+// emptying returns a Visit that removes everything, until its context ends.
+func emptying(ctx context.Context) Visit {
 	remove := func(at *Dir, name string) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := at.Unlink(name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -324,8 +324,8 @@ func TestDirChangesNamesAndNeverWhatLinksLeadTo(t *testing.T) {
 		do(t, d.Create(name, walk.New{Mode: 0o640, UID: -1, GID: -1},
 			func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }))
 		do(t, d.Symlink(outside, "file"))
-		do(t, d.RemoveAll("dirout"))
-		do(t, d.RemoveAll("dirout"))
+		do(t, d.RemoveAll(t.Context(), "dirout"))
+		do(t, d.RemoveAll(t.Context(), "dirout"))
 		if after, err := os.Stat(outside + "/secret"); err != nil || after.Mode() != before.Mode() ||
 			after.ModTime() != before.ModTime() {
 			t.Errorf("a file outside of the root was changed: %v", err)
