@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // This file keeps states that act on the agent's own unit from waiting for the run that they are part of.
@@ -61,8 +62,68 @@ func (r *run) freeWaiters(ctx context.Context) (done func()) {
 	return func() { stop(); close(over) }
 }
 
+// freeEvery is how often a run looks for programs that wait for units.
+const freeEvery = 5 * time.Second
+
+// freeAwaited lets units start for which a hook or command of this run waits (systemctl restart), and whose start waits for
+// the end of the run, since they are ordered after the unit that it is started in: each waits for the other otherwise. done
+// ends the search.
+func (r *run) freeAwaited(ctx context.Context) (done func()) {
+	if r.test || r.Layout.Relocated() || units.Own() == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that was asked to end may wait as well
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(freeEvery):
+			}
+			var names []string
+			for _, words := range systemctls() {
+				names = append(names, awaited(words)...)
+			}
+			if len(names) > 0 {
+				_ = units.FreeAll(ctx, names, r.OwnUnit) // without systemd nothing waits for it
+			}
+		}
+	}()
+	return cancel
+}
+
+// awaited are the units for whose start a command line of systemctl waits, as it names them.
+func awaited(words []string) (names []string) {
+	verb := ""
+	for _, word := range words[1:] {
+		switch {
+		case word == "--no-block":
+			return nil
+		case strings.HasPrefix(word, "-"):
+		case verb == "":
+			verb = word
+		default:
+			names = append(names, word)
+		}
+	}
+	if !slices.Contains([]string{"start", "restart", "try-restart", "reload", "reload-or-restart", "try-reload-or-restart", "condrestart", "force-reload"}, verb) {
+		return nil
+	}
+	return names
+}
+
 // waiters are the processes below this one that run systemctl for the agent's unit.
-func waiters() []int {
+func waiters() (found []int) {
+	for pid, words := range systemctls() {
+		if slices.ContainsFunc(words, func(w string) bool { return w == records.ServiceUnit || w+".service" == records.ServiceUnit }) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// systemctls are the command lines of the processes below this one that run systemctl.
+func systemctls() map[int][]string {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat") // without /proc there are none to be found
 	parents := map[int]int{}
 	for _, file := range files {
@@ -71,10 +132,13 @@ func waiters() []int {
 			parents[pid] = parent
 		}
 	}
-	var found []int
+	found := map[int][]string{}
 	for pid := range parents {
-		if below(pid, os.Getpid(), parents) && waitsForUs(pid) {
-			found = append(found, pid)
+		if !below(pid, os.Getpid(), parents) {
+			continue
+		}
+		if words := commandLine(pid); filepath.Base(words[0]) == "systemctl" {
+			found[pid] = words
 		}
 	}
 	return found
@@ -112,11 +176,8 @@ func below(pid, ancestor int, parents map[int]int) bool {
 	return false
 }
 
-func waitsForUs(pid int) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return false
-	}
-	words := strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
-	return filepath.Base(words[0]) == "systemctl" && slices.ContainsFunc(words, func(w string) bool { return w == records.ServiceUnit || w+".service" == records.ServiceUnit })
+// commandLine has at least one word, which is empty for a process that has ended.
+func commandLine(pid int) []string {
+	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
 }

@@ -142,6 +142,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		err = errors.Join(r.repairLinks(records.ProjectsIn(book)), r.repairData())
 	}
 	defer r.freeWaiters(ctx)()
+	defer r.freeAwaited(ctx)()
 	if err == nil {
 		err = r.doubtConfiguration()
 	}

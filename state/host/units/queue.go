@@ -2,6 +2,7 @@ package units
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // This file keeps a start from waiting for the end of the run that waits for it. systemd orders the jobs of units: the
@@ -57,6 +59,31 @@ func (q *queue) free(ctx context.Context, unit string) (freed string, err error)
 		return "", q.late(unit)
 	}
 	return "", nil
+}
+
+// FreeAll lets the jobs of units that a program of this run waits for begin, such as those of a `systemctl restart` in a hook,
+// where they wait for the end of this process's own unit. It reports the units whose jobs it freed to own.
+func FreeAll(ctx context.Context, names []string, own *host.OwnUnit) error {
+	c, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var errs []error
+	for _, name := range names {
+		id, err := c.GetUnitPropertyContext(ctx, host.UnitName(name), "Id") // by an alias a unit has no job
+		if err != nil {
+			continue // it does not exist
+		}
+		unit, _ := id.Value.Value().(string)
+		q := queue{conn: c, own: Own(), since: time.Now()}
+		freed, err := q.free(ctx, unit)
+		if err == nil {
+			own.Passed(freed)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func (q *queue) ask(ctx context.Context, unit string) (o order, ok bool) {
