@@ -1,12 +1,15 @@
 package agent_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
@@ -148,4 +151,61 @@ func replaceByte(name string) error {
 		return err
 	}
 	return os.Chmod(name, 0o444)
+}
+
+// TestVerifyNamesWhoMayChangeAFile gives files of a release to another user, by owner and by an access control list, and a
+// program privileges. Data is compared as code is.
+func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("giving files away takes root")
+	}
+	t.Parallel()
+	l := newLab(t)
+	files := large("1")
+	files["corpus.yaml"] = "writable: [cache]\n"
+	files["cache/entry"] = "x"
+	l.repo.Release("myapp", "1", "testing", files)
+	l.expect(exit.OK)
+	dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
+	must(t, err)
+	acl := []byte{2, 0, 0, 0}
+	for _, entry := range [][3]uint32{{1, 4, 1<<32 - 1}, {2, 6, 4711}, {4, 4, 1<<32 - 1}, {0x10, 6, 1<<32 - 1}, {0x20, 4, 1<<32 - 1}} {
+		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[0]))
+		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[1]))
+		acl = binary.LittleEndian.AppendUint32(acl, entry[2])
+	}
+	if err := unix.Setxattr(filepath.Join(dir, "data/other"), "system.posix_acl_access", acl, 0); err != nil {
+		t.Skipf("access control lists: %v", err)
+	}
+	may := make([]byte, 20) // CAP_NET_BIND_SERVICE, effective
+	binary.LittleEndian.PutUint32(may, 0x02000001)
+	binary.LittleEndian.PutUint32(may[4:], 1<<10)
+	if err := unix.Setxattr(filepath.Join(dir, "bin/run"), "security.capability", may, 0); err != nil {
+		t.Skipf("capabilities: %v", err)
+	}
+	must(t, os.Lchown(filepath.Join(dir, "data/large"), 4711, 4711))
+	must(t, os.Chown(filepath.Join(dir, "cache/entry"), 4711, 4711))
+	audits, err := l.Verify(t.Context())
+	if exit.Code(err) != exit.Refused {
+		t.Errorf("error is %v, want exit code %d", err, exit.Refused)
+	}
+	var named []string
+	for _, c := range audits[0].Changes {
+		named = append(named, c.Name+" "+c.What)
+	}
+	want := []string{"bin/run has capabilities (setcap), which unpacking never gives", "data/large belongs to user 4711, who can change it", "data/other has mode 0464"}
+	if !slices.Equal(named, want) {
+		t.Errorf("verify names %q, want %q", named, want)
+	}
+	// A run makes the data root's alone again; capabilities are of a program that was changed, which a failed converge fetches again.
+	l.engine.fails = func(string) error {
+		if _, err := unix.Getxattr(filepath.Join(dir, "bin/run"), "security.capability", nil); err == nil {
+			return exit.WithCode(exit.Failed, errors.New("start of myapp.service failed"))
+		}
+		return nil
+	}
+	noted(t, l.expect(exit.OK), "has capabilities")
+	if audits, err := l.Verify(t.Context()); err != nil {
+		t.Errorf("after a run verify says %+v, %v", audits, err)
+	}
 }

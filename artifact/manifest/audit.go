@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
@@ -30,7 +31,7 @@ type Change struct {
 	Changed time.Time `json:"changed,omitzero"`
 	By      string    `json:"by,omitempty"`      // who changed it, if known
 	Code    bool      `json:"code,omitempty"`    // the agent reads or runs it as root
-	Foreign bool      `json:"foreign,omitempty"` // it is unchanged, but belongs to a user who can change it
+	Foreign bool      `json:"foreign,omitempty"` // it is unchanged, but a user can change it
 }
 
 const (
@@ -62,14 +63,15 @@ type Scope struct {
 	Unlocked []string
 	// OnlyCode leaves out everything that is not code.
 	OnlyCode bool
-	// Trusted are the users who may own code; nil allows every user.
+	// Trusted are the users who may own what is compared; nil allows every user.
 	Trusted []uint32
 }
 
 // auditors is how many files are read concurrently.
 const auditors = 4
 
-// Audit compares the tree in root with the list: names, kinds, content, links, modes, and the owners of code.
+// Audit compares the tree in root with the list: names, kinds, content, links, modes, owners and capabilities. An access
+// control list that lets another user write shows as a mode, since its mask stands in the place of the group's bits.
 func (m *Manifest) Audit(ctx context.Context, root *os.Root, s Scope) ([]Change, error) {
 	return m.audit(ctx, &audit{root: root, Scope: s, behind: m.Behind(s.Code)})
 }
@@ -214,7 +216,7 @@ func skip(d fs.DirEntry) error {
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// look compares one name. Unchanged code that a user can change is reported too.
+// look compares one name. What is unchanged, and a user can change, is reported too.
 func (a *audit) look(e Entry, known bool, name string, info fs.FileInfo) (Change, error) {
 	what, err := a.compare(e, known, name, info)
 	c := change(name, what, info)
@@ -222,7 +224,7 @@ func (a *audit) look(e Entry, known bool, name string, info fs.FileInfo) (Change
 	if what == wasAdded && (a.cache(name, info) || a.OnlyCode && !c.Code) {
 		c.What = ""
 	}
-	if !c.Code && !a.holdsCode(name) || c.What != "" && !c.OnlyMode() {
+	if a.mayChange(name) && !a.holdsCode(name) || c.What != "" && !c.OnlyMode() {
 		return c, err
 	}
 	c.Foreign = info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o022 != 0
@@ -355,6 +357,9 @@ func kindOf(info fs.FileInfo) Kind {
 	return 0
 }
 
+// capabilities is the attribute with the capabilities that a program gets, whoever runs it.
+const capabilities = "security.capability"
+
 func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) {
 	if info.Size() != e.Size {
 		return fmt.Sprintf("has %d bytes, not %d", info.Size(), e.Size), nil
@@ -369,6 +374,9 @@ func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) 
 	}
 	if now, err := f.Stat(); err != nil || !now.Mode().IsRegular() {
 		return "changed while it was read", errors.Join(err, f.Close())
+	}
+	if size, err := unix.Fgetxattr(int(f.Fd()), capabilities, nil); err == nil && size > 0 {
+		return "has capabilities (setcap), which unpacking never gives", f.Close()
 	}
 	sum := sha256.New()
 	_, err = io.Copy(sum, io.LimitReader(f, e.Size+1))
