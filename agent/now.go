@@ -101,9 +101,14 @@ func (a *Agent) rest(ctx context.Context, tries int, say func(format string, arg
 		return nil
 	}
 	wait := min(time.Duration(tries)*restStep, restMost)
-	if holder, busy := lock.Taken(a.Layout.Lock()); busy {
+	holder, busy := lock.Taken(a.Layout.Lock())
+	lookers := lock.Lookers(a.Layout.Lock())
+	switch {
+	case busy:
 		say("the run could not start: %v; the next try is in %s", &lock.Held{Holder: holder}, wait)
-	} else {
+	case len(lookers) > 0:
+		say("the run could not start: %s shares the lock, which keeps every run from starting; the next try is in %s", strings.Join(lookers, ", "), wait)
+	default:
 		say("another run was quicker; the next try is in %s", wait)
 	}
 	select {

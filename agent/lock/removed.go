@@ -1,18 +1,13 @@
 package lock
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // This file keeps runs apart where the lock file was removed while a run held it.
@@ -79,7 +74,7 @@ func ofRemoved(path string) (Holder, bool) {
 		dir = filepath.Dir(path)
 	}
 	removed := filepath.Join(dir, filepath.Base(path)) + " (deleted)"
-	for _, pid := range lockers() {
+	for _, pid := range flocks("WRITE", "") {
 		files, _ := filepath.Glob("/proc/" + pid + "/fd/*") // none of a process that has ended
 		for _, file := range files {
 			if to, err := os.Readlink(file); err == nil && to == removed {
@@ -110,20 +105,4 @@ func heldIn(file string) (h Holder, held bool) {
 	defer f.Close()
 	_ = json.NewDecoder(f).Decode(&h) // a file that is just being written counts as unknown
 	return h, errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
-}
-
-// lockers are the processes that hold exclusive locks of flock(2), as /proc/locks lists them.
-func lockers() (pids []string) {
-	f, err := walk.OpenFile("/proc/locks")
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text()) // 1: FLOCK  ADVISORY  WRITE 4242 00:1a:77 0 EOF
-		if len(fields) > 4 && fields[1] == "FLOCK" && fields[3] == "WRITE" && !slices.Contains(pids, fields[4]) {
-			pids = append(pids, fields[4])
-		}
-	}
-	return pids
 }
