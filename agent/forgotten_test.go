@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -187,6 +188,24 @@ func TestAHostThatBecomesAnotherServiceForgetsTheOneBefore(t *testing.T) {
 		if _, err := os.Stat(l.Layout.Project(project).Who()); (err == nil) != want {
 			t.Errorf("%s: %v", project, err)
 		}
+	}
+}
+
+// TestAHostThatBecomesAServiceWithTheSameBytes deploys it, and can go back.
+func TestAHostThatBecomesAServiceWithTheSameBytes(t *testing.T) {
+	l := told(t)
+	before, err := l.ReadLedger()
+	must(t, err)
+	l.repo.Release("other", "1", "testing", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
+	r, err := l.Deploy(t.Context(), given("other", "testing"), false)
+	must(t, err)
+	book, err := l.ReadLedger()
+	must(t, err)
+	if book.Good.Service.Digest != before.Good.Service.Digest {
+		t.Fatalf("the bytes are not the same: %v, %v", book.Good.Service, before.Good.Service)
+	}
+	if book.Previous == nil || book.Previous.Service.Project != "myapp" || notify.EventOf(r) != notify.Success {
+		t.Errorf("previous is %v, the event %s", book.Previous, notify.EventOf(r))
 	}
 }
 

@@ -30,8 +30,10 @@ type Pair struct {
 // BaseAlone reports whether the pair has no service.
 func (p Pair) BaseAlone() bool { return p.Service.Project == "" && p.Base != nil }
 
-// Same reports whether two pairs are the same bytes.
-func (p Pair) Same(q Pair) bool { return p.digests() == q.digests() }
+// Same reports whether two pairs are the same bytes of the same projects. Two services may have the same bytes.
+func (p Pair) Same(q Pair) bool {
+	return p.Service.Project == q.Service.Project && p.digests() == q.digests()
+}
 
 // digests identify a pair; a version may be written otherwise and still be the same bytes.
 func (p Pair) digests() [2]artifact.Digest {
