@@ -94,6 +94,17 @@ func (d *Draft) Write(file string) error {
 	return durable.WriteFile(file, append(data, '\n'), 0o644)
 }
 
+// Knows reports whether the draft names enough of the keys that may sign it now to be signed.
+func (d *Draft) Knows(may trust.Delegation) bool {
+	known := 0
+	for _, key := range may.Keys {
+		if slices.ContainsFunc(d.Needs, func(old trust.Delegation) bool { return slices.Contains(old.Keys, key) }) {
+			known++
+		}
+	}
+	return known >= may.Threshold
+}
+
 // Sign adds the signatures of keys. A key that may not sign the draft is an error, so that its owner does not take the
 // draft for signed.
 func (d *Draft) Sign(keys []keyring.Key) error {
