@@ -15,6 +15,8 @@ import (
 // process writes, sum a file of 200 GiB, and read a tree that holds one.
 func TestCorpusEndsOnSignal(t *testing.T) {
 	for name, args := range map[string][]string{
+		"publish, SIGINT":        {"publish", "myapp", "1.0", "pipe.tar.zst"},
+		"publish, SIGHUP":        {"publish", "myapp", "1.0", "pipe.tar.zst"},
 		"publish of a pipe":      {"publish", "myapp", "1.0", "pipe.tar.zst"},
 		"publish of a huge file": {"publish", "myapp", "1.0", "huge/big.tar"},
 		"build of a huge file":   {"build", "huge", "-o", "huge.tar.zst"},
@@ -33,7 +35,14 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 				t.Fatalf("it ended before the signal: %v\n%s", err, said.String())
 			case <-time.After(3 * time.Second):
 			}
-			_ = cmd.Process.Signal(syscall.SIGTERM)
+			signal := syscall.SIGTERM
+			switch {
+			case strings.HasSuffix(name, "SIGINT"):
+				signal = syscall.SIGINT
+			case strings.HasSuffix(name, "SIGHUP"):
+				signal = syscall.SIGHUP
+			}
+			_ = cmd.Process.Signal(signal)
 			sent := time.Now()
 			select {
 			case err := <-ended:
@@ -43,7 +52,7 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 				}
 				t.Logf("ended %v after the signal", time.Since(sent))
 			case <-time.After(20 * time.Second): // 1.5 s where the machine is idle
-				t.Errorf("it runs on after SIGTERM\n%s", said.String())
+				t.Errorf("it runs on after %v\n%s", signal, said.String())
 			}
 			if _, err := os.Stat(filepath.Join(r.dir, "huge.tar.zst")); err == nil {
 				t.Error("an unfinished artifact was left under its name")
