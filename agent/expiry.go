@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/notify"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -22,7 +23,7 @@ func (r *run) event() notify.Event {
 
 // unannounced are the signatures that expire soon, and of which no notification was sent.
 func (r *run) unannounced() []trust.Expiry {
-	return slices.DeleteFunc(slices.Clone(r.report.Expiring), func(e trust.Expiry) bool { return slices.Contains(r.ledger.Announced, e) })
+	return structsort.Without(r.report.Expiring, func(e trust.Expiry) bool { return slices.Contains(r.ledger.Announced, e) })
 }
 
 // announce notes that notifications named what expires soon.

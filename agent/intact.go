@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -80,11 +81,11 @@ func (r *run) changedCode(ctx context.Context, release artifact.Release, says re
 	scope := r.Comparison(says)
 	scope.OnlyCode = true
 	changes, err := list.Audit(ctx, root, scope)
-	changes = slices.DeleteFunc(changes, func(c manifest.Change) bool { return !c.Damages() && !(c.Foreign && !r.test) })
+	changes = structsort.Without(changes, func(c manifest.Change) bool { return !c.Damages() && !(c.Foreign && !r.test) })
 	if !says.WritableCode {
 		return changes, err
 	}
-	return slices.DeleteFunc(changes, func(c manifest.Change) bool {
+	return structsort.Without(changes, func(c manifest.Change) bool {
 		if !recipe.Within(says.Writable, c.Name) {
 			return false
 		}

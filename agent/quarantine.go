@@ -3,13 +3,13 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -61,7 +61,7 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 
 // acquit takes a release out of quarantine whose failure the way back has shown to be the host's.
 func (r *run) acquit(pair ledger.Pair, cause error) error {
-	r.ledger.Bad = slices.DeleteFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.id && b.Covers(pair) })
+	r.ledger.Bad = structsort.Without(r.ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.id && b.Covers(pair) })
 	r.condemn(pair, fault{of: report.FaultOfHost, cause: cause})
 	return r.save()
 }

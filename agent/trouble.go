@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -113,7 +114,7 @@ func (r *run) orTrouble(err error) error {
 
 // knownWithdrawn is what is known of a release from an earlier run.
 func knownWithdrawn(known []ledger.Withdrawn, release artifact.Release) []ledger.Withdrawn {
-	return slices.DeleteFunc(slices.Clone(known), func(w ledger.Withdrawn) bool { return w.Release.Digest != release.Digest })
+	return structsort.Without(known, func(w ledger.Withdrawn) bool { return w.Release.Digest != release.Digest })
 }
 
 // learnAtOnce is how many pages of metadata a run reads for releases that no channel names any more.

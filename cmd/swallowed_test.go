@@ -65,8 +65,9 @@ func reasons() map[string][]string {
 		"it looks at processes, which may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable",
 			"artifact/process/tree.go:groupsOf",
-			"agent/own.go:waiters", "agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/own.go:parentOf",
-			"agent/own.go:waitsForUs", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
+			"agent/own.go:systemctls", "agent/lock/lookers.go:Lookers",
+			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/own.go:parentOf",
+			"agent/own.go:commandLine", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
 			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of",
 			"state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
 		},

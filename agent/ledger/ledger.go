@@ -7,12 +7,12 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 )
@@ -31,11 +31,15 @@ type Pair struct {
 func (p Pair) BaseAlone() bool { return p.Service.Project == "" && p.Base != nil }
 
 // Same reports whether two pairs are the same bytes of the same projects. Two services may have the same bytes.
-func (p Pair) Same(q Pair) bool {
-	return p.Service.Project == q.Service.Project && p.digests() == q.digests()
+func (p Pair) Same(q Pair) bool { return p.identity() == q.identity() }
+
+// identity is what makes a pair this one; a version may be written otherwise and still be the same bytes.
+func (p Pair) identity() [3]string {
+	d := p.digests()
+	return [3]string{p.Service.Project, string(d[0]), string(d[1])}
 }
 
-// digests identify a pair; a version may be written otherwise and still be the same bytes.
+// digests are those of the service and of base.
 func (p Pair) digests() [2]artifact.Digest {
 	d := [2]artifact.Digest{p.Service.Digest}
 	if p.Base != nil {
@@ -322,7 +326,7 @@ const keepHistory = 50
 
 // remember moves a pair to the end of the history.
 func (l *Ledger) remember(p Pair) {
-	l.History = slices.DeleteFunc(l.History, func(q Pair) bool { return q.Same(p) })
+	l.History = structsort.Without(l.History, func(q Pair) bool { return q.Same(p) })
 	l.History = append(l.History, p)
 	l.History = l.History[max(0, len(l.History)-keepHistory):]
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // ByHand is why a release is quarantined from which a person went back.
@@ -73,7 +74,7 @@ func (p Pair) With(release artifact.Release) Pair {
 
 // forgiveHosts drops entries that an older agent made for failures of the host.
 func (l *Ledger) forgiveHosts() {
-	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Again > 0 })
+	l.Bad = structsort.Without(l.Bad, func(b Bad) bool { return b.Again > 0 })
 }
 
 // IsBad reports whether a pair, or a release of it, is in quarantine, and why.
@@ -122,14 +123,14 @@ func (l *Ledger) Amend(p Pair, more string) {
 
 // Forgive takes a pair and its releases out of the quarantine.
 func (l *Ledger) Forgive(p Pair) {
-	l.Bad = slices.DeleteFunc(l.Bad, func(b Bad) bool { return b.Covers(p) })
+	l.Bad = structsort.Without(l.Bad, func(b Bad) bool { return b.Covers(p) })
 }
 
 // Unquarantine takes entries out of the quarantine: those of a version or a release directory, or all
 // for "". A deploy that was postponed for what the host did is due at once.
 func (l *Ledger) Unquarantine(version string) []Bad {
 	var released []Bad
-	l.Bad = slices.DeleteFunc(slices.Clone(l.Bad), func(b Bad) bool {
+	l.Bad = structsort.Without(l.Bad, func(b Bad) bool {
 		if version != "" && !b.names(version) {
 			return false
 		}

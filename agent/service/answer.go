@@ -100,12 +100,12 @@ func (a *Answering) At(ctx context.Context, c Connection, ofRelease bool) (strin
 func (a *Answering) sockets(c Connection) (sockets []processes.Socket, local bool) {
 	from, to := plain(c.From), plain(c.To)
 	all := a.System.Sockets(func(s processes.Socket) bool { return s.Takes(to) || s.Local == to && s.Remote == from })
-	listens := slices.DeleteFunc(slices.Clone(all), func(s processes.Socket) bool { return !s.Listens })
+	listens := structsort.Without(all, func(s processes.Socket) bool { return !s.Listens })
 	if len(listens) > 0 {
 		return listens, true
 	}
 	local = len(all) > 0
-	return slices.DeleteFunc(all, func(s processes.Socket) bool { return len(s.Holders) == 0 }), local
+	return structsort.Without(all, func(s processes.Socket) bool { return len(s.Holders) == 0 }), local
 }
 
 func plain(a netip.AddrPort) netip.AddrPort {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -105,7 +106,7 @@ func (r *Run) UnitsBeforeLinks(pair ledger.Pair, units host.Units) (host.Units, 
 	if err != nil {
 		return units, err
 	}
-	projects = slices.DeleteFunc(projects, func(p service.Project) bool { return !slices.Contains(moving, p.Name) })
+	projects = structsort.Without(projects, func(p service.Project) bool { return !slices.Contains(moving, p.Name) })
 	r.delayed = &delayedUnits{
 		Units: units, putOff: map[string]error{}, tried: map[string]bool{},
 		follows: func(ctx context.Context, unit string) bool { return service.Follows(ctx, s, projects, unit) },

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -43,7 +44,7 @@ func (r *Run) unserved(ctx context.Context, proven ledger.Proven) (unserved []Un
 	if err != nil || s == nil {
 		return nil, err
 	}
-	members = slices.DeleteFunc(members, func(m service.Member) bool { return !proven.Has(m.Unit) })
+	members = structsort.Without(members, func(m service.Member) bool { return !proven.Has(m.Unit) })
 	w := r.watchOver(s, members)
 	if w == nil {
 		return nil, nil
@@ -89,7 +90,7 @@ func (r *Run) UnservedBefore(ctx context.Context, pair ledger.Pair) []Unserved {
 	if err != nil {
 		r.Record.Note("whether the units ran %s before it converged was not found out: %v", pair, err)
 	}
-	return slices.DeleteFunc(before, func(u Unserved) bool { return u.passing })
+	return structsort.Without(before, func(u Unserved) bool { return u.passing })
 }
 
 // KeepUnserved writes into the ledger which units of before, from UnservedBefore, run what is deployed now: states

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -43,7 +44,7 @@ func (s *Site) Impassable(release artifact.Release) (found []manifest.Change) {
 // ImpassableBeside is Impassable without the release's own directory, where a comparison has found its mode already.
 func (s *Site) ImpassableBeside(release artifact.Release, found []manifest.Change) []manifest.Change {
 	own := s.Layout.Inside(s.LayoutOf(release.Project).Release(release.Dir()))
-	return slices.DeleteFunc(s.Impassable(release), func(c manifest.Change) bool {
+	return structsort.Without(s.Impassable(release), func(c manifest.Change) bool {
 		return c.Name == own && slices.ContainsFunc(found, func(f manifest.Change) bool { return f.Name == "." })
 	})
 }

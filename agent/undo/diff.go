@@ -13,6 +13,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
@@ -57,7 +58,7 @@ func ChangesWithUndo(chapters []*journal.Chapter, run string) []Difference {
 
 // merge returns the changes in undone that are not in own, followed by own.
 func merge(own, undone []Difference) []Difference {
-	others := slices.DeleteFunc(undone, func(d Difference) bool { return slices.Contains(own, d) })
+	others := structsort.Without(undone, func(d Difference) bool { return slices.Contains(own, d) })
 	return append(others, own...)
 }
 

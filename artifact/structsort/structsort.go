@@ -1,7 +1,8 @@
-// Package structsort sorts lists of structs.
+// Package structsort sorts and filters lists of structs.
 //
 // The functions of package slices are compiled once for each type of element, which adds 12 to 15 KB to a program for
-// each struct. Those of this package compare through an index and are compiled once.
+// each struct that is sorted, and 1 KB for each that is filtered. Those of this package compare through an index and are
+// compiled once, or are small.
 package structsort
 
 import "sort"
@@ -10,4 +11,19 @@ import "sort"
 // keep their order.
 func Func[T any](list []T, compare func(a, b T) int) {
 	sort.SliceStable(list, func(i, j int) bool { return compare(list[i], list[j]) < 0 })
+}
+
+// Without returns a new list of the elements that drop does not report, in their order. It is nil if the list is.
+func Without[T any](list []T, drop func(T) bool) []T {
+	if list == nil {
+		return nil
+	}
+	kept, n := make([]T, len(list)), 0
+	for i := range list {
+		if !drop(list[i]) {
+			kept[n] = list[i]
+			n++
+		}
+	}
+	return kept[:n]
 }

@@ -53,7 +53,7 @@ func (e Expiry) String() string {
 
 // Expiring returns the entries of all that expire soon.
 func Expiring(all []Expiry, now time.Time) []Expiry {
-	return slices.DeleteFunc(slices.Clone(all), func(e Expiry) bool { return !e.Soon(now) })
+	return structsort.Without(all, func(e Expiry) bool { return !e.Soon(now) })
 }
 
 // Expiries lists when the verified metadata expires, the first to expire first. The caller must call Refresh first; of

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
 )
@@ -79,7 +80,7 @@ func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[stri
 		if err != nil {
 			return wanted
 		}
-		return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool {
+		return structsort.Without(wanted, func(w host.Wanted) bool {
 			return slices.Contains(offers[w.Name].Versions, w.Version)
 		})
 	}
@@ -92,7 +93,7 @@ func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[stri
 	for _, w := range gone {
 		lost[w.Name] = Stays(fmt.Sprintf("no repository of this host has version %s any more", w.Version))
 	}
-	return slices.DeleteFunc(wanted, func(w host.Wanted) bool { return lost[w.Name] != nil })
+	return structsort.Without(wanted, func(w host.Wanted) bool { return lost[w.Name] != nil })
 }
 
 // pending drops what is done already.
@@ -101,7 +102,7 @@ func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
 	if err != nil {
 		return wanted
 	}
-	return slices.DeleteFunc(slices.Clone(wanted), func(w host.Wanted) bool {
+	return structsort.Without(wanted, func(w host.Wanted) bool {
 		return v.Version(w.Name) == w.Version && (!purge || v.Leftover(w.Name) == "")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -172,7 +173,7 @@ func (p *parser) merge(own []pair) []pair {
 		rest = append(rest, own[i])
 		written[own[i].key.raw] = true
 	}
-	merged = slices.DeleteFunc(merged, func(x pair) bool { return written[x.key.raw] })
+	merged = structsort.Without(merged, func(x pair) bool { return written[x.key.raw] })
 	return append(merged, rest...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
@@ -100,7 +101,7 @@ func incomplete(did undo.Summary) error {
 // were restarted or crashed since is not listed as left.
 func (r *Run) report(did undo.Summary) {
 	if serving := r.Ledger.Serving; serving != nil {
-		did.Left = slices.DeleteFunc(did.Left, func(l undo.Left) bool {
+		did.Left = structsort.Without(did.Left, func(l undo.Left) bool {
 			unit, isUnit := strings.CutPrefix(l.Subject, "unit ")
 			return isUnit && l.Changed && slices.Contains(serving.Units, unit)
 		})

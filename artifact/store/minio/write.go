@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
-	"slices"
 
 	minio "github.com/minio/minio-go/v7"
 
@@ -69,7 +68,7 @@ func (w *writing) Uploads(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, explain(w.call, err)
 	}
-	uploads := slices.DeleteFunc(out.Uploads, func(u minio.ObjectMultipartInfo) bool { return u.Key != w.key })
+	uploads := structsort.Without(out.Uploads, func(u minio.ObjectMultipartInfo) bool { return u.Key != w.key })
 	structsort.Func(uploads, func(a, b minio.ObjectMultipartInfo) int { return b.Initiated.Compare(a.Initiated) })
 	var ids []string
 	for _, u := range uploads {

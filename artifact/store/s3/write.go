@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"io"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -64,7 +63,7 @@ func (w *writing) Uploads(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, w.api.explain(w.call, err)
 	}
-	uploads := slices.DeleteFunc(out.Uploads, func(u types.MultipartUpload) bool { return aws.ToString(u.Key) != *w.key })
+	uploads := structsort.Without(out.Uploads, func(u types.MultipartUpload) bool { return aws.ToString(u.Key) != *w.key })
 	structsort.Func(uploads,
 		func(a, b types.MultipartUpload) int { return aws.ToTime(b.Initiated).Compare(aws.ToTime(a.Initiated)) })
 	var ids []string

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -171,10 +172,10 @@ func (t *tables) with(e host.Expected) *tables {
 	if len(e.Users)+len(e.Groups)+len(e.GoneUsers)+len(e.GoneGroups) == 0 {
 		return t
 	}
-	users := slices.DeleteFunc(slices.Clone(t.allUsers), func(u host.User) bool {
+	users := structsort.Without(t.allUsers, func(u host.User) bool {
 		return slices.Contains(e.GoneUsers, u.Name)
 	})
-	groups := slices.DeleteFunc(slices.Clone(t.allGroups), func(g host.Group) bool {
+	groups := structsort.Without(t.allGroups, func(g host.Group) bool {
 		return slices.Contains(e.GoneGroups, g.Name)
 	})
 	more := index(append(users, e.Users...), append(groups, e.Groups...))

@@ -67,7 +67,7 @@ func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.T
 		}
 	}
 	offers, err := p.manager.offers(ctx, names, "")
-	return slices.DeleteFunc(slices.Clone(list), func(t host.Transaction) bool {
+	return structsort.Without(list, func(t host.Transaction) bool {
 		return slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { _, ok := offers[w.Name]; return !ok })
 	}), err
 }

@@ -32,7 +32,7 @@ func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
 		return nil, err
 	}
 	// rpm keeps keys like packages
-	packages = slices.DeleteFunc(packages, func(p host.Package) bool { return p.Name == "gpg-pubkey" })
+	packages = structsort.Without(packages, func(p host.Package) bool { return p.Name == "gpg-pubkey" })
 	for i, p := range packages {
 		packages[i].Held = held(p.Name)
 	}

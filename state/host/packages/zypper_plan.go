@@ -83,7 +83,7 @@ func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageCh
 func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transaction,
 	held []string) ([]host.PackageChange, error) {
 	others := t
-	others.Packages = slices.DeleteFunc(slices.Clone(t.Packages), func(w host.Wanted) bool {
+	others.Packages = structsort.Without(t.Packages, func(w host.Wanted) bool {
 		return slices.Contains(held, w.Name)
 	})
 	var changes []host.PackageChange

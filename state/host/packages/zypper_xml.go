@@ -61,7 +61,7 @@ func parseZypper(text string) (a zypperAnswer, err error) {
 
 // found lists what a search found in repositories, not what is merely on the host.
 func (a zypperAnswer) found() []zypperSolvable {
-	return slices.DeleteFunc(slices.Clone(a.Result), func(s zypperSolvable) bool {
+	return structsort.Without(a.Result, func(s zypperSolvable) bool {
 		return s.Repository == "(System Packages)" || s.Kind != "package"
 	})
 }

@@ -3,6 +3,8 @@ package ini
 import (
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // document is a file as lines. A section may occur more than once; the last value of an option is used.
@@ -166,7 +168,7 @@ func (d *document) add(section string) {
 // remove removes all lines of an option and returns its value.
 func (d *document) remove(section, key string) (string, bool) {
 	v, ok := d.get(section, key)
-	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
+	d.lines = structsort.Without(d.lines, func(l line) bool {
 		return l.kind == option && l.section == section && l.key == key
 	})
 	return v, ok
@@ -174,5 +176,5 @@ func (d *document) remove(section, key string) (string, bool) {
 
 // drop removes a section with its content.
 func (d *document) drop(section string) {
-	d.lines = slices.DeleteFunc(d.lines, func(l line) bool { return section != "" && l.section == section })
+	d.lines = structsort.Without(d.lines, func(l line) bool { return section != "" && l.section == section })
 }

@@ -224,7 +224,7 @@ func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange
 	if err != nil || failure != nil {
 		return changes, err
 	}
-	changes = slices.DeleteFunc(slices.Clone(changes), func(c host.PackageChange) bool { return c.Old == c.New })
+	changes = structsort.Without(changes, func(c host.PackageChange) bool { return c.Old == c.New })
 	for _, w := range j.again {
 		if !slices.ContainsFunc(changes, func(c host.PackageChange) bool { return c.Name == w.name }) {
 			changes = append(changes, host.PackageChange{Name: w.name, Old: v.Version(w.name), New: v.Version(w.name)})

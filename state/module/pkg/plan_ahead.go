@@ -2,9 +2,9 @@ package pkg
 
 import (
 	"context"
-	"slices"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -47,7 +47,7 @@ func (i *installed) removePlanned(j *job) (names []string) {
 	}
 	i.planned.mu.Lock()
 	defer i.planned.mu.Unlock()
-	j.targets = slices.DeleteFunc(slices.Clone(j.targets), func(w wanted) bool {
+	j.targets = structsort.Without(j.targets, func(w wanted) bool {
 		by, ok := i.planned.by[w.name]
 		if !ok || by == own || w.version != "" {
 			return false

@@ -79,7 +79,7 @@ func (e entry) option(name string) string {
 
 // setOption sets an option, or removes it if v is "". arch and signed-by come first, as in Salt.
 func (e *entry) setOption(name, v string) {
-	e.options = slices.DeleteFunc(slices.Clone(e.options), func(o option) bool { return o.name == name })
+	e.options = structsort.Without(e.options, func(o option) bool { return o.name == name })
 	if v != "" {
 		e.options = append(e.options, option{name, v})
 	}

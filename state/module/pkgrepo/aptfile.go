@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -90,7 +91,7 @@ func readList(path, text string) *listFile {
 // only hides the entries for which is returns false.
 func (l *lists) only(is func(entry) bool) *lists {
 	for _, f := range l.files {
-		f.foreign = slices.DeleteFunc(f.foreign, func(e entry) bool { return !is(e) })
+		f.foreign = structsort.Without(f.foreign, func(e entry) bool { return !is(e) })
 		for i, ln := range f.lines {
 			if ln.entry != nil && !is(*ln.entry) {
 				f.lines[i] = line{text: ln.text, kept: true}
@@ -175,7 +176,7 @@ func (f *listFile) text() string {
 func (l *lists) consolidate() {
 	first := map[string]*entry{}
 	for _, f := range l.files {
-		f.lines = slices.DeleteFunc(f.lines, func(ln line) bool {
+		f.lines = structsort.Without(f.lines, func(ln line) bool {
 			if ln.entry == nil {
 				return false
 			}
