@@ -444,7 +444,10 @@ func TestHoldDuringARun(t *testing.T) {
 	l.publish("3")
 	noted(t, l.expect(exit.OK), "held")
 	l.links("2", "2", "1")
-	during((*agent.Agent).Unhold)
+	during(func(a *agent.Agent) error {
+		_, err := a.Unhold()
+		return err
+	})
 	l.expect(exit.OK)
 	held(false)
 	l.expect(exit.OK)
@@ -453,7 +456,8 @@ func TestHoldDuringARun(t *testing.T) {
 	during(hold)
 	l.expect(exit.RolledBack) // it saves the ledger several times
 	held(true)
-	must(t, l.Unhold())
+	_, err := l.Unhold()
+	must(t, err)
 	held(false)
 	if _, err := os.Lstat(l.Layout.HoldRequest()); err == nil {
 		t.Error("the request is still there though it was carried out")

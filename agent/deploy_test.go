@@ -327,7 +327,7 @@ func TestHoldKeepsNewReleasesAway(t *testing.T) {
 	l.publish("2")
 	noted(t, l.expect(exit.OK), "held")
 	l.links("1", "1", "")
-	if err := l.Unhold(); err != nil {
+	if held, err := l.Unhold(); err != nil || !held {
 		t.Fatal(err)
 	}
 	l.expect(exit.OK)

@@ -329,7 +329,7 @@ func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
 	l.publish("2")
 	noted(t, l.expect(exit.OK), "waits")
 	l.links("mine", "mine", "1")
-	if err := l.Unhold(); err != nil {
+	if _, err := l.Unhold(); err != nil {
 		t.Fatal(err)
 	}
 	l.expect(exit.OK)

@@ -40,8 +40,13 @@ func (rs *Records) Hold(reason string) error {
 	return rs.requestHold("hold", holdRequest{hold})
 }
 
-// Unhold lets new releases in again. While a run is under way it counts from then on, as Hold does.
-func (rs *Records) Unhold() error { return rs.requestHold("unhold", holdRequest{}) }
+// Unhold lets new releases in again, and reports whether a hold kept them away. While a run is under way it counts from
+// then on, as Hold does.
+func (rs *Records) Unhold() (held bool, err error) {
+	book, err := rs.ReadHostLedger()
+	held = err != nil || rs.Requested(book) != nil || book.Hold != nil // what cannot be read may have held it
+	return held, rs.requestHold("unhold", holdRequest{})
+}
 
 // requestHold leaves a request, and carries it out unless a run does that.
 func (rs *Records) requestHold(command string, h holdRequest) error {

@@ -266,17 +266,29 @@ func (p *program) unholdCommand() *cobra.Command {
 		Short: "Let new releases in again",
 		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return p.edit("not held", func(a *agent.Agent) error { return a.Unhold() })
+			return p.edited(func(a *agent.Agent) (string, error) {
+				held, err := a.Unhold()
+				if !held {
+					return "this host was not held", err
+				}
+				return "no longer held: the next run deploys what the channels name", err
+			})
 		},
 	}
 }
 
 func (p *program) edit(done string, change func(*agent.Agent) error) error {
+	return p.edited(func(a *agent.Agent) (string, error) { return done, change(a) })
+}
+
+// edited is edit for a change that says what it did.
+func (p *program) edited(change func(*agent.Agent) (string, error)) error {
 	a, err := p.agent(map[string]string{})
 	if err != nil {
 		return err
 	}
-	if err := change(a); err != nil {
+	done, err := change(a)
+	if err != nil {
 		return err
 	}
 	if s, err := a.Status(); err == nil && s.Running != nil {
