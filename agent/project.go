@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -84,6 +86,10 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 	own, err := a.Project(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if entered, err := a.Registered(name); err != nil || !entered && !recipe.IsName(name) {
+		return nil, exit.WithCode(exit.Usage, cmp.Or(err, diag.WithHint(fmt.Errorf("%q cannot be the name of a project in %s", name, recipe.Name),
+			"a name is lower-case letters, digits and hyphens, and begins with a letter")))
 	}
 	if err := errors.Join(project.CheckEnvironment(init.Env), project.CheckUser(init.User), project.CheckBranch(init.Branch)); err != nil {
 		return nil, err
