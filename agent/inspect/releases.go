@@ -67,7 +67,7 @@ func (h *Host) knownReleases() ([]Known, error) {
 		}
 		list = append(list, more...)
 	}
-	named, err := h.lastNamed()
+	named, err := h.LastNamed()
 	if err != nil {
 		return nil, err
 	}

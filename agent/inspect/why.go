@@ -46,7 +46,7 @@ func (h *Host) explain() (Why, error) {
 	if err != nil {
 		return w, err
 	}
-	named, err := h.lastNamed()
+	named, err := h.LastNamed()
 	if err != nil {
 		return w, err
 	}
@@ -114,10 +114,10 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	return "it is what " + channelNames(s) + " named when the store was last asked"
 }
 
-// lastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does
+// LastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does
 // not ask: the run before it did. Where no report of such a run is kept, the oldest rollback left what the channels
 // named.
-func (h *Host) lastNamed() (named *ledger.Pair, err error) {
+func (h *Host) LastNamed() (named *ledger.Pair, err error) {
 	err = h.lookBack(func(r *report.Report) bool {
 		if r.Command == "rollback" || r.Leaves != nil {
 			named = cmp.Or(r.Leaves, named)

@@ -28,11 +28,14 @@ func (p *program) answer(result any, text string) error {
 }
 
 func (p *program) statusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "status",
-		Short:   "Tell what runs on this host, since when, and what is wrong",
-		Example: `  corpus-agent status --json`,
-		Args:    cli.Args(cobra.NoArgs),
+	all := false
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Tell what runs on this host, since when, and what is wrong",
+		Example: `  corpus-agent status
+  corpus-agent status --all
+  corpus-agent status --json`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			a, err := p.agent(map[string]string{})
 			if err != nil {
@@ -52,9 +55,15 @@ func (p *program) statusCommand() *cobra.Command {
 			if p.json {
 				return p.JSON(s)
 			}
-			return p.printStatus(s)
+			named, err := a.LastNamed()
+			if err != nil {
+				named = nil // a report that cannot be read; why says so
+			}
+			return p.printStatus(s, named, all)
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "show everything that is in quarantine, not the newest and what the channels name alone")
+	return c
 }
 
 func (p *program) historyCommand() *cobra.Command {

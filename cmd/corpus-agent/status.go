@@ -9,20 +9,25 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// printStatus prints what is known of the host, a line for each thing.
-func (p *program) printStatus(s inspect.Status) error {
+// printStatus prints what is known of the host, a line for each thing: what runs first, and then what a person may look
+// for. named is what the channels named last, nil where that is not known; all shows the whole quarantine.
+func (p *program) printStatus(s inspect.Status, named *ledger.Pair, all bool) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	l := statusLines{w}
 	l.deployed(s)
-	l.store(s)
+	l.units(s)
 	l.underWay(s)
-	l.keptAway(s)
-	l.found(s)
 	l.runs(s)
+	l.channels(s)
+	l.store(s)
+	l.keptAway(s)
+	l.quarantined(s, named, all)
+	l.found(s)
 	return w.Flush()
 }
 
@@ -33,7 +38,7 @@ func (l statusLines) say(name, format string, args ...any) {
 	fmt.Fprintf(l.w, "%s\t%s\n", name, indented("\t", fmt.Sprintf(format, args...)))
 }
 
-// deployed prints what is deployed, and what the channels of the host are.
+// deployed prints what is deployed.
 func (l statusLines) deployed(s inspect.Status) {
 	switch {
 	case s.Deployed != nil:
@@ -52,6 +57,17 @@ func (l statusLines) deployed(s inspect.Status) {
 		l.say("root of trust",
 			"lost: runs converge what is on the disk and end with exit code 4 until corpus-agent deploy --trust-root FILE")
 	}
+}
+
+// units prints what the units of the deployed pair run.
+func (l statusLines) units(s inspect.Status) {
+	for _, u := range s.Units {
+		l.say("unit", "%s", unitLine(u))
+	}
+}
+
+// channels prints which channels the host follows, and what a rollback goes back to.
+func (l statusLines) channels(s inspect.Status) {
 	for _, c := range s.Channels {
 		l.say("channel", "%s", c)
 	}
@@ -112,16 +128,27 @@ func (l statusLines) keptAway(s inspect.Status) {
 		l.say("withdrawn", "%s",
 			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
 	}
-	for _, b := range s.Quarantined {
-		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
-	}
 	if f := s.Postponed; f != nil {
 		l.say("retried", "%s, %s: the host failed it %d times, last in run %s: %s", f.Pair, f.When(time.Now()), f.Failures,
 			f.Run, f.Reason)
 	}
 }
 
-// found prints the other projects of the host, its units, and what differs from what is deployed.
+// quarantined prints the releases that no deploy tries again: those that matter now, or all.
+func (l statusLines) quarantined(s inspect.Status, named *ledger.Pair, all bool) {
+	shown, others := s.Recent(named)
+	if all {
+		shown, others = s.Quarantined, 0
+	}
+	for _, b := range shown {
+		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
+	}
+	if others > 0 {
+		l.say("", "%d older: corpus-agent status --all", others)
+	}
+}
+
+// found prints the other projects of the host, and what differs from what is deployed.
 func (l statusLines) found(s inspect.Status) {
 	for _, o := range s.Others {
 		what := "nothing deployed"
@@ -138,9 +165,6 @@ func (l statusLines) found(s inspect.Status) {
 		if o.Failed != "" {
 			l.say("", "its last run %s failed: %s", o.FailedIn, o.Failed)
 		}
-	}
-	for _, u := range s.Units {
-		l.say("unit", "%s", unitLine(u))
 	}
 	for _, d := range s.Drift {
 		l.say("drift", "%s", d)
