@@ -144,6 +144,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return err
 	}
+	r.noteInterpreters(pair) // states had their chance to install them
 	if stopped(ctx) {
 		return ctx.Err()
 	}

@@ -248,6 +248,7 @@ func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Same(pair) {
 		r.record.Note("would deploy %s", pair)
 		r.showActs(ctx, pair)
+		r.noteInterpreters(pair)
 	}
 	return r.converge(ctx, pair)
 }

@@ -131,3 +131,31 @@ func TestATemplateThatDoesNotCompileChangesNothing(t *testing.T) {
 		t.Errorf("there is %q, %v", now, err)
 	}
 }
+
+// TestInterpretersThatTheHostLacks are noted by a dry run and by the deploy, whether the build recorded them or not; no
+// release is refused for them.
+func TestInterpretersThatTheHostLacks(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]artifacttest.Files{
+		"recorded":  {needs.File: `{"needs": {"interpreters": {"rubyy": "bin/x"}}}`},
+		"looked up": {"bin/x": "#!/usr/bin/env rubyy\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.Chroot = true
+			files["version"] = "1"
+			l.repo.Release("myapp", "1", "testing", files)
+			dry, err := l.Deploy(context.Background(), l.trusting(), true)
+			must(t, err)
+			const want = "scripts of myapp 1 name programs that are not on this host: "
+			noted(t, dry, want)
+			r := l.expect(exit.OK)
+			noted(t, r, want)
+			noted(t, r, "rubyy (bin/x)")
+			if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, "\n"), want) {
+				t.Errorf("a run that deploys nothing notes it again: %q", again.Notes)
+			}
+		})
+	}
+}

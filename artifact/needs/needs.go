@@ -26,6 +26,9 @@ type Needs struct {
 	Glibc string `json:"glibc,omitempty"`
 	// Programs are the interpreters and loaders that must exist, by absolute path.
 	Programs []string `json:"programs,omitempty"`
+	// Interpreters are the programs that first lines of executable scripts name, with one such script each: an absolute
+	// path, or the name of a program on PATH. A host is not refused for them, since its states may install them.
+	Interpreters map[string]string `json:"interpreters,omitempty"`
 }
 
 // machines maps the architectures of ELF to those of Go.

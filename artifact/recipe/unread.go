@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 )
 
 // Stages returns the agent's names of the stages of hooks, sorted.
-func Stages() []string { return slices.Sorted(maps.Keys(Hooks{}.Stages())) }
+func Stages() []string { return []string{"post-archive", "post-release", "pre-archive", "pre-release"} }
 
 // Procedures returns the names of the procedures that a project may have in .salt, as NAME.sls or an executable NAME.
 func Procedures() []string {

@@ -3,6 +3,8 @@ package recipe_test
 import (
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -70,5 +72,12 @@ func TestFilesThatNothingReads(t *testing.T) {
 				t.Errorf("a host refuses the release: %v", err)
 			}
 		})
+	}
+}
+
+// TestStagesAreThoseOfTheKeys keeps the list of stages complete.
+func TestStagesAreThoseOfTheKeys(t *testing.T) {
+	if stages := slices.Sorted(maps.Keys(recipe.Hooks{}.Stages())); !slices.Equal(stages, recipe.Stages()) {
+		t.Errorf("the stages are %q, want %q", recipe.Stages(), stages)
 	}
 }

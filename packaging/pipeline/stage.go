@@ -126,6 +126,9 @@ func (b *build) describe(ctx context.Context) error {
 	if b.result.Needs, err = needs.Of(release); err != nil {
 		return err
 	}
+	if b.result.Needs.Interpreters, err = needs.Scripts(release, "/srv", b.recipe.Prefix); err != nil {
+		return err
+	}
 	if b.recipe.Builder == "python" {
 		b.result.Needs.Programs = append(b.result.Needs.Programs, homePython(b.stage)...)
 	}
