@@ -51,7 +51,8 @@ func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, er
 		at := slices.IndexFunc(ordered, func(o Member) bool { return o.Unit == m.Unit })
 		first := slices.IndexFunc(ordered, func(o Member) bool { return slices.Contains(triggered(d), o.Unit) })
 		if first >= 0 && first < at {
-			ordered = slices.Insert(slices.Delete(ordered, at, at+1), first, m)
+			copy(ordered[first+1:at+1], ordered[first:at])
+			ordered[first] = m
 		}
 	}
 	return ordered, nil

@@ -143,7 +143,10 @@ func (d *document) set(section, key, v string) {
 			return
 		}
 	}
-	d.lines = slices.Insert(d.lines, d.end(section), l)
+	at := d.end(section)
+	d.lines = append(d.lines, line{})
+	copy(d.lines[at+1:], d.lines[at:])
+	d.lines[at] = l
 }
 
 // end returns the line at which to insert a new option: after the last line of the section that is not blank.

@@ -177,7 +177,7 @@ func (f *sectionFile) setComments(name string, comments []string) {
 	for i, text := range comments {
 		kept = slices.Insert(kept, at+i, "# "+text)
 	}
-	f.lines = slices.Replace(f.lines, start, end, kept...)
+	f.lines = slices.Insert(slices.Delete(f.lines, start, end), start, kept...)
 }
 
 // remove removes a section.
