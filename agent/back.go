@@ -119,7 +119,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// links back and does not try the pair again.
 	r.condemn(pair, f)
 	r.ledger.Running.Failed = true
-	r.left = &pair
+	r.left, r.undo.Left = &pair, &pair
 	r.serving.FollowBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(ctx, before))

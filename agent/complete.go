@@ -78,10 +78,12 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 	return r.fetch(ctx, r.client, pair)
 }
 
-// settleFor goes on with an earlier pair where a release of the good one is gone and cannot be fetched.
+// settleFor goes on with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good one is gone and cannot be fetched.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if pair.Same(good) || !r.Held().Has(pair.Releases()...) {
+		_, bad := r.ledger.IsBad(pair)
+		_, withdrawn := r.ledger.IsWithdrawn(pair)
+		if bad || withdrawn || pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
 		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)

@@ -28,10 +28,9 @@ func (r *run) settleCut(ctx context.Context) error {
 	if cut == nil || r.test {
 		return nil
 	}
-	_, bad := r.ledger.IsBad(cut.Pair)
 	r.countCut(cut)
 	switch {
-	case bad || cut.Back || cut.Failed:
+	case r.goingBack(cut):
 		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
 	case r.cuts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
 		r.giveUp(cut)
@@ -39,7 +38,7 @@ func (r *run) settleCut(ctx context.Context) error {
 		r.record.Note("run %s was cut short while it deployed %s", cut.Run, cut.Pair)
 		return r.undo.FinishPackages(ctx)
 	}
-	r.left = &cut.Pair
+	r.left, r.undo.Left = &cut.Pair, &cut.Pair
 	r.serving.FollowBack(ctx, r.ledger.Runs())
 	if err := r.restoreLinks(ctx, cut.Before); err != nil {
 		return err
@@ -52,6 +51,7 @@ func (r *run) settleCut(ctx context.Context) error {
 		r.keepFailed(cut.Pair)
 	}
 	r.ledger.Running = nil
+	r.finished = &ledger.Unfinished{Pair: cut.Pair, Run: cut.Run, UndoTo: cut.UndoTo}
 	if err := r.save(); undone == nil || err != nil {
 		return errors.Join(undone, err)
 	}
@@ -62,6 +62,12 @@ func (r *run) settleCut(ctx context.Context) error {
 	// and this run fails.
 	r.only = procedure.Only{}
 	return r.stuckBack(errors.Join(undone, r.settleBack(ctx, *r.ledger.Runs())))
+}
+
+// goingBack reports whether a run that was cut short was on its way back.
+func (r *run) goingBack(cut *ledger.Running) bool {
+	_, bad := r.ledger.IsBad(cut.Pair)
+	return bad || cut.Back || cut.Failed
 }
 
 // countCut finds out in which step a deploy was cut short last, and how often in a row that was in this

@@ -51,11 +51,21 @@ const cutStates = `
 // put back.
 func cutWayBack(t *testing.T) *lab {
 	t.Helper()
+	return cutWayBackFrom(t, "1", "2")
+}
+
+// cutWayBackFrom is cutWayBack for a host that had these versions, of which the last is left.
+func cutWayBackFrom(t *testing.T, versions ...string) *lab {
+	t.Helper()
 	l := converging(t)
-	l.states("1", goodStates)
-	l.expect(exit.OK)
-	l.states("2", cutStates)
-	l.expect(exit.OK)
+	for i, version := range versions {
+		states := goodStates
+		if i == len(versions)-1 {
+			states = cutStates
+		}
+		l.states(version, states)
+		l.expect(exit.OK)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	l.Sinks = []report.Sink{&interrupter{"undo", stop}}

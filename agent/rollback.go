@@ -33,8 +33,20 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
+		if r.finished != nil && version == "" && r.ledger.Good != nil && r.ledger.Failing == nil {
+			return r.stayBack(ctx)
+		}
 		return r.rollback(ctx, version)
 	})
+}
+
+// stayBack is a rollback that has finished the way back of a run that was cut short: going further back would leave the
+// release that this way back led to.
+func (r *run) stayBack(ctx context.Context) error {
+	good := *r.ledger.Good
+	r.acted, r.report.To = true, &good
+	r.record.Note("the way back of run %s to %s is finished, and goes no further; rollback --to VERSION does", r.finished.Run, good)
+	return r.stuckBack(r.settleBack(ctx, good))
 }
 
 // neverDeployed is the error of a rollback where nothing was deployed.

@@ -53,6 +53,7 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 // wayBack is a rollback by hand that takes back what converging changed.
 type wayBack struct {
 	left, target ledger.Pair
+	from         ledger.Pair // whose changes are taken back: left, or what an earlier way back has left
 	scope        undo.Scope
 	pending      bool // an earlier way back to the target was not finished
 }
@@ -69,12 +70,18 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 	if r.ledger.Failing != nil {
 		w.left = *r.ledger.Failing
 	}
+	w.from = w.left
+	unfinished := r.toFinish()
 	switch {
 	case isRun().MatchString(to):
 		if w.target, err = r.leftBy(to); err != nil {
 			return w, err
 		}
 		w.scope = undo.Scope{Run: to, Sequence: r.RunSequence()}
+		return w, nil
+	case to == "" && unfinished != nil:
+		w.target, w.from, w.pending = w.left, unfinished.Pair, true
+		w.scope = undo.Scope{From: w.from.Key(), To: w.target.Key(), Run: unfinished.UndoTo, Sequence: r.RunSequence()}
 		return w, nil
 	case to == "" && r.ledger.Failing == nil && r.unfinished():
 		w.target, w.pending = w.left, true
@@ -85,6 +92,21 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 	}
 	w.scope = undo.Scope{From: w.left.Key(), To: w.target.Key()}
 	return w, nil
+}
+
+// toFinish is an earlier way back to what is deployed that a rollback without a target finishes, or has finished; nil for
+// none. Going further back would leave a release that works.
+func (r *run) toFinish() *ledger.Unfinished {
+	cut := r.ledger.Running
+	switch {
+	case r.ledger.Failing != nil || r.ledger.Good == nil:
+		return nil
+	case r.finished != nil:
+		return r.finished
+	case cut != nil && r.goingBack(cut): // a dry run, which finishes nothing
+		return &ledger.Unfinished{Pair: cut.Pair, Run: cut.Run, UndoTo: cut.UndoTo}
+	}
+	return r.ledger.Unfinished
 }
 
 // unfinished reports whether changes of a pair that was left are still there to be taken back.
@@ -134,8 +156,11 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 		r.record.Note("the journal has nothing to take back")
 	}
 	r.record.Output(text.String())
-	if !w.target.Same(w.left) {
+	switch {
+	case !w.target.Same(w.left):
 		r.record.Note("would go back to %s", w.target)
+	case !w.from.Same(w.left):
+		r.record.Note("would take back what is left of %s; %s would stay deployed", w.from, w.target)
 	}
 	return nil
 }
@@ -157,9 +182,12 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		r.ledger.Deployed(w.target, r.Time().UTC())
 		r.leave(w.left)
 	}
-	r.ledger.Running = r.underWay(w.left)
+	if !w.from.Same(w.left) {
+		r.record.Note("what is left of %s is taken back; %s stays deployed", w.from, w.target)
+	}
+	r.ledger.Running = r.underWay(w.from)
 	r.ledger.Running.Before, r.ledger.Running.Back, r.ledger.Running.UndoTo = links, true, w.scope.Run
-	r.left, r.undo.Over = &w.left, &w.left
+	r.left, r.undo.Over, r.undo.Left = &w.from, &w.from, &w.from
 	r.serving.FollowBack(ctx, &w.target)
 	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
 	if err != nil {
@@ -173,7 +201,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the way back"))
 	}
 	if undone != nil {
-		r.ledger.Amend(w.left, notTakenBack)
+		r.ledger.Amend(w.from, notTakenBack)
 	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {

@@ -67,6 +67,8 @@ type run struct {
 	flips bool               // states run that come before the links move
 	left  *ledger.Pair       // what failed and is rolled back
 
+	finished *ledger.Unfinished // the way back of an earlier run that this run has finished; nil for none
+
 	undo        *recording.Run // records what converging replaces, and takes it back
 	serving     *serving.Run   // puts pairs into service
 	project     *project.Run   // the service as a project: registry, procedures, configuration

@@ -16,14 +16,16 @@ func ReleasesOf(book *ledger.Ledger) (list []artifact.Release) {
 }
 
 // LastKeptOf is the pair to go back to: the one that was deployed before, or else the newest earlier one whose
-// releases are on the disk and not in quarantine. It is nil where there is none.
+// releases are on the disk and not withdrawn. Neither is in quarantine. It is nil where there is none.
 func (h *Host) LastKeptOf(book *ledger.Ledger) *ledger.Pair {
 	good := book.Good
 	if good == nil {
 		return nil
 	}
 	if p := book.Previous; p != nil && !p.Same(*good) && h.Held().Has(p.Releases()...) {
-		return p
+		if _, bad := book.IsBad(*p); !bad {
+			return p
+		}
 	}
 	for _, pair := range slices.Backward(book.History) {
 		_, bad := book.IsBad(pair)

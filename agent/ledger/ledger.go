@@ -138,6 +138,14 @@ type Running struct {
 	EndedIn string `json:"ended_in,omitempty"`
 }
 
+// Unfinished is a way back on which not everything could be taken back.
+type Unfinished struct {
+	Pair Pair   `json:"pair"` // whose changes are left
+	Run  string `json:"run"`  // the run that could not take them back
+	// UndoTo is the last run whose changes stay; "" for all since the pair to come to.
+	UndoTo string `json:"undo_to,omitempty"`
+}
+
 // Host is what a host was told once.
 type Host struct {
 	Store    string `json:"store,omitempty"`
@@ -181,6 +189,8 @@ type Ledger struct {
 	Running *Running `json:"running,omitempty"`
 	Bad     []Bad    `json:"bad,omitempty"`
 	Hold    *Hold    `json:"hold,omitempty"`
+	// Unfinished is the last way back that could not take everything back; nil where none is left to finish.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Postponed is the deploy that failed because of the host and is retried.
 	Postponed *Postponed `json:"postponed,omitempty"`
 	// As is who the host was when Good was deployed, or last converged.

@@ -36,6 +36,7 @@ func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p
 		gone: map[string]bool{}}
 	r.retryLater(p.refused...)
 	err := r.all(ctx)
+	r.did.Unfinished = len(r.failed) > 0
 	return r.did, errors.Join(err, r.marker.Close())
 }
 

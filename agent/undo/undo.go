@@ -123,6 +123,8 @@ type Summary struct {
 	Left      []Left   `json:"left"`
 	Restarted []string `json:"restarted"`
 	Failed    []Left   `json:"failed,omitempty"`
+
+	Unfinished bool `json:"-"` // records are left that the next restore retries
 }
 
 // Empty reports whether all lists of s are empty.

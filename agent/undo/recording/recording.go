@@ -19,8 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Run is the part of one run of the agent that records changes and takes them back. All exported fields but Over have
-// to be set.
+// Run is the part of one run of the agent that records changes and takes them back. All exported fields but Over and
+// Left have to be set.
 type Run struct {
 	*inspect.Host
 	ID     string
@@ -29,6 +29,8 @@ type Run struct {
 	Record *report.Recorder
 	// Over is the pair that ran before the one to converge, where a rollback has come to that; nil means the ledger's.
 	Over *ledger.Pair
+	// Left is the pair whose changes are taken back; nil if there is none, or no pair to return to.
+	Left *ledger.Pair
 
 	current *undoing // nil while nothing has converged
 }

@@ -32,16 +32,37 @@ func (r *Run) TakeBack(ctx context.Context, s undo.Scope) error {
 		return err
 	}
 	plan, h, err := r.Plan(ctx, s)
-	if err != nil || plan.Done() {
+	if err != nil {
 		return err
+	}
+	if plan.Done() {
+		r.noteUnfinished(s, false)
+		return nil
 	}
 	var did undo.Summary
 	err = r.Record.Stage("undo", "", func() error {
 		did, err = undo.Restore(ctx, h, r.Journal(), r.ID, plan)
-		return errors.Join(err, incomplete(did))
+		return errors.Join(err, r.incomplete(did))
 	})
+	if err == nil || errors.Is(err, ErrIncomplete) {
+		r.noteUnfinished(s, did.Unfinished)
+	}
 	r.report(did)
 	return err
+}
+
+// noteUnfinished writes into the ledger whether changes of the pair that is left are still to be taken back, so that a
+// later rollback takes them back before it goes anywhere else.
+func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
+	l := r.Ledger
+	switch {
+	case s.Only != "":
+	case unfinished && r.Left != nil && l.Good != nil:
+		l.Unfinished = &ledger.Unfinished{Pair: *r.Left, Run: r.ID, UndoTo: s.Run}
+	case !unfinished && l.Unfinished != nil &&
+		(s.From == l.Unfinished.Pair.Key() || s.Run != "" && s.Run == l.Unfinished.UndoTo):
+		l.Unfinished = nil
+	}
 }
 
 // Plan plans what TakeBack would take back.
@@ -83,7 +104,7 @@ func (r *Run) FinishPackages(ctx context.Context) error {
 var ErrIncomplete = errors.New("not everything could be taken back")
 
 // incomplete returns an ErrIncomplete that lists what failed; nil if nothing did.
-func incomplete(did undo.Summary) error {
+func (r *Run) incomplete(did undo.Summary) error {
 	if len(did.Failed) == 0 {
 		return nil
 	}
@@ -91,10 +112,11 @@ func incomplete(did undo.Summary) error {
 	for _, f := range did.Failed {
 		all = append(all, f.String())
 	}
-	return diag.WithHint(
-		fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(all, "; ")),
-		"mend what they name, and run: corpus-agent rollback --converge",
-	)
+	err := fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(all, "; "))
+	if r.Ledger.Good == nil { // there is no pair that a rollback would return to
+		return diag.WithHint(err, "mend what they name, undo it by hand, and run: corpus-agent deploy")
+	}
+	return diag.WithHint(err, "mend what they name, and run: corpus-agent rollback --converge")
 }
 
 // report adds to the report what was taken back. Units that follow the links are restarted afterwards, so that they

@@ -1,0 +1,188 @@
+package agent_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// atStage calls a function at a stage of a run.
+type atStage struct {
+	*interrupter
+	stage string
+	call  func()
+}
+
+func (a atStage) Stage(name, _ string) {
+	if name == a.stage {
+		a.call()
+	}
+}
+
+// stick makes a file impossible to remove, until loose is called.
+func stick(t *testing.T, file string) (loose func()) {
+	t.Helper()
+	dir := filepath.Dir(file)
+	loose = func() { _ = os.Chmod(dir, 0o755) }
+	if os.Geteuid() == 0 {
+		if out, err := exec.Command("chattr", "+i", file).CombinedOutput(); err != nil {
+			t.Skipf("this takes a file that even root cannot remove: %v: %s", err, out)
+		}
+		loose = func() { _ = exec.Command("chattr", "-i", file).Run() } // it may be gone
+	} else if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(loose)
+	return loose
+}
+
+const leftoverStates = `
+/etc/app/d/last:
+  file.managed:
+    - contents: last
+/etc/app/d/app.conf:
+  file.managed:
+    - contents: four
+`
+
+// leftover is a host on version 3 whose previous version 2 is in quarantine, and whose way back from version 4 could not
+// remove a file. Version 3 changed the host again on that way back.
+func leftover(t *testing.T) (l *lab, file string, loose func()) {
+	t.Helper()
+	l = converging(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.states(version, "/etc/app/d/app.conf:\n  file.managed:\n    - makedirs: True\n    - contents: '"+version+"'\n"+
+			"/etc/app/drifts-"+version+":\n  file.managed:\n    - contents: one\n")
+		l.expect(exit.OK)
+	}
+	l.edit(func(book *ledger.Ledger) {
+		book.Quarantine(ledger.Bad{Pair: *book.Previous, Release: &book.Previous.Service, Reason: "it failed later", Run: "r"})
+	})
+	file = l.Layout.Path("/etc/app/d/last")
+	l.states("4", leftoverStates+"it fails:\n  test.fail_without_changes: []\n")
+	loose = func() {}
+	l.Sinks = append(l.Sinks, atStage{stage: "undo", call: func() {
+		loose = stick(t, file)
+		if err := os.WriteFile(l.Layout.Path("/etc/app/drifts-3"), []byte("drifted"), 0o644); err != nil {
+			t.Error(err)
+		}
+	}})
+	_, err := l.deploy()
+	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "corpus-agent rollback --converge") {
+		t.Fatalf("exit code %d, %v (hint: %s)", exit.Code(err), err, diag.HintOf(err))
+	}
+	l.Sinks = nil
+	return l, file, loose
+}
+
+// edit changes the ledger of a host.
+func (l *lab) edit(change func(*ledger.Ledger)) {
+	l.t.Helper()
+	book, err := l.ReadHostLedger()
+	if err == nil {
+		change(book)
+		err = book.Save(l.Layout.Ledger())
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestHintOfAFailedWayBackFinishesIt runs the command that the hint names: the host stays on the release that works,
+// while what was left cannot be taken back, and once it is.
+func TestHintOfAFailedWayBackFinishesIt(t *testing.T) {
+	l, file, loose := leftover(t)
+	l.links("3", "3", "2")
+	shown, err := l.RollbackConverge(t.Context(), "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, shown, "would take back what is left of myapp 4; myapp 3 would stay deployed")
+	for range 2 {
+		if _, err = l.RollbackConverge(t.Context(), "", false); exit.Code(err) != exit.RollbackFailed {
+			t.Fatalf("with the file that cannot be removed: exit code %d, %v", exit.Code(err), err)
+		}
+		l.links("3", "3", "2")
+	}
+	loose()
+	r, err := l.RollbackConverge(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.links("3", "3", "2")
+	if _, err := os.Lstat(file); err == nil {
+		t.Error("what version 4 made is still there")
+	}
+	for name, want := range map[string]string{"d/app.conf": "3\n", "drifts-3": "one\n"} {
+		if data, err := os.ReadFile(l.Layout.Path("/etc/app/" + name)); string(data) != want {
+			t.Errorf("%s is %q, %v, want %q", name, data, err, want)
+		}
+	}
+	s := mustStatus(t, l)
+	for _, bad := range s.Quarantined {
+		if bad.Release.Version == "3" {
+			t.Errorf("version 3 is in quarantine: %s", bad.Reason)
+		}
+	}
+	if r.Leaves != nil || r.Left.Service.Version != "3" {
+		t.Errorf("the report says that %v was left, and that the host is on %v", r.Leaves, r.Left)
+	}
+	// With nothing left to finish, the same command goes back, past the version in quarantine.
+	if _, err := l.RollbackConverge(t.Context(), "", false); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.version("service/current"); got != "1" {
+		t.Errorf("the host went back to version %s, want 1", got)
+	}
+}
+
+// TestRollbackPassesOverQuarantine goes to a version in quarantine only if the version is named.
+func TestRollbackPassesOverQuarantine(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	l.edit(func(book *ledger.Ledger) {
+		book.Quarantine(ledger.Bad{Pair: *book.Previous, Release: &book.Previous.Service, Reason: "it failed later", Run: "r"})
+	})
+	if s := mustStatus(t, l); s.Previous == nil || s.Previous.Service.Version != "1" {
+		t.Errorf("status says that a rollback goes to %v, want version 1", s.Previous)
+	}
+	if _, err := l.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.links("1", "1", "")
+	if _, err := l.RollbackTo(t.Context(), "2"); err != nil {
+		t.Fatal(err)
+	}
+	l.links("2", "2", "") // nothing else is free of quarantine
+}
+
+// TestRollbackThatFinishesAWayBackGoesNoFurther follows one that was cut short on the way to version 1, to which a
+// version 0 is the one before.
+func TestRollbackThatFinishesAWayBackGoesNoFurther(t *testing.T) {
+	for name, back := range map[string]func(*lab) error{
+		"rollback":            func(l *lab) error { _, err := l.Rollback(l.t.Context()); return err },
+		"rollback --converge": func(l *lab) error { _, err := l.RollbackConverge(l.t.Context(), "", false); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := cutWayBackFrom(t, "0", "1", "2")
+			if err := back(l); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.version("service/current"); got != "1" {
+				t.Errorf("the host is on version %s, want 1", got)
+			}
+			if _, err := os.Lstat(l.Layout.Path("/etc/app/last")); err == nil {
+				t.Error("what version 2 made is still there")
+			}
+		})
+	}
+}
