@@ -79,8 +79,8 @@ func TestListThatWasLostAloneLeavesTheReleaseInPlace(t *testing.T) {
 	}
 }
 
-// TestProgramWithAnotherModeIsFetchedAgain has a converge that fails while a program of the release cannot be run.
-func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
+// TestProgramWithAnotherContentIsFetchedAgain has a converge that fails while a program of the release cannot be run.
+func TestProgramWithAnotherContentIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -91,14 +91,14 @@ func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
 	info, err := os.Stat(program)
 	must(t, err)
 	l.engine.fails = func(string) error {
-		if now, err := os.Stat(program); err != nil || now.Mode() != info.Mode() {
+		if now, err := os.Stat(program); err != nil || now.Size() != info.Size() {
 			return exit.WithCode(exit.Failed, errors.New("start of myapp.service failed"))
 		}
 		return nil
 	}
 	for range 2 {
-		must(t, os.Chmod(program, info.Mode()^0o111))
-		noted(t, l.expect(exit.OK), "bin/run has mode")
+		must(t, errors.Join(os.Chmod(program, 0o755), os.Truncate(program, 0), os.Chmod(program, info.Mode())))
+		noted(t, l.expect(exit.OK), "bin/run has 0 bytes")
 	}
 	aside, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), ".*.damaged-*"))
 	if err != nil || len(aside) != 1 {
@@ -106,9 +106,9 @@ func TestProgramWithAnotherModeIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestAReleaseThatOtherUsersCannotReadIsFetchedAgain takes the read bits of group and others, as a copy under a mask of 077
+// TestAReleaseThatOtherUsersCannotReadGetsItsModesBack takes the read bits of group and others, as a copy under a mask of 077
 // does: a service that runs as another user cannot start.
-func TestAReleaseThatOtherUsersCannotReadIsFetchedAgain(t *testing.T) {
+func TestAReleaseThatOtherUsersCannotReadGetsItsModesBack(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"data/large", "bin/run", "data"} {
 		l := newLab(t)
@@ -130,7 +130,7 @@ func TestAReleaseThatOtherUsersCannotReadIsFetchedAgain(t *testing.T) {
 			}
 			return nil
 		}
-		noted(t, l.expect(exit.OK), name+" has mode")
+		noted(t, l.expect(exit.OK), name+" of myapp 1 has mode")
 	}
 }
 

@@ -112,6 +112,9 @@ func (r *run) linksBefore(project string) (link.Set, error) {
 
 // switchTo is the part of a deploy that a failure undoes.
 func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]link.Set) error {
+	if err := r.restoreOthers(pair); err != nil {
+		return err
+	}
 	if err := r.intact(ctx, pair); err != nil {
 		return err
 	}

@@ -120,6 +120,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.condemn(pair, f)
 	r.ledger.Running.Failed = true
 	r.left, r.undo.Left = &pair, &pair
+	r.remoded = nil // the pair may have given modes to what is deployed
 	r.serving.FollowBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(ctx, before))

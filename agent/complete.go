@@ -218,20 +218,20 @@ func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
 	return again
 }
 
-// soundBefore makes sure, before anything of a deploy is done on the host, that what it takes over from the deployed pair is as
-// it was unpacked: the other release of the pair, which is new, is not to blame for files that something removed.
-func (r *run) soundBefore(ctx context.Context, pair ledger.Pair) error {
-	runs := r.ledger.Runs()
-	if runs == nil || r.test {
+// soundBefore makes sure, before anything of a deploy is done on the host, that releases of the pair which were on the
+// disk already are as they were unpacked, and fetches those again that are not. A release is not to blame for files that
+// something has removed, its own or those of the deployed release that it is paired with. held are those that were there.
+func (r *run) soundBefore(ctx context.Context, pair ledger.Pair, held []artifact.Release) error {
+	if r.test {
 		return nil
 	}
-	for _, release := range pair.Releases() {
-		if !runs.Has(release) || release.Local == trust.ByEditable {
+	if err := r.restoreOthers(pair); err != nil {
+		return err
+	}
+	for _, release := range held {
+		damage := r.damageBefore(ctx, release)
+		if damage == nil {
 			continue
-		}
-		damage := r.sound(ctx, release)
-		if exit.Code(damage) != exit.Refused {
-			continue // of what cannot be read the deploy says the same, and judges whose fault it is
 		}
 		if err := r.replace(ctx, release); err != nil {
 			return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%w; it was not fetched again: %w", damage, err),
@@ -240,6 +240,26 @@ func (r *run) soundBefore(ctx context.Context, pair ledger.Pair) error {
 		r.record.Note("%v; it was fetched again", damage)
 	}
 	return nil
+}
+
+// damageBefore says what is wrong with a release that was on the disk before a deploy: of one that is deployed the code,
+// whose data a run fetches again where states fail for it, and of others all. Of what cannot be read the deploy says the
+// same, and judges whose fault it is.
+func (r *run) damageBefore(ctx context.Context, release artifact.Release) error {
+	if runs := r.ledger.Runs(); runs == nil || !runs.Has(release) {
+		if what := r.incomplete(ctx, release); what != "" {
+			return fmt.Errorf("%s is not on the disk as it was unpacked: %s", release, what)
+		}
+		return nil
+	}
+	if release.Local == trust.ByEditable {
+		return nil
+	}
+	damage := r.sound(ctx, release)
+	if exit.Code(damage) != exit.Refused {
+		return nil
+	}
+	return damage
 }
 
 // incomplete says what of a release is missing or has another content or mode than was listed when it was unpacked; "" where

@@ -100,6 +100,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep:
 		return r.keepServing(ctx)
 	}
+	held := r.heldOf(pair)
 	if err := r.fetch(ctx, client, pair); err != nil {
 		return r.withoutOne(ctx, client, pair, err)
 	}
@@ -109,7 +110,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	if err := r.suits(pair); err != nil {
 		return r.withoutOne(ctx, client, pair, err)
 	}
-	if err := r.soundBefore(ctx, pair); err != nil {
+	if err := r.soundBefore(ctx, pair, held); err != nil {
 		return err
 	}
 	r.noteUnread(pair)

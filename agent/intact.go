@@ -53,6 +53,7 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 	if err := r.reclaim(release, says, list); err != nil {
 		return unreadable(release, failure.OfWork(err))
 	}
+	r.restoreRunning(release, says, list)
 	if list == nil {
 		return nil // a pushed tree, or a release whose list cannot come back
 	}

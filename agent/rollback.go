@@ -75,10 +75,11 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	return r.goBack(ctx, target, *r.ledger.Good)
 }
 
-// asUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long. One
+// asUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long, and puts their modes
+// right. One
 // whose list was not kept, or that no key signed, cannot be verified, and the run says so.
 func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
-	var errs []error
+	errs := []error{r.restoreOthers(target)}
 	for _, release := range target.Releases() {
 		if release.Local != "" {
 			continue

@@ -268,11 +268,7 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	case free:
 		return "", nil
 	case e.Kind == Directory:
-		want := uint32(directoryMode)
-		if slices.Contains(Private(), name) {
-			want = PrivateMode
-		}
-		if mode := octal(info.Mode()); !a.anyMode && mode&^setgid != want {
+		if mode := octal(info.Mode()); !a.anyMode && !a.modeOf(e, name).Fits(mode) {
 			return fmt.Sprintf(hasMode+"%04o", mode), nil
 		}
 		return "", nil
@@ -317,13 +313,7 @@ func (a *audit) modeFits(e Entry, name string, mode uint32) bool {
 	if a.anyMode {
 		return mode&0o7000 == 0 && (mode&0o111 != 0) == (e.Kind == Executable)
 	}
-	if below(a.Unlocked, name) {
-		mode &^= 0o200
-	}
-	if e.Kind == Executable {
-		return mode == executableMode
-	}
-	return mode == fileMode
+	return a.modeOf(e, name).Fits(mode)
 }
 
 // octal returns a mode as a number for chmod(1).
