@@ -132,6 +132,42 @@ func TestPushDeploys(t *testing.T) {
 	d.host("srv/out", "one")
 }
 
+// TestPushedPillarsAreRootsAlone looks at the modes of what is pushed, and of a host whose agent left them open.
+func TestPushedPillarsAreRootsAlone(t *testing.T) {
+	d := newDeveloper(t, "--env", "dev")
+	d.commit("pillar/s.sls", "k: secret\n")
+	d.commit("salt/config/pillar/s.sls", "k: secret\n")
+	if out, err := d.push(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	shop := filepath.Join(d.root, "srv/projects/shop")
+	private := []string{"git/project.git", "git/pillar.git", "pillar", "current/pillar", "current/salt/config/pillar"}
+	closed := func(when string) {
+		t.Helper()
+		for _, name := range private {
+			if info, err := os.Stat(filepath.Join(shop, name)); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%s: %s: %v, %v", when, name, info.Mode(), err)
+			}
+		}
+		if info, err := os.Stat(filepath.Join(shop, "current/salt")); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s: salt: %v, %v", when, info.Mode(), err)
+		}
+	}
+	closed("after the push")
+	if os.Geteuid() != 0 {
+		return // others cannot take a tree back
+	}
+	for _, name := range private {
+		if err := os.Chmod(filepath.Join(shop, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := d.ok("corpus-agent", "project", "fixperms", "shop"); !strings.Contains(out, "/git/project.git had mode 0755") {
+		t.Errorf("it says:\n%s", out)
+	}
+	closed("after fixperms")
+}
+
 func TestPushOfAPillarRunsWhatReadsIt(t *testing.T) {
 	d := newDeveloper(t)
 	d.commit(".salt/PILLAR.sample", "data: {text: sample}\n")

@@ -104,9 +104,12 @@ func (r *Run) Repositories(ctx context.Context, branch, command string) ([]strin
 		if err := git.Init(ctx, p.Git(which), r.Entry.Branch, hook); err != nil {
 			return nil, err
 		}
+		if err := os.Chmod(p.Git(which), 0o700); err != nil { // the history of a project may hold a pillar, too
+			return nil, err
+		}
 		remotes = append(remotes, p.Git(which))
 	}
-	return remotes, os.Chmod(p.Git("pillar"), 0o700)
+	return remotes, nil
 }
 
 // quoted quotes a word for a shell.

@@ -10,9 +10,12 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"golang.org/x/sys/unix"
 )
@@ -80,10 +83,23 @@ func export(ctx context.Context, repository string, tree git.Tree, to string) (e
 	if err := git.Export(ctx, repository, tree, temp); err != nil {
 		return err
 	}
-	if err := os.Chmod(temp, 0o755); err != nil {
+	if err := open(temp); err != nil {
 		return err
 	}
 	return durable.Install(temp, to)
+}
+
+// open gives a tree the modes of a release: every user can read it, except for its pillar.
+func open(dir string) error {
+	root, err := walk.OpenTree(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := manifest.ClosePrivate(root); err != nil {
+		return err
+	}
+	return os.Chmod(dir, site.ReleaseMode)
 }
 
 // NoCommit is the start of the hash that git writes where there is no commit.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -67,13 +69,31 @@ func (s *Site) sharables(projects []string) []sharable {
 	all := []sharable{{path: s.Layout.Projects()}}
 	if s.Alone == "" {
 		all = append(all, sharable{path: s.Layout.BaseLink()}, sharable{path: s.Layout.ServiceLink()})
+	} else if !slices.Contains(projects, s.Alone) {
+		projects = append(slices.Clone(projects), s.Alone)
 	}
 	for _, name := range projects {
 		p := s.LayoutOf(name)
 		all = append(all, sharable{path: p.Dir}, sharable{path: p.Releases()}, sharable{p.Archives(), true},
-			sharable{p.Pillar(), true})
+			sharable{p.Pillar(), true}, sharable{p.Git("project"), true}, sharable{p.Git("pillar"), true})
+		all = append(all, s.pushedPillars(p)...)
 		for _, link := range []string{"next", "current", "previous", "project"} {
 			all = append(all, sharable{path: filepath.Join(p.Dir, link)})
+		}
+	}
+	return all
+}
+
+// pushedPillars are the pillars in releases of a project that did not come from a store: a release from a store is
+// compared with what was signed, modes included.
+func (s *Site) pushedPillars(p layout.Project) (all []sharable) {
+	dirs, _ := os.ReadDir(p.Releases()) // what cannot be read is reported by what reads it
+	for _, d := range dirs {
+		if _, err := os.Lstat(s.Layout.Tree(p.Name, d.Name())); err == nil || !d.IsDir() {
+			continue
+		}
+		for _, name := range manifest.Private() {
+			all = append(all, sharable{filepath.Join(p.Release(d.Name()), name), true})
 		}
 	}
 	return all

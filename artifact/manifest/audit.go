@@ -307,6 +307,17 @@ func Private() []string { return []string{"pillar", "salt/config/pillar"} }
 // PrivateMode is the mode of private directories.
 const PrivateMode = 0o700
 
+// ClosePrivate gives the private directories of a tree their mode.
+func ClosePrivate(tree *os.Root) error {
+	var errs []error
+	for _, name := range Private() {
+		if info, err := tree.Lstat(name); err == nil && info.IsDir() {
+			errs = append(errs, tree.Chmod(name, PrivateMode))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe
 // calls writable, may have its owner's write bit.
 func (a *audit) modeFits(e Entry, name string, mode uint32) bool {

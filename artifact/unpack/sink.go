@@ -118,12 +118,7 @@ func (s *sink) seal() error {
 	for _, name := range r.Writable {
 		errs = append(errs, s.unlock(name))
 	}
-	for _, name := range manifest.Private() {
-		if info, err := s.root.Lstat(name); err == nil && info.IsDir() {
-			errs = append(errs, s.root.Chmod(name, manifest.PrivateMode))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, manifest.ClosePrivate(s.root))...)
 }
 
 // unmask sets the mode of every directory, if the umask removed some of it. The first directory shows whether it
