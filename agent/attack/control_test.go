@@ -309,9 +309,13 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 		"source":   {"a: {file.managed: [{name: /srv/out/q}, {source: /home/ann/z/sh}, {user: root}, {mode: '4755'}]}", true},
 		"contents": {"a: {file.managed: [{name: /home/ann/z/q}, {contents: x}, {user: root}, {mode: '4755'}]}", true},
 		"archive": {"a: {archive.extracted: [{name: /srv/out/x}, {source: /home/ann/z/suid.tar}, " +
-			"{enforce_toplevel: false}, {follow_unsafe: true}]}", false},
-		"archive at ann's": {"a: {archive.extracted: [{name: /home/ann/z/x}, {source: /srv/in/suid.tar}, " +
+			"{enforce_toplevel: false}, {follow_unsafe: true}, {preserve: true}]}", false},
+		"root's archive": {"a: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, " +
 			"{enforce_toplevel: false}]}", false},
+		"root's archive for root": {"a: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, " +
+			"{enforce_toplevel: false}, {user: root}]}", false},
+		"archive at ann's": {"a: {archive.extracted: [{name: /home/ann/z/x}, {source: /srv/in/suid.tar}, " +
+			"{enforce_toplevel: false}, {preserve: true}]}", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.T = t
@@ -337,7 +341,7 @@ func TestNoRootProgramOfUsersBytes(t *testing.T) {
 	s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
 	got := s.applied(
 		"a: {file.managed: [{name: /srv/out/q}, {contents: x}, {user: root}, {mode: '4755'}]}\n" +
-			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}]}")
+			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}, {preserve: true}]}")
 	if found := raised(s.dir + "/srv"); len(found) != 2 {
 		t.Errorf("of root's own, these have the bits: %v\n%s", found, got.out)
 	}

@@ -90,6 +90,7 @@ type extracted struct {
 	UseETag             bool   `sls:"use_etag"`
 	Env                 string `sls:"__env__"`
 	AllowOutsideLinks   bool   `sls:"allow_outside_links"`
+	Preserve            bool   `sls:"preserve"`
 	MaxEntries          int    `sls:"max_entries"`
 	MaxBytes            int    `sls:"max_bytes"`
 	MaxDepth            int    `sls:"max_depth"`
@@ -203,7 +204,7 @@ func (x *extracted) compare(ctx context.Context, h *host.Host) (module.Diff, err
 			return module.Diff{}, err
 		}
 		return module.Diff{Changes: x.changes(), Planned: value.NewMap(),
-			Comment: fmt.Sprintf("would extract %s to %s", x.source.Shown, x.Name)}, nil
+			Comment: fmt.Sprintf("would extract %s to %s%s", x.source.Shown, x.Name, x.leftOut(h))}, nil
 	}
 	if x.todo.own {
 		return module.Diff{Changes: x.changes(), Comment: "the files are there, and some would get another owner"}, nil
@@ -259,7 +260,7 @@ func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 		if err := x.extract(ctx, h); err != nil {
 			return module.Report{}, fmt.Errorf("extracting %s: %w", x.source.Shown, err)
 		}
-		report.Comment = fmt.Sprintf("extracted %s to %s", x.source.Shown, x.Name)
+		report.Comment = fmt.Sprintf("extracted %s to %s%s", x.source.Shown, x.Name, x.leftOut(h))
 	}
 	if x.todo.own {
 		if err := x.own(h); err != nil {

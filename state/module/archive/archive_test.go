@@ -186,12 +186,18 @@ func (s served) cases() []statetest.Case {
 	nothing := &statetest.Want{Result: true, Changes: value.NewMap()}
 	return []statetest.Case{
 		with(at("a tar archive", good, "source", "/srv/a.tar"), func(c *statetest.Case) {
+			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would extract /srv/a.tar to /opt/; without preserve: True it leaves out the owner of app-1"}
+			c.First, c.After = done, appTree("root")
+		}),
+		with(at("with its owners", good, "source", "/srv/a.tar", "preserve", true), func(c *statetest.Case) {
 			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would extract /srv/a.tar to /opt/"}
 			c.First, c.After = done, appTree("games")
 		}),
+		with(at("with its owners by an option of tar", good, "source", "/srv/a.tar", "options", "-xpf"),
+			func(c *statetest.Case) { c.First, c.After = done, appTree("games") }),
 		with(at("a compressed one", zipped(good), "source", "/srv/a.tar", "source_hash", sum(zipped(good))),
 			func(c *statetest.Case) {
-				c.First, c.After = done, appTree("games")
+				c.First, c.After = done, appTree("root")
 			}),
 		with(at("a format that is named", good, "source", "/srv/a", "archive_format", "tar"), func(c *statetest.Case) {
 			c.First = done

@@ -18,6 +18,8 @@ type options struct {
 	strip   int      // number of leading directories to remove from each name
 	exclude []string // globs
 	trim    int      // maximal number of file names in the changes
+
+	preserve bool // as the argument preserve
 }
 
 // prepare checks the arguments.
@@ -84,13 +86,15 @@ func readOptions(text string, trim any) (o options, err error) {
 			if o.strip, err = strconv.Atoi(v); err != nil || o.strip < 0 {
 				return o, fmt.Errorf("option %s: %q is not a number of directories", name, v)
 			}
-		case "--verbose", "--gzip", "--gunzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--preserve-permissions",
-			"--same-permissions", "--extract":
+		case "--verbose", "--gzip", "--gunzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--extract":
+		case "--preserve-permissions", "--same-permissions":
+			o.preserve = true
 		default:
 			if strings.HasPrefix(name, "--") || strings.Trim(name, "-vxfzjJapoqn") != "" {
 				return o, diag.WithHint(fmt.Errorf("the option %s is not supported", words[i]),
 					"of the options there are --strip-components and --exclude; for others extract in a cmd.run state with creates")
 			}
+			o.preserve = o.preserve || strings.Contains(name, "p")
 		}
 	}
 	o.trim, err = trimmed(trim)

@@ -36,6 +36,7 @@ type entry struct {
 	group  string
 	time   time.Time
 	size   int64 // of a file, according to the archive
+	left   rights
 }
 
 type kind int
@@ -87,6 +88,9 @@ func (x *extracted) walk(ctx context.Context, h *host.Host, visit func(e entry, 
 		}
 		if e.kind == hardlink {
 			e.link = x.options.place(e.link)
+		}
+		if !x.Preserve && !x.options.preserve {
+			e.left = e.tamed(x)
 		}
 		return visit(e, content)
 	}

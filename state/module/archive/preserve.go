@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// An archive that nobody signed does not decide which programs run as root, whose its files are and who may change
+// them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the permission of all users to
+// write are left out, and what the state gives no owner or group gets root's.
+
+// rights are what of an entry extraction leaves out.
+type rights struct{ raised, open, owner bool }
+
+// tamed returns the rights that an entry has, and takes them from it.
+func (e *entry) tamed(x *extracted) (left rights) {
+	const raises = fs.ModeSetuid | fs.ModeSetgid
+	if e.kind != symlink && e.kind != hardlink {
+		left = rights{raised: e.mode&raises != 0, open: e.mode&0o002 != 0 && e.mode&fs.ModeSticky == 0}
+		e.mode &^= raises
+		if left.open {
+			e.mode &^= 0o002
+		}
+	}
+	if e.uid > 0 && x.User == "" || e.gid > 0 && x.Group == "" || e.user != "" && e.user != "root" && x.User == "" {
+		left.owner = true
+	}
+	if e.native {
+		e.uid, e.gid, e.user, e.group = 0, 0, "", ""
+	}
+	return left
+}
+
+// leftOut returns a text about the rights that extraction leaves out, "" for none.
+func (x *extracted) leftOut(h *host.Host) string {
+	var raised, open, owners []string
+	for _, e := range x.contents {
+		if e.left.raised {
+			raised = append(raised, e.name)
+		}
+		if e.left.open {
+			open = append(open, e.name)
+		}
+		if e.left.owner && h.Files.CanChown() {
+			owners = append(owners, e.name)
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		what  string
+		names []string
+	}{{"setuid and setgid bits", raised}, {"the permission of all users to write", open}, {"the owner", owners}} {
+		if len(p.names) > 0 {
+			parts = append(parts, p.what+" of "+some(p.names))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; without preserve: True it leaves out " + strings.Join(parts, ", ")
+}
+
+// some returns the first of some names.
+func some(names []string) string {
+	const most = 3
+	text := ""
+	for i, name := range names[:min(len(names), most)] {
+		if i > 0 {
+			text += " "
+		}
+		text += shown(name)
+	}
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
