@@ -83,23 +83,18 @@ func export(ctx context.Context, repository string, tree git.Tree, to string) (e
 	if err := git.Export(ctx, repository, tree, temp); err != nil {
 		return err
 	}
-	if err := open(temp); err != nil {
-		return err
-	}
-	return durable.Install(temp, to)
-}
-
-// open gives a tree the modes of a release: every user can read it, except for its pillar.
-func open(dir string) error {
-	root, err := walk.OpenTree(dir)
+	root, err := walk.OpenTree(temp)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	if err := manifest.ClosePrivate(root); err != nil {
+	err = errors.Join(manifest.ClosePrivate(root), root.Close())
+	if err != nil {
 		return err
 	}
-	return os.Chmod(dir, site.ReleaseMode)
+	if err := os.Chmod(temp, site.ReleaseMode); err != nil {
+		return err
+	}
+	return durable.Install(temp, to)
 }
 
 // NoCommit is the start of the hash that git writes where there is no commit.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -64,36 +62,26 @@ type sharable struct {
 	closed bool // it is a directory that other users have no access to
 }
 
+// withOwn adds the project that the agent works for alone: a project of which no deploy was good is in no ledger.
+func (s *Site) withOwn(projects []string) []string {
+	if s.Alone == "" || slices.Contains(projects, s.Alone) {
+		return projects
+	}
+	return append(slices.Clone(projects), s.Alone)
+}
+
 // sharables are the directories and links that the agent made for projects, the outer ones first.
 func (s *Site) sharables(projects []string) []sharable {
 	all := []sharable{{path: s.Layout.Projects()}}
 	if s.Alone == "" {
 		all = append(all, sharable{path: s.Layout.BaseLink()}, sharable{path: s.Layout.ServiceLink()})
-	} else if !slices.Contains(projects, s.Alone) {
-		projects = append(slices.Clone(projects), s.Alone)
 	}
 	for _, name := range projects {
 		p := s.LayoutOf(name)
 		all = append(all, sharable{path: p.Dir}, sharable{path: p.Releases()}, sharable{p.Archives(), true},
 			sharable{p.Pillar(), true}, sharable{p.Git("project"), true}, sharable{p.Git("pillar"), true})
-		all = append(all, s.pushedPillars(p)...)
 		for _, link := range []string{"next", "current", "previous", "project"} {
 			all = append(all, sharable{path: filepath.Join(p.Dir, link)})
-		}
-	}
-	return all
-}
-
-// pushedPillars are the pillars in releases of a project that did not come from a store: a release from a store is
-// compared with what was signed, modes included.
-func (s *Site) pushedPillars(p layout.Project) (all []sharable) {
-	dirs, _ := os.ReadDir(p.Releases()) // what cannot be read is reported by what reads it
-	for _, d := range dirs {
-		if _, err := os.Lstat(s.Layout.Tree(p.Name, d.Name())); err == nil || !d.IsDir() {
-			continue
-		}
-		for _, name := range manifest.Private() {
-			all = append(all, sharable{filepath.Join(p.Release(d.Name()), name), true})
 		}
 	}
 	return all
@@ -129,7 +117,11 @@ func (s *Site) eachShared(projects []string, do func(s sharable, dir *walk.Dir, 
 		return err
 	}
 	defer opened.Close()
-	for _, one := range s.sharables(projects) {
+	pushed, err := s.pushedPillars(root, s.withOwn(projects))
+	if err != nil {
+		return fmt.Errorf("looking for pillars of releases: %w", err)
+	}
+	for _, one := range append(s.sharables(s.withOwn(projects)), pushed...) {
 		if err := one.look(root, s.Layout.Inside(one.path), do); err != nil {
 			return fmt.Errorf("looking at who may change %s: %w", s.Layout.Inside(one.path), err)
 		}
