@@ -90,9 +90,11 @@ func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
 	_, h := blamed(t)
 	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf",
 		"[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
-	h.Sh("systemctl daemon-reload")
-	if got := exitOfUnit(h); got == "0" {
-		t.Fatal("the unit can write")
+	// systemd forgets a unit that ended well and that nothing refers to, as the timer does.
+	h.Sh("systemctl unmask corpus-agent.timer; systemctl daemon-reload; systemctl start --no-block corpus-agent.timer")
+	time.Sleep(2 * time.Second)           // a run that begins within a second of another's report may have kept that
+	if got := exitOfUnit(h); got != "0" { // nothing has changed, so that it has nothing to keep but its report
+		t.Errorf("the unit ended with %s", got)
 	}
 	for _, command := range []string{"status", "why"} {
 		if got := h.Sh("corpus-agent " + command); !strings.Contains(got, "could keep no report") {
