@@ -219,11 +219,14 @@ func (a *Agent) pulls() bool {
 	return err == nil && (a.Config.Store != "" || book.Host.Store != "") && book.Hold == nil
 }
 
-// RollbackProject is RollbackTo for a project.
-func (a *Agent) RollbackProject(ctx context.Context, name, version string) (*report.Report, error) {
+// RollbackProject is RollbackTo for a project, or with test ShowRollback.
+func (a *Agent) RollbackProject(ctx context.Context, name, version string, test bool) (*report.Report, error) {
 	own, err := a.known(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if test {
+		return own.ShowRollback(ctx, version)
 	}
 	return own.RollbackTo(ctx, version)
 }

@@ -19,6 +19,9 @@ import (
 // its states would change.
 func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Report, error) {
 	return a.pass(ctx, "rollback", true, func(r *run) error {
+		if r.ledger.Good == nil {
+			return r.neverDeployed()
+		}
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}

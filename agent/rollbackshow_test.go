@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -30,5 +31,32 @@ func TestRollbackIsShownBeforehand(t *testing.T) {
 	}
 	if _, err := l.ShowRollback(t.Context(), "7"); exit.Code(err) != exit.Usage {
 		t.Errorf("a version that is not kept: %v", err)
+	}
+}
+
+// TestRollbackOfUnitsIsShownBeforehand names the unit, leaves it alone, and says that what a release did stays.
+func TestRollbackOfUnitsIsShownBeforehand(t *testing.T) {
+	l, u := runningUnits(t, "1", "app.service")
+	l.app("2")
+	l.expect(exit.OK)
+	u.runs(t, "app.service", "2")
+	acted := len(u.acted)
+	r, err := l.ShowRollback(t.Context(), "1")
+	must(t, err)
+	noted(t, r, "would go back to myapp 1")
+	noted(t, r, "would restart app.service")
+	u.runs(t, "app.service", "2")
+	if len(u.acted) != acted || len(r.Units) != 0 {
+		t.Errorf("a dry run did %q, and reports %v", u.acted[acted:], r.Units)
+	}
+	l.links("2", "2", "1")
+}
+
+// TestRollbackOfNothingIsShownAsRefused as the rollback itself is.
+func TestRollbackOfNothingIsShownAsRefused(t *testing.T) {
+	l := newLab(t)
+	_, err := l.ShowRollback(t.Context(), "")
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "nothing on this host was deployed yet") {
+		t.Errorf("exit code %d: %v", exit.Code(err), err)
 	}
 }

@@ -128,6 +128,11 @@ func TestPushDeploys(t *testing.T) {
 	if out := d.ok("corpus-agent", "project", "get-configuration", "shop", "data:text"); out != "two\n" {
 		t.Errorf("the configuration says %q", out)
 	}
+	if out := d.ok("corpus-agent", "project", "rollback", "shop", "--test"); !strings.Contains(out, "would go back to shop ") ||
+		!strings.Contains(out, "would quarantine shop ") {
+		t.Errorf("a dry run of the rollback says %s", out)
+	}
+	d.host("srv/out", "two")
 	d.ok("corpus-agent", "project", "rollback", "shop")
 	d.host("srv/out", "one")
 }

@@ -156,19 +156,20 @@ func (p *program) stepCommand(step, short string) *cobra.Command {
 }
 
 func (p *program) projectRollbackCommand() *cobra.Command {
-	to := ""
+	to, test := "", false
 	c := &cobra.Command{
 		Use:     "rollback NAME",
 		Short:   "Go back to a project's previous release",
-		Example: `  corpus-agent project rollback shop`,
+		Example: "  corpus-agent project rollback shop --test\n  corpus-agent project rollback shop",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
-				return a.RollbackProject(c.Context(), args[0], to)
+				return a.RollbackProject(c.Context(), args[0], to, test)
 			})
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "version, or directory, of the release to go back to")
+	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
 	return c
 }
 
