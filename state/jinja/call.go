@@ -31,6 +31,10 @@ func Rest(name string) Param { return Param{name: name, kind: rest} }
 
 // Define makes a Filter of a function whose arguments are put in the order of the parameters, with
 // defaults filled in, before it is called. Kwargs is nil then. Name is for messages.
+//
+// It is not inlined: tables call it hundreds of times, and each would have its own copy of the function in it.
+//
+//go:noinline
 func Define(name string, fn func(c *Call) (any, error), params ...Param) Filter {
 	return func(c *Call) (any, error) {
 		if err := c.bind(name, params); err != nil {
@@ -41,6 +45,8 @@ func Define(name string, fn func(c *Call) (any, error), params ...Param) Filter 
 }
 
 // DefineTest is Define for a Test.
+//
+//go:noinline
 func DefineTest(name string, fn func(c *Call) (bool, error), params ...Param) Test {
 	return func(c *Call) (bool, error) {
 		if err := c.bind(name, params); err != nil {

@@ -8,17 +8,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// textMethod is a method of str that needs nothing but the string.
+// textMethod is a method of str that needs nothing but the string. It is not inlined, as [Define].
+//
+//go:noinline
 func textMethod(fn func(s string) any) *method {
 	return &method{call: func(_ *Call, self any) (any, error) { return fn(self.(string)), nil }}
 }
 
-// stringMethod is a method of str with parameters.
+// stringMethod is a method of str with parameters. It is not inlined, as [Define].
+//
+//go:noinline
 func stringMethod(fn func(c *Call, s string) (any, error), params ...Param) *method {
 	return &method{params: params, call: func(c *Call, self any) (any, error) { return fn(c, self.(string)) }}
 }
 
-// allRunes reports whether the string has characters and all of them are like that.
+// allRunes reports whether the string has characters and all of them are like that. It is not inlined, as [Define].
+//
+//go:noinline
 func allRunes(is func(rune) bool) *method {
 	return textMethod(func(s string) any {
 		return s != "" && strings.IndexFunc(s, func(r rune) bool { return !is(r) }) < 0
