@@ -121,7 +121,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	for _, project := range moving {
 		// A link that is repaired makes no process old: what was started since the deploy runs it.
 		if r.ledger.Linked[project].Release != inspect.CurrentOf(r.LayoutOf(project)) {
-			r.serving.NoteLinked(project, r.Time())
+			r.serving.NoteMoved(project)
 		}
 	}
 	if s := r.ledger.Serving; s != nil && !s.Since.IsZero() {

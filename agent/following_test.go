@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -207,5 +208,36 @@ func TestWayBackRunsHooksThoughStatesFail(t *testing.T) {
 	r := l.expect(exit.RollbackFailed)
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "the post-release hooks were skipped") }) {
 		t.Errorf("the hooks of the good release were not come to: %q", r.Notes)
+	}
+}
+
+// TestProgramThatEndsBeforeTheLinksMove is that of the release before, which a state started: it ends with status 0 while
+// other states run. The unit is started after the links have moved, and judged.
+func TestProgramThatEndsBeforeTheLinksMove(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		version string
+		code    int
+		runs    string
+	}{"good": {"2", exit.OK, "2"}, "broken": {"2.exits", exit.RolledBack, "1"}} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			app := u.all["app.service"]
+			app.Active, app.MainPID = "failed", 0
+			l.running(u, "app.service")
+			start := l.engine.during
+			l.engine.during = func(r state.Request) {
+				start(r)
+				if l.engine.last() == "+"+test.version {
+					app.Active, app.Sub, app.Result, app.MainPID = "inactive", "dead", "success", 0
+				}
+			}
+			l.app(test.version)
+			r := l.expect(test.code)
+			u.runs(t, "app.service", test.runs)
+			if len(r.Units) == 0 || r.Units[0].Action != service.Started || r.Health[0].Probe != "unit app.service" {
+				t.Errorf("the report has units %q, health %+v", did(r), r.Health)
+			}
+		})
 	}
 }

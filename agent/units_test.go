@@ -635,3 +635,57 @@ func TestProcessOutsideOfUnitsAnswersAProbe(t *testing.T) {
 		})
 	}
 }
+
+// bootUnits are units of a host of which the boot is known.
+type bootUnits struct{ *fakeUnits }
+
+func (bootUnits) BootID() string { return "boot-1" }
+
+// TestClockThatWasAheadDuringADeploy has the clock set back afterwards: which release an interpreter runs is not judged by
+// the wall clock.
+func TestClockThatWasAheadDuringADeploy(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]bool{"the boot is known": true, "by an earlier agent": false} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			u.all["app.service"].script = true
+			if known {
+				l.Units = bootUnits{u}
+			}
+			ahead := 240 * time.Hour
+			l.Now = func() time.Time { return time.Now().Add(ahead) }
+			l.app("2")
+			l.expect(exit.OK)
+			l.Now = nil
+			for range 2 {
+				if r := l.expect(exit.OK); len(r.Unserved) > 0 {
+					t.Errorf("the next run says %q", r.Unserved)
+				}
+				s := mustStatus(t, l)
+				if err := l.RunningUnits(t.Context(), &s); err != nil || len(s.Drift) != 0 || !s.Units[0].Deployed {
+					t.Errorf("units %+v, drift %q, %v", s.Units, s.Drift, err)
+				}
+				u.all["app.service"].begin(u) // a person restarts it
+			}
+		})
+	}
+}
+
+// TestClockThatWasBehindDuringADeploy finds a unit that was not restarted since the links moved.
+func TestClockThatWasBehindDuringADeploy(t *testing.T) {
+	t.Parallel()
+	l, u := runningUnits(t, "1", "app.service")
+	app := u.all["app.service"]
+	app.script = true
+	l.Units = bootUnits{u}
+	l.Now = func() time.Time { return time.Now().Add(-30 * time.Minute) }
+	l.app("2")
+	began, beganAt := app.Began, app.BeganAt
+	l.expect(exit.OK)
+	l.Now = nil
+	app.Began, app.BeganAt = began, beganAt
+	s := mustStatus(t, l)
+	if err := l.RunningUnits(t.Context(), &s); err != nil || len(s.Units) != 1 || s.Units[0].Deployed {
+		t.Errorf("units %+v, %v", s.Units, err)
+	}
+}

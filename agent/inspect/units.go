@@ -25,7 +25,8 @@ func (h *Host) ServiceProjects(pair ledger.Pair, linked map[string]ledger.Linked
 		projects = append(projects, service.Project{
 			Name: release.Project, Version: release.Version, Dir: p.Dir, Release: release.Dir(),
 			Links: h.linksTo(release.Project),
-			Units: says.Units, Reload: says.Reload, Linked: LinkedAt(p, linked[p.Name]), Current: CurrentOf(p),
+			Units: says.Units, Reload: says.Reload, Current: CurrentOf(p),
+			Linked: h.linkedAt(p, linked[p.Name]), LinkedClock: h.linkedClock(p, linked[p.Name]),
 		})
 	}
 	slices.Reverse(projects)
@@ -97,6 +98,28 @@ func CurrentOf(p layout.Project) string {
 		return ""
 	}
 	return filepath.Base(target)
+}
+
+// linkedAt is LinkedAt; zero, which is not known, for a time that is still to come: the clock was set back since.
+func (h *Host) linkedAt(p layout.Project, known ledger.Linked) time.Time {
+	at := LinkedAt(p, known)
+	if at.After(h.Time()) {
+		return time.Time{}
+	}
+	return at
+}
+
+// linkedClock is when current of a project was moved last, on the clock of units, and 0 in an earlier boot than this one;
+// nil where the ledger does not say.
+func (h *Host) linkedClock(p layout.Project, known ledger.Linked) *time.Duration {
+	boot := h.BootID()
+	if known.Boot == "" || boot == "" || known.Release != CurrentOf(p) {
+		return nil
+	}
+	if known.Boot != boot {
+		known.Clock = 0
+	}
+	return &known.Clock
 }
 
 // LinkedAt is when current of a project was moved last, as the ledger has it, or else by the time of the link.

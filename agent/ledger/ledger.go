@@ -241,6 +241,10 @@ type Serving struct {
 type Linked struct {
 	Release string    `json:"release"`
 	At      time.Time `json:"at"`
+	// Boot is the boot of the host in which the link was moved, and Clock when, on the monotonic clock: the wall clock
+	// may have been set since. Boot is "" where that is not known.
+	Boot  string        `json:"boot,omitempty"`
+	Clock time.Duration `json:"clock_ns,omitempty"`
 }
 
 // Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.

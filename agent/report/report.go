@@ -177,7 +177,7 @@ func (f *Fault) String() string {
 }
 
 // Duration returns how long the run took.
-func (r *Report) Duration() time.Duration { return r.Ended.Sub(r.Started) }
+func (r *Report) Duration() time.Duration { return max(0, r.Ended.Sub(r.Started)) }
 
 // FirstFailure returns the first state that failed, or nil.
 func (r *Report) FirstFailure() *Step {

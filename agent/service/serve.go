@@ -121,7 +121,7 @@ func decide(s System, m Member, d units.Service, o Order) (action string, verb h
 	case release == "" && d.Running() && m.Project.MovedAt > 0 && d.Began > m.Project.MovedAt:
 		return Kept, "", ByStart
 	case retry && d.Running() && (release == m.Project.Release ||
-		release == "" && d.BeganAt.After(m.Project.Linked) && d.BeganAt.After(o.Strays)):
+		release == "" && m.Project.startedSince(d) && d.BeganAt.After(o.Strays)):
 		return Kept, "", "it was started since"
 	case !m.Project.Moved && !retry && (release == "" || release == m.Project.Release) && d.Active != "failed":
 		return Left, "", "the release is the one that ran before"

@@ -97,12 +97,22 @@ type Project struct {
 	MovedAt time.Duration
 	// Linked is when they were moved last, by the wall clock.
 	Linked time.Time
+	// LinkedClock is the same on the monotonic clock, 0 for an earlier boot; nil where that is not known.
+	LinkedClock *time.Duration
 	// Current is the name of the directory that current leads to, which a run that was cut short may have
 	// left on another release than the deployed one; "" where that is not known.
 	Current string
 }
 
 func (p Project) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
+
+// startedSince reports whether the main program of a unit was started after the links were moved last.
+func (p Project) startedSince(d units.Service) bool {
+	if p.LinkedClock != nil && d.Known && d.Began > 0 {
+		return d.Began > *p.LinkedClock
+	}
+	return d.BeganAt.After(p.Linked)
+}
 
 // Member is a unit of a project.
 type Member struct {

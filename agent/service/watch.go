@@ -93,7 +93,7 @@ func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err e
 		return test, false, nil
 	case release != "":
 		return "", w.did(m.Unit) != Reloaded, w.other(m, d, release, test)
-	case d.Began > max(w.Since, m.Project.MovedAt), m.Project.MovedAt == 0 && d.BeganAt.After(m.Project.Linked):
+	case d.Began > max(w.Since, m.Project.MovedAt), m.Project.MovedAt == 0 && m.Project.startedSince(d):
 		return ByStart, false, nil
 	case w.did(m.Unit) == Reloaded:
 		return ByReload, false, nil
@@ -170,7 +170,7 @@ func see(s System, m Member, d units.Service) Unit {
 	switch {
 	case u.Release != "":
 		u.Deployed = u.Release == m.Project.Release
-	case u.Since != nil && u.Since.After(m.Project.Linked):
+	case u.Since != nil && m.Project.startedSince(d):
 		// It started through current as that is now, whatever is deployed.
 		u.Release, u.Test = m.Project.Current, ByStart
 		u.Deployed = u.Release == m.Project.Release

@@ -48,7 +48,7 @@ func (r *Run) Moved() {
 	}
 	for _, project := range r.moves {
 		r.movedAt[project] = r.UnitClock()
-		r.NoteLinked(project, r.Time())
+		r.NoteMoved(project)
 	}
 	r.moves = nil
 }
@@ -81,11 +81,22 @@ func (r *Run) LinkedFirst(pair ledger.Pair) []artifact.Release {
 // FollowBack is Follow for a rollback. It does nothing for a nil pair, and only notes errors: a rollback goes on
 // without knowing which units run.
 func (r *Run) FollowBack(ctx context.Context, pair *ledger.Pair) {
+	r.started = nil // by states of the release that is left
 	if pair == nil {
 		return
 	}
 	if err := r.Follow(context.WithoutCancel(ctx), *pair, pair.Releases()); err != nil {
 		r.Record.Note("which units run was not found out: %v", err)
+	}
+}
+
+// NoteMoved writes into the ledger that the link current of a project has been moved now. The clock of units, unlike the
+// wall clock, is never set.
+func (r *Run) NoteMoved(project string) {
+	r.NoteLinked(project, r.Time())
+	if l, known := r.Ledger.Linked[project]; known {
+		l.Boot, l.Clock = r.BootID(), r.UnitClock()
+		r.Ledger.Linked[project] = l
 	}
 }
 

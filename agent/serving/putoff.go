@@ -92,6 +92,20 @@ func (d *delayedUnits) units() []string {
 	return units
 }
 
+// started lists the units that states have started, and not stopped since, sorted.
+func (d *delayedUnits) started() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var units []string
+	for unit, started := range d.tried {
+		if started {
+			units = append(units, unit)
+		}
+	}
+	slices.Sort(units)
+	return units
+}
+
 // UnitsBeforeLinks wraps the units of the host for states of a deploy that run before the links of a pair move.
 func (r *Run) UnitsBeforeLinks(pair ledger.Pair, units host.Units) (host.Units, error) {
 	moving := r.Moving(pair.Releases())
@@ -114,13 +128,14 @@ func (r *Run) UnitsBeforeLinks(pair ledger.Pair, units host.Units) (host.Units, 
 	return r.delayed, nil
 }
 
-// StartPutOffLater notes which starts of units failed before the links moved, and has Serve start those units.
+// StartPutOffLater notes which starts of units failed before the links moved, and has Serve start those units. Serve also
+// starts a unit that a state started, and whose program ends before the links have moved.
 func (r *Run) StartPutOffLater() {
-	r.late = nil
+	r.late, r.started = nil, nil
 	if r.delayed == nil {
 		return
 	}
-	r.late = r.delayed.units()
+	r.late, r.started = r.delayed.units(), r.delayed.started()
 	for _, unit := range r.late {
 		text, _, _ := strings.Cut(r.delayed.putOff[unit].Error(), "\n")
 		r.Record.Note(

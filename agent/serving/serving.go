@@ -52,4 +52,5 @@ type Run struct {
 	watch   *service.Watch           // over the units that were put into service; nil for none
 	delayed *delayedUnits            // the units as states see them that run before the links move; nil else
 	late    []string                 // units that states could not start before that
+	started []string                 // units that states started before that
 }

@@ -92,7 +92,7 @@ func (r *Run) Serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		if serving := r.Ledger.Serving; serving != nil {
 			order.Wanted, order.Retry, order.Strays = serving.Units, serving.Retry, serving.Since
 		}
-		order.Wanted, order.Retry = joined(order.Wanted, r.late), joined(order.Retry, r.late)
+		order.Wanted, order.Retry = joined(joined(order.Wanted, r.late), r.started), joined(order.Retry, r.late)
 		done, err := service.Serve(ctx, s, order)
 		r.served = append(r.served, done...)
 		r.watch = r.watching(s, members, done)

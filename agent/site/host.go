@@ -65,6 +65,17 @@ func (s *Site) System() (service.System, error) {
 	return service.Of(h), nil
 }
 
+// BootID identifies the boot that UnitClock counts from; "" where that is not known.
+func (s *Site) BootID() string {
+	if s.Units == nil {
+		return units.BootID()
+	}
+	if known, ok := s.Units.(interface{ BootID() string }); ok {
+		return known.BootID()
+	}
+	return ""
+}
+
 // UnitClock is the monotonic clock by which units say when they started.
 func (s *Site) UnitClock() time.Duration {
 	if s.Units != nil {

@@ -243,5 +243,8 @@ func unitLine(u service.Unit) string {
 
 // when writes a time with how long ago it was.
 func when(t time.Time) string {
+	if time.Now().Before(t) {
+		return t.Local().Format("2006-01-02 15:04:05 MST") + " (which is still to come by the clock of this host)"
+	}
 	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05 MST"), diag.Elapsed(time.Since(t)))
 }
