@@ -211,7 +211,9 @@ func (r *run) afterwards(f fault) string {
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
 	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" && failure.HostErrno(errors.Join(cause, err)) {
-		return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err), "%s, and finishes this: corpus-agent deploy", hint))
+		return exit.WithCode(exit.RollbackFailed, diag.WithHint(
+			fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
+			"%s\nthen finish the way back: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
 	hints := diag.HintsOf(err)

@@ -186,7 +186,8 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
 		return r.withhold(named), nil
 	case early && good != nil:
-		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s", pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason)
+		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s; to try it at once: %s",
+			pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
 		return r.withhold(named), nil
 	case wait.Failures > 0:
 		r.record.Note(r.orWould("%s is tried again: in run %s the host failed it: %s", "%s would be tried again: in run %s the host failed it: %s"), pair, wait.Run, wait.Reason)

@@ -71,7 +71,7 @@ func nextTry(p ledger.Postponed) string {
 	if p.Next.Equal(p.At) {
 		return "the next run tries it again"
 	}
-	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on"
+	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on; at once: " + p.AtOnce()
 }
 
 // quarantine keeps a release from being deployed again.

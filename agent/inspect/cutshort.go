@@ -21,6 +21,7 @@ type Cut struct {
 	// which it ended, or in which it changed the host last; "" where that is not known
 	Step    string `json:"step,omitempty"`
 	Ended   bool   `json:"ended,omitempty"`    // it ended by itself, and could not write that down
+	Exit    int    `json:"exit,omitempty"`     // with which it ended by itself, unfinished; 0 where it did not
 	TakesUp bool   `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
 }
 
@@ -33,9 +34,12 @@ func (c Cut) String() string {
 	if c.Began != nil {
 		text += ", which began " + c.Began.Local().Format("2006-01-02 15:04:05 MST") + ","
 	}
-	if c.Ended {
+	switch {
+	case c.Ended:
 		text += " ended and could not write that down"
-	} else {
+	case c.Exit != 0:
+		text += fmt.Sprintf(" ended with exit code %d and is not finished", c.Exit)
+	default:
 		text += " was cut short"
 	}
 	if c.Step != "" {
@@ -63,6 +67,9 @@ func (h *Host) cutRun(s Status) *Cut {
 		c := &Cut{Run: u.Run, Command: u.Command, Began: u.Began, Pair: &u.Pair, Back: u.Back || u.Failed, TakesUp: true}
 		if c.Command == "" {
 			c.Command = "deploy" // an earlier version of the agent wrote it
+		}
+		if r, err := h.Reports().Load(u.Run); err == nil {
+			c.Exit = r.Exit
 		}
 		if c.Step = u.EndedIn; c.Step == "" {
 			c.Step = h.cutIn(c.Run, time.Time{}, c)

@@ -137,7 +137,7 @@ func (l *Ledger) Unquarantine(version string) []Bad {
 		released = append(released, b)
 		return true
 	})
-	if p := l.Postponed; p != nil && (version == "" || p.Pair.Is(version)) {
+	if p := l.Postponed; p != nil && (version == "" || p.Pair.Own().Version == version || p.Pair.Is(version)) {
 		released = append(released, Bad{Pair: p.Pair, Reason: p.Reason, Run: p.Run, At: p.At})
 		l.Postponed = nil
 	}
@@ -181,6 +181,11 @@ func (p Postponed) When(now time.Time) string {
 		return "at the next run"
 	}
 	return "from " + p.Next.Local().Format("2006-01-02 15:04:05 MST") + " on"
+}
+
+// AtOnce names the commands that retry the deploy now.
+func (p Postponed) AtOnce() string {
+	return "corpus-agent unquarantine " + p.Pair.Own().Version + " && corpus-agent deploy"
 }
 
 // Waits reports whether the retry of a pair is not due yet. A clock that went back makes it due.

@@ -129,8 +129,8 @@ func (l statusLines) keptAway(s inspect.Status) {
 			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
 	}
 	if f := s.Postponed; f != nil {
-		l.say("retried", "%s, %s: the host failed it %d times, last in run %s: %s", f.Pair, f.When(time.Now()), f.Failures,
-			f.Run, f.Reason)
+		l.say("retried", "%s, %s: the host failed it %d times, last in run %s: %s; at once: %s", f.Pair, f.When(time.Now()),
+			f.Failures, f.Run, f.Reason, f.AtOnce())
 	}
 }
 
@@ -179,13 +179,22 @@ func (l statusLines) found(s inspect.Status) {
 	}
 }
 
+// unmask is what to do first where the timer is masked: systemctl enable fails then.
+func unmask(off string) string {
+	if off == "masked" {
+		return "systemctl unmask corpus-agent.timer, and then "
+	}
+	return ""
+}
+
 // runs prints the last run and the next one.
 func (l statusLines) runs(s inspect.Status) {
 	if s.NextRun != nil {
 		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05 MST"))
 	}
 	if s.TimerOff != "" {
-		l.say("next run", "none: corpus-agent.timer is %s; systemctl enable --now corpus-agent.timer starts it", s.TimerOff)
+		l.say("next run", "none: corpus-agent.timer is %s; %ssystemctl enable --now corpus-agent.timer starts it", s.TimerOff,
+			unmask(s.TimerOff))
 	}
 	if s.Hidden {
 		l.say("last run", "only root may see it, and whether a run is under way: sudo corpus-agent status")
