@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // connect opens the store and pins the first root, if one was given.
@@ -226,7 +226,7 @@ func (r *run) keepStore() error {
 	}
 	if before := r.ledger.Host.Store; before != "" {
 		r.record.Note(r.orWould("this host asks the store %s from now on, and not %s any more", "this host would ask the store %s from then on, and not %s any more"),
-			readable(url), readable(before))
+			redact.URLs(url), redact.URLs(before))
 	}
 	r.ledger.Host.Store = url
 	return r.save()
@@ -238,21 +238,9 @@ func (r *run) wentBack(err error) error {
 	if !errors.As(err, &refused) || refused.Check != trust.CheckVersion {
 		return err
 	}
-	url := readable(r.storeURL())
+	url := redact.URLs(r.storeURL())
 	return diag.WithHint(err, "the store %s is older than what this host has seen. If the host is to ask another one: corpus-agent deploy --store URL (or `store` in agent.yaml); "+
 		"else restore its newest metadata, or find out who replaced it; if it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
-}
-
-// readable is a URL without its password.
-func readable(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "that is configured"
-	}
-	if u.User == nil {
-		return address
-	}
-	return u.Redacted()
 }
 
 // rootGiven is the root that a person named by its content or its digest.

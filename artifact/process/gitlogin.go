@@ -2,8 +2,9 @@ package process
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // GitLogins removes the credentials from http and https URLs for git, or for a program that runs git. It returns the
@@ -12,7 +13,6 @@ import (
 //
 // A URL may start with git+, end with @ and a commit, and have text before it ("name @ URL"), as in package managers.
 // Anything else, including ssh URLs, is returned unchanged. The variables need Git 2.31 or newer.
-// managers take it. Anything else, URLs of ssh among it, stays as it is. Git 2.31 and newer read the variables.
 func GitLogins(urls ...string) (plain, env []string) {
 	var entries []login
 	for _, raw := range urls {
@@ -61,27 +61,28 @@ func withoutLogin(raw string) (bare string, l login, ok bool) {
 		return raw, login{}, false
 	}
 	scheme := before[strings.LastIndexAny(before, " +@")+1:]
+	address := scheme + "://" + rest
+	plain, user, password := redact.Login(address)
+	if plain == address || scheme != "http" && scheme != "https" {
+		return raw, login{}, false
+	}
+	_, rest, _ = strings.Cut(plain, "://")
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
 		end = len(rest)
 	}
-	at := strings.LastIndexByte(rest[:end], '@')
-	if at < 0 || scheme != "http" && scheme != "https" {
-		return raw, login{}, false
-	}
-	user, password, _ := strings.Cut(rest[:at], ":")
 	path, _, _ := strings.Cut(rest[end:], "#")
-	if i := strings.LastIndexByte(path, '@'); i > 0 {
-		path = path[:i]
+	if before, _, revised := cutLast(path, "@"); revised {
+		path = before
 	}
-	l = login{server: scheme + "://" + rest[at+1:end], path: path, user: unescaped(user), password: unescaped(password)}
-	return before + "://" + rest[at+1:], l, true
+	return before + "://" + rest, login{server: scheme + "://" + rest[:end], path: path, user: user, password: password}, true
 }
 
-// unescaped decodes the escapes of a part of a URL; a text with invalid escapes is returned unchanged.
-func unescaped(text string) string {
-	if plain, err := url.PathUnescape(text); err == nil {
-		return plain
+// cutLast is strings.Cut at the last separator that is not at the beginning.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i <= 0 {
+		return text, "", false
 	}
-	return text
+	return text[:i], text[i+len(separator):], true
 }

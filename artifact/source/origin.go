@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 type kind int
@@ -39,10 +40,7 @@ func (o origin) shown() string { return show(o.url) }
 func show(u *url.URL) string {
 	c := *u
 	c.RawQuery, c.Fragment = "", ""
-	if c.User != nil {
-		c.User = url.User("xxxxx")
-	}
-	return c.String()
+	return redact.URLs(c.String())
 }
 
 // parse parses a URL, and refuses what go-getter could interpret differently.

@@ -133,9 +133,43 @@ func TestURLsShowNoCredentials(t *testing.T) {
 		"https://h/?keyword=x&monkey=y":                       "https://h/?keyword=x&monkey=y",
 		"two: https://a:b@c/ and postgres://u:p@db:5432/x?key=k1": "two: https://<secret>@c/ and " +
 			"postgres://<secret>@db:5432/x?key=<secret>",
-		"no URL: user:pass@host": "no URL: user:pass@host",
+		"no URL: user:pass@host":                       "no URL: user:pass@host",
+		"ftp://u:Pl/ain@h/x and sftp://u:Pl%ain@h":     "ftp://<secret>@h/x and sftp://<secret>@h",
+		"ssh://git:Pl/ain@h:22/x":                      "ssh://<secret>@h:22/x",
+		"https://h/x?SIG=abc;Token=d":                  "https://h/x?SIG=<secret>;Token=<secret>",
+		"https://h/x?sv=2&sig=a%3D%3D":                 "https://h/x?sv=2&sig=<secret>",
+		"s3://AKIA1@bucket/x":                          "s3://<secret>@bucket/x",
+		"cloning 'git:Plain@host:org/repo.git' failed": "cloning '<secret>@host:org/repo.git' failed",
+		"scp u:Pl/ain@h.example:/srv/x .":              "scp <secret>@h.example:/srv/x .",
+		"u:Pl%ain@[::1]:path":                          "<secret>@[::1]:path",
+		"git@host:repo and redis 10.0.0.1:6379@16379":  "git@host:repo and redis 10.0.0.1:6379@16379",
+		"python:3.12@sha256:0123":                      "python:3.12@sha256:0123",
+		"registry:5000/app@sha256:0123":                "registry:5000/app@sha256:0123",
 	} {
 		if got := redact.URLs(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestLogins: a URL is given to a program without what may be secret, and the secret in another way.
+func TestLogins(t *testing.T) {
+	for in, want := range map[string][3]string{
+		"https://h/x":                 {"https://h/x", "", ""},
+		"https://u:Plain@h/x":         {"https://h/x", "u", "Plain"},
+		"https://u:Pl%2Fain@h:8443/x": {"https://h:8443/x", "u", "Pl/ain"},
+		"https://u:Pl/ain@h/x":        {"https://h/x", "u", "Pl/ain"},
+		"HTTP://u:Pl%ain@h/x":         {"HTTP://h/x", "u", "Pl%ain"},
+		"https://u:p@ss@h/x":          {"https://h/x", "u", "p@ss"},
+		"https://TOKEN@h/x":           {"https://h/x", "TOKEN", ""},
+		"ssh://git@h/x":               {"ssh://git@h/x", "", ""},
+		"ssh://git:Plain@h/x":         {"ssh://git@h/x", "git", "Plain"},
+		"https://h:8080/a@b":          {"https://h:8080/a@b", "", ""},
+		"git@h:x":                     {"git@h:x", "", ""},
+		"/srv/git/x@y":                {"/srv/git/x@y", "", ""},
+	} {
+		without, user, password := redact.Login(in)
+		if got := [3]string{without, user, password}; got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}

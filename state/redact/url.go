@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,22 +18,89 @@ var parameter = sync.OnceValue(func() *regexp.Regexp {
 		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
 })
 
+// brief finds the short form of an address that ssh(1) and git(1) take, user@host:path, where a password was written behind
+// the user, and a name without one but with a digest (image:tag@sha256:...), which has the same shape.
+var brief = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s"'` + "`" + `=(,<\[])([A-Za-z0-9._+-]+:[^\s:/"'<>` + "`" + `][^\s"'<>` + "`" + `]*)@([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([^\s:])`)
+})
+
 // URLs returns a text whose URLs show neither passwords nor tokens: [Mark] stands for the user information and for
 // the values of parameters of a query that are named like credentials. A user name alone is kept where the
-// scheme is not HTTP's (ssh://git@host).
+// scheme is neither HTTP's nor that of a bucket (ssh://git@host). The short form user:password@host:path counts as a URL.
+//
+// It is the only function that does this: every message, report and answer that may hold a URL goes through it.
 func URLs(text string) string {
-	if !strings.Contains(text, "://") {
-		return text
+	if strings.Contains(text, "://") {
+		text = address().ReplaceAllStringFunc(text, withoutCredentials)
 	}
-	return address().ReplaceAllStringFunc(text, withoutCredentials)
+	if strings.Contains(text, "@") {
+		text = brief().ReplaceAllStringFunc(text, withoutPassword)
+	}
+	return text
 }
 
-func withoutCredentials(url string) string {
-	scheme, rest, _ := strings.Cut(url, "://")
+// AllURLs is URLs for each of several texts.
+func AllURLs(texts []string) []string {
+	shown := make([]string, len(texts))
+	for i, text := range texts {
+		shown[i] = URLs(text)
+	}
+	return shown
+}
+
+func withoutCredentials(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
 	if at := credentials(scheme, rest); at > 0 {
 		rest = Mark + rest[at:]
 	}
 	return scheme + "://" + parameter().ReplaceAllString(rest, "${1}"+Mark)
+}
+
+// withoutPassword is an address of the short form without its user and password.
+func withoutPassword(found string) string {
+	part := brief().FindStringSubmatch(found)
+	if strings.HasPrefix(part[3], "sha") && strings.Trim(part[3][len("sha"):], "0123456789") == "" {
+		return found
+	}
+	return part[1] + Mark + "@" + part[3] + ":" + part[4]
+}
+
+// HoldsLogin reports whether a text shows a URL with something that [URLs] removes.
+func HoldsLogin(text string) bool { return URLs(text) != text }
+
+// Login takes the user information out of a URL, for a program that is to get it in another way than on its command line,
+// which every user of the host can read. A name alone stays in a URL that is not HTTP's. Characters that should have
+// been escaped stand for themselves.
+func Login(address string) (without, user, password string) {
+	scheme, rest, ok := strings.Cut(address, "://")
+	at := hostAt(rest, credentials(scheme, rest))
+	if !ok || at <= 0 {
+		return address, "", ""
+	}
+	user, password, _ = strings.Cut(rest[:at], ":")
+	if !isHTTP(scheme) {
+		return scheme + "://" + user + rest[at:], unescaped(user), unescaped(password)
+	}
+	return scheme + "://" + rest[at+1:], unescaped(user), unescaped(password)
+}
+
+// hostAt is where the host of a URL's rest begins, at its "@", given the last "@" that may be the place: behind it, a
+// package manager's URL may have a revision, which has one as well (https://u:a/b@host/repository@v1).
+func hostAt(rest string, last int) int {
+	if last <= 0 || strings.Contains(rest[last:], "/") || !strings.Contains(rest[:last], "/") {
+		return last
+	}
+	if end := strings.LastIndexByte(rest[:last], '/'); strings.Contains(rest[:end], "@") {
+		return strings.LastIndexByte(rest[:end], '@')
+	}
+	return last
+}
+
+func unescaped(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
 }
 
 // credentials returns where the user information of a URL's rest ends, at its "@", or 0. Passwords are often
@@ -44,7 +112,7 @@ func credentials(scheme, rest string) int {
 		authority = rest[:end]
 	}
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
-		if isHTTP(scheme) || strings.Contains(authority[:at], ":") {
+		if isHTTP(scheme) || isBucket(scheme) || strings.Contains(authority[:at], ":") {
 			return at
 		}
 		return 0
@@ -58,6 +126,11 @@ func credentials(scheme, rest string) int {
 func isHTTP(scheme string) bool {
 	scheme = strings.ToLower(scheme)
 	return strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https")
+}
+
+func isBucket(scheme string) bool {
+	scheme = strings.ToLower(scheme)
+	return scheme == "s3" || scheme == "minio"
 }
 
 // isPort reports whether a text can be the port behind a host's name; an empty one can.

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/s3"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // address is a parsed URL of a store.
@@ -131,11 +132,8 @@ func Display(rawURL string) string {
 	case err != nil || !ok && strings.Contains(rawURL, "@"):
 		return "..."
 	}
-	if u.User != nil {
-		u.User = url.User("xxxxx")
-	}
 	u.RawQuery, u.Fragment = displayQuery(u.RawQuery), ""
-	return u.String()
+	return redact.URLs(u.String())
 }
 
 // displayQuery hides the values of unknown options, and of those that contain a login.
@@ -148,7 +146,7 @@ func displayQuery(query string) string {
 		name, _, _ := strings.Cut(option, "=")
 		public := slices.ContainsFunc(schemes(), func(s scheme) bool { return slices.Contains(s.options, name) })
 		if !public || strings.Contains(option, "@") || strings.Contains(option, "%40") {
-			options[i] = name + "=xxxxx"
+			options[i] = name + "=" + redact.Mark
 		}
 	}
 	return strings.Join(options, "&")

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/web"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Files opens single files by URL, as states name them: an object of any store, or the response of a web server,
@@ -58,7 +59,7 @@ func (f Files) locate(rawURL string) (s store.Store, key string, err error) {
 func (f Files) web(u *url.URL) (store.Store, string, error) {
 	dir, key := path.Split(u.Path)
 	if u.Host == "" || key == "" {
-		return nil, "", diag.WithHint(fmt.Errorf("%s names no file", u.Redacted()), "write https://host/path/file")
+		return nil, "", diag.WithHint(fmt.Errorf("%s names no file", redact.URLs(u.String())), "write https://host/path/file")
 	}
 	base := *u
 	base.Path, base.RawPath, base.Fragment = dir, "", ""

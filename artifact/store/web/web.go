@@ -21,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Store is a read-only store on a web server.
@@ -56,7 +57,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 		return nil, store.Info{}, err
 	}
 	where := s.url(key)
-	ctx, call := wire.Begin(ctx, store.OpGet, key, where.Redacted())
+	ctx, call := wire.Begin(ctx, store.OpGet, key, redact.URLs(where.String()))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
 	if err != nil {
 		return nil, store.Info{}, call.Unusable(err, "check the store's URL")
@@ -161,14 +162,14 @@ func (s *Store) Delete(_ context.Context, key string) error {
 }
 
 func (s *Store) readOnly(op store.Op, key string) error {
-	return diag.WithHint(&store.Error{Op: op, Object: s.url(key).Redacted(), Kind: store.ErrReadOnly},
+	return diag.WithHint(&store.Error{Op: op, Object: redact.URLs(s.url(key).String()), Kind: store.ErrReadOnly},
 		"publish through the store behind the web server, by its s3://, minio:// or file:// URL")
 }
 
 // List always fails with errors.ErrUnsupported.
 func (s *Store) List(_ context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
-		yield(store.Info{}, diag.WithHint(&store.Error{Op: store.OpList, Object: s.url(prefix).Redacted(),
+		yield(store.Info{}, diag.WithHint(&store.Error{Op: store.OpList, Object: redact.URLs(s.url(prefix).String()),
 			Kind: errors.ErrUnsupported},
 			"a web server cannot list: use the store behind it, by its s3://, minio:// or file:// URL"))
 	}

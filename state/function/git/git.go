@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/function/ospath"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -51,7 +51,7 @@ type where struct{ dir, user string }
 func (g git) run(ctx context.Context, at where, args ...string) (string, error) {
 	out, err := g.try(ctx, at, args...)
 	if err == nil && out.Code != 0 {
-		err = fmt.Errorf("git %s ended with code %d: %s", args[0], out.Code, withoutPassword(function.LastLine(out.Stderr)))
+		err = fmt.Errorf("git %s ended with code %d: %s", args[0], out.Code, redact.URLs(function.LastLine(out.Stderr)))
 	}
 	return out.Stdout, err
 }
@@ -132,7 +132,7 @@ func (g git) refs(ctx context.Context, at where, below string) ([]string, error)
 }
 
 // remotes gives the URLs of all remotes for fetch and push.
-func (g git) remotes(ctx context.Context, cwd, user string, _ any, redact bool, _, _ any) (*value.Map, error) {
+func (g git) remotes(ctx context.Context, cwd, user string, _ any, redacted bool, _, _ any) (*value.Map, error) {
 	text, err := g.run(ctx, where{cwd, user}, "remote", "--verbose")
 	all := value.NewMap()
 	for line := range strings.Lines(text) {
@@ -140,8 +140,8 @@ func (g git) remotes(ctx context.Context, cwd, user string, _ any, redact bool, 
 		if len(f) != 3 {
 			continue
 		}
-		if redact {
-			f[1] = withoutPassword(f[1])
+		if redacted {
+			f[1] = strings.ReplaceAll(redact.URLs(f[1]), redact.Mark, "<redacted>") // Salt's word
 		}
 		urls, ok := all.Value(f[0]).(*value.Map)
 		if !ok {
@@ -153,8 +153,8 @@ func (g git) remotes(ctx context.Context, cwd, user string, _ any, redact bool, 
 	return all, err
 }
 
-func (g git) remote(ctx context.Context, cwd, name, user string, _ any, redact bool, _, _ any) (any, error) {
-	all, err := g.remotes(ctx, cwd, user, nil, redact, nil, nil)
+func (g git) remote(ctx context.Context, cwd, name, user string, _ any, redacted bool, _, _ any) (any, error) {
+	all, err := g.remotes(ctx, cwd, user, nil, redacted, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +162,6 @@ func (g git) remote(ctx context.Context, cwd, name, user string, _ any, redact b
 		return urls, nil
 	}
 	return nil, fmt.Errorf("%s has no remote %s", cwd, name)
-}
-
-// credentials matches the user and the password in a URL.
-var credentials = regexp.MustCompile(`(?i)\b(https?)://[^/\s]*@`)
-
-func withoutPassword(text string) string {
-	return credentials.ReplaceAllString(text, "$1://<redacted>@")
 }
 
 func (g git) config(ctx context.Context, key string, cwd *string, user string, _, _, _ any, options *value.Map) (any,

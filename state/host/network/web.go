@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/redirect"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Request is a GET request.
@@ -64,7 +65,7 @@ func (n Network) Get(ctx context.Context, r Request) (Response, error) {
 	defer got.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(got.Body, maxPage+1))
 	if err == nil && len(body) > maxPage {
-		err = fmt.Errorf("the page at %s is longer than %d MiB", request.URL.Redacted(), maxPage>>20)
+		err = fmt.Errorf("the page at %s is longer than %d MiB", redact.URLs(r.URL), maxPage>>20)
 	}
 	answer := Response{Status: got.StatusCode, Header: map[string]string{}, Body: string(body)}
 	for name, values := range got.Header {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"io"
 	"io/fs"
 	"regexp"
@@ -217,7 +218,7 @@ func (a *apk) refresh(ctx context.Context) ([]string, error) {
 	for line := range strings.SplitSeq(out.Stderr+"\n"+out.Stdout, "\n") {
 		for _, kind := range []string{"WARNING: ", "ERROR: "} {
 			if text, ok := strings.CutPrefix(line, kind); ok {
-				warnings = append(warnings, WithoutPasswords(text))
+				warnings = append(warnings, redact.URLs(text))
 			}
 		}
 	}

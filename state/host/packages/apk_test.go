@@ -104,7 +104,7 @@ func TestAPK(t *testing.T) {
 		t.Errorf("removing what others need: %v", err)
 	}
 	if warnings, err := p.Refresh(ctx); err != nil || !reflect.DeepEqual(warnings,
-		[]string{"updating https://***@example.com: temporary error"}) {
+		[]string{"updating https://<secret>@example.com: temporary error"}) {
 		t.Errorf("refreshing warns of %q, %v", warnings, err)
 	}
 }

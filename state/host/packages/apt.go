@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"io"
 	"io/fs"
 	"net/url"
@@ -186,7 +187,7 @@ func (a *apt) refresh(ctx context.Context) ([]string, error) {
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
 		// What is old now was there before; a failed fetch leaves the old index in use.
 		if text, ok := strings.CutPrefix(line, "W: "); ok && strings.HasPrefix(text, "Failed to fetch") {
-			warnings = append(warnings, WithoutPasswords(text))
+			warnings = append(warnings, redact.URLs(text))
 		}
 	}
 	return warnings, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // failure turns what a failed apt command printed into a cause and a hint.
@@ -19,11 +20,11 @@ func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	}
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
-			err := fmt.Errorf("%s: %s", what, WithoutPasswords(k.cause(ctx, a, m, out)))
+			err := fmt.Errorf("%s: %s", what, redact.URLs(k.cause(ctx, a, m, out)))
 			return orPassing(ctx, aptLocked, out, diag.WithHint(err, "%s", k.hint(ctx, a, m, out)))
 		}
 	}
-	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, WithoutPasswords(complaints(out))))
+	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, redact.URLs(complaints(out))))
 }
 
 // knownFailure is a way to fail that has a better explanation than apt's own.
@@ -184,9 +185,4 @@ func complaints(out host.Output) string {
 		return last
 	}
 	return fmt.Sprintf("it ended with code %d", out.Code)
-}
-
-// WithoutPasswords hides what logs somebody in where URLs are: user and password before the host.
-func WithoutPasswords(text string) string {
-	return regexp.MustCompile(`://[^/\s@]+@`).ReplaceAllString(text, "://***@")
 }

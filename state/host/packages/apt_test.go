@@ -161,14 +161,14 @@ func TestHeldPackageInTheWay(t *testing.T) {
 
 func TestRefreshOnce(t *testing.T) {
 	p, commands := aptWith(t, nil,
-		map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://u:secret@example.com/x  Could " +
+		map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://u:hunter2@example.com/x  Could " +
 			"not resolve\nW: other\n"}})
 	ctx := context.Background()
 	if p.Fresh(time.Hour) {
 		t.Error("indexes that are not there are fresh")
 	}
 	warnings, err := p.Refresh(ctx)
-	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "secret") {
+	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "hunter2") {
 		t.Errorf("got %v, %v", warnings, err)
 	}
 	if _, err := p.Refresh(ctx); err != nil || len(commands.Writes) != 1 {
@@ -302,7 +302,7 @@ func TestAptFailures(t *testing.T) {
 			"E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?", "", "may not change",
 			"root"},
 		{"network", "E: Failed to fetch http://me:pw@x.example.com/a.deb  Temporary failure resolving 'x.example.com'\n", "",
-			"://***@x.example.com/a.deb", "network"},
+			"://<secret>@x.example.com/a.deb", "network"},
 		{"space", "E: You don't have enough free space in /var/cache/apt/archives/.", "",
 			"little space in /var/cache/apt/archives/", "apt-get clean"},
 		{"unsigned", "E: There were unauthenticated packages and -y was used without --allow-unauthenticated", "",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // client is what all package managers share: how their programs are run.
@@ -134,7 +135,7 @@ func whyFailed(what string, out host.Output, clues []clue) error {
 		}
 		words := func(template string) string {
 			said := string(pattern.ExpandString(nil, template, text, m))
-			return WithoutPasswords(strings.Join(strings.Fields(said), " "))
+			return redact.URLs(strings.Join(strings.Fields(said), " "))
 		}
 		return diag.WithHint(fmt.Errorf("%s: %s", what, words(k.cause)), "%s", words(k.hint))
 	}
@@ -145,7 +146,7 @@ func whyFailed(what string, out host.Output, clues []clue) error {
 	if said == "" {
 		said = fmt.Sprintf("it ended with code %d", out.Code)
 	}
-	return fmt.Errorf("%s: %s", what, WithoutPasswords(host.FirstLines(said)))
+	return fmt.Errorf("%s: %s", what, redact.URLs(host.FirstLines(said)))
 }
 
 // notUnderstood says that a program printed what it never did before. Nothing is guessed then.

@@ -7,6 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"io"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (d *dnf) refresh(ctx context.Context) ([]string, error) {
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
 		if text, ok := strings.CutPrefix(line, "Error: "); ok {
-			warnings = append(warnings, WithoutPasswords(text))
+			warnings = append(warnings, redact.URLs(text))
 		}
 	}
 	return warnings, nil

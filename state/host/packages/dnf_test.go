@@ -226,7 +226,7 @@ func TestDnfFailures(t *testing.T) {
 		{"Error: Cache-only enabled but no cache for 'test'\n", "x: the index of repository test was never fetched",
 			"makecache"},
 		{"Error: Failed to download metadata for repo 'bad': Cannot download repomd.xml: https://u:p@x.example.com\n",
-			"x: the index of repository bad cannot be fetched: Cannot download repomd.xml: https://***@x.example.com",
+			"x: the index of repository bad cannot be fetched: Cannot download repomd.xml: https://<secret>@x.example.com",
 			"network"},
 		{"No such command: versionlock. Please use /usr/bin/dnf --help\n", "x: the versionlock plugin is not installed",
 			"plugin-versionlock"},

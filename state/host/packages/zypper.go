@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // zypper is the package manager of SUSE's family. It answers in XML.
@@ -202,7 +203,7 @@ func (z *zypper) refresh(ctx context.Context) ([]string, error) {
 	for line := range strings.SplitSeq(out.Stdout+"\n"+out.Stderr, "\n") {
 		if strings.HasPrefix(line, "Skipping repository") || strings.HasPrefix(line, "Repository '") &&
 			strings.Contains(line, "invalid") {
-			warnings = append(warnings, WithoutPasswords(line))
+			warnings = append(warnings, redact.URLs(line))
 		}
 	}
 	return warnings, nil

@@ -99,26 +99,3 @@ func List(v any) []string {
 	}
 	return out
 }
-
-// WithoutLogins removes user names and passwords from the URLs in a text.
-func WithoutLogins(text string) string {
-	var out strings.Builder
-	for {
-		i := strings.Index(text, "://")
-		if i < 0 {
-			return out.String() + text
-		}
-		out.WriteString(text[:i+3])
-		text = text[i+3:]
-		end := strings.IndexAny(text, "/ \t\n'\"")
-		if end < 0 {
-			end = len(text)
-		}
-		if at := strings.LastIndexByte(text[:end], '@'); at >= 0 {
-			text = text[at+1:]
-		}
-	}
-}
-
-// HasLogin reports whether a text contains a URL with a user name or password.
-func HasLogin(text string) bool { return WithoutLogins(text) != text }

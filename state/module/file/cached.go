@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -94,7 +95,7 @@ func (c *cached) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return d, nil
 	}
 	d.Changes = value.NewMap("hash", value.NewMap("old", old, "new", will.hex))
-	d.Comment = fmt.Sprintf("would fetch %s to %s", redacted(c.Name), c.place)
+	d.Comment = fmt.Sprintf("would fetch %s to %s", redact.URLs(c.Name), c.place)
 	return d, nil
 }
 
@@ -140,9 +141,9 @@ func (c *cached) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	}
 	mode := fs.FileMode(0o600)
 	if err := h.Files.Write(c.place, host.NewFile{Content: io.Reader(source), Mode: &mode, UID: -1, GID: -1}); err != nil {
-		return module.Report{}, fmt.Errorf("fetching %s: %w", redacted(c.Name), err)
+		return module.Report{}, fmt.Errorf("fetching %s: %w", redact.URLs(c.Name), err)
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("fetched %s to %s", redacted(c.Name), c.place)}, nil
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("fetched %s to %s", redact.URLs(c.Name), c.place)}, nil
 }
 
 // notCached implements file.not_cached: it removes a file from the cache.
@@ -163,7 +164,7 @@ func (c *notCached) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 	}
 	c.place = c.family.cachePlace(c.Name, c.environment.name())
 	if !isFile(h, c.place) {
-		return module.Diff{Comment: redacted(c.Name) + " is not cached"}, nil
+		return module.Diff{Comment: redact.URLs(c.Name) + " is not cached"}, nil
 	}
 	return module.Diff{Changes: value.NewMap("deleted", true), Comment: "would remove " + c.place}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // content is the content that a file should have: bytes, or a large source that is opened again for each
@@ -42,7 +43,7 @@ func (f *family) load(ctx context.Context, o origin) (content, error) {
 	c := content{given: true, mode: source.Mode, copied: true}
 	c.data, err = io.ReadAll(io.LimitReader(source, maxDiffBytes+1))
 	if err != nil {
-		return c, fmt.Errorf("reading the source %s: %w", redacted(o.url), err)
+		return c, fmt.Errorf("reading the source %s: %w", redact.URLs(o.url), err)
 	}
 	if len(c.data) > maxDiffBytes {
 		c.data, c.source = c.data[:maxDiffBytes], &o
@@ -63,9 +64,9 @@ func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.F
 		return nil, 0, err
 	}
 	defer source.Close()
-	data, err := host.ReadAll(source, redacted(o.url))
+	data, err := host.ReadAll(source, redact.URLs(o.url))
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading the source %s: %w", redacted(o.url), err)
+		return nil, 0, fmt.Errorf("reading the source %s: %w", redact.URLs(o.url), err)
 	}
 	return data, source.Mode, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // SourceRequest is a source of content of any size, as another family of states requests it.
@@ -41,7 +43,7 @@ func (in Inputs) Locate(ctx context.Context, a SourceRequest) (SourceLocation, e
 	if err != nil {
 		return SourceLocation{}, err
 	}
-	l := SourceLocation{URL: o.url, Shown: redacted(o.url), Env: o.env,
+	l := SourceLocation{URL: o.url, Shown: redact.URLs(o.url), Env: o.env,
 		Notes: path.Join(in.Cache, "notes"), Sum: o.sum.hex}
 	if remote(o.url) {
 		l.Cache = f.cachePlace(o.url, o.env)

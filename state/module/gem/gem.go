@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Functions returns the functions of gem.
@@ -30,7 +30,7 @@ type gem struct {
 }
 
 func (g *gem) program() program.Program {
-	p := program.Program{Name: g.GemBin, Package: "ruby", RunAs: g.User, Remote: true, Hide: client.WithoutLogins}
+	p := program.Program{Name: g.GemBin, Package: "ruby", RunAs: g.User, Remote: true, Hide: redact.URLs}
 	if p.Name == "" {
 		p.Name = "gem"
 	}

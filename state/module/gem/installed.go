@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -75,7 +76,7 @@ func (g *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	}
 	for _, f := range []struct{ option, v string }{{"--version", g.Version}, {"--http-proxy", g.Proxy},
 		{"--source", g.Source}} {
-		if f.v != "" && !client.HasLogin(f.v) {
+		if f.v != "" && !redact.HoldsLogin(f.v) {
 			args = append(args, f.option, f.v)
 		}
 	}
@@ -92,10 +93,10 @@ func (g *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 // returns the environment that names the file. The caller must call remove, which deletes the file.
 func (g *installed) login(h *host.Host, program program.Program) (env []string, remove func(), err error) {
 	settings := ""
-	if client.HasLogin(g.Source) {
+	if redact.HoldsLogin(g.Source) {
 		settings += ":sources:\n- " + quoted(g.Source) + "\n"
 	}
-	if client.HasLogin(g.Proxy) {
+	if redact.HoldsLogin(g.Proxy) {
 		settings += "http_proxy: " + quoted(g.Proxy) + "\n"
 	}
 	if settings == "" {

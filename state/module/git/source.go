@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/program"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // access holds the arguments for access to a repository.
@@ -60,7 +61,7 @@ func (a access) git() program.Program {
 		}
 		env = append(env, "GIT_SSH_COMMAND="+command)
 	}
-	return program.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Remote: true, Hide: withoutPasswords}
+	return program.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Remote: true, Hide: redact.URLs}
 }
 
 // reaching returns the git program with the credentials for a URL. They are in the environment, from which a
@@ -68,10 +69,11 @@ func (a access) git() program.Program {
 func (a access) reaching(rawURL string) program.Program {
 	p := a.git()
 	user, password := a.HTTPSUser, a.HTTPSPass
-	if u, err := url.Parse(rawURL); err == nil && u.User != nil && strings.HasPrefix(u.Scheme, "http") {
-		if secret, ok := u.User.Password(); ok {
-			user, password = u.User.Username(), secret
+	if _, name, secret := redact.Login(rawURL); strings.HasPrefix(strings.ToLower(rawURL), "http") && name+secret != "" {
+		if secret == "" { // a token stands in the place of the name
+			secret = password
 		}
+		user, password = name, secret
 	}
 	if user != "" || password != "" {
 		helper := clone.Config("credential.helper",
@@ -84,17 +86,9 @@ func (a access) reaching(rawURL string) program.Program {
 
 // address returns a URL without its user name and password.
 func address(rawURL string) string {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.User == nil || !strings.HasPrefix(u.Scheme, "http") {
-		return rawURL
-	}
-	u.User = nil
-	return u.String()
+	without, _, _ := redact.Login(rawURL)
+	return without
 }
-
-var passwords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b([a-z+]+)://[^/\s@]*@`) })
-
-func withoutPasswords(text string) string { return passwords().ReplaceAllString(text, "$1://") }
 
 // refs maps the full names of a repository's branches and tags to commits.
 type refs map[string]string

@@ -302,6 +302,8 @@ func TestPasswords(t *testing.T) {
 	for _, arguments := range []*value.Map{
 		args("name", "https://me:s3cret@example.org/x", "target", "/opt/app"),
 		args("name", "https://example.org/x", "target", "/opt/app", "https_user", "me", "https_pass", "s3cret"),
+		args("name", "https://me:s3cret/x@example.org/x", "target", "/opt/app"),
+		args("name", "https://me:s3cret%x@example.org/x", "target", "/opt/app"),
 	} {
 		resource := git.Tables()["git"]["latest"]()
 		if _, problems := module.Decode(resource, module.Call{Arguments: arguments}); len(problems) > 0 {

@@ -3,7 +3,6 @@ package npm
 import (
 	"context"
 	"encoding/base64"
-	"net/url"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
@@ -11,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -29,7 +29,7 @@ type installed struct {
 
 func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if what, err := client.Awaits(h, n.program(n.Env)); err != nil || what != "" {
-		return module.Awaits(what, "install "+client.WithoutLogins(n.Name)), err
+		return module.Awaits(what, "install "+redact.URLs(n.Name)), err
 	}
 	have, err := n.list(ctx, h, n.Env)
 	if err != nil {
@@ -81,11 +81,11 @@ func withoutLogins(packages []string) (plain, env []string) {
 		if text == plain[i] {
 			continue
 		}
-		_, rest, _ := strings.Cut(text, "://")
-		at, path, _ := strings.Cut(rest, "/")
-		login, server := at[:strings.LastIndexByte(at, '@')], at[strings.LastIndexByte(at, '@')+1:]
-		if plain, err := url.PathUnescape(login); err == nil {
-			login = plain
+		_, rest, _ := strings.Cut(plain[i], "://")
+		server, path, _ := strings.Cut(rest, "/")
+		_, login, password := redact.Login(text)
+		if password != "" {
+			login += ":" + password
 		}
 		key := "npm_config_//" + server + "/"
 		if i := strings.LastIndexByte(path, '/'); i >= 0 {

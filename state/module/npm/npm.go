@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/program"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Functions returns the functions of npm.
@@ -34,7 +34,7 @@ func (n *npm) program(env any) program.Program {
 	if n.Dir != "" {
 		reads = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "node_modules"}
 	}
-	return program.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Remote: true, Hide: client.WithoutLogins,
+	return program.Program{Name: "npm", RunAs: n.User, Dir: n.Dir, Reads: reads, Remote: true, Hide: redact.URLs,
 		Env: append([]string{"NO_UPDATE_NOTIFIER=1", "npm_config_fund=false", "npm_config_audit=false"},
 			module.Environment(env)...)}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/program"
-	"github.com/corpus-agent/corpus-agent/state/module/client"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // handed returns the arguments that tell pip what to install, and an environment with the credentials of git
@@ -47,7 +47,7 @@ func (p *installed) handed(ctx context.Context, h *host.Host,
 	for _, line := range lines {
 		item, editable := strings.CutPrefix(line, "--editable ")
 		switch {
-		case client.HasLogin(line):
+		case redact.HoldsLogin(line):
 			hidden += line + "\n"
 		case editable:
 			args = append(args, "--editable", item)
@@ -76,7 +76,7 @@ func withoutGitLogins(texts []string) (plain, env []string) {
 	var words []string
 	for _, text := range texts {
 		for _, word := range strings.Fields(text) {
-			if strings.Contains(word, "git+http") && client.HasLogin(word) && !slices.Contains(words, word) {
+			if strings.Contains(word, "git+http") && redact.HoldsLogin(word) && !slices.Contains(words, word) {
 				words = append(words, word)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -64,9 +65,9 @@ func (p *installed) what() string {
 	case p.Requirements != nil:
 		return "the requirements of " + strings.Join(client.List(p.Requirements), ", ")
 	case p.Repo != "":
-		return client.WithoutLogins(p.Repo)
+		return redact.URLs(p.Repo)
 	}
-	return client.WithoutLogins(p.Name)
+	return redact.URLs(p.Name)
 }
 
 // missing determines the packages that are not installed as declared; certain means that their versions are
@@ -136,7 +137,7 @@ func (p *installed) changes(before, after map[string]pep440.Distribution) *value
 		case ok && (is.Version != before[r.Name].Version || p.ForceReinstall || p.IgnoreInstalled):
 			m.Set(pep440.Normal(is.Name)+"=="+is.Version, "Installed")
 		case !ok:
-			m.Set(client.WithoutLogins(r.Text)+"==???", "Installed")
+			m.Set(redact.URLs(r.Text)+"==???", "Installed")
 		}
 	}
 	return m

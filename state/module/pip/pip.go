@@ -19,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/client"
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Functions returns the functions of pip.
@@ -46,7 +47,7 @@ type pip struct {
 // program returns the pip program and the arguments that precede all others.
 func (p *pip) program(h *host.Host) (program.Program, []string) {
 	program := program.Program{Name: p.BinEnv, Package: "python3-pip", RunAs: p.User, Dir: p.Cwd, Remote: true,
-		Hide: client.WithoutLogins,
+		Hide: redact.URLs,
 		Env:  append(module.Environment(p.EnvVars), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1")}
 	if p.Cwd != "" {
 		program.Reads = append([]string{"pip", "pip.py"},

@@ -10,8 +10,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -62,7 +62,7 @@ func (r *absent) job(h *host.Host) (*lists, entry, error) {
 }
 
 func (r *absent) changes() *value.Map {
-	m := value.NewMap("repo", packages.WithoutPasswords(r.Name))
+	m := value.NewMap("repo", redact.URLs(r.Name))
 	if ids := r.ids(); len(ids) > 0 {
 		m.Set("keyid", ids[0])
 	}
@@ -97,7 +97,7 @@ func (r *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 			return module.Report{}, err
 		}
 	}
-	report := module.Report{Changes: d.Changes, Comment: "removed " + packages.WithoutPasswords(want.String())}
+	report := module.Report{Changes: d.Changes, Comment: "removed " + redact.URLs(want.String())}
 	report.Warnings, err = refreshAfter(ctx, h, r.Refresh)
 	return report, err
 }

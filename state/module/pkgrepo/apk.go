@@ -8,7 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -56,7 +56,7 @@ func (r *managed) editAPK(h *host.Host) (*repoEdit, error) {
 	if !r.on() {
 		line = "#" + line
 	}
-	return editLine(file, text, tag, url, line, packages.WithoutPasswords(r.Name)), nil
+	return editLine(file, text, tag, url, line, redact.URLs(r.Name)), nil
 }
 
 // editLine replaces the line of a repository, or appends it.
@@ -76,15 +76,15 @@ func editLine(file, text, tag, url, line, name string) *repoEdit {
 	case strings.HasPrefix(strings.TrimSpace(lines[at]), "#") == strings.HasPrefix(line, "#"):
 		return nil
 	default:
-		changes = value.NewMap("line", value.NewMap("new", packages.WithoutPasswords(line),
-			"old", packages.WithoutPasswords(lines[at])))
+		changes = value.NewMap("line", value.NewMap("new", redact.URLs(line),
+			"old", redact.URLs(lines[at])))
 		lines[at] = line
 	}
 	return &repoEdit{path: file, text: strings.Join(lines, "\n") + "\n", changes: changes}
 }
 
 func notAPK(name string) error {
-	return diag.WithHint(fmt.Errorf("%q is not a repository of apk", packages.WithoutPasswords(name)),
+	return diag.WithHint(fmt.Errorf("%q is not a repository of apk", redact.URLs(name)),
 		"give its URL, such as https://dl-cdn.alpinelinux.org/alpine/v3.20/main")
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -153,7 +153,7 @@ func (e entry) difference(after entry) *value.Map {
 
 func shown(v any) any {
 	if text, ok := v.(string); ok {
-		return packages.WithoutPasswords(text)
+		return redact.URLs(text)
 	}
 	return v
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -76,14 +76,15 @@ func (k *keyed) placeOf(e entry) string {
 	case len(ids) > 0:
 		name = ids[0]
 	case k.KeyURL != "":
-		_, rest, _ := strings.Cut(k.KeyURL, "://")
-		name = rest
+		name = k.KeyURL
 	default:
-		_, rest, _ := strings.Cut(e.uri, "://")
+		name = e.uri
+	}
+	name, _, _ = redact.Login(redact.URLs(name))
+	if _, rest, isURL := strings.Cut(name, "://"); isURL {
 		name = rest
 	}
-	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(packages.WithoutPasswords("://" +
-		name)[3:], "-"), "-.")
+	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(name, "-"), "-.")
 	return "/etc/apt/trusted.gpg.d/" + strings.TrimSuffix(strings.TrimSuffix(name, ".asc"), ".gpg") + ".asc"
 }
 
@@ -155,7 +156,7 @@ func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, 
 	prints, err := fingerprints(all)
 	if err != nil {
 		return nil, fmt.Errorf("the key of a package repository, %s: %w",
-			packages.WithoutPasswords(strings.Join(urls, ", ")), err)
+			redact.URLs(strings.Join(urls, ", ")), err)
 	}
 	for _, id := range ids {
 		if !hasKey(prints, id) {
@@ -173,7 +174,7 @@ func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error
 	body, err := sources.Open(ctx, k.KeyURL, env)
 	if err != nil {
 		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w",
-			packages.WithoutPasswords(k.KeyURL), err),
+			redact.URLs(k.KeyURL), err),
 			"correct key_url, or see why it cannot be reached")
 	}
 	return body.Close()
@@ -209,7 +210,7 @@ func readAll(ctx context.Context, sources Sources, url, env string) ([]byte, err
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, most))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", packages.WithoutPasswords(url), err)
+		return nil, fmt.Errorf("reading %s: %w", redact.URLs(url), err)
 	}
 	return data, nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -54,7 +54,7 @@ func checkEdit(h *host.Host, edit editor, name, nothing, planned string) (module
 	if e == nil {
 		return module.Diff{Comment: nothing}, nil
 	}
-	return module.Diff{Changes: e.changes, Comment: fmt.Sprintf(planned, packages.WithoutPasswords(name), e.path)}, nil
+	return module.Diff{Changes: e.changes, Comment: fmt.Sprintf(planned, redact.URLs(name), e.path)}, nil
 }
 
 // applyEdit writes the file.
@@ -143,7 +143,7 @@ func shownSetting(key string, v any) any {
 	case slices.Contains([]string{"password", "proxy_password", "username", "proxy_username"}, key) && text != "":
 		return "***"
 	}
-	return packages.WithoutPasswords(text)
+	return redact.URLs(text)
 }
 
 // equalSetting compares values, where the different notations of a boolean are equal.

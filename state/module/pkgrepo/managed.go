@@ -11,8 +11,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -65,7 +65,7 @@ func (r *managed) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	d := module.Diff{Comment: "the repository is as it should be"}
 	if j.differs || j.key {
-		d = module.Diff{Changes: r.changes(j), Comment: "would set up " + packages.WithoutPasswords(j.want.String())}
+		d = module.Diff{Changes: r.changes(j), Comment: "would set up " + redact.URLs(j.want.String())}
 	}
 	d.Warnings = r.foreign()
 	return d, nil
@@ -113,7 +113,7 @@ func (r *managed) released(ctx context.Context, e entry) error {
 
 func noRelease(dir string) error {
 	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there",
-		packages.WithoutPasswords(dir)),
+		redact.URLs(dir)),
 		"check the URI and the name of the distribution")
 }
 
@@ -252,7 +252,7 @@ func (r *managed) changes(j repositoryJob) *value.Map {
 		if ppa, ok := r.ppa(); ok {
 			name = "ppa:" + ppa
 		}
-		return value.NewMap("repo", packages.WithoutPasswords(name))
+		return value.NewMap("repo", redact.URLs(name))
 	}
 	m := j.old.difference(j.want)
 	if j.key {
@@ -282,7 +282,7 @@ func (r *managed) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
-	report := module.Report{Changes: d.Changes, Comment: "set up " + packages.WithoutPasswords(j.want.String())}
+	report := module.Report{Changes: d.Changes, Comment: "set up " + redact.URLs(j.want.String())}
 	report.Warnings, err = refreshAfter(ctx, h, r.refreshes(h))
 	return report, err
 }
