@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -143,5 +144,40 @@ func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 	}
 	if r := l.expect(exit.OK); len(r.Hooks["pre-release"]) != 1 || r.Hooks["pre-release"][0].Output != "2 ran" {
 		t.Errorf("of a host of root's alone: %+v", r.Hooks)
+	}
+}
+
+// TestGrainsAreNotMadeByProgramsOfOtherUsers: so does the first line of a program that prints grains.
+func TestGrainsAreNotMadeByProgramsOfOtherUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	l := hooked(t)
+	tools, programs := filepath.Join(l.Layout.Root, "tools"), filepath.Join(l.Layout.Configuration(), "grains.d")
+	for _, dir := range []string{tools, programs} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(l.Layout.Root, "bin/sh"), filepath.Join(tools, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	program := "#!/tools/sh\necho '{\"rack\": \"r1\"}'\n"
+	if err := os.WriteFile(filepath.Join(programs, "10"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, owner := range []int{0, projectUser} {
+		if err := os.Chown(tools, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+		all, warnings, err := l.Grains(t.Context(), grains.Identity{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := len(warnings) == 1 &&
+			strings.Contains(warnings[0].Error(), "is run by /tools/sh, and user 64011 can change "+tools)
+		if ran := all.Value("rack") == "r1"; ran != (owner == 0) || refused == ran {
+			t.Errorf("tools of user %d: rack is %v, warnings %v", owner, all.Value("rack"), warnings)
+		}
 	}
 }

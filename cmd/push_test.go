@@ -334,7 +334,7 @@ func TestPushIntoARepositoryOfAUser(t *testing.T) {
 		for _, command := range [][]string{{"project", "deploy", "shop"}, {"project", "init", "shop", "--git"}} {
 			if out, err := d.run("corpus-agent", command...); err == nil ||
 				!strings.Contains(out, "git does not run in the repositories of shop") ||
-				!strings.Contains(out, "chown -R root:root") {
+				!strings.Contains(out, "cp -PR ") {
 				t.Errorf("%s of user %d: %v: %v\n%s", c.path, c.uid, command, err, out)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 // TestURLsAreRedactedInOnePlace keeps the removal of credentials from URLs out of all packages but state/redact: what
 // net/url offers shows a password that was not escaped, and the tokens of a query, and so did each removal by hand.
 func TestURLsAreRedactedInOnePlace(t *testing.T) {
-	byHand := regexp.MustCompile(`\.Redacted\(\)|\.User = (nil|url)|url\.(User|UserPassword)\(|://[^"` + "`" + `]*\[\^[^"` + "`" + `]*@|"xxxxx`)
+	byHand := regexp.MustCompile(`\.Redacted\(\)|\.User = (nil|url)|url\.(User|UserPassword)\(|` +
+		`://[^"` + "`" + `]*\[\^[^"` + "`" + `]*@|"xxxxx`)
 	allowed := map[string]bool{
 		"state/redact/url.go":   true,
 		"state/redact/forms.go": true,

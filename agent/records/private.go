@@ -55,7 +55,7 @@ func closeDir(root *walk.Root, name string, trusted []uint32, check func() error
 	if trusted != nil && !slices.Contains(trusted, st.Uid) {
 		return exit.WithCode(exit.Refused,
 			diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, st.Uid),
-				"find out why; then give it to root with chown -R, or remove it and deploy with --trust-root"))
+				"find out why; then remove it, and deploy with --trust-root"))
 	}
 	if err := closeMode(dir, ".", &st, 0o700); err != nil {
 		return err

@@ -34,7 +34,7 @@ func CheckConfiguration(l layout.Layout) error {
 		at := l.Path(unsafe.Component)
 		problems.Add(diag.Pos{File: at},
 			"%s can change the configuration of an agent that runs as root: nothing of it is read", unsafe.By).
-			WithHint(fmt.Sprintf("look at what is there, then: chown -h root:root %[1]s; chmod go-w %[1]s", at))
+			WithHint("look at what is there, then: " + cure(at, "go-w"))
 	}
 	return exit.WithCode(exit.Refused, problems.Err())
 }

@@ -92,7 +92,8 @@ func (s *Site) Grains(ctx context.Context, id grains.Identity, baseGrains string
 	if err != nil && !errors.Is(err, os.ErrNotExist) && misplaced == nil && !s.Skips(err) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
-	options := custom.Options{Dirs: append(s.grainDirs(baseGrains), more...), Root: root, Identity: id}
+	options := custom.Options{Dirs: append(s.grainDirs(baseGrains), more...), Root: root, Identity: id,
+		Check: func(path string) error { return s.CheckScript(s.Layout.Inside(path)) }}
 	switch {
 	case s.Chroot:
 		options.Chroot = true

@@ -75,7 +75,8 @@ func withoutLogin(raw string) (bare string, l login, ok bool) {
 	if before, _, revised := cutLast(path, "@"); revised {
 		path = before
 	}
-	return before + "://" + rest, login{server: scheme + "://" + rest[:end], path: path, user: user, password: password}, true
+	l = login{server: scheme + "://" + rest[:end], path: path, user: user, password: password}
+	return before + "://" + rest, l, true
 }
 
 // cutLast is strings.Cut at the last separator that is not at the beginning.

@@ -85,13 +85,24 @@ func (e *UnsafeError) Hint() string {
 		return "put it where root alone may write, such as the signed part of a release, and give it to root"
 	}
 	if e.Tree {
-		return fmt.Sprintf("look at what is there, and make all of it %[2]s's: setfacl -R -b %[1]s; chown -R %[3]s %[1]s; "+
-			"chmod -R go-w %[1]s", e.Path, cmp.Or(e.Runner, "root"), cmp.Or(e.Runner, "root:root"))
+		return CopyHint(e.Path, e.Runner)
 	}
 	if e.Program {
 		return "use a path below directories where root alone may write"
 	}
 	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
+}
+
+// CopyHint says how a tree that other users could write to comes to belong to the user who runs programs in it, "" for
+// root: as a copy. A recursive chown would give that user what another one put there a moment ago, and leave files to
+// those who have them open.
+func CopyHint(path, user string) string {
+	as := ""
+	if user != "" && user != "root" {
+		as = "runuser -u " + user + " -- "
+	}
+	return fmt.Sprintf("copy it, and look at what is in the copy: umask 022; %[2]scp -PR %[1]s %[1]s.new; then put the "+
+		"copy in place: mv -T %[1]s %[1]s.old && mv -T %[1]s.new %[1]s; chown -R is not safe there", path, as)
 }
 
 // Following returns a root like r that follows every link. It shares the directory of r, so it must not be used after

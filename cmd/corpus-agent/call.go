@@ -178,7 +178,13 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	}
 	name, words := c.function(typed)
 	c.trees.ID, c.trees.SkipGrains, c.trees.Logged = c.salt.id, c.salt.skipGrains, c.salt.logged
-	opened, err := a.Session(ctx, c.trees, strings.HasPrefix(name, "test.") && !c.salt.metadata)
+	quick := strings.HasPrefix(name, "test.") && !c.salt.metadata
+	if !quick { // what is quick runs no program
+		if err := a.CheckPrograms(); err != nil {
+			return asSaltCall(err)
+		}
+	}
+	opened, err := a.Session(ctx, c.trees, quick)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ type Options struct {
 	Root string
 	// Chroot has programs run inside of Root, which then is / to them. It takes root's rights.
 	Chroot bool
+	// Check refuses a program before it is run; nil for none.
+	Check func(path string) error
 	// Identity is given to programs, as CORPUS_SERVICE and so on.
 	Identity grains.Identity
 }
@@ -121,6 +123,11 @@ func (o Options) load(ctx context.Context, e entry) answer {
 	}
 	if o.Skip != "" {
 		return answer{}
+	}
+	if o.Check != nil {
+		if err := o.Check(e.path); err != nil {
+			return answer{nil, err}
+		}
 	}
 	m, err := o.run(ctx, e.path)
 	return answer{m, err}

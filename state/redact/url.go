@@ -18,15 +18,17 @@ var parameter = sync.OnceValue(func() *regexp.Regexp {
 		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
 })
 
-// brief finds the short form of an address that ssh(1) and git(1) take, user@host:path, where a password was written behind
-// the user, and a name without one but with a digest (image:tag@sha256:...), which has the same shape.
+// brief finds the short form of an address that ssh(1) and git(1) take, user@host:path, where a password was written
+// behind the user, and a name without one but with a digest (image:tag@sha256:...), which has the same shape.
 var brief = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[\s"'` + "`" + `=(,<\[])([A-Za-z0-9._+-]+:[^\s:/"'<>` + "`" + `][^\s"'<>` + "`" + `]*)@([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([^\s:])`)
+	return regexp.MustCompile(`(^|[\s"'` + "`" + `=(,<\[])([A-Za-z0-9._+-]+:[^\s:/"'<>` + "`" + `][^\s"'<>` + "`" + `]*)@` +
+		`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([^\s:])`)
 })
 
 // URLs returns a text whose URLs show neither passwords nor tokens: [Mark] stands for the user information and for
 // the values of parameters of a query that are named like credentials. A user name alone is kept where the
-// scheme is neither HTTP's nor that of a bucket (ssh://git@host). The short form user:password@host:path counts as a URL.
+// scheme is neither HTTP's nor that of a bucket (ssh://git@host). The short form user:password@host:path counts as a
+// URL.
 //
 // It is the only function that does this: every message, report and answer that may hold a URL goes through it.
 func URLs(text string) string {
@@ -68,8 +70,8 @@ func withoutPassword(found string) string {
 // HoldsLogin reports whether a text shows a URL with something that [URLs] removes.
 func HoldsLogin(text string) bool { return URLs(text) != text }
 
-// Login takes the user information out of a URL, for a program that is to get it in another way than on its command line,
-// which every user of the host can read. A name alone stays in a URL that is not HTTP's. Characters that should have
+// Login takes the user information out of a URL, for a program that is to get it in another way than on its command
+// line, which every user of the host can read. A name alone stays in a URL that is not HTTP's. Characters that should have
 // been escaped stand for themselves.
 func Login(address string) (without, user, password string) {
 	scheme, rest, ok := strings.Cut(address, "://")

@@ -252,7 +252,7 @@ func TestGitOfUsersLooksWhoConfiguresIt(t *testing.T) {
 		t.Errorf("in a clone of the user's: %s", r.Comment)
 	}
 	c.must(os.Chown(clone+"/.git/config", 64009, nobody))
-	if r := c.apply(gitLatest); r.Outcome != exec.Failed || !strings.Contains(r.Hint, "chown -R nobody ") ||
+	if r := c.apply(gitLatest); r.Outcome != exec.Failed || !strings.Contains(r.Hint, "runuser -u nobody -- cp -PR ") ||
 		!strings.Contains(r.Comment, "/.git/config is controlled by user 64009, who could have a program that nobody runs") {
 		t.Errorf("where another user owns the configuration: %v: %s (%s)", r.Outcome, r.Comment, r.Hint)
 	}

@@ -249,7 +249,7 @@ func rootsKeys(h *host.Host, at string) error {
 	}
 	return diag.WithHint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By,
 		unsafe.Component),
-		"look at what is there, then: chown -R root:root %[1]s; chmod -R go-w %[1]s", unsafe.Component)
+		"%s", walk.CopyHint(unsafe.Component, ""))
 }
 
 // warnReadable warns of keys that other users can read.
