@@ -101,8 +101,9 @@ func CopyHint(path, user string) string {
 	if user != "" && user != "root" {
 		as = "runuser -u " + user + " -- "
 	}
-	return fmt.Sprintf("copy it, and look at what is in the copy: umask 022; %[2]scp -PR %[1]s %[1]s.new; then put the "+
-		"copy in place: mv -T %[1]s %[1]s.old && mv -T %[1]s.new %[1]s; chown -R is not safe there", path, as)
+	return fmt.Sprintf("copy it, and look at what is in the copy: umask 022; %[2]scp -PR %[1]s %[1]s.new; "+
+		"%[2]ssetfacl -R -b %[1]s.new; then put the copy in place: mv -T %[1]s %[1]s.old && mv -T %[1]s.new %[1]s; "+
+		"chown -R is not safe there", path, as)
 }
 
 // Following returns a root like r that follows every link. It shares the directory of r, so it must not be used after
