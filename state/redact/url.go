@@ -41,15 +41,6 @@ func URLs(text string) string {
 	return text
 }
 
-// AllURLs is URLs for each of several texts.
-func AllURLs(texts []string) []string {
-	shown := make([]string, len(texts))
-	for i, text := range texts {
-		shown[i] = URLs(text)
-	}
-	return shown
-}
-
 func withoutCredentials(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	if at := credentials(scheme, rest); at > 0 {
