@@ -14,6 +14,7 @@ import (
 // it, or here with a reason.
 func TestRaceRunsWhatStartsGoroutines(t *testing.T) {
 	elsewhere := map[string]string{
+		"agent":                    "its one goroutine asks systemd, which none of its tests has; the tests take minutes",
 		"artifact/publish":         "only the tests of commands beside each other run there: the others take minutes",
 		"artifact/store/storetest": "the tests of artifact/store run it",
 		"packaging":                "its tests took more than a minute with the detector",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
@@ -68,7 +69,11 @@ func (s *Site) System() (service.System, error) {
 // BootID identifies the boot that UnitClock counts from; "" where that is not known.
 func (s *Site) BootID() string {
 	if s.Units == nil {
-		return units.BootID()
+		h, err := s.StateHost()
+		if err != nil {
+			return ""
+		}
+		return journal.BootID(h)
 	}
 	if known, ok := s.Units.(interface{ BootID() string }); ok {
 		return known.BootID()

@@ -3,7 +3,6 @@ package units
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -212,13 +211,4 @@ func Monotonic() time.Duration {
 		return 0
 	}
 	return time.Duration(now.Nano())
-}
-
-// BootID returns the kernel's ID of the current boot, in which Monotonic counts; "" if it cannot be read.
-func BootID() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(id))
 }
