@@ -11,5 +11,5 @@ const (
 	calls      = 1000
 	callsTime  = 60 * time.Second
 	rounds     = 2
-	runTimeout = 60 * time.Second
+	runTimeout = 2 * time.Minute
 )

@@ -11,5 +11,5 @@ const (
 	calls      = 20
 	callsTime  = 200 * time.Millisecond
 	rounds     = 1
-	runTimeout = 30 * time.Second
+	runTimeout = 2 * time.Minute
 )

@@ -70,9 +70,9 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	// Little is live at any time and much passes through: collecting earlier costs next to nothing
 	// and keeps the peak down.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	for _, release := range missing {
-		group.Go(func() error { return f.vouched(release, f.fetchRelease(ctx, release)) })
+		group.Go(func() error { return f.vouched(release, f.fetchRelease(within, release)) })
 	}
 	if err := group.Wait(); err != nil {
 		return ExplainSpace(err)
