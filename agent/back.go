@@ -291,9 +291,9 @@ func (r *run) keepFailed(pair ledger.Pair) {
 	}
 }
 
-// condemned reports whether a release is in quarantine.
+// condemned reports whether a release is in quarantine since it failed. One from which a person went back did not.
 func (r *run) condemned(release artifact.Release) bool {
-	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) })
+	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) && !byHand(b) })
 }
 
 // adoptFailed puts this run's report beside a failed release whose own run was cut short before it

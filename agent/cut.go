@@ -38,6 +38,11 @@ func (r *run) settleCut(ctx context.Context) error {
 		r.record.Note("run %s was cut short while it deployed %s", cut.Run, cut.Pair)
 		return r.undo.FinishPackages(ctx)
 	}
+	return r.finishBack(ctx, cut)
+}
+
+// finishBack goes the way back of a deploy that was cut short to its end, but for converging what is good.
+func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	r.left, r.undo.Left = &cut.Pair, &cut.Pair
 	r.serving.FollowBack(ctx, r.ledger.Runs())
 	if err := r.restoreLinks(ctx, cut.Before); err != nil {

@@ -38,6 +38,7 @@ const (
 	childTerm   = "CORPUS_TEST_TERM"   // set for SIGTERM in place of SIGKILL
 	childTry    = "CORPUS_TEST_TRY"    // "dry run" or "fetch" for what deploys nothing
 	childStep   = "CORPUS_TEST_STEP"   // ID of the state after which it gets the signal
+	childNote   = "CORPUS_TEST_NOTE"   // start of the note after which it gets the signal
 )
 
 func TestMain(m *testing.M) {
@@ -115,8 +116,13 @@ func (k *killer) Step(s report.Step) {
 	k.count()
 }
 func (k *killer) Hook(string, hook.Result) { k.count() }
-func (k *killer) Note(string)              { k.count() }
-func (k *killer) End(*report.Report)       { k.count() }
+func (k *killer) Note(text string) {
+	if start := os.Getenv(childNote); start != "" && strings.HasPrefix(text, start) {
+		k.kill()
+	}
+	k.count()
+}
+func (k *killer) End(*report.Report) { k.count() }
 
 // storeOnDisk is a store that other processes can read, and the file of what they are to trust.
 func storeOnDisk(t *testing.T) (repo *artifacttest.Repo, storeDir, trustRoot string) {

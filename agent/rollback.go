@@ -30,7 +30,8 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.settleCut(ctx); err != nil {
+		version := r.unlessGood(version)
+		if err := r.leaveCut(ctx, version, func(to string) error { _, err := r.earlier(to); return err }); err != nil {
 			return err
 		}
 		if r.finished != nil && version == "" && r.ledger.Good != nil && r.ledger.Failing == nil {
@@ -38,25 +39,6 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 		}
 		return r.rollback(ctx, version)
 	})
-}
-
-// stayBack is a rollback that has finished the way back of a run that was cut short: going further back would leave the
-// release that this way back led to.
-func (r *run) stayBack(ctx context.Context) error {
-	good := *r.ledger.Good
-	r.acted, r.report.To = true, &good
-	r.record.Note("the way back of run %s to %s is finished, and goes no further; rollback --to VERSION does", r.finished.Run, good)
-	return r.stuckBack(r.settleBack(ctx, good))
-}
-
-// neverDeployed is the error of a rollback where nothing was deployed.
-func (r *run) neverDeployed() error {
-	what, first := "on this host", "corpus-agent deploy"
-	if r.Alone != "" {
-		what, first = "of "+r.Alone, "corpus-agent project deploy "+r.Alone
-	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
-		"deploy first: %s; corpus-agent why says what keeps it from that", first))
 }
 
 func (r *run) rollback(ctx context.Context, version string) error {
@@ -129,6 +111,9 @@ func (r *run) withdrawn(target ledger.Pair) error {
 func (r *run) earlier(version string) (ledger.Pair, error) {
 	good := r.ledger.Good
 	if version == "" {
+		if asked := r.askedBefore(); asked != nil {
+			return *asked, nil
+		}
 		if r.ledger.Failing != nil && good != nil && r.Held().Has(good.Releases()...) {
 			return *good, nil
 		}
@@ -155,6 +140,18 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		hint = "kept on this host: " + strings.Join(known, ", ")
 	}
 	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
+}
+
+// askedBefore is where a rollback by hand went that was cut short, and that none has finished; nil for nowhere.
+func (r *run) askedBefore() *ledger.Pair {
+	cut := r.ledger.Running
+	if cut == nil || cut.Leaves == nil || !r.Held().Has(cut.Pair.Releases()...) {
+		return nil
+	}
+	if _, withdrawn := r.ledger.IsWithdrawn(cut.Pair); withdrawn || r.goingBack(cut) {
+		return nil
+	}
+	return &cut.Pair
 }
 
 // pointPrevious makes the links previous of a pair agree with the ledger, after a person went back from what

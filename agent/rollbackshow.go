@@ -28,6 +28,10 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 		if err := r.settleCut(ctx); err != nil {
 			return err
 		}
+		version := r.unlessGood(version)
+		if cut := r.ledger.Running; cut != nil && version == "" && r.ledger.Failing == nil && (r.goingBack(cut) || r.cutDeploy() != nil) {
+			return r.showStayBack(ctx, cut.Pair)
+		}
 		target, err := r.earlier(version)
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
@@ -42,11 +46,7 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	r.report.To = &target
 	r.record.Note("would go back to %s", target)
-	for _, release := range r.ledger.Good.Releases() {
-		if !target.Has(release) {
-			r.record.Note("would quarantine %s", release)
-		}
-	}
+	r.showQuarantine(*r.ledger.Good, target)
 	r.showActs(ctx, target)
 	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
 	switch {

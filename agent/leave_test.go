@@ -1,0 +1,147 @@
+package agent_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+)
+
+// cutDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when the link
+// current led to it already.
+func cutDeploy(t *testing.T, promoted bool) *lab {
+	t.Helper()
+	l := converging(t)
+	repo, storeDir, trustRoot := storeOnDisk(t)
+	l.repo, l.store = repo, repo.Store
+	for _, version := range []string{"1", "2"} {
+		l.states(version, goodStates)
+		l.expect(exit.OK)
+	}
+	files := stateFiles("3", threeFiles)
+	files["hooks/post-release.d/10-skipped"] = "#!/bin/sh\n"
+	l.repo.Release("myapp", "3", "testing", files)
+	where, want := childStep+"=/etc/app/b", "2"
+	if promoted {
+		where, want = childNote+"=the post-release hooks were skipped", "3"
+	}
+	if code := spawn(t, l.Layout.Root, storeDir, trustRoot, 0, childNative+"=1", where); code != -1 {
+		t.Fatalf("exit code %d, want it killed", code)
+	}
+	if got := l.version("service/current"); got != want {
+		t.Fatalf("after the cut, current is %q, want %q", got, want)
+	}
+	return l
+}
+
+// TestRollbackAfterACutDeployGoesToWhatWasGood before it, and not one release further back, and the next deploy does not
+// bring the release that was left.
+func TestRollbackAfterACutDeployGoesToWhatWasGood(t *testing.T) {
+	for name, back := range map[string]func(*lab) (*report.Report, error){
+		"rollback":                 func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },
+		"rollback --to 2":          func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "2") },
+		"rollback --converge":      func(l *lab) (*report.Report, error) { return l.RollbackConverge(l.t.Context(), "", false) },
+		"rollback --converge to 2": func(l *lab) (*report.Report, error) { return l.RollbackConverge(l.t.Context(), "2", false) },
+	} {
+		for where, promoted := range map[string]bool{"in its states": false, "after its links": true} {
+			t.Run(name+", cut "+where, func(t *testing.T) {
+				l := cutDeploy(t, promoted)
+				r, err := back(l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.links("2", "2", "1")
+				if r.Leaves == nil || r.Leaves.Service.Version != "3" || r.Left.Service.Version != "2" {
+					t.Errorf("the report says that %v was left for %v", r.Leaves, r.Left)
+				}
+				if _, err := os.Lstat(l.Layout.Path("/etc/app/b")); err == nil {
+					t.Error("what version 3 made is still there")
+				}
+				s := mustStatus(t, l)
+				if len(s.Quarantined) != 1 || s.Quarantined[0].What() != "myapp 3" || s.Cut != nil {
+					t.Errorf("quarantined are %v, cut is %v", s.Quarantined, s.Cut)
+				}
+				noted(t, l.expect(exit.OK), "quarantined")
+				l.links("2", "2", "1")
+				if _, err := l.Rollback(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := l.version("service/current"); got != "1" {
+					t.Errorf("a second rollback leads to version %s, want 1", got)
+				}
+			})
+		}
+	}
+}
+
+// TestRollbackAfterACutDeployGoesFurtherOnRequest to a version that is named, and one that is not kept changes nothing.
+func TestRollbackAfterACutDeployGoesFurtherOnRequest(t *testing.T) {
+	for name, back := range map[string]func(l *lab, to string) error{
+		"rollback":            func(l *lab, to string) error { _, err := l.RollbackTo(l.t.Context(), to); return err },
+		"rollback --converge": func(l *lab, to string) error { _, err := l.RollbackConverge(l.t.Context(), to, false); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := cutDeploy(t, true)
+			if err := back(l, "9"); exit.Code(err) != exit.Usage {
+				t.Errorf("a version that is not kept: %v", err)
+			}
+			if s := mustStatus(t, l); s.Cut == nil || len(s.Quarantined) > 0 {
+				t.Errorf("a version that is not kept: cut is %v, quarantined %v", s.Cut, s.Quarantined)
+			}
+			if err := back(l, "1"); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.version("service/current"); got != "1" {
+				t.Errorf("the host is on version %s, want 1", got)
+			}
+		})
+	}
+}
+
+// TestDryRunsOfRollbacksAfterACutDeploy show what the rollback does, and change nothing.
+func TestDryRunsOfRollbacksAfterACutDeploy(t *testing.T) {
+	l := cutDeploy(t, true)
+	before := snapshot(t, l.Layout.Root)
+	r, err := l.ShowRollback(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, r, "would take back the deploy of myapp 3, which was cut short, and stay on myapp 2")
+	noted(t, r, "would quarantine myapp 3")
+	r, err = l.RollbackConverge(t.Context(), "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted(t, r, "would take back what is left of myapp 3; myapp 2 would stay deployed")
+	if !strings.Contains(r.Output, "/etc/app/b") {
+		t.Errorf("the output is %q, without what version 3 made", r.Output)
+	}
+	if after := snapshot(t, l.Layout.Root); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestRollbackFinishesTheRollbackThatWasCutShort to the version that was named, and goes no further and no less far.
+func TestRollbackFinishesTheRollbackThatWasCutShort(t *testing.T) {
+	l := newLab(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	root := l.Layout.Root
+	l.Sinks = []report.Sink{atStage{stage: "converge", call: func() { l.Layout.Root = copied(t, root) }}}
+	_, _ = l.RollbackTo(t.Context(), "1")
+	l.Sinks = nil
+	must(t, os.WriteFile(l.Layout.Lock(), nil, 0o600)) // which this process held
+	if s := mustStatus(t, l); s.Cut == nil {
+		t.Fatal("the rollback was not cut short")
+	}
+	if _, err := l.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.version("service/current"); got != "1" {
+		t.Errorf("the host is on version %s, want 1", got)
+	}
+}
