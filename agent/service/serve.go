@@ -14,15 +14,18 @@ import (
 )
 
 // Running lists those of the members that are up, are starting, or have failed: they are to run whatever
-// release the links come to lead to. What is stopped stays so.
-func Running(ctx context.Context, s System, members []Member) ([]string, error) {
+// release the links come to lead to. What is stopped stays so. A program that ended by itself, with status 0, was not
+// stopped: its unit is listed if it ran before the time since, or is among before.
+func Running(ctx context.Context, s System, members []Member, since time.Duration, before []string) ([]string, error) {
 	var names []string
 	for _, m := range members {
 		d, err := describe(ctx, s, m.Unit)
 		if err != nil {
 			return names, err
 		}
-		if d.Found && !masked(d) && !d.Job && (d.Running() || d.Active == "activating" || d.Active == "failed") {
+		ran := d.Began < since && d.Ended >= since || slices.Contains(before, m.Unit)
+		ended := ran && d.EndedItself() && !d.Awaited
+		if d.Found && !masked(d) && !d.Job && (d.Running() || d.Active == "activating" || d.Active == "failed" || ended) {
 			names = append(names, m.Unit)
 		}
 	}

@@ -75,7 +75,7 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err error) {
 	switch {
 	case !d.Running():
-		err := fmt.Errorf("it is %s: its program %s", d.State(), d.Ended())
+		err := fmt.Errorf("it is %s: its program %s", d.State(), d.Ending())
 		if d.Active == "activating" && d.Sub != "auto-restart" {
 			return "", false, err // it may only be slow
 		}

@@ -19,6 +19,15 @@ func (r *Run) Follow(ctx context.Context, pair ledger.Pair, moving []artifact.Re
 	if err != nil || s.Allowed() != nil || r.Test {
 		return err
 	}
+	members, err := r.members(ctx, s, pair)
+	if err != nil {
+		return err
+	}
+	running, err := service.Running(ctx, s, members, r.Began, r.ran)
+	if err != nil {
+		return failure.OfWork(err)
+	}
+	r.ran = joined(r.ran, running)
 	moves := r.Moving(moving)
 	if len(moves) == 0 && r.Ledger.Serving == nil {
 		return nil
@@ -29,14 +38,6 @@ func (r *Run) Follow(ctx context.Context, pair ledger.Pair, moving []artifact.Re
 	serving := r.Ledger.Serving
 	serving.Run = r.ID
 	serving.Projects = joined(serving.Projects, moves)
-	members, err := r.members(ctx, s, pair)
-	if err != nil {
-		return err
-	}
-	running, err := service.Running(ctx, s, members)
-	if err != nil {
-		return failure.OfWork(err)
-	}
 	serving.Units, r.moves = joined(serving.Units, running), moves
 	return r.Save()
 }

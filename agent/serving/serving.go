@@ -48,6 +48,7 @@ type Run struct {
 
 	moves   []string                 // projects whose links are about to move
 	movedAt map[string]time.Duration // on the clock of units, when this run moved the links of a project
+	ran     []string                 // units that ran when links were about to move
 	served  []service.Result         // what was done about units so far
 	watch   *service.Watch           // over the units that were put into service; nil for none
 	delayed *delayedUnits            // the units as states see them that run before the links move; nil else

@@ -170,7 +170,7 @@ func (r *Run) UnitsToFollow(ctx context.Context, pairs ...ledger.Pair) (units []
 		members, err := r.members(ctx, s, pair)
 		if err == nil {
 			var running []string
-			running, err = service.Running(ctx, s, members)
+			running, err = service.Running(ctx, s, members, r.Began, nil)
 			units = joined(units, running)
 		}
 		if err != nil {

@@ -28,9 +28,12 @@ type Service struct {
 	MainPID  int           // 0 where it is not known
 	Began    time.Duration // on the monotonic clock, when its main program started; 0 for never since boot
 	BeganAt  time.Time     // the same by the wall clock
+	Ended    time.Duration // on the monotonic clock, when its main program ended last; 0 for never, or where it runs
+	Left     time.Duration // on the monotonic clock, when it left the active state last; 0 for never
 	Restarts int           // by systemd, because the program ended
 	Settings []string      // values that may name files: commands, environment files, watched paths
 	Triggers []string      // units that this one starts
+	Awaited  bool          // a timer, a socket or a path starts it when its time comes
 	Files    []string      // that the unit was read from
 	User     string        // that its programs run as; "" for root
 	Cgroup   string        // of its processes, such as /system.slice/app.service; "" where it has none
@@ -131,11 +134,14 @@ func (d *Service) read(all map[string]any) {
 		monotonic, _ = all["InactiveExitTimestampMonotonic"].(uint64)
 		wall, _ = all["InactiveExitTimestamp"].(uint64)
 	}
-	d.Began = time.Duration(monotonic) * time.Microsecond
+	d.Began = clock(monotonic)
 	if wall != 0 {
 		d.BeganAt = time.UnixMicro(int64(wall)).UTC()
 	}
+	d.Ended, d.Left = clock(all["ExecMainExitTimestampMonotonic"]), clock(all["ActiveExitTimestampMonotonic"])
 	d.Triggers, _ = all["Triggers"].([]string)
+	triggered, _ := all["TriggeredBy"].([]string)
+	d.Awaited = len(triggered) > 0
 	d.User, _ = all["User"].(string)
 	d.Cgroup, _ = all["ControlGroup"].(string)
 	d.Files, _ = all["DropInPaths"].([]string)
@@ -150,6 +156,18 @@ func (d *Service) read(all map[string]any) {
 	}
 }
 
+// clock is a property of systemd that is a time on the monotonic clock.
+func clock(property any) time.Duration {
+	at, _ := property.(uint64)
+	return time.Duration(at) * time.Microsecond
+}
+
+// EndedItself reports whether the unit is down since its main program ended, and was not stopped. systemd leaves the
+// active state of a unit that it stops before the program ends, and of one whose program ends after that.
+func (d Service) EndedItself() bool {
+	return d.Known && d.Active == "inactive" && d.Ended > 0 && d.Ended <= d.Left
+}
+
 // State is how the unit is doing, in systemd's words.
 func (d Service) State() string {
 	if d.Sub == "" {
@@ -162,8 +180,8 @@ func (d Service) State() string {
 // systemd.exec(5).
 const statusUser = 217
 
-// Ended is how the main program ended.
-func (d Service) Ended() string {
+// Ending is how the main program ended.
+func (d Service) Ending() string {
 	if d.Status == statusUser {
 		return fmt.Sprintf(
 			"was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User,

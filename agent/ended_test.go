@@ -1,0 +1,72 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// ends ends the program of a unit with status 0, as systemd sees it: by itself, or since the unit was stopped.
+func (u *fakeUnits) ends(name string, stopped bool) {
+	s := u.all[name]
+	s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
+	s.Ended = u.Clock()
+	s.Left = u.Clock()
+	if stopped {
+		s.Ended, s.Left = s.Left, s.Ended
+	}
+}
+
+// TestAUnitThatEndsBeforeTheLinksMove by itself, with status 0 and without a state that started it, is judged by what ran
+// before the run: it is started, and has to run the new release. One that was stopped stays so, as does one that a timer
+// starts.
+func TestAUnitThatEndsBeforeTheLinksMove(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string
+		during  func(u *fakeUnits)
+		code    int
+		runs    string
+		says    string
+	}{
+		"by itself": {"2", func(u *fakeUnits) { u.ends("app.service", false) }, exit.OK, "2", "started app.service for myapp 2"},
+		"by itself, and the new release as well": {"2.exits", func(u *fakeUnits) { u.ends("app.service", false) }, exit.RolledBack, "1",
+			"started app.service for myapp 2.exits; started app.service for myapp 1"},
+		"by itself, after a restart of this run": {"2", func(u *fakeUnits) {
+			u.all["app.service"].begin(u)
+			u.ends("app.service", false)
+		}, exit.OK, "2", "started app.service for myapp 2"},
+		"since it was stopped": {"2", func(u *fakeUnits) { u.ends("app.service", true) }, exit.OK, "", "left app.service for myapp 2"},
+		"with a timer": {"2", func(u *fakeUnits) {
+			u.all["app.service"].Awaited = true
+			u.ends("app.service", false)
+		}, exit.OK, "", "left app.service for myapp 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, u := runningUnits(t, "1", "app.service")
+			l.app(c.version)
+			l.engine.during = func(state.Request) { l.engine.during = nil; c.during(u) }
+			r, err := l.deploy()
+			if exit.Code(err) != c.code {
+				t.Fatalf("exit code %d, %v", exit.Code(err), err)
+			}
+			u.runs(t, "app.service", c.runs)
+			if !strings.Contains(did(r), c.says) {
+				t.Errorf("the report says %q, want %q", did(r), c.says)
+			}
+		})
+	}
+}
+
+// TestAUnitThatEndedBeforeTheRunStaysStopped, since it did not run when the run began.
+func TestAUnitThatEndedBeforeTheRunStaysStopped(t *testing.T) {
+	l, u := runningUnits(t, "1", "app.service")
+	u.ends("app.service", false)
+	l.app("2")
+	r := l.expect(exit.OK)
+	u.runs(t, "app.service", "")
+	if !strings.Contains(did(r), "left app.service") {
+		t.Errorf("the report says %q", did(r))
+	}
+}
