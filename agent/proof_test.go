@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -262,5 +263,58 @@ func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	l.Stopping = nil
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") || !strings.Contains(w.Reason, "interrupted") {
 		t.Errorf("after an interrupted deploy why says %q, %v", w.Reason, err)
+	}
+}
+
+// TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue ends what the states started in several ways: no later run says
+// of it that states have started it.
+func TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		since func(u *fakeUnits, app *unit)
+		want  string // in the report of the next run; "" for no unit in it
+	}{
+		"nothing":               {func(*fakeUnits, *unit) {}, "was started again by the states"},
+		"a person restarted it": {func(u *fakeUnits, app *unit) { u.clock += time.Second; app.begin(u) }, ""},
+		"it was stopped":        {func(_ *fakeUnits, app *unit) { app.Active, app.Sub, app.MainPID = "inactive", "dead", 0 }, "app.service does not run myapp 2: it is inactive"},
+		"it is gone":            {func(u *fakeUnits, _ *unit) { delete(u.all, "app.service") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, u := runningUnits(t, "1", "app.service")
+			app := u.all["app.service"]
+			l.app("2")
+			l.expect(exit.OK)
+			l.engine.during = func(state.Request) { app.begin(u) }
+			app.Active, app.Sub, app.MainPID = "failed", "failed", 0
+			if r := l.expect(exit.OK); len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "was started again by the states of run "+r.ID) {
+				t.Fatalf("the report says %q of a unit that a state started again", r.Unserved)
+			}
+			l.engine.during = nil
+			c.since(u, app)
+			for range 2 {
+				r := l.expect(exit.OK)
+				said := strings.Join(r.Unserved, "\n")
+				if len(r.Unserved) > 1 || !strings.Contains(said, c.want) || c.want == "" && said != "" {
+					t.Errorf("the report says %q, want %q", r.Unserved, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestANoteOfAUnitNamesTheRunThatStartedItLast, and not an earlier one whose program has ended since.
+func TestANoteOfAUnitNamesTheRunThatStartedItLast(t *testing.T) {
+	t.Parallel()
+	l, u := runningUnits(t, "1", "app.service")
+	app := u.all["app.service"]
+	l.app("2")
+	l.expect(exit.OK)
+	l.engine.during = func(state.Request) { app.begin(u) }
+	for range 2 {
+		app.Active, app.Sub, app.MainPID = "failed", "failed", 0
+		if r := l.expect(exit.OK); len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "by the states of run "+r.ID) {
+			t.Errorf("run %s says %q", r.ID, r.Unserved)
+		}
 	}
 }

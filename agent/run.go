@@ -238,7 +238,7 @@ func (r *run) sweep(ctx context.Context) error {
 // finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
 // tells nobody else, since it did nothing.
 func (r *run) finish(ctx context.Context, err error) {
-	r.serving.RepeatUnserved()
+	r.serving.RepeatUnserved(ctx)
 	r.notePassed()
 	r.record.Complete(func(rep *report.Report) {
 		rep.Ended = r.Time().UTC()

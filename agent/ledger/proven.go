@@ -2,7 +2,10 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
 // Proven says that a run asked the units and probes of a pair, and that all passed.
@@ -15,8 +18,12 @@ type Proven struct {
 	// asked, so nothing shows that the pair serves.
 	OtherRoot bool `json:"other_root,omitempty"`
 	// Unserved says of which units later runs found that they had ended, or ran something else, before states of those
-	// runs started them again. Only a run that asks units and probes ends that.
+	// runs started them again. It holds until a run asks units and probes, or what the states started has ended. Each
+	// text begins with the name of its unit.
 	Unserved []string `json:"unserved,omitempty"`
+	// Again says when the programs started that states have started again, by their units. A unit of Unserved that is
+	// not there was written by an older agent, or its init system does not say that.
+	Again map[string]time.Time `json:"again,omitempty"`
 }
 
 // ProvenUnit is a unit that ran a release when its health was asked.
@@ -28,6 +35,34 @@ type ProvenUnit struct {
 // Has reports whether a unit is among those that ran the pair.
 func (p *Proven) Has(unit string) bool {
 	return slices.ContainsFunc(p.Units, func(u ProvenUnit) bool { return u.Unit == unit })
+}
+
+// StartedAgain records that states have started a unit again, whose program started at a time; zero for an unknown time.
+// The text takes the place of an earlier one about the unit.
+func (p *Proven) StartedAgain(unit string, at time.Time, text string) {
+	p.Keep(func(known string, _ time.Time) bool { return known != unit })
+	p.Unserved = append(p.Unserved, text)
+	if !at.IsZero() {
+		if p.Again == nil {
+			p.Again = map[string]time.Time{}
+		}
+		p.Again[unit] = at.UTC()
+	}
+}
+
+// Keep removes the units of Unserved for which holds is false, and reports whether there were any. holds gets the time
+// at which the program of a unit started, zero if it is unknown.
+func (p *Proven) Keep(holds func(unit string, at time.Time) bool) (removed bool) {
+	p.Unserved = structsort.Without(p.Unserved, func(text string) bool {
+		unit, _, _ := strings.Cut(text, " ")
+		if holds(unit, p.Again[unit]) {
+			return false
+		}
+		delete(p.Again, unit)
+		removed = true
+		return true
+	})
+	return removed
 }
 
 // Proves reports whether the entry is about a pair; nil is about none.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -99,40 +99,75 @@ func (r *Run) KeepUnserved(ctx context.Context, before []Unserved) {
 	if len(before) == 0 {
 		return
 	}
+	ctx = context.WithoutCancel(ctx)
 	proven := r.Ledger.Proven
-	after, err := r.unserved(context.WithoutCancel(ctx), *proven)
+	after, err := r.unserved(ctx, *proven)
 	for _, b := range before {
 		if err == nil && slices.ContainsFunc(after, func(a Unserved) bool { return a.unit == b.unit }) {
 			continue
 		}
-		text := fmt.Sprintf(
+		proven.StartedAgain(b.unit, r.beganAt(ctx, b.unit), fmt.Sprintf(
 			"%s was started again by the states of run %s, which found: %s; "+
 				"to prove it healthy again: corpus-agent deploy --only health",
 			b.unit,
 			r.ID,
 			b.text,
-		)
-		if !slices.ContainsFunc(
-			proven.Unserved,
-			func(known string) bool { return strings.HasPrefix(known, b.unit+" ") },
-		) {
-			proven.Unserved = append(proven.Unserved, text)
-		}
+		))
 	}
 	if err := r.Save(); err != nil {
 		r.Record.Note("which units have to be proven again was not kept: %v", err)
 	}
 }
 
-// RepeatUnserved adds to the report which units earlier runs found not to run what is deployed, until a run proves them
-// healthy.
-func (r *Run) RepeatUnserved() {
-	if !r.Ledger.Proven.Proves(r.Ledger.Good) {
+// beganAt returns when the program of a unit started, by the wall clock as it was then; zero if that is unknown.
+func (r *Run) beganAt(ctx context.Context, unit string) time.Time {
+	if s, err := r.System(); err == nil {
+		if d, err := s.Service(ctx, unit); err == nil {
+			return d.BeganAt
+		}
+	}
+	return time.Time{}
+}
+
+// RepeatUnserved adds to the report which units states of earlier runs started again, since they did not run what is
+// deployed. It does so until a run proves them healthy, and as long as what the states started runs. A unit that has
+// ended since, or that another than the states has started, is removed from the ledger.
+func (r *Run) RepeatUnserved(ctx context.Context) {
+	if !r.Ledger.Proven.Proves(r.Ledger.Good) || len(r.Ledger.Proven.Unserved) == 0 {
 		return
+	}
+	holds, err := r.startedByStates(context.WithoutCancel(ctx), *r.Ledger.Proven)
+	if err == nil && r.Ledger.Proven.Keep(holds) && !r.Test {
+		err = r.Save()
+	}
+	if err != nil {
+		r.Record.Note("whether what states started again runs still was not found out: %v", err)
 	}
 	for _, text := range r.Ledger.Proven.Unserved {
 		r.unserves(text)
 	}
+}
+
+// startedByStates returns a test of units: whether what states started again runs still, and belongs to the proven pair.
+func (r *Run) startedByStates(ctx context.Context, proven ledger.Proven) (holds func(unit string, at time.Time) bool, err error) {
+	s, members, err := r.deployedUnits(ctx, proven.Pair)
+	if err != nil || s == nil {
+		return func(string, time.Time) bool { return true }, err
+	}
+	runs := map[string]time.Time{}
+	for _, m := range members {
+		d, err := s.Service(ctx, m.Unit)
+		if err != nil {
+			return nil, err
+		}
+		if d.Running() {
+			runs[m.Unit] = d.BeganAt
+		}
+	}
+	return func(unit string, at time.Time) bool {
+		began, running := runs[unit]
+		return running && (at.IsZero() || began.Equal(at))
+	}, nil
 }
 
 func times(n int) string {
