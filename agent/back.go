@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -19,9 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
-	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -137,7 +132,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		r.keepFailed(pair)
 	}
 	if undone != nil {
-		r.ledger.Amend(pair, notTakenBack)
+		r.noteLeft(pair)
 	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
@@ -228,105 +223,4 @@ func (r *run) stuck(cause, err error) error {
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
-}
-
-// restoreLinks puts the links of all projects back. A link whose release is gone from the disk leads to
-// what is good instead, or is removed: a release that somebody deleted must not keep a host from going
-// back.
-func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) error {
-	defer r.serving.ResetStartLimits(ctx)
-	defer r.serving.Moved()
-	var errs []error
-	for project, s := range before {
-		links := link.Of(r.LayoutOf(project))
-		there, gone := links.Reachable(s)
-		// A link may have been lost before the deploy, as where a directory stood in its place.
-		there.Current = cmp.Or(there.Current, r.goodDir(project))
-		there.Next = cmp.Or(there.Next, there.Current)
-		if len(gone) > 0 {
-			r.record.Note("the releases that %s of %s led to are gone from the disk", strings.Join(gone, " and "), project)
-		}
-		errs = append(errs, links.Restore(there))
-	}
-	return errors.Join(errs...)
-}
-
-// goodDir is the directory of a project's release in the good pair, where that is on the disk, and else "".
-func (r *run) goodDir(project string) string {
-	runs := r.ledger.Runs()
-	if runs == nil {
-		return ""
-	}
-	for _, release := range runs.Releases() {
-		if release.Project == project && r.Held().Has(release) {
-			return release.Dir()
-		}
-	}
-	return ""
-}
-
-// keepFailed moves the releases at fault that nothing uses any more out of the way of the good ones, to be
-// looked at. A release that was only deployed together with one stays: it is deployed next, and would be fetched
-// again.
-func (r *run) keepFailed(pair ledger.Pair) {
-	for _, release := range pair.Releases() {
-		project := r.LayoutOf(release.Project)
-		found, err := walk.Named(project.Release(release.Dir()))
-		if err != nil {
-			r.record.Note("the failed release stays under releases: %v", err)
-		}
-		if !found || !r.condemned(release) || r.used(project, release.Dir()) {
-			continue
-		}
-		dir := filepath.Join(project.Archives(), r.id)
-		err = durable.MkdirAll(dir, 0o700)
-		if err == nil {
-			err = durable.Rename(project.Release(release.Dir()), filepath.Join(dir, layout.FailedTree))
-		}
-		if err != nil {
-			r.record.Note("the failed release stays under releases: %v", err)
-			continue
-		}
-		r.kept = append(r.kept, dir)
-	}
-}
-
-// condemned reports whether a release is in quarantine since it failed. One from which a person went back did not.
-func (r *run) condemned(release artifact.Release) bool {
-	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) && !byHand(b) })
-}
-
-// adoptFailed puts this run's report beside a failed release whose own run was cut short before it
-// had one.
-func (r *run) adoptFailed(p layout.Project) error {
-	trees, err := walk.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
-	for _, tree := range trees {
-		dir := filepath.Dir(tree)
-		beside, unread := report.Archive{Dir: dir}.IsBeside()
-		err = errors.Join(err, unread)
-		if !beside && unread == nil {
-			r.record.Note("the run that left %s was cut short; this report is put beside it", r.Layout.Inside(tree))
-			r.kept = append(r.kept, dir)
-		}
-	}
-	return err
-}
-
-// used reports whether a link or the ledger still needs a release's directory.
-func (r *run) used(p layout.Project, dir string) bool {
-	s, err := link.Of(p).Read()
-	if err != nil || dir == s.Next || dir == s.Current || dir == s.Previous {
-		return true
-	}
-	for _, pair := range []*ledger.Pair{r.ledger.Runs(), r.ledger.Previous} {
-		if pair == nil {
-			continue
-		}
-		for _, kept := range pair.Releases() {
-			if kept.Project == p.Name && kept.Dir() == dir {
-				return true
-			}
-		}
-	}
-	return false
 }

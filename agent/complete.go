@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -48,25 +43,6 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	return fresh, r.relink(ctx, runs)
 }
 
-// inPlace reports whether all links are as a deploy of the pair left them: those that lead to it, and
-// `previous`, which leads to a release that is there, or is not there itself.
-func (r *run) inPlace(pair ledger.Pair) bool {
-	if !r.linked(pair) {
-		return false
-	}
-	for _, release := range pair.Releases() {
-		links := link.Of(r.LayoutOf(release.Project))
-		now, err := links.Read()
-		if err != nil || !links.Named() {
-			return false
-		}
-		if _, gone := links.Reachable(now); len(gone) > 0 || now.Previous == "" && r.previousDir(release) != "" {
-			return false
-		}
-	}
-	return true
-}
-
 // errGone is that nothing is on the disk that could converge.
 var errGone = errors.New("a release of what is deployed is gone from the disk")
 
@@ -92,79 +68,6 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 	}
 	return diag.WithHint(fmt.Errorf("%w: %s, and no earlier one is there: %w", errGone, good, cause),
 		"the next run that reaches the store fetches it again: corpus-agent deploy")
-}
-
-// relink makes the links lead to a pair that was deployed before, and notes the units that do not run it.
-func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
-	moving := r.serving.Moving(pair.Releases())
-	if err := r.serving.NoteWrongUnits(ctx, pair); err != nil {
-		r.record.Note("which units do not run %s was not found out: %v", pair, err)
-	}
-	if err := r.link(pair); err != nil {
-		return err
-	}
-	for _, release := range pair.Releases() {
-		links := link.Of(r.LayoutOf(release.Project))
-		now, err := links.Read()
-		if err != nil {
-			return fmt.Errorf("reading the links: %w", err)
-		}
-		now, _ = links.Reachable(now)
-		if now.Previous == "" {
-			now.Previous = r.previousDir(release)
-		}
-		now.Next, now.Current = release.Dir(), release.Dir()
-		if err := links.Restore(now); err != nil {
-			return err
-		}
-	}
-	for _, project := range moving {
-		// A link that is repaired makes no process old: what was started since the deploy runs it.
-		if r.ledger.Linked[project].Release != inspect.CurrentOf(r.LayoutOf(project)) {
-			r.serving.NoteMoved(project)
-		}
-	}
-	if s := r.ledger.Serving; s != nil && !s.Since.IsZero() {
-		s.Since = r.Time().UTC()
-	}
-	return r.save()
-}
-
-// previousDir is the directory of a project's release in the previous pair, where that is on the disk and
-// another one.
-func (r *run) previousDir(release artifact.Release) string {
-	if r.ledger.Previous == nil {
-		return ""
-	}
-	for _, before := range r.ledger.Previous.Releases() {
-		if before.Project == release.Project && before.Dir() != release.Dir() && r.Held().Has(before) {
-			return before.Dir()
-		}
-	}
-	return ""
-}
-
-// clearNames sets aside what stands in the place of /srv/base and /srv/service. On a host on which
-// nothing was deployed a directory there belongs to somebody; here there was a link.
-func (r *run) clearNames() error {
-	names := []string{r.Layout.BaseLink(), r.Layout.ServiceLink()}
-	if r.Alone != "" {
-		names = nil
-	}
-	for _, path := range names {
-		info, err := os.Lstat(path)
-		if found, err := walk.Found(err); err != nil {
-			return err
-		} else if !found || info.Mode()&os.ModeSymlink != 0 {
-			continue
-		}
-		aside := path + layout.DamagedMark + r.id
-		if err := durable.Rename(path, aside); err != nil {
-			return fmt.Errorf("setting aside %s, which is no link: %w", r.Layout.Inside(path), err)
-		}
-		r.record.Note("%s was no link; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
-	}
-	return nil
 }
 
 // heal looks, after what is deployed failed to converge, whether that is because its releases are not what
@@ -276,6 +179,56 @@ func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
 	for _, c := range audit.Changes {
 		if c.Damages() || c.OnlyMode() && c.By == "" {
 			return c.Name + " " + c.What
+		}
+	}
+	return ""
+}
+
+// relink makes the links lead to a pair that was deployed before, and notes the units that do not run it.
+func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
+	moving := r.serving.Moving(pair.Releases())
+	if err := r.serving.NoteWrongUnits(ctx, pair); err != nil {
+		r.record.Note("which units do not run %s was not found out: %v", pair, err)
+	}
+	if err := r.link(pair); err != nil {
+		return err
+	}
+	for _, release := range pair.Releases() {
+		links := link.Of(r.LayoutOf(release.Project))
+		now, err := links.Read()
+		if err != nil {
+			return fmt.Errorf("reading the links: %w", err)
+		}
+		now, _ = links.Reachable(now)
+		if now.Previous == "" {
+			now.Previous = r.previousDir(release)
+		}
+		now.Next, now.Current = release.Dir(), release.Dir()
+		if err := links.Restore(now); err != nil {
+			return err
+		}
+	}
+	for _, project := range moving {
+		// A link that is repaired makes no process old: what was started since the deploy runs it.
+		if r.ledger.Linked[project].Release != inspect.CurrentOf(r.LayoutOf(project)) {
+			r.serving.NoteMoved(project)
+		}
+	}
+	if s := r.ledger.Serving; s != nil && !s.Since.IsZero() {
+		s.Since = r.Time().UTC()
+	}
+	return r.save()
+}
+
+// previousDir is the directory of a project's release in the previous pair, where that is on the disk and
+// another one.
+func (r *run) previousDir(release artifact.Release) string {
+	if r.ledger.Previous == nil {
+		return ""
+	}
+	for _, before := range r.ledger.Previous.Releases() {
+		if before.Project == release.Project && before.Dir() != release.Dir() && r.Held().Has(before) {
+			return before.Dir()
 		}
 	}
 	return ""

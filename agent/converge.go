@@ -1,23 +1,21 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
 )
 
 // Converge brings the host to what its current releases say. It never contacts the store.
@@ -156,84 +154,35 @@ func (r *run) compiles(ctx context.Context, pair ledger.Pair) error {
 	return err
 }
 
-// engine is what converges.
-func (r *run) engine() (state.Engine, error) {
-	if r.Engine != nil {
-		return r.Engine, nil
-	}
-	engine, err := state.ByName(r.Config.Engine, r.Config.EngineCommand)
-	return engine, exit.WithCode(exit.Usage, err)
+// private is an observer that looks at the files of states before and after they change: whether everybody may read
+// them then, as what a state reports shows both.
+type private struct {
+	exec.Observer
+	of *run
 }
 
-// request says what to converge, and keeps what converging replaces.
-func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
-	request, err := r.readOnlyRequest(ctx, pair)
-	if err != nil || r.test {
-		return request, err
-	}
-	if request.Host, err = r.undo.Recording(pair); err != nil {
-		return request, err
-	}
-	request.Host.Units = cmp.Or(r.StateUnits, request.Host.Units)
-	if r.flips {
-		request.Host.Units, err = r.serving.UnitsBeforeLinks(pair, request.Host.Units)
-	}
-	return request, err
+func (p private) StepStarted(s *compile.Step) {
+	p.of.readable.LookAt(s.Name())
+	p.Observer.StepStarted(s)
 }
 
-// readOnlyRequest says what to converge. A pair that links name is converged through them, so that paths in
-// SLS files, which people write as /srv/service/next, mean what they say; a rehearsal has only the
-// release directories.
-func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Request, error) {
-	service, base := r.PairDirs(pair)
-	if !r.test || r.linked(pair) {
-		service, base = r.LinkedDirs(pair)
+func (p private) StepDone(r *exec.Result) {
+	p.of.readable.LookAt(r.Step.Name())
+	if r.Ended() {
+		p.of.endIn(r.Step.Function() + " " + r.ID())
 	}
-	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
-	for _, w := range warnings {
-		r.record.Note("grains: %v", failure.Unexecuted(r.Layout, w))
-	}
-	if err != nil {
-		return request, err
-	}
-	if r.WithoutPillar && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
-		service, _ := r.PairDirs(*r.ledger.Good) // links of it may be lost
-		request.PillarRoots = layout.PillarRoots(service, base)
-	}
-	request.Templates, err = r.Templates(base, service)
-	request.Test = r.test
-	request.Log = r.log
-	if r.test && !r.linked(pair) {
-		request.Host = request.Host.Foreseeing(r.foreseenLinks(pair))
-	}
-	return request, err
+	p.Observer.StepDone(r)
 }
 
-// log keeps what templates say and do in the report. What they say to developers is left out.
-func (r *run) log(level, message string) {
-	if level == "warning" || level == "error" || level == "critical" {
-		r.record.Note("%s", message)
-	}
+// endIn remembers the state that was ended since the run was asked to end.
+func (r *run) endIn(state string) {
+	r.endedMu.Lock()
+	defer r.endedMu.Unlock()
+	r.endedIn = state
 }
 
-// foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories: while states
-// run, next of each project and current of base lead to them, and current of the service to the release before.
-func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
-	links := map[string]string{}
-	for _, release := range pair.Releases() {
-		p := a.LayoutOf(release.Project)
-		dirs, names := []string{p.Dir}, []string{"next"}
-		switch {
-		case pair.Base != nil && release.Project == pair.Base.Project:
-			dirs, names = append(dirs, a.Layout.BaseLink()), append(names, "current")
-		case a.Alone == "":
-			dirs = append(dirs, a.Layout.ServiceLink())
-		}
-		for _, dir := range dirs {
-			for _, name := range names {
-				links[a.Layout.Inside(filepath.Join(dir, name))] = a.Layout.Inside(p.Release(release.Dir()))
-			}
-		}
-	}
-	return links
+// observing adds what a run does about states beside their results: the files that they change are looked at, and the
+// journal gets to know which state is at work.
+func (r *run) observing(o exec.Observer) exec.Observer {
+	return r.undo.Observing(private{Observer: o, of: r})
 }

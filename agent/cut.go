@@ -52,7 +52,7 @@ func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	if undone != nil && !r.givesUp(ctx, cut, undone) {
 		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
 	}
-	if _, bad := r.ledger.IsBad(cut.Pair); bad && !cut.Back { // what somebody went back from did not fail
+	if r.isQuarantined(cut.Pair) && !cut.Back { // what somebody went back from did not fail
 		r.keepFailed(cut.Pair)
 	}
 	r.ledger.Running = nil
@@ -71,8 +71,7 @@ func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 
 // goingBack reports whether a run that was cut short was on its way back.
 func (r *run) goingBack(cut *ledger.Running) bool {
-	_, bad := r.ledger.IsBad(cut.Pair)
-	return bad || cut.Back || cut.Failed
+	return r.isQuarantined(cut.Pair) || cut.Back || cut.Failed
 }
 
 // countCut finds out in which step a deploy was cut short last, and how often in a row that was in this
@@ -126,7 +125,7 @@ func (r *run) giveUp(cut *ledger.Running) {
 	}
 	if guilty := r.guilty(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
-		r.ledger.Quarantine(ledger.Bad{Pair: cut.Pair, Release: guilty, Reason: reason, Run: cut.Run, At: r.Time().UTC()})
+		r.quarantine(cut.Pair, *guilty, cut.Run, reason)
 	}
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
 }
@@ -148,9 +147,6 @@ func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bo
 	default:
 		return false // a disk that fails, which another time may not
 	}
-	r.ledger.Amend(cut.Pair, notTakenBack)
+	r.noteLeft(cut.Pair)
 	return true
 }
-
-// notTakenBack is what is said of a pair that has left something on the host.
-const notTakenBack = "not all that it changed was taken back"

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -71,20 +70,6 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	return r.orTrouble(r.carryOut(ctx, client, pair))
 }
 
-// introduce decides who the host is, and keeps what it was given. An identity that contradicts the host's name is not kept,
-// nor is what was given with it. Where the host could not find out who it is, since the cloud does not answer yet, a later
-// run may.
-func (r *run) introduce(ctx context.Context, given Given) error {
-	err := r.identify(ctx, given.Identity)
-	if err != nil && given.Identity != (grains.Identity{}) {
-		return err
-	}
-	if kept := r.keepGiven(given); err == nil {
-		err = kept
-	}
-	return err
-}
-
 // carryOut brings the host to a pair, or converges what is current when there is nothing new.
 func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
 	if !pair.BaseAlone() {
@@ -132,76 +117,6 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 	return r.record.Stage("fetch", pair.String(), func() error {
 		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(client).Fetch(ctx, pair.Releases()) })
 	})
-}
-
-// identify decides who the host is and remembers what was given.
-func (r *run) identify(ctx context.Context, given grains.Identity) error {
-	if r.Alone != "" {
-		return r.identifyAlone(ctx)
-	}
-	id, doubt, err := r.Who(ctx, given, r.ledger)
-	if err != nil {
-		return err
-	}
-	if r.identity = id; doubt != nil {
-		r.doubt(doubt)
-	}
-	if err := r.project.Enter(r.identity.Service); err != nil {
-		return err
-	}
-	r.noteIdentity(given)
-	return nil
-}
-
-// noteIdentity remembers who a person said the host is.
-func (r *run) noteIdentity(given grains.Identity) {
-	if given.Service != "" {
-		h := &r.ledger.Host
-		h.Service, h.Instance, h.Region, h.Node = given.Service, given.Instance, given.Region, given.Node
-	}
-}
-
-// identifyAlone is identify for a project that is not the host's service. Its instance is that of the
-// host, where the host has one.
-func (r *run) identifyAlone(ctx context.Context) error {
-	host, err := r.ReadHostLedger()
-	if err != nil {
-		return err
-	}
-	r.identity, _, err = r.Who(ctx, grains.Identity{}, host)
-	if err != nil {
-		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
-	}
-	r.identity.Service = r.Alone
-	return r.project.Enter(r.Alone)
-}
-
-// linked reports whether the links say what the ledger says.
-func (r *run) linked(p ledger.Pair) bool {
-	for _, release := range p.Releases() {
-		s, err := link.Of(r.LayoutOf(release.Project)).Read()
-		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.Held().Has(release) {
-			return false
-		}
-	}
-	return r.Alone != "" || r.namesLead(p)
-}
-
-// namesLead reports whether /srv/base and /srv/service lead to the projects of a pair.
-func (r *run) namesLead(p ledger.Pair) bool {
-	names := map[string]layout.Project{}
-	if !p.BaseAlone() {
-		names[r.Layout.ServiceLink()] = r.LayoutOf(p.Service.Project)
-	}
-	if p.Base != nil {
-		names[r.Layout.BaseLink()] = r.LayoutOf(p.Base.Project)
-	}
-	for path, project := range names {
-		if target, err := os.Readlink(path); err != nil || target != project.LinkTarget() {
-			return false
-		}
-	}
-	return true
 }
 
 // without goes on when the store did not give what the host is to run: an interrupted deploy is
@@ -252,4 +167,63 @@ func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 		r.noteInterpreters(pair)
 	}
 	return r.converge(ctx, pair)
+}
+
+// named runs the steps that were asked for by name on what is deployed. No link moves, so there is
+// nothing to go back to: a step that fails ends the run.
+func (r *run) named(ctx context.Context) error {
+	on := r.ledger.Good
+	if r.ledger.Failing != nil {
+		on = r.ledger.Failing
+	}
+	if on == nil {
+		return inspect.ErrNothingDeployed()
+	}
+	pair := *on
+	r.report.To, r.acted = &pair, true
+	if r.test {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"), "`corpus-agent deploy --test` shows what states would change"))
+	}
+	if r.only.Has(procedure.Archive) {
+		if err := r.project.Archive(ctx, pair); err != nil {
+			return err
+		}
+	}
+	for _, step := range []struct {
+		name string
+		part func() error
+	}{
+		{procedure.Sync, func() error { return r.project.Sync(ctx, pair) }},
+		{procedure.Fixperms, func() error { return r.project.Fixperms(ctx, pair) }},
+		{procedure.Converge, func() error { return r.converge(ctx, pair) }},
+		{procedure.Install, func() error { return r.project.Install(ctx, pair) }},
+		{procedure.Health, func() error { return r.serving.HealthyNow(ctx, pair) }},
+		{procedure.Rollback, func() error { return r.project.Rollback(ctx, pair) }},
+	} {
+		if !r.only.Has(step.name) {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), step.part()); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
+// failed gives an error without a code of its own that of a run that failed.
+func failed(err error) error {
+	if exit.Code(err) == exit.Internal {
+		return exit.WithCode(exit.Failed, err)
+	}
+	return err
+}
+
+// heldOf are those releases of a pair that are on the disk.
+func (r *run) heldOf(pair ledger.Pair) (held []artifact.Release) {
+	for _, release := range pair.Releases() {
+		if r.Held().Has(release) {
+			held = append(held, release)
+		}
+	}
+	return held
 }

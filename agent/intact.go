@@ -3,19 +3,21 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -119,52 +121,6 @@ func (r *run) refuse(release artifact.Release, changes []manifest.Change) error 
 // damaged is the hint for a release that is not as it was unpacked.
 const damaged = "find out what changed it (`corpus-agent verify` lists all that differs); to have the release as it was, run `corpus-agent deploy`, which fetches it again"
 
-// emptied judges a converge by how many states it had. One that has none, on a host that had some, fails unless the top files
-// that say so are as they were signed.
-func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outcome) error {
-	had, has := r.ledger.States, len(outcome.Results)
-	if outcome.Output != "" || r.WithoutPillar { // another program's states are not counted, and those of base alone are some of them
-		return nil
-	}
-	if has == 0 && had > 0 {
-		why, err := r.notSigned(pair)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
-				"look at the top file; a host that is to have no states takes a signed release that says so, or a state that does nothing, such as test.nop"))
-		}
-		r.record.Note("no state is meant for this host any more, as its releases were signed; it had %d in the last converge", had)
-	}
-	if r.test || had == has || ctx.Err() != nil {
-		return nil
-	}
-	r.ledger.States = has
-	return r.save()
-}
-
-// notSigned says why the top files of a pair are not as they were signed, or "".
-func (r *run) notSigned(pair ledger.Pair) (string, error) {
-	for _, release := range pair.Releases() {
-		list, err := r.Held().List(release)
-		if err != nil {
-			return "", err
-		}
-		if list == nil {
-			return fmt.Sprintf("%s is not signed", release), nil
-		}
-		tree := walk.Files(r.LayoutOf(release.Project).Release(release.Dir()))
-		for _, top := range []string{"salt/config/states/top.sls", "states/top.sls"} {
-			regular := func(e manifest.Entry) bool { return e.Name == top && e.Kind.Regular() }
-			if slices.ContainsFunc(list.Entries, regular) && !list.Holds(tree, top) {
-				return fmt.Sprintf("%s of %s is not as it was signed", top, release), nil
-			}
-		}
-	}
-	return "", nil
-}
-
 // reclaim gives a release's code back to root, and says how much of it was not root's.
 func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) error {
 	if r.test {
@@ -175,4 +131,118 @@ func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manife
 		r.record.Note("%d files and directories of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others; they are root's again", changed, release)
 	}
 	return err
+}
+
+// passable makes a release's directory, and the one that it is in, what they were made: readable by every user. Those above
+// are left as an operator has them, unless not even their owner may enter them.
+func (r *run) passable(release artifact.Release) error {
+	if r.test {
+		return nil
+	}
+	root, err := r.OpenSafely()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range []string{r.Layout.Projects(), r.LayoutOf(release.Project).Dir} {
+		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode&0o700 != 0o700 }); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.Passages(release) {
+		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode != site.ReleaseMode }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opened gives a directory, or the one that a link in its place leads to, releaseMode where it has a mode that is wrong.
+func (r *run) opened(root *walk.Root, name string, wrong func(fs.FileMode) bool) error {
+	dir, err := root.OpenDir(r.Layout.Inside(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	st, err := dir.Lstat(".")
+	mode := fs.FileMode(st.Mode & 0o7777)
+	if err != nil || !wrong(mode) {
+		return err
+	}
+	if err := dir.Chmod(".", site.ReleaseMode); err != nil {
+		return err
+	}
+	r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, site.ReleaseMode)
+	return nil
+}
+
+// restoreModes gives what was unpacked of a release its modes again, where they were changed after since. What cannot
+// be changed is noted: the release may work all the same.
+func (r *run) restoreModes(
+	release artifact.Release, says recipe.Recipe, list *manifest.Manifest, since func() time.Time,
+) {
+	if r.test || list == nil || release.Local != "" {
+		return
+	}
+	done, err := r.RestoreModes(release, says, list, since)
+	if len(done) > 0 {
+		more := ""
+		if len(done) > 1 {
+			more = fmt.Sprintf(", and %d more files or directories had others than they were unpacked with", len(done)-1)
+		}
+		first := done[0]
+		r.record.Note("%s of %s has mode %04o, not %04o%s; that is put right",
+			first.Name, release, first.Was, first.Mode, more)
+	}
+	if err != nil {
+		r.record.Note("the modes of %s could not all be put right: %v", release, err)
+	}
+}
+
+// restoreRunning is restoreModes for a release of what is deployed. States, hooks and procedures of it may give other
+// modes: those that a successful run left stay.
+func (r *run) restoreRunning(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) {
+	runs := r.ledger.Runs()
+	if runs == nil || !runs.Has(release) || r.remoded[release.String()] {
+		return
+	}
+	if r.remoded == nil {
+		r.remoded = map[string]bool{}
+	}
+	r.remoded[release.String()] = true
+	r.restoreModes(release, says, list, r.lastSuccess)
+}
+
+// lastSuccess is the end of the last run that changed the host as it should; now where no report says when that was.
+func (r *run) lastSuccess() time.Time {
+	reports, now := r.Reports(), r.Time()
+	ids, _ := reports.IDs()
+	for _, id := range slices.Backward(ids) {
+		rep, err := reports.Load(id)
+		if err == nil && rep.Exit == exit.OK && !rep.Test && !rep.Ended.After(now) {
+			return rep.Ended
+		}
+	}
+	return now
+}
+
+// restoreOthers is restoreModes for those releases of a pair that are not deployed: all that gives modes to one runs
+// again before it is deployed.
+func (r *run) restoreOthers(pair ledger.Pair) error {
+	runs := r.ledger.Runs()
+	for _, release := range pair.Releases() {
+		if runs != nil && runs.Has(release) {
+			continue
+		}
+		list, err := r.Held().List(release)
+		if err != nil || list == nil {
+			continue // intact says so
+		}
+		says, err := r.RecipeListed(release, list)
+		if err != nil {
+			return err
+		}
+		r.restoreModes(release, says, list, func() time.Time { return time.Time{} })
+	}
+	return nil
 }

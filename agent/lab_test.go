@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -173,3 +175,5 @@ func given(service, instance string) agent.Given {
 
 // soon is long enough for anything here, and short enough to fail.
 const soon = 10 * time.Second
+
+func trustDigest(root []byte) string { return string(artifact.NewDigest(sha256.Sum256(root))) }

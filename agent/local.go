@@ -58,7 +58,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 			return err
 		}
 		// Whoever brings a tree that failed before wants it tried again.
-		r.ledger.Forgive(pair)
+		r.forgive(pair)
 		if err := r.project.Archive(ctx, pair); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -54,7 +55,7 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 		told.Retry = &p.Next
 		r.record.Note("the host failed, and not the release: %s", nextTry(p))
 	case f.release != nil:
-		r.quarantine(pair, *f.release, firstLine(f.cause))
+		r.quarantine(pair, *f.release, r.id, firstLine(f.cause))
 	}
 	r.record.Complete(func(rep *report.Report) { rep.Fault = told })
 }
@@ -74,16 +75,30 @@ func nextTry(p ledger.Postponed) string {
 	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on; at once: " + p.AtOnce()
 }
 
-// quarantine keeps a release from being deployed again.
-func (r *run) quarantine(pair ledger.Pair, release artifact.Release, reason string) {
-	r.ledger.Quarantine(ledger.Bad{Pair: pair, Release: &release, Reason: reason, Run: r.id, At: r.Time().UTC()})
+// quarantine keeps a release from being deployed again, as a run of which it was part has found.
+func (r *run) quarantine(pair ledger.Pair, release artifact.Release, run, reason string) {
+	r.ledger.Quarantine(ledger.Bad{Pair: pair, Release: &release, Reason: reason, Run: run, At: r.Time().UTC()})
+}
+
+// isQuarantined reports whether a release of a pair is in quarantine.
+func (r *run) isQuarantined(pair ledger.Pair) bool {
+	_, bad := r.ledger.IsBad(pair)
+	return bad
+}
+
+// forgive takes a pair and its releases out of quarantine, since a person has asked for them.
+func (r *run) forgive(pair ledger.Pair) { r.ledger.Forgive(pair) }
+
+// noteLeft adds to the quarantine of a pair that not all that it changed on the host was taken back.
+func (r *run) noteLeft(pair ledger.Pair) {
+	r.ledger.Amend(pair, "not all that it changed was taken back")
 }
 
 // leave quarantines what somebody went back from: each release that the host has no more.
 func (r *run) leave(left ledger.Pair) {
 	for _, release := range left.Releases() {
 		if r.ledger.Good == nil || !r.ledger.Good.Has(release) {
-			r.quarantine(left, release, ledger.ByHand)
+			r.quarantine(left, release, r.id, ledger.ByHand)
 		}
 	}
 	r.ledger.Previous = nil
@@ -123,4 +138,94 @@ func (r *run) inQuarantine() []report.Quarantined {
 		}
 	}
 	return all
+}
+
+// condemned reports whether a release is in quarantine since it failed. One from which a person went back did not.
+func (r *run) condemned(release artifact.Release) bool {
+	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) && !byHand(b) })
+}
+
+// stay reports whether the host keeps what it has, and says why. Where a release of the pair is in
+// quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
+func (r *run) stay(pair *ledger.Pair) (bool, error) {
+	named, good := *pair, r.ledger.Runs()
+	_ = r.Requested(r.ledger) // since the run began
+	if r.inDoubt(named) {
+		return r.withhold(named), nil
+	}
+	r.withoutQuarantined(pair)
+	if p := r.ledger.Postponed; p != nil && !p.Pair.Same(*pair) {
+		r.ledger.Postponed = nil // the channels have moved on
+	}
+	if keep, err := r.avoidQuarantined(*pair, named); keep || err != nil {
+		return keep, err
+	}
+	switch wait, early := r.ledger.Waits(*pair, r.Time()); {
+	case r.ledger.Hold != nil && good != nil && !good.Same(named):
+		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
+		return r.withhold(named), nil
+	case early && good != nil:
+		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s; to try it at once: %s",
+			pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
+		return r.withhold(named), nil
+	case wait.Failures > 0:
+		r.record.Note(r.orWould("%s is tried again: in run %s the host failed it: %s", "%s would be tried again: in run %s the host failed it: %s"), pair, wait.Run, wait.Reason)
+		return false, nil
+	}
+	if !pair.Same(named) {
+		r.report.Withheld = &named
+	}
+	return r.deployed(*pair)
+}
+
+// avoidQuarantined reports whether the host keeps what it has since a release of a pair is in quarantine, and fails where it
+// has nothing else.
+func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
+	bad, quarantined := r.ledger.IsBad(pair)
+	const hint = "publish a corrected version, or retry this one: corpus-agent unquarantine %s"
+	switch good := r.ledger.Runs(); {
+	case !quarantined:
+		return false, nil
+	case good == nil:
+		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
+			hint, ledger.Release(bad).Version))
+	case r.ledger.Good == nil && !pair.BaseAlone():
+		r.trouble = exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
+			hint, ledger.Release(bad).Version))
+	case !good.Same(pair):
+		r.record.Note("%s is quarantined since run %s: %s", bad.What(), bad.Run, bad.Reason)
+	default:
+		return false, nil
+	}
+	return r.withhold(named), nil
+}
+
+// deployed reports whether a pair is deployed, and its releases are on the disk.
+func (r *run) deployed(pair ledger.Pair) (bool, error) {
+	good := r.ledger.Runs()
+	if good == nil || !good.Same(pair) || r.ledger.Running != nil || r.ledger.Failing != nil {
+		return false, nil
+	}
+	there, err := r.Held().Holds(good.Releases()...)
+	if err == nil && !there {
+		r.record.Note(r.orWould("a release of %s, which is deployed, was gone from the disk; it is deployed again",
+			"a release of %s, which is deployed, is gone from the disk; it would be deployed again"), good)
+	}
+	return there && err == nil, err // links that lead elsewhere are put right on the way
+}
+
+// withhold records that what the channels name does not get onto the host now: the run is about what
+// runs.
+func (r *run) withhold(named ledger.Pair) bool {
+	r.report.Withheld, r.report.To = &named, r.ledger.Good
+	return true
+}
+
+// heldMeanwhile reports whether the host was held since the run decided to deploy a pair.
+func (r *run) heldMeanwhile(pair ledger.Pair) bool {
+	if r.test || r.Requested(r.ledger) != nil || r.ledger.Hold == nil || r.ledger.Runs() == nil || r.ledger.Running != nil || r.ledger.Runs().Same(pair) {
+		return false
+	}
+	r.record.Note("this host was held since this run began; %s waits", pair)
+	return r.withhold(pair)
 }

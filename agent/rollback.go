@@ -9,8 +9,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -53,7 +53,7 @@ func (r *run) rollback(ctx context.Context, version string) error {
 		return err
 	}
 	// Whoever names a pair that is quarantined has decided to try it again.
-	r.ledger.Forgive(target)
+	r.forgive(target)
 	return r.goBack(ctx, target, *r.ledger.Good)
 }
 
@@ -142,34 +142,6 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
 }
 
-// askedBefore is where a rollback by hand went that was cut short, and that none has finished; nil for nowhere.
-func (r *run) askedBefore() *ledger.Pair {
-	cut := r.ledger.Running
-	if cut == nil || cut.Leaves == nil || !r.Held().Has(cut.Pair.Releases()...) {
-		return nil
-	}
-	if _, withdrawn := r.ledger.IsWithdrawn(cut.Pair); withdrawn || r.goingBack(cut) {
-		return nil
-	}
-	return &cut.Pair
-}
-
-// pointPrevious makes the links previous of a pair agree with the ledger, after a person went back from what
-// they named.
-func (r *run) pointPrevious(pair ledger.Pair) {
-	for _, release := range pair.Releases() {
-		links := link.Of(r.LayoutOf(release.Project))
-		now, err := links.Read()
-		if err == nil && now.Previous != r.previousDir(release) {
-			now.Previous = r.previousDir(release)
-			err = links.Restore(now)
-		}
-		if err != nil {
-			r.record.Note("the link previous of %s does not agree with the ledger: %v", release.Project, err)
-		}
-	}
-}
-
 func (r *run) lastKept() *ledger.Pair { return r.LastKeptOf(r.ledger) }
 
 // keptHint names the releases that a person can go back to with --to.
@@ -184,4 +156,47 @@ func (r *run) keptHint() string {
 		return "nothing else is kept on this host; promote a version to its channel"
 	}
 	return "rollback --to VERSION goes to one that is in quarantine or was withdrawn; kept on this host: " + strings.Join(known, ", ")
+}
+
+// ShowRollback is the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and restarted, and what
+// its states would change.
+func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Report, error) {
+	return a.pass(ctx, "rollback", true, func(r *run) error {
+		if r.ledger.Good == nil {
+			return r.neverDeployed()
+		}
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(ctx); err != nil {
+			return err
+		}
+		version := r.unlessGood(version)
+		if cut := r.ledger.Running; cut != nil && version == "" && r.ledger.Failing == nil && (r.goingBack(cut) || r.cutDeploy() != nil) {
+			return r.showStayBack(ctx, cut.Pair)
+		}
+		target, err := r.earlier(version)
+		if err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		if err := errors.Join(r.withdrawn(target), r.asUnpacked(ctx, target)); err != nil {
+			return err
+		}
+		return r.showRollback(ctx, target)
+	})
+}
+
+func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
+	r.report.To = &target
+	r.record.Note("would go back to %s", target)
+	r.showQuarantine(*r.ledger.Good, target)
+	r.showActs(ctx, target)
+	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
+	switch {
+	case err != nil:
+		r.record.Note("what stays of the states of %s was not found out: %v", r.ledger.Good, err)
+	case len(plan.Actions) > 0:
+		r.record.Note("%d changes that states of %s made are not taken back; `corpus-agent rollback --converge --test` shows them", len(plan.Actions), r.ledger.Good)
+	}
+	return r.converge(ctx, target)
 }

@@ -202,7 +202,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the way back"))
 	}
 	if undone != nil {
-		r.ledger.Amend(w.from, notTakenBack)
+		r.noteLeft(w.from)
 	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {

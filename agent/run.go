@@ -3,14 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -27,9 +24,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // run is one pass over a host, from lock to report.
@@ -84,8 +79,47 @@ type run struct {
 	unlisted   map[string]error // why releases that have lost their lists were not fetched again
 }
 
-// pass holds the lock, records what body does, and turns how it ended into a report.
+// pass is one run under the host's lock: it prepares the host, calls body, and makes a report of how that ended.
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
+	held, err := a.acquire(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	a, after := a.puttingOff(ctx)
+	defer after()
+	defer func() { _ = held.Release() }()
+	refused := a.checkHost()
+	book, repaired, err := a.readHost(test, refused)
+	if err != nil {
+		return nil, site.ExplainDisk(err)
+	}
+	r, err := a.begin(command, test, book)
+	if err != nil {
+		return nil, err
+	}
+	r.held = held
+	defer held.Watch(r.noteLostLock)()
+	r.watchSelf()
+	if refused = errors.Join(refused, r.reclaimProjects(refused, repaired)); refused != nil {
+		r.finish(ctx, refused)
+		return r.report, r.redacted(refused)
+	}
+	err = r.removeLeftovers(ctx)
+	defer r.freeWaiters(ctx)()
+	defer r.freeAwaited(ctx)()
+	if err == nil {
+		err = r.doubtConfiguration()
+	}
+	if err == nil {
+		err = body(r)
+	}
+	err = r.conclude(ctx, err)
+	r.finish(ctx, err)
+	return r.report, r.redacted(errors.Join(err, r.undo.Close()))
+}
+
+// acquire takes the host's lock. If another run holds it, the refusal is counted.
+func (a *Agent) acquire(ctx context.Context, command string) (*records.Exclusive, error) {
 	if err := a.CheckAbove(a.Layout.State()); err != nil {
 		return nil, err
 	}
@@ -97,61 +131,66 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		return nil, err
 	}
 	a.ForgetRefusals()
-	a, after := a.puttingOff(ctx)
-	defer after()
-	defer func() { _ = held.Release() }()
+	return held, nil
+}
+
+// checkHost refuses a host on which another user can replace what root reads or runs.
+func (a *Agent) checkHost() error {
 	refused := a.CheckAbove(a.Layout.Projects())
 	if unfit := a.CheckPrograms(); unfit != nil {
 		a.Config.Notify.MailTo, a.Config.Notify.Command = nil, nil // no program is run to say so
 		refused = errors.Join(refused, unfit)
 	}
-	var taken []string
+	return refused
+}
+
+// repaired says what a run repaired before it had a report.
+type repaired struct{ shared, ledger []string }
+
+// readHost reads the ledger, after the directories and links of the agent were given back to root. It writes nothing in a dry
+// run, nor on a host that is refused.
+func (a *Agent) readHost(test bool, refused error) (book *ledger.Ledger, done repaired, err error) {
 	if refused == nil {
-		taken, err = a.ReclaimShared(nil, test)
+		if done.shared, err = a.ReclaimShared(nil, test); err != nil {
+			return nil, done, err
+		}
 	}
-	if err != nil {
-		return nil, site.ExplainDisk(err)
-	}
-	book, lost, err := a.Recall(test || refused != nil)
-	if err != nil {
-		return nil, site.ExplainDisk(err)
-	}
-	r, err := a.begin(command, test, book)
-	if err != nil {
-		return nil, err
-	}
-	r.held = held
-	defer held.Watch(func() {
-		r.record.Note("%s was removed while this run held its lock; it was made and locked again", r.Layout.Inside(r.Layout.Lock()))
-	})()
-	r.watchSelf()
+	book, done.ledger, err = a.Recall(test || refused != nil)
+	return book, done, err
+}
+
+// noteLostLock notes that the file of the lock was removed during the run.
+func (r *run) noteLostLock() {
+	r.record.Note("%s was removed while this run held its lock; it was made and locked again", r.Layout.Inside(r.Layout.Lock()))
+}
+
+// reclaimProjects gives the directories and links of the host's projects back to root, and notes all that was repaired so far.
+func (r *run) reclaimProjects(refused error, done repaired) (err error) {
 	if refused == nil {
 		var more []string
-		more, err = a.ReclaimShared(records.ProjectsIn(book), test)
-		taken = append(taken, more...)
+		more, err = r.ReclaimShared(records.ProjectsIn(r.ledger), r.test)
+		done.shared = append(done.shared, more...)
 	}
-	slices.Sort(taken) // a dry run finds what is not a project's twice
-	for _, text := range slices.Concat(held.Displaced, lost, slices.Compact(taken)) {
+	slices.Sort(done.shared) // a dry run finds what is not a project's twice
+	for _, text := range slices.Concat(r.held.Displaced, done.ledger, slices.Compact(done.shared)) {
 		r.record.Note("%s", text)
 	}
-	if refused = errors.Join(refused, site.ExplainDisk(err)); refused != nil {
-		r.finish(ctx, refused)
-		return r.report, r.redacted(refused)
-	}
+	return site.ExplainDisk(err)
+}
+
+// removeLeftovers removes what a killed run left, and repairs links and data directories of projects.
+func (r *run) removeLeftovers(ctx context.Context) error {
 	if err := r.sweep(ctx); err != nil {
 		r.record.Note("what earlier runs left was not all removed: %v", err)
 	}
-	if !test {
-		err = errors.Join(r.repairLinks(records.ProjectsIn(book)), r.repairData())
+	if r.test {
+		return nil
 	}
-	defer r.freeWaiters(ctx)()
-	defer r.freeAwaited(ctx)()
-	if err == nil {
-		err = r.doubtConfiguration()
-	}
-	if err == nil {
-		err = body(r)
-	}
+	return errors.Join(r.repairLinks(records.ProjectsIn(r.ledger)), r.repairData())
+}
+
+// conclude keeps what later runs have to know, and adds to the error of a run what failed at that.
+func (r *run) conclude(ctx context.Context, err error) error {
 	if err == nil && r.remember() {
 		err = r.save()
 	}
@@ -161,9 +200,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
-	err = site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
-	r.finish(ctx, err)
-	return r.report, r.redacted(errors.Join(err, r.undo.Close()))
+	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
 }
 
 // remember writes into the ledger who the host is and where its links lead, and reports whether that was not there before.
@@ -202,113 +239,4 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 		RecordProgram: r.undo.BeforeProgram, Kept: func(dir string) { r.kept = append(r.kept, dir) },
 	}
 	return r
-}
-
-// redacted is an error without secrets in its text; its exit code stays.
-func (r *run) redacted(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exit.WithCode(exit.Code(err), r.Redactor.Error(err))
-}
-
-// sweep removes what a killed run left behind; under the lock nobody else is writing.
-func (r *run) sweep(ctx context.Context) error {
-	state := r.Layout.State()
-	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"),
-		r.Layout.Path("/srv"), r.Layout.Path(project.StatesDir), r.Layout.Path(project.PillarsDir)}
-	if file := r.Config.Metrics; file != "" {
-		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))
-	}
-	projects, err := r.ProjectDirs()
-	errs := []error{err}
-	dirs = append(dirs, r.Layout.Projects())
-	for _, dir := range projects {
-		p := r.LayoutOf(filepath.Base(dir))
-		archives, err := walk.Glob(filepath.Join(p.Archives(), "*"))
-		dirs = append(append(dirs, r.Layout.Trees(p.Name), p.Dir, p.Releases(), p.Archives()), archives...)
-		errs = append(errs, err, r.adoptFailed(p))
-	}
-	for _, dir := range dirs {
-		errs = append(errs, durable.Sweep(ctx, dir))
-	}
-	return errors.Join(errs...)
-}
-
-// finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
-// tells nobody else, since it did nothing.
-func (r *run) finish(ctx context.Context, err error) {
-	r.serving.RepeatUnserved(ctx)
-	r.notePassed()
-	r.record.Complete(func(rep *report.Report) {
-		rep.Ended = r.Time().UTC()
-		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
-		rep.Agent, rep.Form = r.Version, trust.NewestForm
-		rep.Exit = exit.Code(err)
-		rep.Outcome = outcome(ctx, rep.Exit)
-		if rep.Command == "rollback" && !r.acted && (rep.Exit == exit.Usage || rep.Exit == exit.Refused) {
-			rep.Outcome = report.Refused
-		}
-		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels, &r.ledger.Host
-		rep.Quarantined, rep.Proves = r.inQuarantine(), true
-		rep.Expires, rep.Expiring = r.expires()
-		if r.ledger.Proven.Proves(r.ledger.Good) {
-			rep.Proven = r.ledger.Proven
-		}
-		if err != nil {
-			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), strings.Join(diag.HintsOf(err), "\n")
-		}
-	})
-	if !r.test {
-		// Kept before anybody is told: telling takes time in which the power can go.
-		r.keepReport()
-		notes := len(r.report.Notes)
-		if r.tell(ctx); len(r.report.Notes) > notes {
-			r.keepReport()
-		}
-	}
-	r.record.End()
-}
-
-func (r *run) keepReport() {
-	if err := r.Reports().Save(r.report, r.Config.KeepReports); err != nil {
-		r.record.Note("the report was not kept: %v", err)
-	}
-	for _, dir := range r.kept {
-		if err := (report.Archive{Dir: dir}).Beside(r.report); err != nil {
-			r.record.Note("%v", err)
-		}
-	}
-}
-
-func outcome(ctx context.Context, code int) report.Outcome {
-	switch code {
-	case exit.OK:
-		return report.Converged
-	case exit.RolledBack:
-		return report.RolledBack
-	case exit.RollbackFailed:
-		return report.Stuck
-	case exit.Interrupted:
-		return report.Interrupted
-	}
-	if stopped(ctx) {
-		return report.Interrupted
-	}
-	return report.Failed
-}
-
-// save writes the ledger. What failed is redacted, as in the report.
-func (r *run) save() error {
-	if r.test {
-		return nil
-	}
-	for i := range r.ledger.Bad {
-		r.ledger.Bad[i].Reason = r.record.Show(r.ledger.Bad[i].Reason)
-	}
-	uncopied, err := r.SaveLedger(r.ledger)
-	if uncopied != "" && !slices.Contains(r.report.Notes, uncopied) {
-		r.record.Note("%s", uncopied)
-	}
-	return err
 }

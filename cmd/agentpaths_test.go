@@ -27,12 +27,11 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		operator = "a path that an operator gave"
 	)
 	allowed := map[string]excepted{
-		"agent/again.go":          {project + "; os.Root keeps the comparison inside the release", "run.isWhole"},
-		"agent/complete.go":       {project, "run.clearNames"},
+		"agent/fetchagain.go":     {project + "; os.Root keeps the comparison inside the release", "run.isWhole"},
+		"agent/links.go":          {project, "run.clearNames run.namesLead"},
 		"agent/config/damaged.go": {etc, "readRegular"},
 		"agent/config/exposed.go": {"asks for modes of files that the configuration names, and nothing else", "private"},
-		"agent/deploy.go":         {project, "run.namesLead"},
-		"agent/doubt.go":          {etc, "run.copyConfiguration"},
+		"agent/identity.go":       {etc, "run.copyConfiguration"},
 		"agent/failure/noexec.go": {kernel + ", and where /srv/projects and the agent's own directory are", "mountOf"},
 		"agent/fetch/arrive.go":   {state, "Fetcher.arrive Fetcher.arriveWhole arrival.end"},
 		"agent/fetch/delta.go": {state + "; what is read of a release is verified by its digest",
@@ -63,7 +62,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/notify/program.go":       {"sendmail, of the host's own programs", "Mail.Send"},
 		"agent/notify/webhook.go":       {etc, "Webhook.sign"},
 		"agent/outgoing/readable.go":    {"asks for modes of a file and nothing else", "Readable.LookAt readableByAll"},
-		"agent/own.go":                  {kernel, "systemctls parentOf commandLine"},
+		"agent/self/systemctl.go":       {kernel, "systemctls parentOf arguments"},
 		"agent/procedure/archive.go":    {"a temporary directory among archives, which are root's", "Tree.Archive"},
 		"agent/procedure/git/git.go":    {project, "Export"},
 		"agent/procedure/procedure.go":  {release, "Find InstallSLS"},
@@ -92,7 +91,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/serving/changedlinks.go": {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/site/modes.go":           {project, "Site.Impassable"},
 		"agent/site/temporary.go":       {state, "Site.NoteTemporary Site.SweepTemporary"},
-		"agent/suits.go":                {"the host's loaders and libraries, whose existence is asked for", "run.suits run.noteInterpreters"},
+		"agent/requirements.go":         {"the host's loaders and libraries, whose existence is asked for", "run.suits run.noteInterpreters"},
 	}
 	calls := regexp.MustCompile(
 		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)

@@ -55,7 +55,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 func reasons() map[string][]string {
 	return map[string][]string{
 		"what is not as it has to be is written again, and the write reports what is wrong": {
-			"agent/deploy.go:namesLead", "agent/doubt.go:copyConfiguration", "agent/link/link.go:Named",
+			"agent/links.go:namesLead", "agent/identity.go:copyConfiguration", "agent/link/link.go:Named",
 			"agent/link/link.go:name", "agent/link/link.go:point",
 			"agent/link/link.go:Name", "agent/project/sync.go:wire", "agent/records/registry.go:refreshEntryCopy",
 			"agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",
@@ -65,9 +65,9 @@ func reasons() map[string][]string {
 		"it looks at processes, which may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable",
 			"artifact/process/tree.go:groupsOf",
-			"agent/own.go:systemctls", "agent/lock/lookers.go:Lookers",
-			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/own.go:parentOf",
-			"agent/own.go:commandLine", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
+			"agent/self/systemctl.go:systemctls", "agent/lock/lookers.go:Lookers",
+			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/self/systemctl.go:parentOf",
+			"agent/self/systemctl.go:arguments", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
 			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of",
 			"state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
 		},

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"golang.org/x/sys/unix"
 )
 
 // tempPrefix starts the names of temporary files, as in artifact/durable, whose Sweep removes them.
@@ -89,4 +92,23 @@ func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (
 func (h *Host) TempCopy(pattern string, content io.Reader, mode fs.FileMode) (string, error) {
 	path := "/tmp/" + TempName(pattern)
 	return path, h.Files.Write(path, NewFile{Content: content, Mode: &mode, UID: -1, GID: -1})
+}
+
+// umask reads the process's umask without changing it, since setting it to read it would race with
+// every other file being made.
+func umask() fs.FileMode {
+	f, err := os.Open("/proc/self/status")
+	if err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if text, ok := strings.CutPrefix(lines.Text(), "Umask:"); ok {
+				if n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32); err == nil {
+					return fs.FileMode(n)
+				}
+			}
+		}
+	}
+	mask := unix.Umask(0o022)
+	unix.Umask(mask)
+	return fs.FileMode(mask)
 }

@@ -3,14 +3,17 @@ package agent
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/failure"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // pairOf is the pair that a host runs where the store cannot say of one project what to run: that
@@ -112,63 +115,66 @@ func (r *run) orTrouble(err error) error {
 	return explainReach(r.trouble)
 }
 
-// knownWithdrawn is what is known of a release from an earlier run.
-func knownWithdrawn(known []ledger.Withdrawn, release artifact.Release) []ledger.Withdrawn {
-	return structsort.Without(known, func(w ledger.Withdrawn) bool { return w.Release.Digest != release.Digest })
-}
-
-// learnAtOnce is how many pages of metadata a run reads for releases that no channel names any more.
-const learnAtOnce = 2
-
-// learn keeps what is signed of the releases on this host, so that they can be verified when no
-// channel names them any more. What the store does not give is tried again by the next run.
-func (r *run) learn(ctx context.Context, client *trust.Client) {
-	read := 0
-	for _, release := range r.remembered() {
-		if slices.Contains(r.troubled, release.Project) || read == learnAtOnce {
-			continue
-		}
-		fetched, err := client.Learn(ctx, release)
+// baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no
+// reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top file
+// of the service decides which states of base run, none do.
+func (r *run) baseWithout(ctx context.Context, refused error) error {
+	var without *site.PillarRefused
+	runs := r.ledger.Runs()
+	if !errors.As(refused, &without) || runs == nil || runs.Base == nil || r.Alone != "" || r.ledger.Running != nil || r.ledger.Failing != nil {
+		return refused
+	}
+	if !runs.BaseAlone() && r.Config.Top != site.TopMerge {
+		service, _ := r.PairDirs(*runs)
+		found, err := walk.Named(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
 		if err != nil {
-			r.record.Note("%s can be verified only by what was noted when it was unpacked: %v", release, err)
+			return errors.Join(refused, err)
 		}
-		if fetched || err != nil {
-			read++
+		if found {
+			r.record.Note("%s does not converge alone, since the top file of %s decides what of it runs", runs.Base, runs.Service)
+			return refused
 		}
 	}
-	r.completeDigests(ctx, client)
+	r.record.Note("%s converges alone, without the pillar that this host has of %s", runs.Base, without.Project)
+	if err := r.intact(ctx, *runs); err != nil {
+		r.record.Note("%s did not converge: %v", runs.Base, err)
+		return refused
+	}
+	r.WithoutPillar = true
+	if err := r.convergeBase(ctx, ledger.Pair{Base: runs.Base}); err != nil {
+		r.record.Note("%s did not converge: %v", runs.Base, err)
+	}
+	return refused
 }
 
-// completeDigests gives the releases of a ledger that was rebuilt from links, whose names have the start of a digest alone,
-// their digests: without them nothing of a release can be fetched again, and it compares as another one.
-func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
-	for _, pair := range r.ledger.Pairs() {
-		for _, release := range []*artifact.Release{pair.Base, &pair.Service} {
-			if release == nil || !release.Digest.Part() {
-				continue
-			}
-			if _, err := client.Learn(ctx, *release); err == nil { // else a later run learns it
-				*release = client.CompleteDigest(*release)
-			}
+// convergeBase converges base alone, after its links were put right where they were lost.
+func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
+	if !r.test && !r.linked(base) {
+		r.record.Note("the links were not those of %s, which is deployed; they are put right", base)
+		if err := r.relink(ctx, base); err != nil {
+			return err
 		}
 	}
-	if good, before := r.ledger.Good, r.ledger.Previous; good != nil && before != nil && good.Same(*before) {
-		r.ledger.Previous = nil
-	}
+	return r.converge(ctx, base)
 }
 
-// remembered are the releases of base and the service that the ledger names.
-func (r *run) remembered() []artifact.Release {
-	pairs := r.ledger.Pairs()
-	slices.Reverse(pairs)
-	var releases []artifact.Release
-	for _, pair := range pairs {
-		for _, release := range pair.Releases() {
-			ours := release.Project == artifact.Base || release.Project == r.identity.Service
-			if ours && r.Held().Has(release) && !slices.Contains(releases, release) {
-				releases = append(releases, release)
-			}
-		}
+// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and nothing
+// of the service was deployed here yet, or the host has lost what says so.
+func (r *run) deploysBaseWithout(refused error) bool {
+	var without *site.PillarRefused
+	runs := r.ledger.Runs()
+	if !errors.As(refused, &without) || runs != nil && !runs.BaseAlone() || r.Alone != "" || !r.only.All() || r.ledger.Running != nil || r.ledger.Failing != nil {
+		return false
 	}
-	return releases
+	r.WithoutPillar = true
+	return true
+}
+
+// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the result
+// of the run.
+func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
+	if pair.Base == nil {
+		return pair, refused
+	}
+	return r.aloneFor(*pair.Base, refused), nil
 }

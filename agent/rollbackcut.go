@@ -44,7 +44,7 @@ func (r *run) leaveCut(ctx context.Context, to string, find func(to string) erro
 	r.acted, r.report.Leaves = true, &cut.Pair
 	for _, release := range cut.Pair.Releases() {
 		if !r.ledger.Good.Has(release) {
-			r.quarantine(cut.Pair, release, ledger.ByHand)
+			r.quarantine(cut.Pair, release, r.id, ledger.ByHand)
 		}
 	}
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
@@ -62,6 +62,18 @@ func (r *run) unlessGood(version string) string {
 		return ""
 	}
 	return version
+}
+
+// askedBefore is where a rollback by hand went that was cut short, and that none has finished; nil for nowhere.
+func (r *run) askedBefore() *ledger.Pair {
+	cut := r.ledger.Running
+	if cut == nil || cut.Leaves == nil || !r.Held().Has(cut.Pair.Releases()...) {
+		return nil
+	}
+	if _, withdrawn := r.ledger.IsWithdrawn(cut.Pair); withdrawn || r.goingBack(cut) {
+		return nil
+	}
+	return &cut.Pair
 }
 
 // stayBack is a rollback that has finished the way back of a run that was cut short: going further back would leave the

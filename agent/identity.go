@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"context"
+
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/grains"
 )
 
 // A run in doubt goes on with what is deployed: it converges it, fetches what of it was lost, and goes back
@@ -93,4 +96,60 @@ func (r *run) rememberWho() (changed bool) {
 	changed = r.ledger.As == nil || *r.ledger.As != now
 	r.ledger.As = &now
 	return changed
+}
+
+// introduce decides who the host is, and keeps what it was given. An identity that contradicts the host's name is not kept,
+// nor is what was given with it. Where the host could not find out who it is, since the cloud does not answer yet, a later
+// run may.
+func (r *run) introduce(ctx context.Context, given Given) error {
+	err := r.identify(ctx, given.Identity)
+	if err != nil && given.Identity != (grains.Identity{}) {
+		return err
+	}
+	if kept := r.keepGiven(given); err == nil {
+		err = kept
+	}
+	return err
+}
+
+// identify decides who the host is and remembers what was given.
+func (r *run) identify(ctx context.Context, given grains.Identity) error {
+	if r.Alone != "" {
+		return r.identifyAlone(ctx)
+	}
+	id, doubt, err := r.Who(ctx, given, r.ledger)
+	if err != nil {
+		return err
+	}
+	if r.identity = id; doubt != nil {
+		r.doubt(doubt)
+	}
+	if err := r.project.Enter(r.identity.Service); err != nil {
+		return err
+	}
+	r.noteIdentity(given)
+	return nil
+}
+
+// noteIdentity remembers who a person said the host is.
+func (r *run) noteIdentity(given grains.Identity) {
+	if given.Service != "" {
+		h := &r.ledger.Host
+		h.Service, h.Instance, h.Region, h.Node = given.Service, given.Instance, given.Region, given.Node
+	}
+}
+
+// identifyAlone is identify for a project that is not the host's service. Its instance is that of the
+// host, where the host has one.
+func (r *run) identifyAlone(ctx context.Context) error {
+	host, err := r.ReadHostLedger()
+	if err != nil {
+		return err
+	}
+	r.identity, _, err = r.Who(ctx, grains.Identity{}, host)
+	if err != nil {
+		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
+	}
+	r.identity.Service = r.Alone
+	return r.project.Enter(r.Alone)
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -142,52 +141,29 @@ func (r *run) isWhole(ctx context.Context, release artifact.Release, name string
 	return err == nil && len(changes) == 0, ctx.Err()
 }
 
-// passable makes a release's directory, and the one that it is in, what they were made: readable by every user. Those above
-// are left as an operator has them, unless not even their owner may enter them.
-func (r *run) passable(release artifact.Release) error {
-	if r.test {
-		return nil
-	}
-	root, err := r.OpenSafely()
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, name := range []string{r.Layout.Projects(), r.LayoutOf(release.Project).Dir} {
-		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode&0o700 != 0o700 }); err != nil {
-			return err
-		}
-	}
-	for _, name := range r.Passages(release) {
-		if err := r.opened(root, name, func(mode fs.FileMode) bool { return mode != site.ReleaseMode }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// opened gives a directory, or the one that a link in its place leads to, releaseMode where it has a mode that is wrong.
-func (r *run) opened(root *walk.Root, name string, wrong func(fs.FileMode) bool) error {
-	dir, err := root.OpenDir(r.Layout.Inside(name))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	st, err := dir.Lstat(".")
-	mode := fs.FileMode(st.Mode & 0o7777)
-	if err != nil || !wrong(mode) {
-		return err
-	}
-	if err := dir.Chmod(".", site.ReleaseMode); err != nil {
-		return err
-	}
-	r.record.Note("%s had mode %04o; it has mode %04o again", r.Layout.Inside(name), mode, site.ReleaseMode)
-	return nil
-}
-
 // wasReplaced reports whether this run has fetched a release again and set aside what was in its place.
 func (r *run) wasReplaced(release artifact.Release) bool {
 	r.replacedMu.Lock()
 	defer r.replacedMu.Unlock()
 	return r.replaced[release.String()]
+}
+
+// errFetchTime ends what asks the store for too long. It is a DeadlineExceeded, as stores expect.
+var errFetchTime = fmt.Errorf("its time is over: %w", context.DeadlineExceeded)
+
+// limited asks the store for no longer than a time. Where that ended it, the error names the setting, and
+// says that nothing of what arrived is lost.
+func (r *run) limited(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errFetchTime)
+	defer cancel()
+	err := do(ctx)
+	if err == nil || !errors.Is(context.Cause(ctx), errFetchTime) {
+		return err
+	}
+	if limit < r.Config.FetchTimeout {
+		return diag.WithHint(fmt.Errorf("the store gave its metadata too slowly: it had %v: %w", limit, err),
+			"look at the line between this host and its store; mirrors in agent.yaml help where one store is slow")
+	}
+	return diag.WithHint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
+		"what arrived is kept, and the next run goes on from there; raise fetch.timeout in agent.yaml if one run is to fetch all of it")
 }

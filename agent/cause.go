@@ -3,12 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -156,62 +154,4 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 		}
 	}
 	return ""
-}
-
-// stay reports whether the host keeps what it has, and says why. Where a release of the pair is in
-// quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
-func (r *run) stay(pair *ledger.Pair) (bool, error) {
-	named, good := *pair, r.ledger.Runs()
-	_ = r.Requested(r.ledger) // since the run began
-	if r.inDoubt(named) {
-		return r.withhold(named), nil
-	}
-	r.withoutQuarantined(pair)
-	if p := r.ledger.Postponed; p != nil && !p.Pair.Same(*pair) {
-		r.ledger.Postponed = nil // the channels have moved on
-	}
-	bad, quarantined := r.ledger.IsBad(*pair)
-	switch wait, early := r.ledger.Waits(*pair, r.Time()); {
-	case quarantined && good == nil:
-		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
-			"publish a corrected version, or retry this one: corpus-agent unquarantine %s", ledger.Release(bad).Version))
-	case quarantined && r.ledger.Good == nil && !pair.BaseAlone():
-		r.trouble = exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
-			"publish a corrected version, or retry this one: corpus-agent unquarantine %s", ledger.Release(bad).Version))
-		return r.withhold(named), nil
-	case quarantined && !good.Same(*pair):
-		r.record.Note("%s is quarantined since run %s: %s", bad.What(), bad.Run, bad.Reason)
-		return r.withhold(named), nil
-	case r.ledger.Hold != nil && good != nil && !good.Same(named):
-		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
-		return r.withhold(named), nil
-	case early && good != nil:
-		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s; to try it at once: %s",
-			pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
-		return r.withhold(named), nil
-	case wait.Failures > 0:
-		r.record.Note(r.orWould("%s is tried again: in run %s the host failed it: %s", "%s would be tried again: in run %s the host failed it: %s"), pair, wait.Run, wait.Reason)
-		return false, nil
-	}
-	if !pair.Same(named) {
-		r.report.Withheld = &named
-	}
-	if good == nil || !good.Same(*pair) || r.ledger.Running != nil || r.ledger.Failing != nil {
-		return false, nil
-	}
-	if there, err := r.Held().Holds(good.Releases()...); err != nil {
-		return false, err
-	} else if !there {
-		r.record.Note(r.orWould("a release of %s, which is deployed, was gone from the disk; it is deployed again",
-			"a release of %s, which is deployed, is gone from the disk; it would be deployed again"), good)
-		return false, nil
-	}
-	return true, nil // links that lead elsewhere are put right on the way
-}
-
-// withhold records that what the channels name does not get onto the host now: the run is about what
-// runs.
-func (r *run) withhold(named ledger.Pair) bool {
-	r.report.Withheld, r.report.To = &named, r.ledger.Good
-	return true
 }

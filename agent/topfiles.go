@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -8,12 +10,15 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 )
 
@@ -107,4 +112,50 @@ func (r *run) hasState(pair ledger.Pair, is func(name string) bool) (found bool)
 		})
 	}
 	return found
+}
+
+// emptied judges a converge by how many states it had. One that has none, on a host that had some, fails unless the top files
+// that say so are as they were signed.
+func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outcome) error {
+	had, has := r.ledger.States, len(outcome.Results)
+	if outcome.Output != "" || r.WithoutPillar { // another program's states are not counted, and those of base alone are some of them
+		return nil
+	}
+	if has == 0 && had > 0 {
+		why, err := r.notSigned(pair)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
+				"look at the top file; a host that is to have no states takes a signed release that says so, or a state that does nothing, such as test.nop"))
+		}
+		r.record.Note("no state is meant for this host any more, as its releases were signed; it had %d in the last converge", had)
+	}
+	if r.test || had == has || ctx.Err() != nil {
+		return nil
+	}
+	r.ledger.States = has
+	return r.save()
+}
+
+// notSigned says why the top files of a pair are not as they were signed, or "".
+func (r *run) notSigned(pair ledger.Pair) (string, error) {
+	for _, release := range pair.Releases() {
+		list, err := r.Held().List(release)
+		if err != nil {
+			return "", err
+		}
+		if list == nil {
+			return fmt.Sprintf("%s is not signed", release), nil
+		}
+		tree := walk.Files(r.LayoutOf(release.Project).Release(release.Dir()))
+		for _, top := range []string{"salt/config/states/top.sls", "states/top.sls"} {
+			regular := func(e manifest.Entry) bool { return e.Name == top && e.Kind.Regular() }
+			if slices.ContainsFunc(list.Entries, regular) && !list.Holds(tree, top) {
+				return fmt.Sprintf("%s of %s is not as it was signed", top, release), nil
+			}
+		}
+	}
+	return "", nil
 }

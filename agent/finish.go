@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/records"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
+)
+
+// redacted is an error without secrets in its text; its exit code stays.
+func (r *run) redacted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit.WithCode(exit.Code(err), r.Redactor.Error(err))
+}
+
+// finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
+// tells nobody else, since it did nothing.
+func (r *run) finish(ctx context.Context, err error) {
+	r.serving.RepeatUnserved(ctx)
+	r.notePassed()
+	r.record.Complete(func(rep *report.Report) {
+		rep.Ended = r.Time().UTC()
+		rep.Service, rep.Instance = r.identity.Service, r.identity.Instance
+		rep.Agent, rep.Form = r.Version, trust.NewestForm
+		rep.Exit = exit.Code(err)
+		rep.Outcome = outcome(ctx, rep.Exit)
+		if rep.Command == "rollback" && !r.acted && (rep.Exit == exit.Usage || rep.Exit == exit.Refused) {
+			rep.Outcome = report.Refused
+		}
+		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels, &r.ledger.Host
+		rep.Quarantined, rep.Proves = r.inQuarantine(), true
+		rep.Expires, rep.Expiring = r.expires()
+		if r.ledger.Proven.Proves(r.ledger.Good) {
+			rep.Proven = r.ledger.Proven
+		}
+		if err != nil {
+			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), strings.Join(diag.HintsOf(err), "\n")
+		}
+	})
+	if !r.test {
+		// Kept before anybody is told: telling takes time in which the power can go.
+		r.keepReport()
+		notes := len(r.report.Notes)
+		if r.tell(ctx); len(r.report.Notes) > notes {
+			r.keepReport()
+		}
+	}
+	r.record.End()
+}
+
+func (r *run) keepReport() {
+	if err := r.Reports().Save(r.report, r.Config.KeepReports); err != nil {
+		r.record.Note("the report was not kept: %v", err)
+	}
+	for _, dir := range r.kept {
+		if err := (report.Archive{Dir: dir}).Beside(r.report); err != nil {
+			r.record.Note("%v", err)
+		}
+	}
+}
+
+func outcome(ctx context.Context, code int) report.Outcome {
+	switch code {
+	case exit.OK:
+		return report.Converged
+	case exit.RolledBack:
+		return report.RolledBack
+	case exit.RollbackFailed:
+		return report.Stuck
+	case exit.Interrupted:
+		return report.Interrupted
+	}
+	if stopped(ctx) {
+		return report.Interrupted
+	}
+	return report.Failed
+}
+
+// save writes the ledger. What failed is redacted, as in the report.
+func (r *run) save() error {
+	if r.test {
+		return nil
+	}
+	for i := range r.ledger.Bad {
+		r.ledger.Bad[i].Reason = r.record.Show(r.ledger.Bad[i].Reason)
+	}
+	uncopied, err := r.SaveLedger(r.ledger)
+	if uncopied != "" && !slices.Contains(r.report.Notes, uncopied) {
+		r.record.Note("%s", uncopied)
+	}
+	return err
+}
+
+// puttingOff is an agent whose states do not act on its unit at once, as service.running with a watch on
+// agent.yaml would. after does what they asked for, once the lock is given up.
+func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
+	own := *a
+	own.Failures = &site.FailedOutput{}
+	own.OwnUnit = &host.OwnUnit{Name: records.ServiceUnit}
+	return &own, func() {
+		verb := own.OwnUnit.Pending()
+		if verb == "" || a.Layout.Relocated() || a.ShuttingDown(ctx) {
+			return
+		}
+		// The run has its report by now: systemd's journal has what comes of this.
+		_, _ = site.Systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), records.ServiceUnit)
+	}
+}
+
+// notePassed names the units that were started although they are ordered after the unit in which this run is under way.
+func (r *run) notePassed() {
+	for _, unit := range r.OwnUnit.AllPassed() {
+		r.record.Note("%s was started without waiting for the end of this run, behind which systemd had put it: see After= and Before= of the unit (systemctl show -p After %s)", unit, unit)
+	}
+}
+
+// freeWaiters looks, once the run is asked to end, for programs of its states that wait for that end
+// (systemctl stop corpus-agent), and ends them: each waits for the other otherwise. done ends the search.
+func (r *run) freeWaiters(ctx context.Context) (done func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		for {
+			for _, pid := range self.Waiters(records.ServiceUnit) {
+				r.ownStop.Store(true)
+				_ = syscall.Kill(pid, syscall.SIGTERM)
+			}
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	return func() { stop(); close(over) }
+}
+
+// freeEvery is how often a run looks for programs that wait for units.
+const freeEvery = 5 * time.Second
+
+// freeAwaited lets units start for which a hook or command of this run waits (systemctl restart), and whose start waits for
+// the end of the run, since they are ordered after the unit that it is started in: each waits for the other otherwise. done
+// ends the search.
+func (r *run) freeAwaited(ctx context.Context) (done func()) {
+	if r.test || r.Layout.Relocated() || units.Own() == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that was asked to end may wait as well
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(freeEvery):
+			}
+			if names := self.Awaited(); len(names) > 0 {
+				_ = units.FreeAll(ctx, names, r.OwnUnit) // without systemd nothing waits for it
+			}
+		}
+	}()
+	return cancel
+}

@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// learnSecrets makes the secrets of a pair's pillar known to the redactor. Hooks and engines that are programs come before
+// or in place of what decrypts the pillar, and may print what they know of it. A pillar that does not compile stops
+// the run where it is needed; what was decrypted of it until then is known.
+func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
+	if r.decrypted[pair.Key()] {
+		return
+	}
+	if r.decrypted == nil {
+		r.decrypted = map[string]bool{}
+	}
+	r.decrypted[pair.Key()] = true
+	service, base := r.PairDirs(pair)
+	request, _, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
+	if err != nil {
+		return // the converge fails likewise, and says why
+	}
+	_, _ = state.SessionFor(request).Pillar(ctx) // as above
+}
+
+// request says what to converge, and keeps what converging replaces.
+func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
+	request, err := r.readOnlyRequest(ctx, pair)
+	if err != nil || r.test {
+		return request, err
+	}
+	if request.Host, err = r.undo.Recording(pair); err != nil {
+		return request, err
+	}
+	request.Host.Units = cmp.Or(r.StateUnits, request.Host.Units)
+	if r.flips {
+		request.Host.Units, err = r.serving.UnitsBeforeLinks(pair, request.Host.Units)
+	}
+	return request, err
+}
+
+// readOnlyRequest says what to converge. A pair that links name is converged through them, so that paths in
+// SLS files, which people write as /srv/service/next, mean what they say; a rehearsal has only the
+// release directories.
+func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Request, error) {
+	service, base := r.PairDirs(pair)
+	if !r.test || r.linked(pair) {
+		service, base = r.LinkedDirs(pair)
+	}
+	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
+	for _, w := range warnings {
+		r.record.Note("grains: %v", failure.Unexecuted(r.Layout, w))
+	}
+	if err != nil {
+		return request, err
+	}
+	if r.WithoutPillar && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
+		service, _ := r.PairDirs(*r.ledger.Good) // links of it may be lost
+		request.PillarRoots = layout.PillarRoots(service, base)
+	}
+	request.Templates, err = r.Templates(base, service)
+	request.Test = r.test
+	request.Log = r.log
+	if r.test && !r.linked(pair) {
+		request.Host = request.Host.Foreseeing(r.foreseenLinks(pair))
+	}
+	return request, err
+}
+
+// log keeps what templates say and do in the report. What they say to developers is left out.
+func (r *run) log(level, message string) {
+	if level == "warning" || level == "error" || level == "critical" {
+		r.record.Note("%s", message)
+	}
+}
+
+// foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories: while states
+// run, next of each project and current of base lead to them, and current of the service to the release before.
+func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
+	links := map[string]string{}
+	for _, release := range pair.Releases() {
+		p := a.LayoutOf(release.Project)
+		dirs, names := []string{p.Dir}, []string{"next"}
+		switch {
+		case pair.Base != nil && release.Project == pair.Base.Project:
+			dirs, names = append(dirs, a.Layout.BaseLink()), append(names, "current")
+		case a.Alone == "":
+			dirs = append(dirs, a.Layout.ServiceLink())
+		}
+		for _, dir := range dirs {
+			for _, name := range names {
+				links[a.Layout.Inside(filepath.Join(dir, name))] = a.Layout.Inside(p.Release(release.Dir()))
+			}
+		}
+	}
+	return links
+}
+
+// engine is what converges.
+func (r *run) engine() (state.Engine, error) {
+	if r.Engine != nil {
+		return r.Engine, nil
+	}
+	engine, err := state.ByName(r.Config.Engine, r.Config.EngineCommand)
+	return engine, exit.WithCode(exit.Usage, err)
+}
