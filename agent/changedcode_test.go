@@ -46,7 +46,8 @@ func giveAll(t *testing.T, dir string) {
 	}
 }
 
-// TestCodeOfAnEarlierAgentIsTakenBack has a release that was given to its user as a whole, who still has a file of it open.
+// TestCodeOfAnEarlierAgentIsTakenBack has a release that was given to its user as a whole, who still has a file of it
+// open.
 func TestCodeOfAnEarlierAgentIsTakenBack(t *testing.T) {
 	needsRoot(t)
 	for _, recipe := range []string{"", "writable: [.]\n"} {
@@ -88,7 +89,8 @@ func TestCodeOfAnEarlierAgentIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestChangedCodeIsNotRun changes each kind of thing that a run reads or starts, in a release whose recipe has writable parts.
+// TestChangedCodeIsNotRun changes each kind of thing that a run reads or starts, in a release whose recipe has writable
+// parts.
 func TestChangedCodeIsNotRun(t *testing.T) {
 	needsRoot(t)
 	l := hooked(t)

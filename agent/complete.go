@@ -54,7 +54,8 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 	return r.fetch(ctx, r.client, pair)
 }
 
-// settleFor goes on with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good one is gone and cannot be fetched.
+// settleFor goes on with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
+// one is gone and cannot be fetched.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(r.ledger.History) {
 		_, bad := r.ledger.IsBad(pair)
@@ -81,9 +82,9 @@ func (r *run) heal(ctx context.Context, failure error) error {
 	return r.convergeGood(ctx)
 }
 
-// keepServing converges the deployed pair. Where a unit that proved it healthy does not run it, before or after that, the releases
-// are compared with their lists: one that is not as it was unpacked, such as with files that the unit's user cannot read any
-// more, is fetched again.
+// keepServing converges the deployed pair. Where a unit that proved it healthy does not run it, before or after that,
+// the releases are compared with their lists: one that is not as it was unpacked, such as with files that the unit's
+// user cannot read any more, is fetched again.
 func (r *run) keepServing(ctx context.Context) error {
 	runs := *r.ledger.Runs()
 	if r.ledger.Failing != nil || r.ledger.Running != nil {
@@ -99,8 +100,8 @@ func (r *run) keepServing(ctx context.Context) error {
 	return r.serving.StillServes(ctx, r.convergeGood(ctx))
 }
 
-// refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether one was
-// fetched. It fetches nothing where there is no store to ask.
+// refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether
+// one was fetched. It fetches nothing where there is no store to ask.
 func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
 	if r.test || r.client == nil || stopped(ctx) {
 		return false
@@ -122,8 +123,9 @@ func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
 }
 
 // soundBefore makes sure, before anything of a deploy is done on the host, that releases of the pair which were on the
-// disk already are as they were unpacked, and fetches those again that are not. A release is not to blame for files that
-// something has removed, its own or those of the deployed release that it is paired with. held are those that were there.
+// disk already are as they were unpacked, and fetches those again that are not. A release is not to blame for files
+// that something has removed, its own or those of the deployed release that it is paired with. held are those that were
+// there.
 func (r *run) soundBefore(ctx context.Context, pair ledger.Pair, held []artifact.Release) error {
 	if r.test {
 		return nil
@@ -145,9 +147,9 @@ func (r *run) soundBefore(ctx context.Context, pair ledger.Pair, held []artifact
 	return nil
 }
 
-// damageBefore says what is wrong with a release that was on the disk before a deploy: of one that is deployed the code,
-// whose data a run fetches again where states fail for it, and of others all. Of what cannot be read the deploy says the
-// same, and judges whose fault it is.
+// damageBefore says what is wrong with a release that was on the disk before a deploy: of one that is deployed the
+// code, whose data a run fetches again where states fail for it, and of others all. Of what cannot be read the deploy
+// says the same, and judges whose fault it is.
 func (r *run) damageBefore(ctx context.Context, release artifact.Release) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Has(release) {
 		if what := r.incomplete(ctx, release); what != "" {
@@ -165,9 +167,9 @@ func (r *run) damageBefore(ctx context.Context, release artifact.Release) error 
 	return damage
 }
 
-// incomplete says what of a release is missing or has another content or mode than was listed when it was unpacked; "" where
-// it is whole, or nothing is listed of it. What its project may write to is not looked at, and neither are modes that states
-// of this host gave: the converge after a fetch would change them again.
+// incomplete says what of a release is missing or has another content or mode than was listed when it was unpacked; ""
+// where it is whole, or nothing is listed of it. What its project may write to is not looked at, and neither are modes
+// that states of this host gave: the converge after a fetch would change them again.
 func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
 	if release.Local != "" {
 		return ""

@@ -51,8 +51,8 @@ func TestCrashShowsWhatTheProgramLogged(t *testing.T) {
 	}
 }
 
-// TestAProgramThatDiesAfterTheSwitchShowsItsLastWords: the init system has started the program again since, and what that
-// one logged says nothing.
+// TestAProgramThatDiesAfterTheSwitchShowsItsLastWords: the init system has started the program again since, and what
+// that one logged says nothing.
 func TestAProgramThatDiesAfterTheSwitchShowsItsLastWords(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true

@@ -80,8 +80,8 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 	}
 }
 
-// TestAGuardDuringWhichTheHostShutsDownIsNamed by the state that has it, and not by the state before, which made the last
-// change.
+// TestAGuardDuringWhichTheHostShutsDownIsNamed by the state that has it, and not by the state before, which made the
+// last change.
 func TestAGuardDuringWhichTheHostShutsDownIsNamed(t *testing.T) {
 	l := commanding(t)
 	l.Config.StopTimeout = 100 * time.Millisecond

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestLooksAtADamagedHost asks a host that has lost one of the things that it keeps, in each way: each answer comes, and one
-// that is an error says what to do.
+// TestLooksAtADamagedHost asks a host that has lost one of the things that it keeps, in each way: each answer comes,
+// and one that is an error says what to do.
 func TestLooksAtADamagedHost(t *testing.T) {
 	whole := deployedTwice(t)
 	for _, what := range things() {
@@ -45,8 +45,8 @@ func TestLooksAtADamagedHost(t *testing.T) {
 	}
 }
 
-// TestHostThatLostEverythingButItsReleases gets all that it has to be given in one hint, of which each part is left out once
-// it is known.
+// TestHostThatLostEverythingButItsReleases gets all that it has to be given in one hint, of which each part is left out
+// once it is known.
 func TestHostThatLostEverythingButItsReleases(t *testing.T) {
 	l := told(t)
 	must(t, os.RemoveAll(l.Layout.State()))

@@ -45,8 +45,9 @@ func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 	}
 }
 
-// TestAReleaseWithDamagedDataWhoseStatesFail damages data of the release that runs, which no state reads, and has its states
-// fail for something else. The release is fetched again and blamed for nothing; the host converges once its error is gone.
+// TestAReleaseWithDamagedDataWhoseStatesFail damages data of the release that runs, which no state reads, and has its
+// states fail for something else. The release is fetched again and blamed for nothing; the host converges once its
+// error is gone.
 func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 	for _, c := range []struct {
 		how, says string

@@ -69,7 +69,8 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	}
 }
 
-// unreported is the error of a run of the unit that left no report, which a state directory that cannot be written explains.
+// unreported is the error of a run of the unit that left no report, which a state directory that cannot be written
+// explains.
 func (a *Agent) unreported(said string) error {
 	if err := a.Unwritable(); err != nil {
 		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err), "%s; journalctl -u %s", diag.HintOf(err), records.ServiceUnit))
@@ -94,8 +95,8 @@ func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any
 	}
 }
 
-// rest waits before another try when a run could not take the lock. systemd starts a unit five times in ten seconds, and
-// no more after that.
+// rest waits before another try when a run could not take the lock. systemd starts a unit five times in ten seconds,
+// and no more after that.
 func (a *Agent) rest(ctx context.Context, tries int, say func(format string, args ...any)) error {
 	if tries == 0 {
 		return nil

@@ -19,9 +19,9 @@ func (u *fakeUnits) ends(name string, stopped bool) {
 	}
 }
 
-// TestAUnitThatEndsBeforeTheLinksMove by itself, with status 0 and without a state that started it, is judged by what ran
-// before the run: it is started, and has to run the new release. One that was stopped stays so, as does one that a timer
-// starts.
+// TestAUnitThatEndsBeforeTheLinksMove by itself, with status 0 and without a state that started it, is judged by what
+// ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one that a
+// timer starts.
 func TestAUnitThatEndsBeforeTheLinksMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string

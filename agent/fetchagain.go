@@ -64,8 +64,9 @@ func (r *run) relist(ctx context.Context, pair ledger.Pair) error {
 	return nil
 }
 
-// listAgain fetches a release of which no list is on the disk again, once in a run, and returns its list. Where that fails,
-// nothing says whether the release is what was signed: it is not used, unless the list cannot come back without a person.
+// listAgain fetches a release of which no list is on the disk again, once in a run, and returns its list. Where that
+// fails, nothing says whether the release is what was signed: it is not used, unless the list cannot come back without
+// a person.
 func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifest.Manifest, error) {
 	cause, tried := r.unlisted[release.String()]
 	if !tried {
@@ -97,9 +98,9 @@ func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 
 var errDryRun = errors.New("a dry run fetches nothing again")
 
-// mayListAgain reports whether a later run brings a lost list back without a person's help. It does not where the store has
-// the release no more, where no list of it was ever signed, and where this host has lost the root of trust. On the way back
-// from a release that failed there is no later run to wait for.
+// mayListAgain reports whether a later run brings a lost list back without a person's help. It does not where the store
+// has the release no more, where no list of it was ever signed, and where this host has lost the root of trust. On the
+// way back from a release that failed there is no later run to wait for.
 func (r *run) mayListAgain(release artifact.Release, cause error) bool {
 	if r.ledger.Running != nil || errors.Is(cause, store.ErrNotFound) {
 		return false

@@ -106,8 +106,8 @@ func TestProgramWithAnotherContentIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestAReleaseThatOtherUsersCannotReadGetsItsModesBack takes the read bits of group and others, as a copy under a mask of 077
-// does: a service that runs as another user cannot start.
+// TestAReleaseThatOtherUsersCannotReadGetsItsModesBack takes the read bits of group and others, as a copy under a mask
+// of 077 does: a service that runs as another user cannot start.
 func TestAReleaseThatOtherUsersCannotReadGetsItsModesBack(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"data/large", "bin/run", "data"} {

@@ -178,8 +178,8 @@ func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
 	}
 }
 
-// A dry run of a first deploy whose channel is not there yet leaves no root of trust: the unit of the timer, whose condition it
-// is, would fail for want of a store.
+// A dry run of a first deploy whose channel is not there yet leaves no root of trust: the unit of the timer, whose
+// condition it is, would fail for want of a store.
 func TestDryRunOfAFirstDeployPinsNoRoot(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	dry := *l.Agent

@@ -64,8 +64,8 @@ func (l *lab) fixperms() {
 	}
 }
 
-// TestFixpermsInATreeThatItsUserExchanges gives away what a release calls writable while its user puts links, pipes, other names
-// of root's files and nothing in the place of what is in it.
+// TestFixpermsInATreeThatItsUserExchanges gives away what a release calls writable while its user puts links, pipes,
+// other names of root's files and nothing in the place of what is in it.
 func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 	l := withUser(t)
 	files := stateFiles("1", sets("/srv/out/states", "1"))

@@ -37,7 +37,8 @@ func TestAHookThatPrintsAnErrorOfTheHostQuarantinesNothing(t *testing.T) {
 	}
 }
 
-// TestAHookThatFailsInBothReleasesShowsThatTheHostIsAtFault takes away from the host what the hook of each release needs.
+// TestAHookThatFailsInBothReleasesShowsThatTheHostIsAtFault takes away from the host what the hook of each release
+// needs.
 func TestAHookThatFailsInBothReleasesShowsThatTheHostIsAtFault(t *testing.T) {
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {

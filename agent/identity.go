@@ -98,9 +98,9 @@ func (r *run) rememberWho() (changed bool) {
 	return changed
 }
 
-// introduce decides who the host is, and keeps what it was given. An identity that contradicts the host's name is not kept,
-// nor is what was given with it. Where the host could not find out who it is, since the cloud does not answer yet, a later
-// run may.
+// introduce decides who the host is, and keeps what it was given. An identity that contradicts the host's name is not
+// kept, nor is what was given with it. Where the host could not find out who it is, since the cloud does not answer
+// yet, a later run may.
 func (r *run) introduce(ctx context.Context, given Given) error {
 	err := r.identify(ctx, given.Identity)
 	if err != nil && given.Identity != (grains.Identity{}) {

@@ -203,8 +203,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeAnythingIsDeployed kills a first deploy, a dry run and a fetch at every event. Whatever the moment, nothing
-// counts as deployed, and nothing is said to be lost.
+// TestKilledBeforeAnythingIsDeployed kills a first deploy, a dry run and a fetch at every event. Whatever the moment,
+// nothing counts as deployed, and nothing is said to be lost.
 func TestKilledBeforeAnythingIsDeployed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")

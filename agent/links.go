@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// repairLinks sets aside what stands in the place of the links of projects that were deployed here, or are about to be. In
-// any other directory below /srv/projects a directory of that name may be somebody's.
+// repairLinks sets aside what stands in the place of the links of projects that were deployed here, or are about to be.
+// In any other directory below /srv/projects a directory of that name may be somebody's.
 func (r *run) repairLinks(projects []string) error {
 	if r.test {
 		return nil

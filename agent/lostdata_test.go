@@ -39,7 +39,8 @@ func TestLostDataIsReported(t *testing.T) {
 	}
 }
 
-// The releases of a project may lie behind a link, as on another disk, and a directory that nobody may enter is opened again.
+// The releases of a project may lie behind a link, as on another disk, and a directory that nobody may enter is opened
+// again.
 func TestDirectoriesAboveAReleaseKeepNothingFromDeploying(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")

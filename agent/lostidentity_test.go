@@ -75,8 +75,8 @@ func introducedTwice(t *testing.T) *lab {
 	return l
 }
 
-// A host that was told who it is, and has lost what it knows, goes on by what is kept beside its releases: the timer's run
-// has no arguments.
+// A host that was told who it is, and has lost what it knows, goes on by what is kept beside its releases: the timer's
+// run has no arguments.
 func TestAHostThatWasIntroducedGoesOnByItself(t *testing.T) {
 	paths := map[string]func(l *lab) []string{
 		"ledger, copy, current": func(l *lab) []string {
@@ -105,7 +105,8 @@ func TestAHostThatWasIntroducedGoesOnByItself(t *testing.T) {
 	}
 }
 
-// A host that has lost its whole state directory converges what is on its disk: it learns no root of trust from the store.
+// A host that has lost its whole state directory converges what is on its disk: it learns no root of trust from the
+// store.
 func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
 	l := introducedTwice(t)
 	must(t, os.RemoveAll(l.Layout.State()))
@@ -124,8 +125,8 @@ func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// What is kept beside the releases of a machine says nothing of one that is a clone of it, nor does what another user wrote
-// or a damaged file.
+// What is kept beside the releases of a machine says nothing of one that is a clone of it, nor does what another user
+// wrote or a damaged file.
 func TestWhoAHostIsIsNotTakenFromElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(l *lab, file string) error
@@ -209,7 +210,8 @@ func TestAHostThatBecomesAServiceWithTheSameBytes(t *testing.T) {
 	}
 }
 
-// A host that has lost its ledger, the copy, all reports and what is kept beside its releases still knows by its links and its trust what it is.
+// A host that has lost its ledger, the copy, all reports and what is kept beside its releases still knows by its links
+// and its trust what it is.
 func TestAHostThatForgotWhatItWasToldGoesOn(t *testing.T) {
 	l := told(t)
 	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports(), l.Layout.Project("myapp").Who()} {

@@ -13,8 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// robbed is a told host with versions 1 and 2 of the service on its disk, of which 2 is deployed, and that has lost its ledger,
-// the copy, the link `current`, and what else is lost. Where unnamed, no channel of the store names version 2 any more.
+// robbed is a told host with versions 1 and 2 of the service on its disk, of which 2 is deployed, and that has lost its
+// ledger, the copy, the link `current`, and what else is lost. Where unnamed, no channel of the store names version 2
+// any more.
 func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
 	t.Helper()
 	l := told(t)
@@ -77,8 +78,8 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 	}
 }
 
-// TestReleasesThatNoLinkNamesAreNotDeployed though they are on the disk: a dry run leaves such releases, too. The next deploy
-// is a first one.
+// TestReleasesThatNoLinkNamesAreNotDeployed though they are on the disk: a dry run leaves such releases, too. The next
+// deploy is a first one.
 func TestReleasesThatNoLinkNamesAreNotDeployed(t *testing.T) {
 	l := robbed(t, false, lostReports, lostWho, "/srv/projects/myapp/next", "/srv/projects/myapp/previous", "/srv/projects/myapp/project", "/srv/service",
 		"/srv/base", "/srv/projects/base/current", "/srv/projects/base/next", "/srv/projects/base/project")
@@ -152,7 +153,8 @@ func TestUnwritableCopyOfTheLedgerIsReported(t *testing.T) {
 	}
 }
 
-// TestDeployOverALostLink goes back to what is deployed where it fails, and names it as what ran before where it does not.
+// TestDeployOverALostLink goes back to what is deployed where it fails, and names it as what ran before where it does
+// not.
 func TestDeployOverALostLink(t *testing.T) {
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {

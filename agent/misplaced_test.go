@@ -26,7 +26,8 @@ func (l *lab) replaceBy(path string, put func(string) error) {
 	must(l.t, put(path))
 }
 
-// TestWhatStandsInThePlaceOfTheConfiguration keeps no host from converging what is deployed, with the copy of its settings.
+// TestWhatStandsInThePlaceOfTheConfiguration keeps no host from converging what is deployed, with the copy of its
+// settings.
 func TestWhatStandsInThePlaceOfTheConfiguration(t *testing.T) {
 	whole := deployedTwice(t)
 	for name, put := range instead {
@@ -91,8 +92,8 @@ func TestWhatStandsInThePlaceOfAPillar(t *testing.T) {
 	}
 }
 
-// TestAPillarInTheWrongPlaceOnAHostWithoutALedger keeps base from no host: neither from a new one nor from one that has lost
-// what it knows, its links included. The error of the pillar stays that of each run.
+// TestAPillarInTheWrongPlaceOnAHostWithoutALedger keeps base from no host: neither from a new one nor from one that has
+// lost what it knows, its links included. The error of the pillar stays that of each run.
 func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost  func(l *lab) []string

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// closeReleases takes all rights of group and others from the releases on a host, as chmod -R 700 does, and has converges
-// fail while a program of current or next cannot be run by others.
+// closeReleases takes all rights of group and others from the releases on a host, as chmod -R 700 does, and has
+// converges fail while a program of current or next cannot be run by others.
 func closeReleases(t *testing.T, l *lab) {
 	t.Helper()
 	releases := l.Layout.Project("myapp").Releases()

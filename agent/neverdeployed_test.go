@@ -174,7 +174,8 @@ func losses() map[string]func(l *lab) {
 	}
 }
 
-// sameWithout runs each command on a host after a try, and wants of it what it says and does on a host without that try.
+// sameWithout runs each command on a host after a try, and wants of it what it says and does on a host without that
+// try.
 func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(l *lab)) {
 	t.Helper()
 	tried := newLab(t)
@@ -235,7 +236,8 @@ func TestWhatDeploysNothingChangesNoDeploy(t *testing.T) {
 	}
 }
 
-// TestFirstDeployThatFailedIsNoDeploy because of the release or of the host, whatever the host loses of what it remembers.
+// TestFirstDeployThatFailedIsNoDeploy because of the release or of the host, whatever the host loses of what it
+// remembers.
 func TestFirstDeployThatFailedIsNoDeploy(t *testing.T) {
 	t.Parallel()
 	for named, failed := range map[string]func(l *lab){

@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// A release whose hook is not started, since /srv is mounted noexec, is not to blame. The run names the mount and the option.
+// A release whose hook is not started, since /srv is mounted noexec, is not to blame. The run names the mount and the
+// option.
 func TestProgramsThatNoexecRefusesBlameTheHost(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -38,8 +39,8 @@ func TestProgramsThatNoexecRefusesBlameTheHost(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// The way back meets the same filesystem: the hooks of the release before are not started either. The host is on that release
-// all the same, and `why` names the first failure.
+// The way back meets the same filesystem: the hooks of the release before are not started either. The host is on that
+// release all the same, and `why` names the first failure.
 func TestNoexecOnTheWayBackToo(t *testing.T) {
 	if !ownMounts(t) {
 		return

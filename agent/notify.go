@@ -97,8 +97,9 @@ func (r *run) outgoing() *report.Report {
 
 func (r *run) expires() (all, soon []trust.Expiry) { return r.Expiries(r.identity.Service) }
 
-// event is what the end of the run is for those who are notified. Signatures that expire soon make an event of a run that
-// has nothing else to report, once for each signature: the next event follows when the next one comes to its last third.
+// event is what the end of the run is for those who are notified. Signatures that expire soon make an event of a run
+// that has nothing else to report, once for each signature: the next event follows when the next one comes to its last
+// third.
 func (r *run) event() notify.Event {
 	event := notify.EventOf(r.report)
 	if event == notify.NoChange && len(r.unannounced()) > 0 && notify.Wanted(r.Config.Notify, notify.Expiry) {

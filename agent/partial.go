@@ -46,8 +46,8 @@ func (r *run) aloneFor(base artifact.Release, cause error) ledger.Pair {
 	return ledger.Pair{Base: &base}
 }
 
-// parts are what is left of a pair to deploy where only one of its releases can be had: with what runs in the place of the
-// other, or base alone.
+// parts are what is left of a pair to deploy where only one of its releases can be had: with what runs in the place of
+// the other, or base alone.
 func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
 	if pair.Base == nil || pair.BaseAlone() || r.trouble != nil {
 		return nil
@@ -64,8 +64,8 @@ func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
 	return parts
 }
 
-// withoutOne goes on with a part of a pair of which one release cannot be had, and else as without. A store that does not
-// answer, or a host that fails, gives no part either.
+// withoutOne goes on with a part of a pair of which one release cannot be had, and else as without. A store that does
+// not answer, or a host that fails, gives no part either.
 func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.Pair, cause error) error {
 	if stopped(ctx) || r.ledger.Running != nil || errors.Is(cause, store.ErrUnreachable) || failure.HostErrno(cause) {
 		return r.without(ctx, cause)
@@ -116,8 +116,8 @@ func (r *run) orTrouble(err error) error {
 }
 
 // baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no
-// reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top file
-// of the service decides which states of base run, none do.
+// reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top
+// file of the service decides which states of base run, none do.
 func (r *run) baseWithout(ctx context.Context, refused error) error {
 	var without *site.PillarRefused
 	runs := r.ledger.Runs()
@@ -158,8 +158,8 @@ func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
 	return r.converge(ctx, base)
 }
 
-// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and nothing
-// of the service was deployed here yet, or the host has lost what says so.
+// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and
+// nothing of the service was deployed here yet, or the host has lost what says so.
 func (r *run) deploysBaseWithout(refused error) bool {
 	var without *site.PillarRefused
 	runs := r.ledger.Runs()
@@ -170,8 +170,8 @@ func (r *run) deploysBaseWithout(refused error) bool {
 	return true
 }
 
-// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the result
-// of the run.
+// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the
+// result of the run.
 func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
 	if pair.Base == nil {
 		return pair, refused

@@ -53,7 +53,8 @@ func TestOnlyARunThatAskedUnitsAndProbesIsProof(t *testing.T) {
 	noted(t, converged, "app.service does not run myapp 2")
 }
 
-// TestAUnitThatStatesStartAgainIsUnproven has a service die after its deploy, and after each tick whose states start it again.
+// TestAUnitThatStatesStartAgainIsUnproven has a service die after its deploy, and after each tick whose states start it
+// again.
 func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 	t.Parallel()
 	l, u := runningUnits(t, "1", "app.service")
@@ -89,7 +90,8 @@ func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 	}
 }
 
-// TestAUnitOnItsWayUpIsProvenStill has a tick come before the host has started the unit after its boot, or while it starts.
+// TestAUnitOnItsWayUpIsProvenStill has a tick come before the host has started the unit after its boot, or while it
+// starts.
 func TestAUnitOnItsWayUpIsProvenStill(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]func(s *unit){
@@ -266,8 +268,8 @@ func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	}
 }
 
-// TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue ends what the states started in several ways: no later run says
-// of it that states have started it.
+// TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue ends what the states started in several ways: no later run
+// says of it that states have started it.
 func TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestARunThatIsAskedToEndWhileItPrunes asks a run to end while it removes a large old release. The deploy is done, and the
-// next run removes the rest.
+// TestARunThatIsAskedToEndWhileItPrunes asks a run to end while it removes a large old release. The deploy is done, and
+// the next run removes the rest.
 func TestARunThatIsAskedToEndWhileItPrunes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

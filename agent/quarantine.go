@@ -178,8 +178,8 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	return r.deployed(*pair)
 }
 
-// avoidQuarantined reports whether the host keeps what it has since a release of a pair is in quarantine, and fails where it
-// has nothing else.
+// avoidQuarantined reports whether the host keeps what it has since a release of a pair is in quarantine, and fails
+// where it has nothing else.
 func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
 	bad, quarantined := r.ledger.IsBad(pair)
 	const hint = "publish a corrected version, or retry this one: corpus-agent unquarantine %s"
@@ -229,3 +229,6 @@ func (r *run) heldMeanwhile(pair ledger.Pair) bool {
 	r.record.Note("this host was held since this run began; %s waits", pair)
 	return r.withhold(pair)
 }
+
+// byHand reports whether a person has put a release into quarantine by going back from it.
+func byHand(b ledger.Bad) bool { return strings.HasPrefix(b.Reason, ledger.ByHand) }

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestAReadOnlySrvConvergesWhatIsCurrent has the channel name another release, which is on the disk already. Nothing can be
-// deployed, and what is current converges.
+// TestAReadOnlySrvConvergesWhatIsCurrent has the channel name another release, which is on the disk already. Nothing
+// can be deployed, and what is current converges.
 func TestAReadOnlySrvConvergesWhatIsCurrent(t *testing.T) {
 	if !ownMounts(t) {
 		return

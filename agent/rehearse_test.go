@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestDryRunReadsTheReleaseToComeThroughItsLinks has a state copy a file by the path through which people name the release
-// that is about to run. The dry run of each deploy says what the deploy then does.
+// TestDryRunReadsTheReleaseToComeThroughItsLinks has a state copy a file by the path through which people name the
+// release that is about to run. The dry run of each deploy says what the deploy then does.
 func TestDryRunReadsTheReleaseToComeThroughItsLinks(t *testing.T) {
 	l := converging(t)
 	for _, through := range []string{"/srv/projects/myapp/next", "/srv/service/next"} {
@@ -33,8 +33,8 @@ func TestDryRunReadsTheReleaseToComeThroughItsLinks(t *testing.T) {
 	}
 }
 
-// TestDryRunKnowsFilesOfEarlierStates edits a file that an earlier state makes, without a requisite: on a host without the file
-// and on one with another content.
+// TestDryRunKnowsFilesOfEarlierStates edits a file that an earlier state makes, without a requisite: on a host without
+// the file and on one with another content.
 func TestDryRunKnowsFilesOfEarlierStates(t *testing.T) {
 	l := converging(t)
 	for i, contents := range []string{"one", "two"} {
@@ -66,8 +66,8 @@ copied:
 	}
 }
 
-// TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS names a function that does not exist: its hooks, whose
-// work cannot be taken back, do not run.
+// TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS names a function that does not exist: its
+// hooks, whose work cannot be taken back, do not run.
 func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {
 	l := hooked(t)
 	l.Engine = state.Native{}

@@ -79,7 +79,8 @@ func TestStatusNamesALostRoot(t *testing.T) {
 	}
 }
 
-// TestANewerCopyOfTheLedgerIsUsed restores the state directory as it was before a release was quarantined and the host was held.
+// TestANewerCopyOfTheLedgerIsUsed restores the state directory as it was before a release was quarantined and the host
+// was held.
 func TestANewerCopyOfTheLedgerIsUsed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

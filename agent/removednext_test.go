@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestNextThatIsRemovedDuringARun removes the link, or makes it lead elsewhere, while states run: what is promoted is the
-// release that was converged, and the link is put back.
+// TestNextThatIsRemovedDuringARun removes the link, or makes it lead elsewhere, while states run: what is promoted is
+// the release that was converged, and the link is put back.
 func TestNextThatIsRemovedDuringARun(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range map[string]func(next string) error{

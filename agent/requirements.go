@@ -51,8 +51,8 @@ func (r *run) newReleases(pair ledger.Pair) (releases []artifact.Release) {
 	return releases
 }
 
-// noteUnread names files of releases that are new to the host which no run will read, though their place says otherwise.
-// A build refuses them; this is for releases that another program made.
+// noteUnread names files of releases that are new to the host which no run will read, though their place says
+// otherwise. A build refuses them; this is for releases that another program made.
 func (r *run) noteUnread(pair ledger.Pair) {
 	for _, release := range r.newReleases(pair) {
 		tree := walk.Files(r.LayoutOf(release.Project).Release(release.Dir()))

@@ -11,8 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestLinkThatIsWrittenAgain has another program write `current` with the target that it has: units that were started before
-// go on running what is deployed. A link that is moved by hand, and moved back by a run, has those restarted that followed it.
+// TestLinkThatIsWrittenAgain has another program write `current` with the target that it has: units that were started
+// before go on running what is deployed. A link that is moved by hand, and moved back by a run, has those restarted
+// that followed it.
 func TestLinkThatIsWrittenAgain(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true // its process does not show the release

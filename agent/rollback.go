@@ -200,3 +200,22 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	}
 	return r.converge(ctx, target)
 }
+
+// showQuarantine notes what a rollback by hand from a pair to another would quarantine.
+func (r *run) showQuarantine(left, target ledger.Pair) {
+	for _, release := range left.Releases() {
+		if !target.Has(release) {
+			r.record.Note("would quarantine %s", release)
+		}
+	}
+}
+
+// neverDeployed is the error of a rollback where nothing was deployed.
+func (r *run) neverDeployed() error {
+	what, first := "on this host", "corpus-agent deploy"
+	if r.Alone != "" {
+		what, first = "of "+r.Alone, "corpus-agent project deploy "+r.Alone
+	}
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
+		"deploy first: %s; corpus-agent why says what keeps it from that", first))
+}

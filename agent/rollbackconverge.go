@@ -95,8 +95,8 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 	return w, nil
 }
 
-// toFinish is an earlier way back to what is deployed that a rollback without a target finishes, or has finished; nil for
-// none. Going further back would leave a release that works.
+// toFinish is an earlier way back to what is deployed that a rollback without a target finishes, or has finished; nil
+// for none. Going further back would leave a release that works.
 func (r *run) toFinish() *ledger.Unfinished {
 	cut := r.ledger.Running
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// cutDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when the link
-// current led to it already.
+// cutDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when the
+// link current led to it already.
 func cutDeploy(t *testing.T, promoted bool) *lab {
 	t.Helper()
 	l := converging(t)
@@ -36,8 +36,8 @@ func cutDeploy(t *testing.T, promoted bool) *lab {
 	return l
 }
 
-// TestRollbackAfterACutDeployGoesToWhatWasGood before it, and not one release further back, and the next deploy does not
-// bring the release that was left.
+// TestRollbackAfterACutDeployGoesToWhatWasGood before it, and not one release further back, and the next deploy does
+// not bring the release that was left.
 func TestRollbackAfterACutDeployGoesToWhatWasGood(t *testing.T) {
 	for name, back := range map[string]func(*lab) (*report.Report, error){
 		"rollback":                 func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },

@@ -252,7 +252,8 @@ func TestWhatTheAgentRemembersIsNotReadWhereOtherUsersCanChangeIt(t *testing.T) 
 	}
 }
 
-// TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem shares /srv/salt, which procedures include SLS files of.
+// TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem shares /srv/salt, which procedures include SLS files
+// of.
 func TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)

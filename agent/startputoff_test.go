@@ -211,8 +211,8 @@ func TestWayBackRunsHooksThoughStatesFail(t *testing.T) {
 	}
 }
 
-// TestProgramThatEndsBeforeTheLinksMove is that of the release before, which a state started: it ends with status 0 while
-// other states run. The unit is started after the links have moved, and judged.
+// TestProgramThatEndsBeforeTheLinksMove is that of the release before, which a state started: it ends with status 0
+// while other states run. The unit is started after the links have moved, and judged.
 func TestProgramThatEndsBeforeTheLinksMove(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestAFullStateDirectoryIsShown fills the filesystem of the state directory: the run takes the lock and says what to do
-// about the disk, and so does status.
+// TestAFullStateDirectoryIsShown fills the filesystem of the state directory: the run takes the lock and says what to
+// do about the disk, and so does status.
 func TestAFullStateDirectoryIsShown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

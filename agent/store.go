@@ -76,8 +76,8 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 	return trust.OpenChecked(s, r.Layout.Trust(), r.Time, r.CheckedRoot)
 }
 
-// keepTrust writes the root of trust back where it was removed while this run was under way. A host that has lost it ends
-// with the error of that, unless the run failed for something else.
+// keepTrust writes the root of trust back where it was removed while this run was under way. A host that has lost it
+// ends with the error of that, unless the run failed for something else.
 func (r *run) keepTrust(err error) error {
 	if r.client == nil || r.test {
 		return err
@@ -94,8 +94,8 @@ func (r *run) keepTrust(err error) error {
 	return err
 }
 
-// trustGiven is the directory in which a root that was given is pinned once it has verified the store. A dry run on a host
-// without one pins it for itself alone: the timer's runs would take it up, and know no store.
+// trustGiven is the directory in which a root that was given is pinned once it has verified the store. A dry run on a
+// host without one pins it for itself alone: the timer's runs would take it up, and know no store.
 func (r *run) trustGiven(pinned bool) (string, error) {
 	if !r.test || pinned {
 		return r.Layout.Trust(), nil
@@ -121,8 +121,8 @@ func (r *run) unknown(err error) error {
 }
 
 // untrusting is the error of a host without a root of trust. One that had a root before has lost it, and never takes
-// another one from the store by itself: that would be to trust anything that answers there. given is who the host is, where
-// the command said so.
+// another one from the store by itself: that would be to trust anything that answers there. given is who the host is,
+// where the command said so.
 func (r *run) untrusting(given grains.Identity) error {
 	before, err := trust.Bootstrapped(r.Layout.Trust())
 	if err != nil {

@@ -23,7 +23,8 @@ const largeStates = `
     - contents: new
 `
 
-// TestADryRunNamesFilesThatAreTooLargeToBeKept names each file that the deploy would change, or remove, and the journal not keep.
+// TestADryRunNamesFilesThatAreTooLargeToBeKept names each file that the deploy would change, or remove, and the journal
+// not keep.
 func TestADryRunNamesFilesThatAreTooLargeToBeKept(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)

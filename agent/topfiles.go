@@ -114,8 +114,8 @@ func (r *run) hasState(pair ledger.Pair, is func(name string) bool) (found bool)
 	return found
 }
 
-// emptied judges a converge by how many states it had. One that has none, on a host that had some, fails unless the top files
-// that say so are as they were signed.
+// emptied judges a converge by how many states it had. One that has none, on a host that had some, fails unless the top
+// files that say so are as they were signed.
 func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outcome) error {
 	had, has := r.ledger.States, len(outcome.Results)
 	if outcome.Output != "" || r.WithoutPillar { // another program's states are not counted, and those of base alone are some of them

@@ -51,8 +51,8 @@ const leftoverStates = `
     - contents: four
 `
 
-// leftover is a host on version 3 whose previous version 2 is in quarantine, and whose way back from version 4 could not
-// remove a file. Version 3 changed the host again on that way back.
+// leftover is a host on version 3 whose previous version 2 is in quarantine, and whose way back from version 4 could
+// not remove a file. Version 3 changed the host again on that way back.
 func leftover(t *testing.T) (l *lab, file string, loose func()) {
 	t.Helper()
 	l = converging(t)

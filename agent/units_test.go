@@ -641,8 +641,8 @@ type bootUnits struct{ *fakeUnits }
 
 func (bootUnits) BootID() string { return "boot-1" }
 
-// TestClockThatWasAheadDuringADeploy has the clock set back afterwards: which release an interpreter runs is not judged by
-// the wall clock.
+// TestClockThatWasAheadDuringADeploy has the clock set back afterwards: which release an interpreter runs is not judged
+// by the wall clock.
 func TestClockThatWasAheadDuringADeploy(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"the boot is known": true, "by an earlier agent": false} {

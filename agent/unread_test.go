@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestFilesOfAReleaseThatNothingReads are noted by a dry run and by the deploy, and not afterwards. A build refuses them;
-// the release here comes from elsewhere.
+// TestFilesOfAReleaseThatNothingReads are noted by a dry run and by the deploy, and not afterwards. A build refuses
+// them; the release here comes from elsewhere.
 func TestFilesOfAReleaseThatNothingReads(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -123,8 +123,8 @@ func unitRuns(t *testing.T, dir, env string) bool {
 	return met && cmd.Run() == nil
 }
 
-// A unit that a person has enabled fails where it has lost what it needs; a condition would skip it without a word. corpus
-// reports the loss, and no mistake is repeated: a later start would wait for the next try.
+// A unit that a person has enabled fails where it has lost what it needs; a condition would skip it without a word.
+// corpus reports the loss, and no mistake is repeated: a later start would wait for the next try.
 func TestRefreshFailsWithoutItsSettings(t *testing.T) {
 	data, err := os.ReadFile("systemd/corpus-refresh@.service")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// Missing lists the SLS files that the top files of a tree name and the tree lacks, each as "top file: name". Names that a
-// template computes are left out, since the tree does not say what they are.
+// Missing lists the SLS files that the top files of a tree name and the tree lacks, each as "top file: name". Names
+// that a template computes are left out, since the tree does not say what they are.
 func Missing(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {
@@ -95,7 +95,8 @@ func declares(file string) bool {
 // throughNext finds next in a setting of a unit and in the target of a link.
 var throughNext = regexp.MustCompile(`^[ \t-]*(?:[A-Z][A-Za-z]+=.*?|target:[ \t]*['"]?)/srv/(?:service|base|projects/[^/\s]+)/next(?:[/\s'";:]|$)`)
 
-// ThroughNext lists the places where units of a tree, and links that its states make, lead through next, as "file:line".
+// ThroughNext lists the places where units of a tree, and links that its states make, lead through next, as
+// "file:line".
 func ThroughNext(tree fs.FS) ([]string, error) {
 	var places []string
 	err := search(tree, declares, func(file string, data []byte) {

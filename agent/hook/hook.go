@@ -125,8 +125,8 @@ func Any(dir string) (bool, error) {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ignored(e.Name()) }), nil
 }
 
-// List names the hooks of a directory in the order in which Run runs them. A file that is not executable is a mistake worth stopping for: its author
-// believes that it runs.
+// List names the hooks of a directory in the order in which Run runs them. A file that is not executable is a mistake
+// worth stopping for: its author believes that it runs.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -135,8 +135,8 @@ func (h *Host) status() (Status, error) {
 	return s, nil
 }
 
-// Recent are the entries of the quarantine that a person has to know of, the newest last, and how many others there are:
-// those that keep away what the channels named last, nil where that is not known, and the three newest.
+// Recent are the entries of the quarantine that a person has to know of, the newest last, and how many others there
+// are: those that keep away what the channels named last, nil where that is not known, and the three newest.
 func (s Status) Recent(named *ledger.Pair) (shown []ledger.Bad, others int) {
 	const newest = 3
 	for i, b := range s.Quarantined {

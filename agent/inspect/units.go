@@ -109,8 +109,8 @@ func (h *Host) linkedAt(p layout.Project, known ledger.Linked) time.Time {
 	return at
 }
 
-// linkedClock is when current of a project was moved last, on the clock of units, and 0 in an earlier boot than this one;
-// nil where the ledger does not say.
+// linkedClock is when current of a project was moved last, on the clock of units, and 0 in an earlier boot than this
+// one; nil where the ledger does not say.
 func (h *Host) linkedClock(p layout.Project, known ledger.Linked) *time.Duration {
 	boot := h.BootID()
 	if known.Boot == "" || boot == "" || known.Release != CurrentOf(p) {

@@ -2,12 +2,13 @@ package journal
 
 import "errors"
 
-// guardPath is the path of a Planned that records that a guard runs, or with no step that none runs any more. No file has
-// this path, so that agents of earlier versions, which take it for a path that a step may create, pass over it.
+// guardPath is the path of a Planned that records that a guard runs, or with no step that none runs any more. No file
+// has this path, so that agents of earlier versions, which take it for a path that a step may create, pass over it.
 const guardPath = "/proc/corpus-agent-guard"
 
-// GuardStarted records that a guard of the present steps runs, if the run has changed something. What the guard does is not
-// recorded, but an interruption of the run is attributed to it. The caller calls GuardDone after the guard has ended.
+// GuardStarted records that a guard of the present steps runs, if the run has changed something. What the guard does is
+// not recorded, but an interruption of the run is attributed to it. The caller calls GuardDone after the guard has
+// ended.
 func (r *Recorder) GuardStarted() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

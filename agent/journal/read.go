@@ -185,8 +185,9 @@ func (c *Chapter) applyUpdate(k kind, body []byte) error {
 }
 
 // InterruptedStep returns the step in which the interrupted run made its last change, or whose guard ran after that. It
-// returns "" if the run changed nothing, or is not the last run. The names of steps that ran in parallel are joined. A planned path that exists was created after all recorded changes. A program that
-// runs before states do, such as a pre-release hook, does not count as a change after it has ended.
+// returns "" if the run changed nothing, or is not the last run. The names of steps that ran in parallel are joined. A
+// planned path that exists was created after all recorded changes. A program that runs before states do, such as a
+// pre-release hook, does not count as a change after it has ended.
 func (c *Chapter) InterruptedStep(run string, h *host.Host) string {
 	if len(c.Runs) == 0 || c.Runs[len(c.Runs)-1] != run {
 		return ""

@@ -40,7 +40,8 @@ func (r *Recorder) atWork() string {
 	return strings.Join(append(slices.Clone(r.beside), last), or)
 }
 
-// Same reports whether two interrupted steps may be the same one: each may be the names of several that ran in parallel.
+// Same reports whether two interrupted steps may be the same one: each may be the names of several that ran in
+// parallel.
 func Same(a, b string) bool {
 	all := strings.Split(a, or)
 	return slices.ContainsFunc(strings.Split(b, or), func(step string) bool { return slices.Contains(all, step) })

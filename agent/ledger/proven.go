@@ -37,8 +37,8 @@ func (p *Proven) Has(unit string) bool {
 	return slices.ContainsFunc(p.Units, func(u ProvenUnit) bool { return u.Unit == unit })
 }
 
-// StartedAgain records that states have started a unit again, whose program started at a time; zero for an unknown time.
-// The text takes the place of an earlier one about the unit.
+// StartedAgain records that states have started a unit again, whose program started at a time; zero for an unknown
+// time. The text takes the place of an earlier one about the unit.
 func (p *Proven) StartedAgain(unit string, at time.Time, text string) {
 	p.Keep(func(known string, _ time.Time) bool { return known != unit })
 	p.Unserved = append(p.Unserved, text)

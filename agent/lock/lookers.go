@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Lookers names the processes other than this one that share the lock of the file at path, such as "process 4242 (flock)".
-// Those that look at the lock do so for a moment; one that keeps it keeps every run from starting.
+// Lookers names the processes other than this one that share the lock of the file at path, such as "process 4242
+// (flock)". Those that look at the lock do so for a moment; one that keeps it keeps every run from starting.
 func Lookers(path string) (all []string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -37,7 +37,8 @@ func Lookers(path string) (all []string) {
 	return all
 }
 
-// flocks are the processes that hold locks of flock(2) of a kind, on a file or with "" on any, as /proc/locks lists them.
+// flocks are the processes that hold locks of flock(2) of a kind, on a file or with "" on any, as /proc/locks lists
+// them.
 func flocks(kind, file string) (pids []string) {
 	f, err := walk.OpenFile("/proc/locks")
 	if err != nil {

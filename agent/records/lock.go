@@ -37,8 +37,8 @@ func (rs *Records) WaitUntilIdle(ctx context.Context, say func(format string, ar
 	return nil
 }
 
-// Lock takes the lock of the host for a run, and removes what states of killed runs have left. What stood in its place is set
-// aside.
+// Lock takes the lock of the host for a run, and removes what states of killed runs have left. What stood in its place
+// is set aside.
 func (rs *Records) Lock(ctx context.Context, command string) (*Exclusive, error) {
 	held, err := rs.exclusive(command)
 	if err == nil {

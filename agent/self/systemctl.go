@@ -104,7 +104,8 @@ func below(pid, ancestor int, parents map[int]int) bool {
 	return false
 }
 
-// arguments returns the command line of a process. It has at least one word, which is empty for a process that has ended.
+// arguments returns the command line of a process. It has at least one word, which is empty for a process that has
+// ended.
 func arguments(pid int) []string {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")

@@ -91,8 +91,8 @@ func (r *Run) FollowBack(ctx context.Context, pair *ledger.Pair) {
 	}
 }
 
-// NoteMoved writes into the ledger that the link current of a project has been moved now. The clock of units, unlike the
-// wall clock, is never set.
+// NoteMoved writes into the ledger that the link current of a project has been moved now. The clock of units, unlike
+// the wall clock, is never set.
 func (r *Run) NoteMoved(project string) {
 	r.NoteLinked(project, r.Time())
 	if l, known := r.Ledger.Linked[project]; known {

@@ -19,11 +19,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file finds out whether another process listens on the ports on which a release has to answer. A release that cannot
-// get its port is not at fault, and an answer from another process proves nothing.
+// This file finds out whether another process listens on the ports on which a release has to answer. A release that
+// cannot get its port is not at fault, and an answer from another process proves nothing.
 
-// answering returns what finds out which processes answer the probes of a pair. It is nil where the agent may not act on
-// the units of this host, as below a root.
+// answering returns what finds out which processes answer the probes of a pair. It is nil where the agent may not act
+// on the units of this host, as below a root.
 func (r *Run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.Probe) (*service.Answering, error) {
 	s, err := r.System()
 	if err != nil || s.Allowed() != nil {

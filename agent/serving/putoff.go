@@ -128,8 +128,8 @@ func (r *Run) UnitsBeforeLinks(pair ledger.Pair, units host.Units) (host.Units, 
 	return r.delayed, nil
 }
 
-// StartPutOffLater notes which starts of units failed before the links moved, and has Serve start those units. Serve also
-// starts a unit that a state started, and whose program ends before the links have moved.
+// StartPutOffLater notes which starts of units failed before the links moved, and has Serve start those units. Serve
+// also starts a unit that a state started, and whose program ends before the links have moved.
 func (r *Run) StartPutOffLater() {
 	r.late, r.started = nil, nil
 	if r.delayed == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// CheckHere is Check for a process of root that is about to run git in a directory of the machine. Other users decide for
-// themselves whose clones they work in, and root does by git's setting safe.directory.
+// CheckHere is Check for a process of root that is about to run git in a directory of the machine. Other users decide
+// for themselves whose clones they work in, and root does by git's setting safe.directory.
 func CheckHere(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// RemoveAll removes a name and everything below it. It is no error if the name does not exist. The removal ends with its
-// context, with the context's error, and leaves the rest.
+// RemoveAll removes a name and everything below it. It is no error if the name does not exist. The removal ends with
+// its context, with the context's error, and leaves the rest.
 func RemoveAll(ctx context.Context, path string) error {
 	if err := removeAll(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing %s: %w", path, err)
@@ -39,8 +39,8 @@ func removeAll(ctx context.Context, path string) error {
 // moment is how long RemoveTemp outlasts its context.
 const moment = time.Second
 
-// RemoveTemp removes what TempDir made. If its context ends, it goes on for a second, in which a small tree is gone, and
-// leaves the rest to Sweep.
+// RemoveTemp removes what TempDir made. If its context ends, it goes on for a second, in which a small tree is gone,
+// and leaves the rest to Sweep.
 func RemoveTemp(ctx context.Context, path string) error {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

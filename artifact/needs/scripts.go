@@ -15,9 +15,9 @@ import (
 // maxLine is how much of a script's first line is read; Linux reads no more (BINPRM_BUF_SIZE).
 const maxLine = 256
 
-// Scripts returns what the first lines of a release's executable scripts name: interpreters by absolute path, and programs
-// that env looks for on PATH, each with a script that names it. Interpreters below one of the prefixes, or at a relative
-// path, come with the release and are left out.
+// Scripts returns what the first lines of a release's executable scripts name: interpreters by absolute path, and
+// programs that env looks for on PATH, each with a script that names it. Interpreters below one of the prefixes, or at
+// a relative path, come with the release and are left out.
 func Scripts(release fs.FS, prefixes ...string) (map[string]string, error) {
 	found := map[string]string{}
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
@@ -78,8 +78,8 @@ func interpreters(line string) []string {
 // searched are the directories in which env finds programs that the agent and systemd start.
 const searched = "usr/local/sbin usr/local/bin usr/sbin usr/bin sbin bin"
 
-// Absent lists in words which of some interpreters a host lacks, each with a script that names it. It returns an error if
-// the host's files cannot be read.
+// Absent lists in words which of some interpreters a host lacks, each with a script that names it. It returns an error
+// if the host's files cannot be read.
 func Absent(interpreters map[string]string, h Host) (absent []string, err error) {
 	for program, script := range interpreters {
 		dirs := strings.Fields(searched)

@@ -1,8 +1,8 @@
 // Package structsort sorts and filters lists of structs.
 //
 // The functions of package slices are compiled once for each type of element, which adds 12 to 15 KB to a program for
-// each struct that is sorted, and 1 KB for each that is filtered. Those of this package compare through an index and are
-// compiled once, or are small.
+// each struct that is sorted, and 1 KB for each that is filtered. Those of this package compare through an index and
+// are compiled once, or are small.
 package structsort
 
 import "sort"

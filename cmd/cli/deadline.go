@@ -13,9 +13,9 @@ import (
 // endWithin is how long a command of Deadline has for its own end after a signal.
 const endWithin = 1500 * time.Millisecond
 
-// Deadline ends the process with exit.Interrupted when it still runs 1.5 seconds after SIGINT, SIGTERM or SIGHUP: a system
-// call that hangs, and the removal of a large tree, do not see that the context is cancelled. It is for a program
-// that leaves nothing half done when it is killed; the agent, which rolls back, has no such deadline.
+// Deadline ends the process with exit.Interrupted when it still runs 1.5 seconds after SIGINT, SIGTERM or SIGHUP: a
+// system call that hangs, and the removal of a large tree, do not see that the context is cancelled. It is for a
+// program that leaves nothing half done when it is killed; the agent, which rolls back, has no such deadline.
 func Deadline(stderr io.Writer) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)

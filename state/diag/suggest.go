@@ -15,8 +15,8 @@ func DidYouMean(word string, known []string) string {
 }
 
 // Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that
-// are as near, one that begins with the given word is meant, such as its plural, or else one of the same length: letters
-// change places more often than they are lost.
+// are as near, one that begins with the given word is meant, such as its plural, or else one of the same length:
+// letters change places more often than they are lost.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", min(2+len(word)/4, 4, len(word))
 	for _, k := range known {

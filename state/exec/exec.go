@@ -33,8 +33,8 @@ type Discreet interface{ Redacting(r *redact.Redactor) }
 // Foresighted is an observer that is told, before the first step, of all in their order.
 type Foresighted interface{ Coming(steps []*compile.Step) }
 
-// Guarding is an observer that is told when a guard of the step that started last, or of one that runs in parallel, starts
-// to run a command or function, and when it has ended.
+// Guarding is an observer that is told when a guard of the step that started last, or of one that runs in parallel,
+// starts to run a command or function, and when it has ended.
 type Guarding interface {
 	GuardStarted()
 	GuardDone()

@@ -62,8 +62,8 @@ func withoutPassword(found string) string {
 func HoldsLogin(text string) bool { return URLs(text) != text }
 
 // Login takes the user information out of a URL, for a program that is to get it in another way than on its command
-// line, which every user of the host can read. A name alone stays in a URL that is not HTTP's. Characters that should have
-// been escaped stand for themselves.
+// line, which every user of the host can read. A name alone stays in a URL that is not HTTP's. Characters that should
+// have been escaped stand for themselves.
 func Login(address string) (without, user, password string) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	at := hostAt(rest, credentials(scheme, rest))

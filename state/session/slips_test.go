@@ -95,7 +95,8 @@ func TestCirclesOfTemplatesAreNamed(t *testing.T) {
 	}
 }
 
-// TestRequisitesThatNothingMeetsComeWithOtherMistakes has a file that cannot be read beside requisites that it may meet, and does not.
+// TestRequisitesThatNothingMeetsComeWithOtherMistakes has a file that cannot be read beside requisites that it may
+// meet, and does not.
 func TestRequisitesThatNothingMeetsComeWithOtherMistakes(t *testing.T) {
 	const good = "b:\n  test.nop:\n    - require:\n      - test: gone\n      - test: perhaps\n      - test: named\nc:\n  test.nop:\n    - names: [named]\n"
 	for name, c := range map[string]struct {

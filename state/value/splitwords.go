@@ -2,8 +2,8 @@ package value
 
 import "strings"
 
-// SplitWords splits a command line as a POSIX shell, and shlex of Python, would: with quotes and backslashes, without comments and
-// expansions.
+// SplitWords splits a command line as a POSIX shell, and shlex of Python, would: with quotes and backslashes, without
+// comments and expansions.
 func SplitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -70,8 +70,8 @@ func (l loadedFrom) differs(files host.Files) bool {
 	return !slices.Equal(unmasked(there, masked), unmasked(read, masked)) || l.moved(files) || l.linked(files)
 }
 
-// linked reports whether a link leads from a file of the unit, or its directory, to elsewhere, such as into a release. What is there
-// may have been replaced by a file that is no newer, which systemd does not see.
+// linked reports whether a link leads from a file of the unit, or its directory, to elsewhere, such as into a release.
+// What is there may have been replaced by a file that is no newer, which systemd does not see.
 func (l loadedFrom) linked(files host.Files) bool {
 	return slices.ContainsFunc(append(slices.Clone(l.dropIns), l.fragment), func(p string) bool {
 		return strings.HasPrefix(p, "/") && p != "/dev/null" && (leadsAway(files, p) || leadsAway(files, path.Dir(p)))

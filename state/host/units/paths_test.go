@@ -43,8 +43,8 @@ func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 	}
 }
 
-// TestUnitFilesThatLinksLeadTo are read again before each action: a release before has an older file, which systemd takes
-// for the one that it has read.
+// TestUnitFilesThatLinksLeadTo are read again before each action: a release before has an older file, which systemd
+// takes for the one that it has read.
 func TestUnitFilesThatLinksLeadTo(t *testing.T) {
 	const unit, dropIns = "/etc/systemd/system/web.service", "/etc/systemd/system/web.service.d"
 	for name, c := range map[string]struct {

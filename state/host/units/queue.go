@@ -61,8 +61,8 @@ func (q *queue) free(ctx context.Context, unit string) (freed string, err error)
 	return "", nil
 }
 
-// FreeAll lets the jobs of units that a program of this run waits for begin, such as those of a `systemctl restart` in a hook,
-// where they wait for the end of this process's own unit. It reports the units whose jobs it freed to own.
+// FreeAll lets the jobs of units that a program of this run waits for begin, such as those of a `systemctl restart` in
+// a hook, where they wait for the end of this process's own unit. It reports the units whose jobs it freed to own.
 func FreeAll(ctx context.Context, names []string, own *host.OwnUnit) error {
 	c, err := connect(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // An archive that nobody signed does not decide which programs run as root, whose its files are and who may change
-// them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the permission of all users to
-// write are left out, and what the state gives no owner or group gets root's.
+// them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the permission of all users
+// to write are left out, and what the state gives no owner or group gets root's.
 
 // rights are what of an entry extraction leaves out.
 type rights struct{ raised, open, owner bool }
