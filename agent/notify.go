@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // tellTime bounds how long a run that is over waits for those it tells.
@@ -85,8 +87,28 @@ func (r *run) upload(ctx context.Context) error {
 	if err := store.CheckKey(key); err != nil {
 		return fmt.Errorf("naming it: %w", err)
 	}
+	if data, err = r.sealed(ctx, s, key, data); err != nil {
+		return err
+	}
 	_, err = s.Put(store.LockWait(ctx, uploadLockWait), key, bytes.NewReader(data), int64(len(data)), store.Condition{})
 	return err
+}
+
+// sealed is a report with the signature of this host, whose key the store then has. A key that cannot be registered is
+// noted: the report counts as one without a signature.
+func (r *run) sealed(ctx context.Context, s store.Store, place string, data []byte) ([]byte, error) {
+	key, damaged, err := hostkey.Open(r.Layout.HostKey())
+	if err != nil {
+		return nil, err
+	}
+	if damaged != nil {
+		r.record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.report.Host)
+	}
+	about := hostkey.Registration{Host: r.report.Host, At: r.Time(), Agent: r.Version}
+	if err := key.RegisterDaily(store.LockWait(ctx, uploadLockWait), s, redact.URLs(r.storeURL()), r.Layout.HostRegistered(), about); err != nil {
+		r.record.Note("%v", err)
+	}
+	return key.Seal(place, data)
 }
 
 // outgoing is the report as it may leave the host.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -25,11 +26,18 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 	if err != nil {
 		return nil, err
 	}
+	known, err := hostkey.List(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	found := make([]*Agent, len(runs))
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, host := range runs {
-		group.Go(func() (err error) { found[i], err = newestAgent(ctx, s, host, since); return err })
+		group.Go(func() (err error) {
+			found[i], err = newestAgent(within, &reader{store: s, known: known}, host, since)
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -44,9 +52,9 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 }
 
 // newestAgent reads a host's newest report; nil where it has none that counts.
-func newestAgent(ctx context.Context, s store.Store, h hostRuns, since time.Time) (*Agent, error) {
+func newestAgent(ctx context.Context, d *reader, h hostRuns, since time.Time) (*Agent, error) {
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
-		r, err := read(ctx, s, key)
+		r, err := d.read(ctx, h.host, key)
 		if err != nil {
 			return nil, err
 		}

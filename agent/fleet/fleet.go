@@ -1,9 +1,9 @@
 // Package fleet reads what hosts reported into a store.
 //
-// Hosts that have `reports.upload` on put the report of each run below reports/PROJECT/HOST/. Nobody
-// signs these: whoever may write below that prefix may say what they like there, and a host is
-// believed only for its own directory. So a reader that decides something by reports, such as `corpus
-// attest`, is as good as the store's access rules are.
+// Hosts that have `reports.upload` on put the report of each run below reports/PROJECT/HOST/, signed with the key of the
+// host (package hostkey). Of a host whose key the store knows only signed reports count. Of others every report counts
+// that lies in the host's directory, as good as the store's access rules are: a reader that decides something, such as
+// `corpus attest`, may want signed ones alone.
 package fleet
 
 import (
@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -81,6 +83,8 @@ type Report struct {
 
 	Agent string `json:"agent"`      // version of the program; reports of older agents do not have it
 	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for agents that do not say
+
+	signed bool // with the key that the host registered
 }
 
 // Word is what a host says of a release: how its newest run that says anything about it ended.
@@ -90,6 +94,8 @@ type Word struct {
 	At      time.Time `json:"at"`
 	Healthy bool      `json:"healthy"`
 	Why     string    `json:"why,omitempty"` // it is not
+	// Signed says that the report is signed with the key that the host registered.
+	Signed bool `json:"signed,omitempty"`
 	// OtherRoot says that only runs below another root say anything. That it is healthy then shows no more than
 	// that its states converged in that directory.
 	OtherRoot bool `json:"other_root,omitempty"`
@@ -103,29 +109,48 @@ type Question struct {
 	Until   time.Time
 }
 
-// Ask reads what the hosts of a channel say of a release, by host. A host that says nothing of it is
-// not among them.
-func Ask(ctx context.Context, s store.Store, q Question) ([]Word, error) {
+// Ignored is a report that does not count, since its signature does not.
+type Ignored struct {
+	Host string `json:"host"`
+	Run  string `json:"run"`
+	Why  string `json:"why"`
+}
+
+// Answer is what the hosts of a channel say of a release, by host.
+type Answer struct {
+	Words   []Word
+	Ignored []Ignored
+}
+
+// Ask reads what the hosts of a channel say of a release. A host that says nothing of it is not among them.
+func Ask(ctx context.Context, s store.Store, q Question) (Answer, error) {
 	runs, err := list(ctx, s, q)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
+	known, err := hostkey.List(ctx, s)
+	if err != nil {
+		return Answer{}, err
+	}
+	readers := make([]reader, len(runs))
 	words := make([]*Word, len(runs))
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, host := range runs {
-		group.Go(func() (err error) { words[i], err = ask(ctx, s, host, q); return err })
+		readers[i] = reader{store: s, known: known}
+		group.Go(func() (err error) { words[i], err = readers[i].ask(within, host, q); return err })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	var said []Word
-	for _, w := range words {
+	var answer Answer
+	for i, w := range words {
+		answer.Ignored = append(answer.Ignored, readers[i].ignored...)
 		if w != nil {
-			said = append(said, *w)
+			answer.Words = append(answer.Words, *w)
 		}
 	}
-	return said, nil
+	return answer, nil
 }
 
 // hostRuns are the reports of a host, newest first.
@@ -170,10 +195,10 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 
 // ask reads a host's reports until one says something of the release. What a run below another root says, be it good or
 // bad, counts only where no run on the host itself says anything, and the newest such run counts.
-func ask(ctx context.Context, s store.Store, h hostRuns, q Question) (*Word, error) {
+func (d *reader) ask(ctx context.Context, h hostRuns, q Question) (*Word, error) {
 	var elsewhere *Word
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
-		r, err := read(ctx, s, key)
+		r, err := d.read(ctx, h.host, key)
 		if err != nil {
 			return nil, err
 		}
@@ -192,9 +217,16 @@ func ask(ctx context.Context, s store.Store, h hostRuns, q Question) (*Word, err
 	return elsewhere, nil
 }
 
-// read reads a report; nil for what is none.
-func read(ctx context.Context, s store.Store, key string) (*Report, error) {
-	body, _, err := s.Get(ctx, key, 0)
+// reader reads the reports of a host.
+type reader struct {
+	store   store.Store
+	known   hostkey.Registry
+	ignored []Ignored
+}
+
+// read reads a report of a host; nil for what is none, or does not count.
+func (d *reader) read(ctx context.Context, host, key string) (*Report, error) {
+	body, _, err := d.store.Get(ctx, key, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading the reports of hosts: %w", err)
 	}
@@ -205,6 +237,11 @@ func read(ctx context.Context, s store.Store, key string) (*Report, error) {
 	}
 	var r Report
 	if json.Unmarshal(data, &r) != nil {
+		return nil, nil
+	}
+	if r.signed, err = d.known.Check(host, key, data); err != nil {
+		run := strings.TrimSuffix(path.Base(key), ".json")
+		d.ignored = append(d.ignored, Ignored{Host: host, Run: run, Why: err.Error()})
 		return nil, nil
 	}
 	return &r, nil
@@ -219,7 +256,7 @@ func (r *Report) says(q Question) *Word {
 		return nil
 	}
 	if why := r.against(q); why != "" {
-		return &Word{Host: r.Host, Run: r.ID, At: r.Ended, Why: why, OtherRoot: r.OtherRoot}
+		return &Word{Host: r.Host, Run: r.ID, At: r.Ended, Why: why, OtherRoot: r.OtherRoot, Signed: r.signed}
 	}
 	if r.Exit != exit.OK || !holds(r.Left, q) {
 		return nil
@@ -229,7 +266,8 @@ func (r *Report) says(q Question) *Word {
 		return nil
 	}
 	elsewhere := r.OtherRoot || r.Proven != nil && r.Proven.OtherRoot
-	return &Word{Host: r.Host, Run: run, At: at, Healthy: true, OtherRoot: elsewhere}
+	return &Word{Host: r.Host, Run: run, At: at, Healthy: true, OtherRoot: elsewhere,
+		Signed: r.signed}
 }
 
 // against is why a report speaks against a release; "" where it does not.

@@ -154,13 +154,13 @@ func TestHostsSpeakForARelease(t *testing.T) {
 			}
 			put(t, s, "reports/myapp/nonsense/20260501T110000.000000.json", "no report")
 			put(t, s, "reports/myapp/readme.txt", "no report")
-			words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+			answer, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
 				Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
 			if err != nil {
 				t.Fatal(err)
 			}
 			said := ""
-			for _, w := range words {
+			for _, w := range answer.Words {
 				if said = w.Why; w.Healthy {
 					said = "healthy"
 				}
@@ -168,8 +168,8 @@ func TestHostsSpeakForARelease(t *testing.T) {
 					said += " elsewhere"
 				}
 			}
-			if said != c.says || len(words) > 1 {
-				t.Errorf("hosts say %+v, want %q", words, c.says)
+			if said != c.says || len(answer.Words) > 1 {
+				t.Errorf("hosts say %+v, want %q", answer.Words, c.says)
 			}
 		})
 	}
@@ -182,10 +182,10 @@ func TestHostsOfAllProjectsSpeakForBase(t *testing.T) {
 			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}},
 			Left: pair(1), Proves: true, Proven: proven(1, "deploy", now.Add(-time.Hour))})
 	}
-	words, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
+	answer, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
 		Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
 	hosts := []string{}
-	for _, w := range words {
+	for _, w := range answer.Words {
 		hosts = append(hosts, w.Host)
 	}
 	if err != nil || !slices.Equal(hosts, []string{"a", "b"}) {

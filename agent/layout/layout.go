@@ -139,6 +139,12 @@ func (l Layout) Lock() string { return filepath.Join(l.State(), "lock") }
 // Refusals is the file about runs that the lock refused.
 func (l Layout) Refusals() string { return filepath.Join(l.State(), "refused.json") }
 
+// HostKey is the private key with which the host signs its reports.
+func (l Layout) HostKey() string { return filepath.Join(l.State(), "host.key") }
+
+// HostRegistered is the file about the newest registration of that key in a store.
+func (l Layout) HostRegistered() string { return filepath.Join(l.State(), "registered.json") }
+
 // HoldRequest is the file of a hold, or its end, that the ledger does not say yet.
 func (l Layout) HoldRequest() string { return filepath.Join(l.State(), "hold.json") }
 

@@ -41,6 +41,8 @@ type Healthy struct {
 	// OtherRoot says that the run worked below another root, where units and probes are not checked. The attesting
 	// person allowed that.
 	OtherRoot bool `json:"other_root,omitempty"`
+	// Signed says that the report was signed with the key that the host registered.
+	Signed bool `json:"signed,omitempty"`
 }
 
 // Proof is a signed Attestation. It has the form of targets metadata of the attestation role, so that thresholds and
@@ -117,8 +119,12 @@ func (p *Proof) Says(claim Claim, now time.Time) error {
 			return fmt.Errorf("its %s is %s, not %s", c.what, Printable(c.is), c.want)
 		}
 	}
-	if n := p.healthy(claim.FreshFor()); n < claim.Hosts {
-		return fmt.Errorf("it names %s, and %d are required", count(n, "host"), claim.Hosts)
+	if n := p.healthy(claim.FreshFor(), claim.Signed); n < claim.Hosts {
+		with := ""
+		if claim.Signed {
+			with = " with signed reports"
+		}
+		return fmt.Errorf("it names %s%s, and %d are required", count(n, "host"), with, claim.Hosts)
 	}
 	if now.IsZero() {
 		return nil
@@ -146,12 +152,12 @@ func (p *Proof) Same(q *Proof) bool {
 		len(p.Hosts) == len(q.Hosts) && p.Within(q.Hosts)
 }
 
-// healthy counts the hosts whose reports were recent enough when they were attested.
-func (p *Proof) healthy(fresh time.Duration) int {
+// healthy counts the hosts whose reports were recent enough when they were attested, and signed where that is required.
+func (p *Proof) healthy(fresh time.Duration, signed bool) int {
 	var names []string
 	for _, h := range p.Hosts[:min(len(p.Hosts), MaxHosts)] {
 		age := p.At.Sub(h.At)
-		if h.Host != "" && age <= fresh && age >= -ClockTolerance && !slices.Contains(names, h.Host) {
+		if h.Host != "" && (h.Signed || !signed) && age <= fresh && age >= -ClockTolerance && !slices.Contains(names, h.Host) {
 			names = append(names, h.Host)
 		}
 	}

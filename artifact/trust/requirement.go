@@ -19,6 +19,8 @@ type Requirement struct {
 	Hosts int    `json:"hosts"`      // the least number of hosts
 	Fresh int    `json:"fresh_days"` // the greatest age of a host's report when it is attested, in days
 	Holds int    `json:"holds_days"` // how long a proof is valid, in days
+	// Signed says that only reports count that a host signed with the key that it registered.
+	Signed bool `json:"signed,omitempty"`
 }
 
 // The defaults of a requirement.
@@ -56,7 +58,11 @@ func (q Requirement) Check(channel string) error {
 }
 
 func (q Requirement) String() string {
-	return fmt.Sprintf("%s on %s, reports of at most %s, a proof holds %s", q.From, count(q.Hosts, "host"),
+	reports := "reports"
+	if q.Signed {
+		reports = "signed reports"
+	}
+	return fmt.Sprintf("%s on %s, %s of at most %s, a proof holds %s", q.From, count(q.Hosts, "host"), reports,
 		count(q.Fresh, "day"), count(q.Holds, "day"))
 }
 

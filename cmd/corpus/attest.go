@@ -34,6 +34,10 @@ stops the attestation, unless --except names it. A run below another root (corpu
 no units and asks no probes, so it counts only with --allow-other-root, and the proof says so. How many hosts it takes, and how old reports may be, is
 what the channels require that want the proof.
 
+A report with a signature that does not hold, or without one from a host whose key the store knows (corpus host
+ls), counts for nothing. Of hosts without a registered key reports count unless a channel wants signed ones
+(corpus project require --signed).
+
 It takes the attestation key, the right to read below reports/ and to write below attestations/. Where
 several keys have to sign, each of their owners runs attest.
 
@@ -62,6 +66,7 @@ channels carry. corpus promote PROJECT TO TO takes them in.`,
 type counted struct {
 	except    []string // hosts whose failure does not
 	otherRoot bool     // runs below another root do
+	signed    bool     // unsigned reports do not
 }
 
 func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, count counted) error {
@@ -74,20 +79,24 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 		return code(err)
 	}
 	now := time.Now()
-	words, err := fleet.Ask(ctx, publisher.Store, fleet.Question{
+	answer, err := fleet.Ask(ctx, publisher.Store, fleet.Question{
 		Channel: ref, Digest: about.Release.Digest, Since: now.Add(-about.Demand.FreshFor()),
 		Until: now.Add(trust.ClockTolerance),
 	})
 	if err != nil {
 		return err
 	}
-	hosts, err := p.healthy(words, about.Release, count)
+	for _, i := range answer.Ignored {
+		p.explain("run %s of %s does not count: %s", trust.Printable(i.Run), trust.Printable(i.Host), trust.Printable(i.Why))
+	}
+	count.signed = about.Demand.Signed
+	hosts, err := p.healthy(answer.Words, about.Release, count)
 	if err != nil {
 		return err
 	}
 	result, err := proofs.Attest(ctx, publisher, about, hosts)
 	if err != nil {
-		return code(onlyElsewhere(err, words, hosts))
+		return code(onlyElsewhere(err, answer.Words, hosts))
 	}
 	return p.answer(result, "%s", attestedText(result))
 }
@@ -101,9 +110,12 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 		case w.OtherRoot && !count.otherRoot:
 			p.explain("%s does not count: run %s worked below another root, where no unit and no probe is asked",
 				trust.Printable(w.Host), trust.Printable(w.Run))
+		case count.signed && !w.Signed:
+			p.explain("%s does not count: its report is not signed, or its key is not registered (corpus host show %s)",
+				trust.Printable(w.Host), trust.Printable(w.Host))
 		case w.Healthy:
 			hosts = append(hosts, trust.Healthy{Host: w.Host, Run: w.Run, At: w.At.UTC().Truncate(time.Second),
-				OtherRoot: w.OtherRoot})
+				OtherRoot: w.OtherRoot, Signed: w.Signed})
 		case slices.Contains(count.except, w.Host):
 			p.explain("%s does not count: %s", w.Host, w.Why)
 		default:

@@ -23,9 +23,12 @@ and healthy on hosts there (corpus attest). corpus promote refuses what has no p
 host of the channel.
 
 It is written into targets, and takes the targets key: who has only the project's key cannot take it
-back. Hosts of agents before this version do not know of it.`,
+back. Hosts of agents before this version do not know of it.
+
+With --signed a report counts only if its host signed it with the key that it registered in the store.`,
 		Example: `  corpus project require myapp production --from testing --store s3://bucket/prefix --keys keys
   corpus project require myapp production --from testing --hosts 3 --fresh 2 --holds 30 --store s3://bucket/prefix --keys keys
+  corpus project require myapp production --from testing --signed --store s3://bucket/prefix --keys keys
   corpus project require myapp production --none --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,6 +43,7 @@ back. Hosts of agents before this version do not know of it.`,
 	c.Flags().IntVar(&q.Hosts, "hosts", trust.DefaultHosts, "on so many hosts at least")
 	c.Flags().IntVar(&q.Fresh, "fresh", trust.DefaultFresh, "so many days old may reports be when they are attested")
 	c.Flags().IntVar(&q.Holds, "holds", trust.DefaultHolds, "so many days a proof holds")
+	c.Flags().BoolVar(&q.Signed, "signed", false, "only reports count that hosts signed with their registered keys (corpus host ls)")
 	c.Flags().BoolVar(&none, "none", false, "require nothing any more")
 	newChannelFlag(c, &isNew)
 	c.MarkFlagsOneRequired("from", "none")

@@ -78,6 +78,7 @@ func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact
 		}
 		demand.Hosts, demand.Fresh, demand.Holds = max(demand.Hosts, q.Hosts), min(demand.Fresh, q.Fresh),
 			min(demand.Holds, q.Holds)
+		demand.Signed = demand.Signed || q.Signed
 		refs = append(refs, ref)
 	}
 	slices.SortFunc(refs, func(a, b artifact.Ref) int { return strings.Compare(a.Channel, b.Channel) })

@@ -1,0 +1,74 @@
+package hostkey
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// ErrUnsigned is the error for an object without a signature.
+var ErrUnsigned = errors.New("it is not signed")
+
+// mark begins the field that Seal adds. It is the last one of the object, so what stands before its last occurrence is
+// what was signed.
+const mark = `,"signed":{`
+
+// purpose is signed too, so that no signature of a host is one of anything else.
+const purpose = "corpus: a host says, 1\n"
+
+// signed is the field that Seal adds.
+type signed struct {
+	By  Public `json:"by"`
+	Sig string `json:"sig"` // of purpose, the object's key in the store, a line feed, and the object without this field
+}
+
+// Seal adds to a JSON object the field "signed", with the host's signature of the object and of its place: the key under
+// which a store keeps it. A copy in another place has no valid signature.
+func (k Key) Seal(place string, object []byte) ([]byte, error) {
+	object = bytes.TrimSpace(object)
+	if len(object) < 3 || object[0] != '{' || object[len(object)-1] != '}' {
+		return nil, errors.New("only a JSON object with fields can be signed")
+	}
+	sig := ed25519.Sign(k.private, message(place, object))
+	field, err := json.Marshal(signed{k.Public(), base64.RawURLEncoding.EncodeToString(sig)})
+	if err != nil {
+		return nil, err
+	}
+	sealed := append([]byte{}, object[:len(object)-1]...)
+	sealed = append(sealed, mark...)
+	return append(append(sealed, field[1:]...), '}'), nil
+}
+
+// Unseal returns the key that signed an object that a store keeps in a place. It returns ErrUnsigned for an object
+// without a signature, and another error for one whose signature does not hold.
+func Unseal(place string, sealed []byte) (Public, error) {
+	sealed = bytes.TrimSpace(sealed)
+	at := bytes.LastIndex(sealed, []byte(mark))
+	if at < 0 || sealed[len(sealed)-1] != '}' {
+		return "", ErrUnsigned
+	}
+	var s signed
+	if err := json.Unmarshal(sealed[at+len(mark)-1:len(sealed)-1], &s); err != nil {
+		return "", fmt.Errorf("reading its signature: %w", err)
+	}
+	if _, err := ParsePublic(string(s.By)); err != nil {
+		return "", err
+	}
+	public, _ := base64.RawURLEncoding.DecodeString(string(s.By)) // checked above
+	sig, err := base64.RawURLEncoding.Strict().DecodeString(s.Sig)
+	if err != nil {
+		return "", fmt.Errorf("reading its signature: %w", err)
+	}
+	object := append(bytes.Clone(sealed[:at]), '}')
+	if !ed25519.Verify(public, message(place, object), sig) {
+		return "", fmt.Errorf("its signature does not hold for %s", place)
+	}
+	return s.By, nil
+}
+
+func message(place string, object []byte) []byte {
+	return append([]byte(purpose+place+"\n"), object...)
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) hostCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "host",
+		Short: "Look at the keys that hosts sign their reports with",
+		Long: `A host that uploads reports (reports.upload) makes a key of its own and puts the public half into the store, once. The
+first key that the store has for a name is this host's: of its reports only those count that this key signed. Another key for
+the same name is a conflict, and counts for nothing until the first one is forgotten.`,
+		Example: `  corpus host ls --store s3://bucket/prefix
+  corpus host forget myapp-production-3 --store s3://bucket/prefix`,
+	}
+	c.AddCommand(p.hostListCommand(), p.hostShowCommand(), p.hostForgetCommand())
+	return c
+}
+
+// knownHost is a host as the store's registry has it.
+type knownHost struct {
+	Host      string               `json:"host"`
+	Key       hostkey.Public       `json:"key"`
+	Since     time.Time            `json:"since"`
+	Conflicts []hostkey.Registered `json:"conflicts,omitempty"`
+}
+
+func newKnownHost(name string, keys []hostkey.Registered) knownHost {
+	return knownHost{Host: name, Key: keys[0].Key, Since: keys[0].Since, Conflicts: keys[1:]}
+}
+
+func (p *program) hostListCommand() *cobra.Command {
+	conflicts := false
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List the hosts that registered a key",
+		Long: `ls lists the hosts whose keys the store knows, and below a host each other key that was registered for its name. It takes
+the right to list the store.`,
+		Example: `  corpus host ls --store s3://bucket/prefix
+  corpus host ls --conflicts --store s3://bucket/prefix
+  corpus host ls --json --store s3://bucket/prefix`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := p.openStore()
+			if err != nil {
+				return err
+			}
+			known, err := hostkey.List(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			hosts := []knownHost{}
+			for _, name := range slices.Sorted(maps.Keys(known)) {
+				if h := newKnownHost(name, known[name]); !conflicts || len(h.Conflicts) > 0 {
+					hosts = append(hosts, h)
+				}
+			}
+			if p.json {
+				return p.JSON(hosts)
+			}
+			return p.printHosts(hosts)
+		},
+	}
+	c.Flags().BoolVar(&conflicts, "conflicts", false, "list only hosts whose name has several keys")
+	return c
+}
+
+func (p *program) printHosts(hosts []knownHost) error {
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	for _, h := range hosts {
+		fmt.Fprintf(w, "%s\t%s\tsince %s\n", h.Host, h.Key, stamp(h.Since))
+		for _, other := range h.Conflicts {
+			fmt.Fprintf(w, "  conflict\t%s\tsince %s\n", other.Key, stamp(other.Since))
+		}
+	}
+	return w.Flush()
+}
+
+func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
+func (p *program) hostShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show the keys that the store has for a host",
+		Example: `  corpus host show myapp-production-3 --store s3://bucket/prefix
+  corpus host show myapp-production-3 --json --store s3://bucket/prefix`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := p.openStore()
+			if err != nil {
+				return err
+			}
+			h, err := hostInStore(c.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.JSON(h)
+			}
+			if err := p.printHosts([]knownHost{h}); err != nil || len(h.Conflicts) == 0 {
+				return err
+			}
+			_, err = fmt.Fprintf(p.Out, "if %s was replaced and the first key is gone with the old machine: corpus host forget %s\n",
+				h.Host, h.Host)
+			return err
+		},
+	}
+}
+
+// hostInStore reads what a store knows of a host; it is an error if it knows nothing.
+func hostInStore(ctx context.Context, s store.Store, name string) (knownHost, error) {
+	keys, err := hostkey.Of(ctx, s, name)
+	if err != nil {
+		return knownHost{}, err
+	}
+	if len(keys) == 0 {
+		return knownHost{}, exit.WithCode(exit.Usage, diag.WithHint(
+			fmt.Errorf("the store has no key of a host %s", trust.Printable(name)),
+			"`corpus host ls` lists those that it knows; a host registers its key with its first report (reports.upload)"))
+	}
+	return newKnownHost(name, keys), nil
+}
+
+func (p *program) hostForgetCommand() *cobra.Command {
+	key := ""
+	c := &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Remove the key of a host that was replaced",
+		Long: `forget removes the key that counts for a host from the store. If another key was registered for the same name, the first
+of those counts from now on; otherwise the next machine of this name registers its own. Reports that the removed key signed
+count for nothing. With --key another key than the one that counts is removed, as one of a machine that had the name by
+mistake.
+
+It takes the right to list the store and to delete below hosts/. A machine that still has the removed key registers it again
+within a day.`,
+		Example: `  corpus host forget myapp-production-3 --store s3://bucket/prefix
+  corpus host forget myapp-production-3 --key Vn2kM7 --store s3://bucket/prefix`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := p.openStore()
+			if err != nil {
+				return err
+			}
+			return p.forgetHost(c.Context(), s, args[0], key)
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "the key to remove, or how it begins")
+	return c
+}
+
+// forgotten is the answer of `corpus host forget`.
+type forgotten struct {
+	Host    string         `json:"host"`
+	Removed hostkey.Public `json:"removed"`
+	Key     hostkey.Public `json:"key,omitempty"` // that counts from now on
+}
+
+func (p *program) forgetHost(ctx context.Context, s store.Store, name, key string) error {
+	h, err := hostInStore(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	keys := append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)
+	at, err := chosenKey(keys, name, key)
+	if err != nil {
+		return err
+	}
+	result := forgotten{Host: name, Removed: keys[at].Key}
+	if err := s.Delete(ctx, hostkey.Place(name, result.Removed)); err != nil {
+		return fmt.Errorf("removing the key of %s: %w", name, err)
+	}
+	text := fmt.Sprintf("removed %s of %s; the next machine of this name registers its key", result.Removed, name)
+	if left := slices.Delete(keys, at, at+1); len(left) > 0 {
+		result.Key = left[0].Key
+		text = fmt.Sprintf("removed %s of %s; %s counts", result.Removed, name, result.Key)
+	}
+	return p.answer(result, "%s", text)
+}
+
+// chosenKey is the index of the key that begins so: the only one, or the first where nothing is given.
+func chosenKey(keys []hostkey.Registered, name, begins string) (int, error) {
+	if begins == "" {
+		return 0, nil
+	}
+	found := -1
+	for i, k := range keys {
+		if !strings.HasPrefix(string(k.Key), begins) {
+			continue
+		}
+		if found >= 0 {
+			return 0, exit.WithCode(exit.Usage, diag.WithHint(
+				fmt.Errorf("several keys of %s begin with %s", name, begins), "write more of it"))
+		}
+		found = i
+	}
+	if found < 0 {
+		return 0, exit.WithCode(exit.Usage, diag.WithHint(
+			errors.New("no key of "+name+" begins with "+begins), "`corpus host show %s` lists them", name))
+	}
+	return found, nil
+}
