@@ -1,0 +1,135 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+)
+
+// Reason is why a host takes a release, or does not yet.
+type Reason string
+
+// The reasons.
+const (
+	Turn    Reason = "turn"    // it takes the release
+	Urgent  Reason = "urgent"  // it takes the release, since waves are not waited for
+	Waits   Reason = "waits"   // for the time of its wave
+	TooFew  Reason = "too few" // hosts of a wave before are healthy
+	Closed  Reason = "closed"  // outside of the windows
+	Paused  Reason = "paused"
+	Halted  Reason = "halted" // as was recorded
+	Stops   Reason = "stops"  // at a limit that this host is the first to find
+	Aborted Reason = "aborted"
+)
+
+// Verdict is what a host does about a release.
+type Verdict struct {
+	Take   bool
+	Reason Reason
+	Not    time.Time // when its turn is not before, so far as that is known; zero otherwise
+
+	Wave        string // that the reason is about
+	Have, Need  int    // healthy hosts of that wave
+	Failed, All int    // hosts, of those that finished
+	Err         error  // a window that cannot be read
+}
+
+// Decide says whether a host of a wave takes the release now. seen is how the hosts before it fared, as far as the host
+// could verify it; now is the store's time, so the host's own clock does not matter. A host that could not ask has no View
+// and must keep what it has. That hosts of earlier waves are healthy has to be seen; a failure that a host cannot see yet
+// cannot stop it.
+func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
+	switch {
+	case s.Aborted:
+		return Verdict{Reason: Aborted}
+	case s.Paused:
+		return Verdict{Reason: Paused}
+	case seen.haltedSince(s.Resumed):
+		return Verdict{Reason: Halted}
+	}
+	if failed, finished := seen.failedSince(s.Resumed), seen.finished(s.Resumed); p.Halt.reached(failed, finished) {
+		return Verdict{Reason: Stops, Failed: failed, All: finished}
+	}
+	if s.Urgent {
+		return Verdict{Take: true, Reason: Urgent}
+	}
+	if v := p.turn(s, wave, now, seen); !v.Take {
+		return v
+	}
+	return p.window(wave, now)
+}
+
+// reached reports whether so many failed hosts stop a rollout.
+func (h Halt) reached(failed, finished int) bool {
+	return h.Hosts > 0 && failed >= h.Hosts ||
+		h.Share > 0 && failed > 0 && finished >= ShareCountsFrom && int64(failed)*int64(All) >= int64(h.Share)*int64(finished)
+}
+
+// turn says whether the wave of a host has begun. Each wave before has to have enough healthy hosts, and to have soaked
+// since the time at which it had.
+func (p Plan) turn(s Start, wave int, now time.Time, seen View) Verdict {
+	begins := s.At
+	for w := min(s.Skipped, wave); w < min(wave, len(p.Waves)); w++ {
+		need := 0
+		if w < len(s.Hosts) {
+			need = p.Healthy.Of(s.Hosts[w])
+		}
+		if need > 0 {
+			reached, ok := seen.nthHealthy(w, need)
+			if !ok {
+				return Verdict{Reason: TooFew, Not: begins, Wave: p.WaveName(w), Have: seen.Healthy(w), Need: need}
+			}
+			if reached.After(begins) {
+				begins = reached
+			}
+		}
+		begins = begins.Add(time.Duration(p.Waves[w].Soak))
+	}
+	if now.Before(begins) {
+		return Verdict{Reason: Waits, Not: begins, Wave: p.WaveName(wave)}
+	}
+	return Verdict{Take: true, Reason: Turn, Wave: p.WaveName(wave)}
+}
+
+// window says whether one of the plan's windows is open.
+func (p Plan) window(wave int, now time.Time) Verdict {
+	v := Verdict{Take: len(p.Windows) == 0, Reason: Turn, Wave: p.WaveName(wave)}
+	for _, w := range p.Windows {
+		open, err := w.Open(now)
+		if open {
+			v.Take = true
+			return v
+		}
+		if v.Err == nil {
+			v.Err = err
+		}
+	}
+	if !v.Take {
+		v.Reason = Closed
+	}
+	return v
+}
+
+// String says why, for people.
+func (v Verdict) String() string {
+	switch v.Reason {
+	case Turn:
+		return "it is the turn of wave " + v.Wave
+	case Urgent:
+		return "the rollout is urgent"
+	case Waits:
+		return fmt.Sprintf("wave %s begins at %s at the earliest", v.Wave, v.Not.UTC().Format("2006-01-02 15:04 MST"))
+	case TooFew:
+		return fmt.Sprintf("%d healthy hosts of wave %s are needed, and there are %d", v.Need, v.Wave, v.Have)
+	case Closed:
+		if v.Err != nil {
+			return v.Err.Error()
+		}
+		return "no window of the plan is open"
+	case Stops:
+		return fmt.Sprintf("it failed on %d of %d hosts, which is the limit", v.Failed, v.All)
+	}
+	return "the rollout is " + string(v.Reason)
+}
+
+// Slots is how many hosts of a cluster of n may deploy at the same time: at least one.
+func (p Plan) Slots(n int) int { return max(1, int(int64(p.AtOnce)*int64(n)/int64(All))) }

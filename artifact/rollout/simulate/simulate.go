@@ -1,0 +1,384 @@
+// Package simulate runs a rollout on a virtual clock: thousands of hosts that decide with the code that hosts run
+// (rollout.Decide), a store that loses answers, is out of reach or shows old listings, and hosts that die. A seed
+// replays exactly.
+package simulate
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+)
+
+// Params is what is simulated.
+type Params struct {
+	Plan    rollout.Plan
+	Hosts   int
+	Seed    uint64
+	Urgent  bool
+	Fails   Failures
+	Faults  Faults
+	Tick    time.Duration // how often a host looks for something to do
+	Deploy  time.Duration // how long a deploy takes at most; at least a tenth of it
+	Regions int
+	Cluster int           // hosts of a cluster
+	Most    time.Duration // virtual time after which the simulation ends
+}
+
+// Failures are the hosts on which a release does not work.
+type Failures struct {
+	Share   float64         // of all hosts, chosen at random
+	Region  string          // all hosts of a region
+	Cluster string          // all hosts of a cluster
+	After   time.Duration   // hosts that take it later than this after the start
+	Late    time.Duration   // it is healthy at first, and fails so much later
+	Names   map[string]bool // these
+	Wave    map[int]bool    // hosts of these waves
+	_       [0]func()       // not comparable, since maps are not
+}
+
+// Faults are what goes wrong besides the release. The probabilities are per request.
+type Faults struct {
+	Refused  float64       // answers 503
+	Lost     float64       // writes that the store has and whose answer is lost
+	Stale    time.Duration // how old a listing may be
+	Outages  int           // times in which the store is out of reach
+	Outage   time.Duration // how long each is
+	Dead     float64       // share of hosts that die while they deploy
+	LeaseTTL time.Duration // after which the place of a host that died is free
+}
+
+// Defaults fills in what is zero.
+func (p Params) Defaults() Params {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	set(&p.Tick, 5*time.Minute)
+	set(&p.Deploy, 3*time.Minute)
+	set(&p.Most, 14*24*time.Hour)
+	set(&p.Faults.LeaseTTL, 30*time.Minute)
+	p.Regions, p.Cluster = max(p.Regions, 1), max(p.Cluster, min(20, max(p.Hosts, 1)))
+	if len(p.Plan.Waves) == 0 {
+		p.Plan = rollout.Default()
+	}
+	return p
+}
+
+// Result is how a rollout went.
+type Result struct {
+	Hosts    int           `json:"hosts"`
+	Waves    []int         `json:"waves"` // hosts of each
+	Tried    int           `json:"tried"` // hosts that took the release: what a bad one reaches
+	Healthy  int           `json:"healthy"`
+	Failed   int           `json:"failed"`
+	Dead     int           `json:"dead"`
+	Stopped  string        `json:"stopped,omitempty"` // why it stopped by itself
+	StopAt   time.Duration `json:"stop_ns,omitempty"` // when the limit was reached
+	Ended    time.Duration `json:"ended_ns"`          // when the last host was finished
+	Requests int           `json:"listings"`          // listings of results by all hosts
+	Starts   []Event       `json:"-"`
+	Broken   []string      `json:"broken,omitempty"` // invariants that did not hold
+}
+
+// Event is a host that took the release.
+type Event struct {
+	At   time.Duration
+	Wave int
+	Host int
+}
+
+type host struct {
+	rollout.Host
+	wave    int
+	phase   time.Duration
+	not     time.Time // its turn is not before
+	state   state
+	ends    time.Time
+	pending bool // its word has not reached the store
+}
+
+type state uint8
+
+const (
+	waiting state = iota
+	deploying
+	finished
+	dead
+)
+
+// run is a simulation under way.
+type run struct {
+	Params
+	start   rollout.Start
+	hosts   []host
+	random  *rand.Rand
+	tally   *rollout.Tally
+	leases  map[string][]lease
+	slots   map[string]int
+	ending  endings
+	outages []span
+	result  Result
+	checks  checks
+	left    int // hosts that are neither finished nor dead
+	stopped bool
+	changed time.Time // when something happened last
+	awaited time.Time // the latest time at which something happens by itself
+}
+
+type lease struct {
+	host    int
+	expires time.Time
+}
+
+type span struct{ from, to time.Time }
+
+var began = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC) // a Monday
+
+// Run simulates one rollout.
+func Run(p Params) Result {
+	r := newRun(p.Defaults())
+	for round := began; r.left > 0 && round.Sub(began) < r.Most && !r.over(round); round = round.Add(r.Tick) {
+		for i := range r.hosts {
+			r.tick(i, round.Add(r.hosts[i].phase))
+		}
+	}
+	r.settle(began.Add(r.Most))
+	r.result.Broken = append(r.result.Broken, r.checks.after(r)...)
+	return r.result
+}
+
+func newRun(p Params) *run {
+	r := &run{Params: p, random: rand.New(rand.NewPCG(p.Seed, 1)), leases: map[string][]lease{}, slots: map[string]int{},
+		left: p.Hosts, changed: began}
+	release := fmt.Sprintf("sha256:%016x", p.Seed)
+	names := make([]rollout.Host, p.Hosts)
+	for i := range names {
+		region := fmt.Sprintf("region%d", i/p.Cluster%p.Regions+1)
+		names[i] = rollout.Host{Name: fmt.Sprintf("app-production-%s-%d", region, i+1), Region: region,
+			Cluster: fmt.Sprintf("%s-%d", region, i/p.Cluster)}
+		r.slots[names[i].Cluster]++
+	}
+	r.start = p.Plan.NewStart("simulated", release, began, names)
+	r.start.Urgent = p.Urgent
+	for i, h := range names {
+		r.hosts = append(r.hosts, host{Host: h, wave: p.Plan.Wave(release, h, r.start.Cuts),
+			phase: time.Duration(r.random.Int64N(int64(p.Tick))).Truncate(time.Millisecond)})
+		_ = i
+	}
+	slices.SortFunc(r.hosts, func(a, b host) int { return int(a.phase - b.phase) })
+	for cluster, n := range r.slots {
+		r.slots[cluster] = p.Plan.Slots(n)
+	}
+	for range p.Faults.Outages {
+		from := began.Add(time.Duration(r.random.Int64N(int64(24 * time.Hour))))
+		r.outages = append(r.outages, span{from, from.Add(p.Faults.Outage)})
+	}
+	r.tally = rollout.NewTally(len(p.Plan.Waves), nil, nil)
+	r.result = Result{Hosts: p.Hosts, Waves: r.start.Hosts}
+	return r
+}
+
+// quiet is how long nothing has to happen until nothing will any more: every host has looked often enough by then,
+// whatever the store refused, and the places of hosts that died are free.
+const quiet = 3 * time.Hour
+
+// over reports whether nothing will change until a person does something.
+func (r *run) over(now time.Time) bool {
+	last := r.changed
+	for _, o := range r.outages {
+		if o.to.After(last) && o.from.Before(now) {
+			last = o.to
+		}
+	}
+	if r.awaited.After(last) {
+		last = r.awaited
+	}
+	return len(r.ending) == 0 && now.Sub(last) > quiet
+}
+
+// tick is one look of a host at what there is to do.
+func (r *run) tick(i int, now time.Time) {
+	h := &r.hosts[i]
+	if h.state == dead || h.state == finished && !h.pending {
+		return
+	}
+	r.settle(now)
+	switch {
+	case h.state == deploying:
+	case h.pending:
+		r.report(i, now)
+	case h.state == waiting && !now.Before(h.not) && !r.away(now):
+		r.decide(i, now)
+	}
+}
+
+// decide is what a host does that asked the store how the others fared.
+func (r *run) decide(i int, now time.Time) {
+	h := &r.hosts[i]
+	r.result.Requests++
+	seen := now.Add(-r.upTo(r.Faults.Stale))
+	verdict := rollout.Decide(r.Plan, r.start, h.wave, now, r.tally.AsOf(seen))
+	switch {
+	case verdict.Reason == rollout.Stops:
+		r.stop(verdict.String(), now)
+	case verdict.Take:
+		if r.place(i, now) {
+			r.take(i, now)
+		}
+	default:
+		r.wait(h, verdict, now)
+	}
+}
+
+// wait lets a host look again when its turn may have come.
+func (r *run) wait(h *host, v rollout.Verdict, now time.Time) {
+	h.not = v.Not
+	switch {
+	case v.Reason == rollout.Closed && r.awaited.IsZero():
+		r.awaited = now.Add(8 * 24 * time.Hour) // a window opens each week
+	case v.Reason == rollout.Waits && v.Not.After(r.awaited):
+		r.awaited = v.Not
+	}
+}
+
+// away reports whether the store gives no answer.
+func (r *run) away(now time.Time) bool {
+	return r.chance(r.Faults.Refused) ||
+		slices.ContainsFunc(r.outages, func(o span) bool { return !now.Before(o.from) && now.Before(o.to) })
+}
+
+func (r *run) chance(p float64) bool { return p > 0 && r.random.Float64() < p }
+
+func (r *run) upTo(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(r.random.Int64N(int64(d) + 1))
+}
+
+// stop records a halt, unless the store does not get it.
+func (r *run) stop(why string, now time.Time) {
+	if !r.stopped {
+		r.stopped = true
+		r.result.Stopped, r.result.StopAt = why, now.Sub(began)
+	}
+	if !r.chance(r.Faults.Lost) {
+		r.tally.AddHalt(now)
+		r.changed = now
+	}
+}
+
+// place takes one of the places of the host's cluster.
+func (r *run) place(i int, now time.Time) bool {
+	cluster := r.hosts[i].Cluster
+	held := slices.DeleteFunc(r.leases[cluster], func(l lease) bool { return !l.expires.After(now) })
+	r.leases[cluster] = held
+	mine := slices.IndexFunc(held, func(l lease) bool { return l.host == i })
+	if mine < 0 && len(held) >= r.slots[cluster] {
+		return false
+	}
+	if mine < 0 {
+		r.leases[cluster] = append(held, lease{i, now.Add(r.Faults.LeaseTTL)})
+	}
+	return !r.chance(r.Faults.Lost) // the place is taken, and the host finds it at its next look
+}
+
+func (r *run) release(i int) {
+	cluster := r.hosts[i].Cluster
+	r.leases[cluster] = slices.DeleteFunc(r.leases[cluster], func(l lease) bool { return l.host == i })
+}
+
+// take begins the deploy of a host.
+func (r *run) take(i int, now time.Time) {
+	h := &r.hosts[i]
+	r.changed = now
+	r.result.Tried++
+	r.result.Starts = append(r.result.Starts, Event{now.Sub(began), h.wave, i})
+	r.checks.started(r, i, now)
+	if r.chance(r.Faults.Dead) {
+		h.state = dead
+		r.left--
+		r.result.Dead++
+		return
+	}
+	h.state, h.ends = deploying, now.Add(r.Deploy/10+r.upTo(r.Deploy*9/10))
+	heap.Push(&r.ending, ending{h.ends, i})
+}
+
+// settle ends the deploys that are over by a time.
+func (r *run) settle(now time.Time) {
+	for len(r.ending) > 0 && !r.ending[0].at.After(now) {
+		e := heap.Pop(&r.ending).(ending)
+		h := &r.hosts[e.host]
+		if h.state == finished { // it was healthy, and fails now
+			r.word(e.host, e.at, true)
+			continue
+		}
+		h.state = finished
+		r.left--
+		r.release(e.host)
+		r.report(e.host, e.at)
+	}
+}
+
+// report puts the word of a host into the store, or keeps it for the next look.
+func (r *run) report(i int, now time.Time) {
+	h := &r.hosts[i]
+	if h.pending = r.away(now); h.pending {
+		return
+	}
+	failed := r.fails(i)
+	r.word(i, now, failed)
+	if late := r.Fails.Late; late > 0 && !failed {
+		heap.Push(&r.ending, ending{now.Add(late), i})
+	}
+}
+
+func (r *run) word(i int, now time.Time, failed bool) {
+	if failed {
+		r.result.Failed++
+	} else {
+		r.result.Healthy++
+	}
+	r.tally.Add(rollout.Result{Host: r.hosts[i].Name, Wave: r.hosts[i].wave, Failed: failed, At: now})
+	r.checks.said(r, i, now, failed)
+	r.changed = now
+	r.result.Ended = max(r.result.Ended, now.Sub(began))
+}
+
+// fails reports whether the release fails on a host.
+func (r *run) fails(i int) bool {
+	h, f := &r.hosts[i], r.Fails
+	switch {
+	case f.Names[h.Name], f.Wave[h.wave], f.Region != "" && h.Region == f.Region, f.Cluster != "" && h.Cluster == f.Cluster,
+		f.After > 0 && h.ends.Sub(began) > f.After:
+		return true
+	}
+	return r.chance(f.Share)
+}
+
+// ending is a deploy that ends.
+type ending struct {
+	at   time.Time
+	host int
+}
+
+// endings is a heap, the earliest first.
+type endings []ending
+
+func (e endings) Len() int { return len(e) }
+func (e endings) Less(i, j int) bool {
+	return e[i].at.Before(e[j].at) || e[i].at.Equal(e[j].at) && e[i].host < e[j].host
+}
+func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *endings) Push(x any)   { *e = append(*e, x.(ending)) }
+func (e *endings) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}

@@ -1,0 +1,90 @@
+package simulate_test
+
+import (
+	"os"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
+)
+
+// TestABadReleaseReachesTheFirstWaveAlone and a good one every host.
+func TestABadReleaseReachesTheFirstWaveAlone(t *testing.T) {
+	bad := simulate.Run(simulate.Params{Hosts: 1000, Seed: 7, Fails: simulate.Failures{Share: 1}, Regions: 4})
+	if bad.Stopped == "" || bad.Tried > bad.Waves[0] || len(bad.Broken) > 0 {
+		t.Errorf("a bad release: %+v", bad)
+	}
+	good := simulate.Run(simulate.Params{Hosts: 1000, Seed: 7, Regions: 4})
+	if good.Stopped != "" || good.Healthy != 1000 || len(good.Broken) > 0 {
+		t.Errorf("a good release: %+v", good)
+	}
+	if least := 17 * time.Hour; good.Ended < least || good.Ended > least+2*time.Hour {
+		t.Errorf("a good release took %s", good.Ended)
+	}
+}
+
+// TestASeedReplaysExactly whatever goes wrong.
+func TestASeedReplaysExactly(t *testing.T) {
+	p := faulty(3)
+	if a, b := simulate.Run(p), simulate.Run(p); !reflect.DeepEqual(a, b) {
+		t.Errorf("two runs differ:\n%+v\n%+v", a, b)
+	}
+}
+
+// faulty is a rollout in which the store, the hosts and the release misbehave, chosen by the seed.
+func faulty(seed uint64) simulate.Params {
+	p := simulate.Params{Hosts: 200, Seed: seed, Regions: int(seed%5) + 1, Cluster: int(seed%7)*5 + 5}
+	p.Faults = simulate.Faults{Refused: float64(seed%3) * 0.1, Lost: float64(seed%4) * 0.1, Stale: time.Duration(seed%2) * time.Minute,
+		Outages: int(seed % 3), Outage: time.Hour}
+	switch seed % 6 {
+	case 1:
+		p.Fails.Share = 1
+	case 2:
+		p.Fails.Share = 0.1
+	case 3:
+		p.Fails.Region = "region1"
+	case 4:
+		p.Fails.After = 5 * time.Hour
+	case 5:
+		p.Faults.Dead = 0.05
+	}
+	if seed%11 == 0 {
+		p.Plan = rollout.Default()
+		p.Plan.Halt = rollout.Halt{Share: 10 * rollout.Percent}
+	}
+	return p
+}
+
+// TestInvariants of rollouts: none goes on beyond a limit that its hosts can see, none is ahead of its evidence, and every
+// good release arrives. A seed that fails replays with TestASeed.
+func TestInvariants(t *testing.T) {
+	seeds := uint64(1000)
+	if n, err := strconv.ParseUint(os.Getenv("CORPUS_SEEDS"), 10, 64); err == nil {
+		seeds = n
+	}
+	for seed := range seeds {
+		if r := simulate.Run(faulty(seed)); len(r.Broken) > 0 {
+			t.Errorf("seed %d: %q", seed, r.Broken)
+		}
+	}
+}
+
+func BenchmarkTenThousandHosts(b *testing.B) {
+	for b.Loop() {
+		simulate.Run(simulate.Params{Hosts: 10_000, Seed: 7, Regions: 8})
+	}
+}
+
+func BenchmarkHundredThousandHosts(b *testing.B) {
+	for b.Loop() {
+		simulate.Run(simulate.Params{Hosts: 100_000, Seed: 7, Regions: 8, Fails: simulate.Failures{Share: 0.01},
+			Plan: func() rollout.Plan {
+				p := rollout.Default()
+				p.Halt = rollout.Halt{Share: 10 * rollout.Percent}
+				return p
+			}()})
+	}
+}

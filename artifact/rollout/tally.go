@@ -1,0 +1,110 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+)
+
+// Tally is how hosts fared in a rollout, each at the time at which the store got its word. Times, since words may reach a
+// reader late or not at all: what counts at a time is what the store had by then.
+type Tally struct {
+	healthy [][]time.Time // by wave, ascending
+	failed  []time.Time   // ascending
+	halted  []time.Time   // recorded halts, ascending
+}
+
+// Result is how one host fared.
+type Result struct {
+	Host   string
+	Wave   int
+	Failed bool // or rolled back
+	At     time.Time
+}
+
+// NewTally counts results, each host once: a failure counts more than its health, and the earliest of either.
+func NewTally(waves int, results []Result, halted []time.Time) *Tally {
+	t := &Tally{healthy: make([][]time.Time, waves), halted: slices.SortedFunc(slices.Values(halted), time.Time.Compare)}
+	byHost := map[string]Result{}
+	for _, r := range results {
+		known, ok := byHost[r.Host]
+		if !ok || r.Failed && !known.Failed || r.Failed == known.Failed && r.At.Before(known.At) {
+			byHost[r.Host] = r
+		}
+	}
+	for _, r := range byHost {
+		if r.Wave < 0 || r.Wave >= waves {
+			continue
+		}
+		if r.Failed {
+			t.failed = append(t.failed, r.At)
+		} else {
+			t.healthy[r.Wave] = append(t.healthy[r.Wave], r.At)
+		}
+	}
+	for _, list := range append(t.healthy, t.failed) {
+		slices.SortFunc(list, time.Time.Compare)
+	}
+	return t
+}
+
+// Add counts one more host, whose word is the newest one.
+func (t *Tally) Add(r Result) {
+	if r.Failed {
+		t.failed = append(t.failed, r.At)
+	} else {
+		t.healthy[r.Wave] = append(t.healthy[r.Wave], r.At)
+	}
+}
+
+// AddHalt counts a halt that was recorded, the newest one.
+func (t *Tally) AddHalt(at time.Time) { t.halted = append(t.halted, at) }
+
+// upTo is how many of ascending times are not after until.
+func upTo(times []time.Time, until time.Time) int {
+	n, _ := slices.BinarySearchFunc(times, until, func(a, b time.Time) int {
+		if a.After(b) {
+			return 1
+		}
+		return -1
+	})
+	return n
+}
+
+// View is a tally as of a time.
+type View struct {
+	tally *Tally
+	until time.Time
+}
+
+// AsOf is what the store had at a time.
+func (t *Tally) AsOf(until time.Time) View { return View{t, until} }
+
+// nthHealthy is when the nth host of a wave, from 1 on, was healthy.
+func (v View) nthHealthy(wave, n int) (time.Time, bool) {
+	if n > v.Healthy(wave) {
+		return time.Time{}, false
+	}
+	return v.tally.healthy[wave][n-1], true
+}
+
+// Healthy is how many hosts of a wave are healthy.
+func (v View) Healthy(wave int) int { return upTo(v.tally.healthy[wave], v.until) }
+
+// failedSince is how many hosts failed after a time.
+func (v View) failedSince(since time.Time) int {
+	return upTo(v.tally.failed, v.until) - upTo(v.tally.failed, since)
+}
+
+// finished is how many hosts have ended, well or not after a time.
+func (v View) finished(since time.Time) int {
+	n := v.failedSince(since)
+	for wave := range v.tally.healthy {
+		n += v.Healthy(wave)
+	}
+	return n
+}
+
+// haltedSince reports whether a halt was recorded after a time.
+func (v View) haltedSince(since time.Time) bool {
+	return upTo(v.tally.halted, v.until) > upTo(v.tally.halted, since)
+}
