@@ -56,6 +56,8 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 			"Links.Read Links.Instead Links.SetNext Links.Named Links.name Links.Reachable Links.point Name"},
 		"agent/lock/left.go":            {state, "Left"},
 		"agent/lock/lock.go":            {state, "open exclusive read"},
+		"agent/hostkey/hostkey.go":      {state, "Open"},
+		"agent/hostkey/once.go":         {state, "attempt.within"},
 		"agent/lock/lookers.go":         {state + ", and " + kernel, "Lookers flocks"},
 		"agent/lock/removed.go":         {state + ", and " + kernel, "isAt ofRemoved heldIn"},
 		"agent/minion/minion.go":        {operator, "reader.read reader.none"},

@@ -9,18 +9,18 @@ package hostkey
 import (
 	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-const pemType = "PRIVATE KEY" // PKCS #8, which `openssl pkey` reads
+// keyword begins the file of a key. The seed follows it, 32 bytes in unpadded base64 for URLs.
+const keyword = "ed25519 "
 
 // Key is the private key of a host.
 type Key struct{ private ed25519.PrivateKey }
@@ -64,43 +64,23 @@ func Open(path string) (key Key, damaged, err error) {
 	return key, damaged, err
 }
 
-// Read reads the key of this host; it returns fs.ErrNotExist where there is none.
-func Read(path string) (Key, error) {
-	data, err := walk.ReadFile(path)
-	if err != nil {
-		return Key{}, err
-	}
-	return parse(data)
-}
-
 func create(path string) (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return Key{}, err
 	}
-	data, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return Key{}, err
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: data})
-	if err := durable.WriteFile(path, text, 0o600); err != nil {
+	text := keyword + base64.RawURLEncoding.EncodeToString(private.Seed()) + "\n"
+	if err := durable.WriteFile(path, []byte(text), 0o600); err != nil {
 		return Key{}, fmt.Errorf("keeping the host's key: %w", err)
 	}
 	return Key{private}, nil
 }
 
 func parse(data []byte) (Key, error) {
-	block, _ := pem.Decode(data)
-	if block == nil || block.Type != pemType {
-		return Key{}, errors.New("it is no PEM file of a private key")
+	text, ok := strings.CutPrefix(strings.TrimSpace(string(data)), keyword)
+	seed, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if !ok || err != nil || len(seed) != ed25519.SeedSize {
+		return Key{}, errors.New("it is not " + strings.TrimSpace(keyword) + " and a seed")
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return Key{}, err
-	}
-	private, ok := parsed.(ed25519.PrivateKey)
-	if !ok {
-		return Key{}, errors.New("it is no ed25519 key")
-	}
-	return Key{private}, nil
+	return Key{ed25519.NewKeyFromSeed(seed)}, nil
 }
