@@ -52,7 +52,7 @@ func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	if undone != nil && !r.givesUp(ctx, cut, undone) {
 		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
 	}
-	if r.isQuarantined(cut.Pair) && !cut.Back { // what somebody went back from did not fail
+	if r.isQuarantined(cut.Pair) && !cut.Back { // a release that a person went back from did not fail
 		r.keepFailed(cut.Pair)
 	}
 	r.ledger.Running = nil
@@ -162,9 +162,9 @@ func (r *run) cutDeploy() *ledger.Running {
 }
 
 // leaveCut is settleCut for a rollback by hand to a version, a run or, for "", the pair before. A deploy that was cut
-// short is not taken up again: it is rolled back, and its releases are quarantined as those are from which a person goes
-// back. What was good before that deploy is still what the ledger calls deployed, and the links may lead elsewhere: the
-// rollback goes no further back. find looks for where to go, so that a mistake in that changes nothing.
+// short is not taken up again: it is rolled back, and its releases are quarantined as those are from which a person
+// goes back. What was good before that deploy is still what the ledger calls deployed, and the links may lead
+// elsewhere: the rollback goes no further back. find looks for where to go, so that a mistake in that changes nothing.
 func (r *run) leaveCut(ctx context.Context, to string, find func(to string) error) error {
 	cut := r.cutDeploy()
 	if cut == nil || r.test || r.goingBack(cut) {

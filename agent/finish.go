@@ -27,7 +27,7 @@ func (r *run) redacted(err error) error {
 }
 
 // finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
-// tells nobody else, since it did nothing.
+// notifies no one, since it changed nothing.
 func (r *run) finish(ctx context.Context, err error) {
 	r.serving.RepeatUnserved(ctx)
 	r.notePassed()
@@ -51,7 +51,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		}
 	})
 	if !r.test {
-		// Kept before anybody is told: telling takes time in which the power can go.
+		// Kept before it is sent: the power can fail while it is sent.
 		r.keepReport()
 		notes := len(r.report.Notes)
 		if r.tell(ctx); len(r.report.Notes) > notes {

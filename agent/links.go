@@ -18,7 +18,7 @@ import (
 )
 
 // repairLinks sets aside what stands in the place of the links of projects that were deployed here, or are about to be.
-// In any other directory below /srv/projects a directory of that name may be somebody's.
+// In any other directory below /srv/projects a directory of that name may belong to a user.
 func (r *run) repairLinks(projects []string) error {
 	if r.test {
 		return nil
@@ -178,7 +178,7 @@ func (r *run) inPlace(pair ledger.Pair) bool {
 }
 
 // clearNames sets aside what stands in the place of /srv/base and /srv/service. On a host on which
-// nothing was deployed a directory there belongs to somebody; here there was a link.
+// nothing was deployed a directory there belongs to a user; here there was a link.
 func (r *run) clearNames() error {
 	names := []string{r.Layout.BaseLink(), r.Layout.ServiceLink()}
 	if r.Alone != "" {
@@ -201,7 +201,7 @@ func (r *run) clearNames() error {
 }
 
 // restoreLinks puts the links of all projects back. A link whose release is gone from the disk leads to
-// what is good instead, or is removed: a release that somebody deleted must not keep a host from going
+// what is good instead, or is removed: a release that was deleted must not keep a host from going
 // back.
 func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) error {
 	defer r.serving.ResetStartLimits(ctx)

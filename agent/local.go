@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// deployLocal deploys a tree that nobody signed.
+// deployLocal deploys an unsigned tree.
 func (a *Agent) deployLocal(ctx context.Context, command string, given Given, bring func(*run) (project.Tree, error)) (*report.Report, error) {
 	return a.pass(ctx, command, false, func(r *run) error {
 		r.only, r.project.Settings = given.Only, given.Settings
@@ -57,7 +57,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given, br
 		if err := r.bring(release, b); err != nil {
 			return err
 		}
-		// Whoever brings a tree that failed before wants it tried again.
+		// A person who deploys a tree that failed before wants it tried again.
 		r.forgive(pair)
 		if err := r.project.Archive(ctx, pair); err != nil {
 			return err

@@ -94,7 +94,7 @@ func (r *run) noteLeft(pair ledger.Pair) {
 	r.ledger.Amend(pair, "not all that it changed was taken back")
 }
 
-// leave quarantines what somebody went back from: each release that the host has no more.
+// leave quarantines what a person went back from: each release that the host has no more.
 func (r *run) leave(left ledger.Pair) {
 	for _, release := range left.Releases() {
 		if r.ledger.Good == nil || !r.ledger.Good.Has(release) {

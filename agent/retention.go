@@ -94,7 +94,7 @@ func (r *run) used(p layout.Project, dir string) bool {
 	return false
 }
 
-// sweep removes what a killed run left behind; under the lock nobody else is writing.
+// sweep removes what a killed run left behind; under the lock no other run writes.
 func (r *run) sweep(ctx context.Context) error {
 	state := r.Layout.State()
 	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"),

@@ -52,7 +52,7 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err := errors.Join(r.withdrawn(target), r.asUnpacked(ctx, target)); err != nil {
 		return err
 	}
-	// Whoever names a pair that is quarantined has decided to try it again.
+	// A person who names a quarantined pair wants it tried again.
 	r.forgive(target)
 	return r.goBack(ctx, target, *r.ledger.Good)
 }

@@ -45,7 +45,7 @@ type run struct {
 	store    store.Store   // with its mirrors, from connect on
 	client   *trust.Client // of the store; nil where the run has none to ask
 	only     procedure.Only
-	leaves   *ledger.Pair // what somebody goes back from
+	leaves   *ledger.Pair // the pair that a rollback leaves
 	trouble  error        // what the store did not say of one project, while it did of the other
 	troubled []string     // these projects
 	doubts   []error      // why the run brings nothing new, though it goes on with what is deployed

@@ -160,7 +160,7 @@ func UnknownFunction(state, fun string, vocabulary Vocabulary) error {
 	return module.Unknown(state+"."+fun, vocabulary.Functions())
 }
 
-// suggestions is how often a name is compared with all the others. Whoever misses more has another
+// suggestions is how often a name is compared with all the others. Where more are missing, there is another
 // problem than a typing mistake.
 const suggestions = 20
 

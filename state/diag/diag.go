@@ -3,7 +3,7 @@
 //
 // A problem in a user's file is a Diagnostic: a position that an editor can jump to, a message, a
 // hint, and the lines around the place. Problems are collected in a List and shown together, since
-// nobody wants to run a compile once per mistake. Failures that belong to no file carry their hint
+// no one wants to run a compile once per mistake. Failures that belong to no file carry their hint
 // with WithHint, so that the command line prints both kinds alike.
 package diag
 

@@ -50,7 +50,7 @@ type Runner struct {
 	Host     *host.Host
 	Modules  module.Registry
 	Call     Caller
-	Observer Observer         // nil for nobody
+	Observer Observer         // nil for none
 	Shell    string           // that guards run in; "/bin/sh" by default
 	Redactor *redact.Redactor // nil for none
 

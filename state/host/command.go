@@ -48,7 +48,7 @@ type Command struct {
 	// Terminal gives the command terminals as its streams. Errors then come in Stderr as without, unless Merge is set.
 	Terminal bool
 
-	// Following says that links on the way to Dir, and in Paths, are followed whoever controls them.
+	// Following says that links on the way to Dir, and in Paths, are followed, also those that other users control.
 	Following bool
 }
 
@@ -124,7 +124,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	argv := withUmask(command.Argv, command.Umask)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stdout, stderr := &kept{}, &kept{}
-	// What is left nil is /dev/null, which costs no pipe and nobody to wait at it.
+	// What is left nil is /dev/null, which needs neither a pipe nor a goroutine that waits for it.
 	if command.Stdin != "" {
 		cmd.Stdin = strings.NewReader(command.Stdin)
 	}

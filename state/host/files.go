@@ -57,7 +57,7 @@ type Files interface {
 
 	// CanChown reports whether files can be given to others at all.
 	CanChown() bool
-	// Umask is what a new file lacks of 0666, and a directory of 0777, where nobody says otherwise.
+	// Umask is what a new file lacks of 0666, and a directory of 0777, where the state sets no mode.
 	Umask() fs.FileMode
 }
 

@@ -67,8 +67,8 @@ func (h *Host) WithFiles(files Files) *Host {
 	return &other
 }
 
-// Following is a host like h that follows every link, whoever controls it: what a state with `follow_unsafe: true`
-// works on. A host whose files are not those of a machine or a root is returned as it is.
+// Following is a host like h that follows every link, also those that other users control: what a state with
+// `follow_unsafe: true` works on. A host whose files are not those of a machine or a root is returned as it is.
 func (h *Host) Following() *Host {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -126,14 +126,14 @@ type Options struct {
 	// Commands runs commands in place of the host's own way; nil for that. With one, nothing acts on
 	// the running system, so a plain root refuses nothing.
 	Commands Commands
-	// Recorder is told before anything is replaced; nil for nobody.
+	// Recorder is called before anything is replaced; nil for none.
 	Recorder Recorder
 	// Temporary is told of a directory of this machine before the first temporary file is made in it;
-	// nil for nobody. A process that is killed leaves such a file behind.
+	// nil for none. A process that is killed leaves such a file behind.
 	Temporary func(dir string)
 	// Own is the unit that runs the agent; nil lets states act on it at once.
 	Own *OwnUnit
-	// Failed is called with the output of each command that ends with a code other than 0; nil for nobody. Calls
+	// Failed is called with the output of each command that ends with a code other than 0; nil for none. Calls
 	// may come at the same time.
 	Failed func(Output)
 	// LockWait is how long to wait for others that change packages; 0 means five minutes.

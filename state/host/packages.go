@@ -72,7 +72,7 @@ type Transaction struct {
 	Reinstall    bool   // also what is there already
 	OnlyUpgrade  bool   // nothing that is not there yet
 	DownloadOnly bool
-	Unverified   bool // also from repositories that nobody signed
+	Unverified   bool // also from unsigned repositories
 	NewConfig    bool // take the package's version of configuration files that were changed by hand
 }
 

@@ -23,7 +23,7 @@ type parsedFile struct {
 
 // Parsed reads a file and gives what parse makes of it. It is read again only once the file is
 // another or has changed, so four hundred states about one file cost one reading. What parse returns
-// is shared: nobody may change it.
+// is shared: callers must not change it.
 func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
 	return ParsedOf(h.Files, h.parsed, path, parse)
 }

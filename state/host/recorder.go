@@ -105,7 +105,7 @@ func (h *Host) Announce(paths ...string) error {
 }
 
 // Missing is a path that is not there, after the directories above it that are not there either, all as
-// they will be called without links; nil where something is there or nobody knows.
+// they will be called without links; nil where something exists or that is unknown.
 func (h *Host) Missing(p string) []string {
 	t, ok := h.Files.(*tree)
 	if !ok || !path.IsAbs(p) {
@@ -139,7 +139,7 @@ type namedCommands struct {
 
 func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 	if !c.Quiet && !c.Named && applying(ctx) && r.Allowed(c.Argv[0]) == nil {
-		// The arguments may hold what nobody is to see.
+		// The arguments may hold secrets.
 		// Since it is only named and cannot be put back, nothing waits for that to be kept.
 		s := Subject{KindCommand, path.Base(c.Argv[0])}
 		if err := r.recorder.Replacing(s); err != nil {

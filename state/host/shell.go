@@ -94,7 +94,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 	return u, c, err
 }
 
-// startDir is where a command starts if nobody says: at home, or at the root for a user such as
+// startDir is where a command starts by default: at home, or at the root for a user such as
 // nobody, whose home is not there.
 func (h *Host) startDir(u *User) string {
 	dir := home(u)

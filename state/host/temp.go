@@ -30,7 +30,7 @@ type temporaries struct {
 }
 
 // in says that a file is about to be made in a directory. It is named without the links by which it
-// was found, since those may lead elsewhere when somebody comes to look.
+// was found, since those may lead elsewhere by the time the file is looked for.
 func (t *temporaries) in(dir int) {
 	if t.tell == nil {
 		return

@@ -54,7 +54,7 @@ func openTree(root string, relocated bool, o Options, changed func(string)) (*tr
 	return t, err
 }
 
-// following is the same tree with every link followed, whoever controls it.
+// following is the same tree with every link followed, also those that other users control.
 func (t *tree) following() *tree {
 	other := *t
 	other.root = t.root.Following()
@@ -205,7 +205,7 @@ func (t *tree) real(p string) string {
 	return t.below(dir, name, p)
 }
 
-// below is a name in a directory, without links; p where nobody knows.
+// below is a name in a directory, without links; p where that is unknown.
 func (t *tree) below(dir int, name, p string) string {
 	way, err := os.Readlink(walk.Handle(dir))
 	if err != nil {

@@ -55,7 +55,7 @@ func (t *tree) Resolve(p string) (string, error) {
 	return real, t.failed("resolve", p, err)
 }
 
-// open opens for reading. A pipe would block until somebody writes, so nothing but files,
+// open opens for reading. A pipe would block until a process writes, so nothing but files,
 // directories and devices is read.
 func (t *tree) open(p string) (*os.File, Info, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)

@@ -21,7 +21,7 @@ type Units interface {
 	// Names lists all services, without .service.
 	Names(ctx context.Context) ([]string, error)
 	// Act has a unit started, stopped and so on, and unless told not to waits until that is done.
-	// Unit files that changed are read anew before. An error tells the last words of the unit.
+	// systemd reads changed unit files again before that. An error tells the last words of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
 	// Stays looks at a unit that was started at a time until it counts as up. The error says why it is not, with the last
 	// words of the unit.
@@ -59,7 +59,7 @@ type Unit struct {
 	Name          string // in full
 	Found         bool
 	Active        string // active, inactive, failed, activating ...
-	Boot          string // enabled, disabled, static, masked ...; "" where nobody knows
+	Boot          string // enabled, disabled, static, masked ...; "" where that is unknown
 	Masked        bool
 	MaskedRuntime bool // until the next boot
 }

@@ -72,7 +72,7 @@ func followed(files Files) Files {
 
 type followingKey struct{}
 
-// WithFollowing says that what is called with this context follows every link, whoever controls it.
+// WithFollowing says that what is called with this context follows every link, also those that other users control.
 func WithFollowing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, followingKey{}, true)
 }

@@ -53,7 +53,7 @@ type Part struct {
 	Lost   string            `json:"lost,omitempty"`   // why it is not kept
 }
 
-// Same reports whether two parts are the same to whoever uses them. When a file was written does not
+// Same reports whether two parts are the same to their users. When a file was written does not
 // count.
 func (p Part) Same(q Part) bool {
 	return p.Type == q.Type && p.Mode == q.Mode && p.UID == q.UID && p.GID == q.GID && p.Size == q.Size &&

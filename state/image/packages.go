@@ -68,7 +68,7 @@ func Finish(ctx context.Context, h *host.Host) {
 	}
 }
 
-// offered drops versions that no repository has. The indexes are got anew where that may help.
+// offered drops versions that no repository has. The indexes are fetched again where that may help.
 func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[string]error) []host.Wanted {
 	wanted = p.pending(wanted, false)
 	missing := func() []host.Wanted {

@@ -28,7 +28,7 @@ type Stays string
 
 func (s Stays) Error() string { return string(s) }
 
-// NotEmpty says that a directory stays, since something is in it that nobody may take away.
+// NotEmpty says that a directory stays, since something in it must stay.
 const NotEmpty = Stays("there are files in it that no state made")
 
 // Put makes one part of a subject what it was. Packages are put back together, by Packages.
@@ -77,7 +77,7 @@ func (p Putter) path(ctx context.Context, want Part) error {
 		}
 	case File:
 		if there && now.Size == want.Size && p.holds(ctx, want) {
-			return errors.Join(p.own(want), p.dress(want)) // whoever has it open keeps it
+			return errors.Join(p.own(want), p.dress(want)) // processes that have it open keep it
 		}
 		if err := p.write(want); err != nil {
 			return err

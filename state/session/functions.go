@@ -74,7 +74,7 @@ func (s *Session) log(level, message string) {
 	}
 }
 
-// refreshed is the pillar compiled anew, of an environment if one is named, with data over it.
+// refreshed is the pillar compiled again, of an environment if one is named, with data over it.
 func (s *Session) refreshed(ctx context.Context, env string, override *value.Map) (*value.Map, error) {
 	settings := s.Settings
 	settings.Options = s.Options.Clone()

@@ -67,7 +67,7 @@ type Settings struct {
 }
 
 // Session is one pass of the native engine over a host: its trees, and what was worked out of them
-// so far. The pillar is compiled when somebody first asks for it.
+// so far. The pillar is compiled when it is first read.
 type Session struct {
 	Settings
 	states    *roots.Roots

@@ -6,7 +6,7 @@ import (
 )
 
 // SetLater gives a string key a value that costs something to find out: work runs once, when
-// somebody asks for the value, by its key or by walking through them all. Clone, Update, Copy, Keys
+// the value is read, by its key or by walking through them all. Clone, Update, Copy, Keys
 // and Has do not ask.
 func (m *Map) SetLater(key string, work func() any) { m.Set(key, &later{work: work}) }
 
@@ -16,7 +16,7 @@ func (m *Map) HasKey(key any) (bool, error) {
 	return err == nil && m.find(norm) >= 0, err
 }
 
-// later is a value that is worked out when somebody first asks for it.
+// later is a value that is worked out when it is first read.
 type later struct {
 	once sync.Once
 	work func() any

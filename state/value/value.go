@@ -43,7 +43,7 @@ func (l *List) Append(item any) { l.Items = append(l.Items, item) }
 // Len is the number of items.
 func (l *List) Len() int { return len(l.Items) }
 
-// Tuple is a Python tuple; nobody changes one.
+// Tuple is a Python tuple; callers must not change one.
 type Tuple []any
 
 // Object is a value that only some room knows, such as a macro or an undefined variable.
@@ -109,7 +109,7 @@ func Truth(v any) bool {
 	return true
 }
 
-// Copy is Python's copy.deepcopy: lists, tuples and mappings are made anew, and what was shared
+// Copy is Python's copy.deepcopy: lists, tuples and mappings are copied, and what was shared
 // inside v is shared inside the copy.
 func Copy(v any) any { return copier{}.copy(v) }
 

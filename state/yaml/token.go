@@ -60,7 +60,7 @@ func (t *token) isKey() bool {
 	return t.kind == blockMappingStart || t.kind == keyMark || t.kind == valueMark
 }
 
-// problem is what is wrong at an offset of the text, before it is told to anybody.
+// problem is what is wrong at an offset of the text, before it is reported.
 type problem struct {
 	at      int
 	message string

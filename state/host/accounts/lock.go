@@ -18,7 +18,7 @@ const (
 	lockPause    = 50 * time.Millisecond
 )
 
-// awaitLock waits until nobody holds the lock of the account files (lckpwdf(3)). The tools take it
+// awaitLock waits until no process holds the lock of the account files (lckpwdf(3)). The tools take it
 // themselves but give up after seconds, which is less than a package that makes many accounts needs.
 func awaitLock(ctx context.Context, files host.Files) error {
 	done, err := holdLock(ctx, files)
@@ -33,7 +33,7 @@ func awaitLock(ctx context.Context, files host.Files) error {
 func holdLock(ctx context.Context, files host.Files) (done func(), err error) {
 	f, err := files.Open("/etc/.pwd.lock")
 	if err != nil {
-		return func() {}, nil // nobody has ever taken it, or the tool will say why it cannot
+		return func() {}, nil // it was never taken, or the tool will say why it cannot
 	}
 	done = func() { _ = f.Close() }
 	descriptor, ok := f.(interface{ Fd() uintptr })

@@ -56,7 +56,7 @@ func (a *Accounts) otherGroups(t *tables, user string) ([]string, error) {
 // notFound is getent's code for a key that no source knows.
 const notFound = 2
 
-// getent asks every source nsswitch.conf names, and remembers the answer. It asks nobody where files
+// getent asks every source nsswitch.conf names, and remembers the answer. It runs nothing where files
 // are the only source or where nothing can be run.
 func (a *Accounts) getent(t *tables, database, table, key string) (string, error) {
 	if !t.elsewhere[database] || a.refused || key == "" {

@@ -142,7 +142,7 @@ func exchange(ctx context.Context, network, server string, question []byte, id u
 		} else if network == "tcp" {
 			return nil, errors.Join(err, errors.New("it answers something else"))
 		}
-		// A packet of somebody else; ours may still come.
+		// A packet that is no answer to this query; the answer may still come.
 	}
 }
 

@@ -26,14 +26,14 @@ func (a *apt) describe(file io.Reader) (host.Package, error) { return describeDe
 
 func (a *apt) installed() (*host.Inventory, error) { return readDpkg(a.files) }
 
-// run starts an apt command in an environment in which nothing asks anybody.
+// run starts an apt command in an environment in which it asks no questions.
 func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (host.Output, error) {
 	env := a.variables("DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
 		"APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none", "UCF_FORCE_CONFFOLD=1")
 	return a.runIn(ctx, env, quiet, argv)
 }
 
-// ask runs a command that only reads. Without its cache files, apt would write them anew even for
+// ask runs a command that only reads. Without its cache files, apt would write them again even for
 // that; then it is told to do without.
 func (a *apt) ask(ctx context.Context, argv ...string) (host.Output, error) {
 	if !a.cacheIsCurrent() {

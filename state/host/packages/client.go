@@ -27,7 +27,7 @@ type client struct {
 // queryLimit is more than reading the database of a package manager takes.
 const queryLimit = 5 * time.Minute
 
-// run starts a program in an environment in which nothing asks anybody and all messages are English.
+// run starts a program in an environment in which it asks no questions and all messages are English.
 func (c *client) run(ctx context.Context, quiet bool, argv ...string) (host.Output, error) {
 	env := c.variables("LANG=C")
 	if home, _ := env.Get("HOME"); home == "" {
@@ -78,7 +78,7 @@ func (c *client) insist(ctx context.Context, quiet bool, locked func(host.Output
 	}
 }
 
-// waitForRPM waits until nobody holds the lock of rpm's database, for which rpm itself would wait
+// waitForRPM waits until no process holds the lock of rpm's database, for which rpm itself would wait
 // without an end and without a word.
 func (c *client) waitForRPM(ctx context.Context) error {
 	for _, dir := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {

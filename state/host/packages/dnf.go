@@ -90,7 +90,7 @@ func (d *dnf) options(t host.Transaction) []string {
 }
 
 // orders are the commands of a transaction: what is there already is upgraded, downgraded or
-// installed anew by a command of its own.
+// reinstalled by a command of its own.
 func (d *dnf) orders(v *host.Inventory, t host.Transaction) [][]string {
 	switch t.Action {
 	case host.RemovePackages, host.PurgePackages:
@@ -209,7 +209,7 @@ func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	return slices.Compact(changes), refuseHeld(v, changes, held, d.program+" versionlock delete")
 }
 
-// foresee reads what a command would do. It ends as one that failed, because nobody said yes.
+// foresee reads what a command would do. It ends as one that failed, because its question is not answered.
 func (d *dnf) foresee(ctx context.Context, v *host.Inventory, t host.Transaction, argv []string) ([]host.PackageChange,
 	error) {
 	out, err := d.insist(ctx, true, dnfLocked, argv...)

@@ -16,10 +16,10 @@ import (
 )
 
 // defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
-// time, a shell that somebody left open in a dialog does not end by itself.
+// time, a shell that was left open in a dialog does not end by itself.
 const defaultLockWait = 5 * time.Minute
 
-// waitFor waits until nobody holds a lock file. apt waits by itself for some of its locks, but not
+// waitFor waits until no process holds a lock file. apt waits by itself for some of its locks, but not
 // in all versions and not for the lock of its indexes, and it does not say for whom.
 func (a *apt) waitFor(ctx context.Context, file string) error {
 	return waitForLock(ctx, a.files, a.lockWait, file)

@@ -28,9 +28,9 @@ type packageManager interface {
 	offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error)
 	names(ctx context.Context) ([]string, error)
 	cached() ([]host.Package, error)
-	// refreshedAt is when the indexes were got; the zero time if nobody knows.
+	// refreshedAt is when the indexes were got; the zero time if that is unknown.
 	refreshedAt() time.Time
-	// repositoriesAt is when somebody last changed which repositories there are.
+	// repositoriesAt is when the list of repositories last changed.
 	repositoriesAt() time.Time
 	refresh(ctx context.Context) (warnings []string, err error)
 	plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error)

@@ -81,7 +81,7 @@ func parsePacmanPlan(text string, v *host.Inventory, goes bool) ([]host.PackageC
 	for line := range strings.SplitSeq(text, "\n") {
 		step, ok := strings.CutPrefix(line, pacmanStep)
 		if !ok {
-			continue // a question that nobody answers, or a remark
+			continue // a question, or a remark
 		}
 		f := strings.Fields(step)
 		if len(f) != 2 {

@@ -65,7 +65,7 @@ func parseZypperLocks(text string) []string {
 	return names
 }
 
-// quiet is the start of every command: nobody is asked, no index is fetched by the way.
+// quiet is the start of every command: it asks no questions and fetches no index.
 func (z *zypper) quiet(words ...string) []string {
 	return append([]string{"zypper", "--xmlout", "--non-interactive", "--no-refresh"}, words...)
 }

@@ -76,7 +76,7 @@ func (s *systemd) job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, uni
 		_, err := call(ctx, unit, "replace", nil)
 		return "", err
 	}
-	// Without a subscriber systemd tells nobody of the end of jobs.
+	// Without a subscriber systemd sends no signal when a job ends.
 	if err := c.Subscribe(); err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // systemd runs the units of a machine that systemd booted. It is asked over D-Bus, once in a run for
-// all units that are loaded, and for the file of each unit when somebody wants to know. The list of
+// all units that are loaded, and for the file of each unit when it is needed. The list of
 // all files is not asked for, but to find what was meant by a wrong name: systemd takes a quarter of
 // a second to make it, and less than a millisecond for one.
 type systemd struct {

@@ -32,7 +32,7 @@ type Units struct {
 	refused     bool // nothing may be done: the root is no system
 	bootRefused bool
 	recorder    host.Recorder
-	own         *host.OwnUnit // nil where nobody carries out later what is put off
+	own         *host.OwnUnit // nil where nothing carries out later what is put off
 }
 
 // New opens the units of a host, those of the init system that it has.
