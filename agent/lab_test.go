@@ -174,6 +174,6 @@ func given(service, instance string) agent.Given {
 }
 
 // soon is long enough for anything here, and short enough to fail.
-const soon = 10 * time.Second
+const soon = time.Minute
 
 func trustDigest(root []byte) string { return string(artifact.NewDigest(sha256.Sum256(root))) }

@@ -18,12 +18,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
 
+// programsDir is the directory of programs, once they are built.
+var programsDir string
+
 // programs builds both programs, once for all tests, and gives the directory they are in.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "corpus-programs-")
 	if err != nil {
 		return "", err
 	}
+	programsDir = dir
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "./corpus-agent", "./corpus").CombinedOutput()
 	if err != nil {
 		return dir, errors.New(string(out))
@@ -34,8 +38,8 @@ var programs = sync.OnceValues(func() (string, error) {
 func TestMain(m *testing.M) {
 	fault.Main()
 	code := m.Run()
-	if dir, _ := programs(); dir != "" {
-		_ = os.RemoveAll(dir)
+	if programsDir != "" {
+		_ = os.RemoveAll(programsDir)
 	}
 	os.Exit(code)
 }

@@ -43,7 +43,7 @@ func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
 		cmd, said := single(t, function, server.URL+"/x.tar")
 		began := time.Now()
 		err := cmd.Run()
-		if took := time.Since(began); err == nil || took > 20*time.Second || asked.Load() < 2 ||
+		if took := time.Since(began); err == nil || took > time.Minute || asked.Load() < 2 ||
 			!strings.Contains(said.String(), "gave up after") {
 			t.Errorf("%s ended after %v and %d requests: %v\n%s", function, took, asked.Load(), err, said)
 		}
@@ -76,7 +76,7 @@ func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 	began := time.Now()
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait()
-	if took := time.Since(began); took > 20*time.Second || cmd.ProcessState.ExitCode() == 0 {
+	if took := time.Since(began); took > time.Minute || cmd.ProcessState.ExitCode() == 0 {
 		t.Errorf("it ended %v after SIGTERM, with %v:\n%s", took, cmd.ProcessState, said)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -244,6 +245,10 @@ func attacks() []attack {
 	}
 }
 
+// attacking has room for as many attacks as there are processors. Each takes a processor for as long as the agent runs,
+// so that more of them would only make every run longer.
+var attacking = make(chan struct{}, runtime.NumCPU())
+
 // eachAttack runs a test for each attack that was chosen, several at once, as many as there are processors. Each has to
 // make a world of its own.
 func eachAttack(t *testing.T, do func(*testing.T, attack)) {
@@ -253,6 +258,8 @@ func eachAttack(t *testing.T, do func(*testing.T, attack)) {
 		if (a.short || full) && strings.Contains(a.name, os.Getenv("ATTACK")) {
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()
+				attacking <- struct{}{}
+				defer func() { <-attacking }()
 				do(t, a)
 			})
 		}

@@ -67,7 +67,7 @@ func (w *world) breaks(o outcome, except ...string) []string {
 	w.Helper()
 	var found []string
 	if o.hung {
-		found = append(found, fmt.Sprintf("it waited until it was killed, after %v", runTimeout))
+		found = append(found, fmt.Sprintf("it waited until it was killed, after %v:\n%s", runTimeout, o.out))
 	}
 	if strings.Contains(o.out, canary) {
 		found = append(found, "what it printed holds the content of a victim")

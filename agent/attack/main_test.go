@@ -36,12 +36,16 @@ const (
 	asPusher   = "CORPUS_ATTACK_PUSH"  // a command that pushes input into its terminal
 )
 
+// programsDir is the directory of programs, once they are built.
+var programsDir string
+
 // programs builds both programs, once for all tests, and gives the directory they are in.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "corpus-attack-programs-")
 	if err != nil {
 		return "", err
 	}
+	programsDir = dir
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "../../cmd/corpus-agent", "../../cmd/corpus")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -69,8 +73,8 @@ func TestMain(m *testing.M) {
 		os.Exit(isolated())
 	}
 	code := m.Run()
-	if dir, _ := programs(); dir != "" {
-		_ = os.RemoveAll(dir)
+	if programsDir != "" {
+		_ = os.RemoveAll(programsDir)
 	}
 	os.Exit(code)
 }

@@ -192,6 +192,8 @@ func (w *world) run(cmd *exec.Cmd) outcome {
 	hung := make(chan bool, 1)
 	timer := time.AfterFunc(runTimeout, func() {
 		hung <- true
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // it prints what it waits for
+		time.Sleep(time.Second)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	})
 	err := cmd.Wait()

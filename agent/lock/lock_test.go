@@ -137,6 +137,7 @@ func TestReadersOfAKilledRunsLockRefuseNoRun(t *testing.T) {
 		readers.Go(func() {
 			for !done.Load() {
 				look(path)
+				time.Sleep(100 * time.Microsecond) // without a pause, readers of a busy machine always have the lock
 			}
 		})
 	}

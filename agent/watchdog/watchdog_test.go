@@ -31,7 +31,7 @@ func newSystemd(t *testing.T) *systemd {
 // heard is the next thing that is said.
 func (s *systemd) heard() string {
 	s.t.Helper()
-	if err := s.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	buf := make([]byte, 4096)

@@ -185,7 +185,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		}
 		swapped <- nil
 	}()
-	waits := time.AfterFunc(20*time.Second, func() {
+	waits := time.AfterFunc(time.Minute, func() {
 		t.Error("it waits for who would write into a pipe")
 		cancel()
 		if err := <-swapped; err == nil {

@@ -54,7 +54,7 @@ func TestDetachedCommandHasNoTerminalAndEndsAsAGroup(t *testing.T) {
 	go func() { ended <- cmd.Wait() }() // the pipe stays open until the sleep in the background has ended too
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("a process of the group outlived the signal")
 	}
 }

@@ -230,7 +230,7 @@ func TestGitIsCancelled(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err = source.Tree(ctx, "git::http://"+l.Addr().String()+"/app.git", filepath.Join(dir, "tree"), source.Options{})
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 	wantNothing(t, dir)

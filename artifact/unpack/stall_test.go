@@ -126,7 +126,7 @@ func TestIntoEndsWithItsContext(t *testing.T) {
 					if !errors.Is(err, c.want) {
 						t.Errorf("%v, want %v", err, c.want)
 					}
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					t.Error("it goes on waiting for the store")
 				}
 				_ = v.Close() // the download was cut short
@@ -147,7 +147,7 @@ func TestInspectEndsWithItsContext(t *testing.T) {
 		began := time.Now()
 		_, err := unpack.Inspect(ctx, io.MultiReader(start, stuck(nil)), format, unpack.Limits{})
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 10*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Minute {
 			t.Errorf("%s: %v after %v", format, err, time.Since(began))
 		}
 	}

@@ -223,14 +223,13 @@ func main() {
 
 func TestSlowProgramsEndTogether(t *testing.T) {
 	dir := t.TempDir()
-	for i := range 4 {
-		script(t, dir, fmt.Sprint("slow", i), fmt.Sprintf("sleep 0.3; echo 'g%d: 1'", i))
+	started := t.TempDir()
+	for i := range 4 { // each waits for the others
+		script(t, dir, fmt.Sprint("slow", i), fmt.Sprintf(
+			"cd %s; : >%d; while [ ! -e 0 ] || [ ! -e 1 ] || [ ! -e 2 ] || [ ! -e 3 ]; do sleep 0.05; done; echo 'g%d: 1'",
+			started, i, i))
 	}
-	start := time.Now()
-	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}})
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("four programs of 0.3 s took %s", took)
-	}
+	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Timeout: time.Minute})
 	if got := value.Repr(r.Grains); got != "{'g0': 1, 'g1': 1, 'g2': 1, 'g3': 1}" {
 		t.Errorf("grains are %s", got)
 	}
@@ -253,7 +252,7 @@ func TestNothingOutlivesTheTimeLimit(t *testing.T) {
 			t.Parallel() // only now: a program that is being written while another forks cannot be run
 			start := time.Now()
 			r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Timeout: 300 * time.Millisecond})
-			if took := time.Since(start); took > 4*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			warning(t, r, c.words)
@@ -278,7 +277,7 @@ func gone(t *testing.T, pidFile string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
+	for range 3000 {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return true
@@ -295,7 +294,7 @@ func TestInterruptStopsPrograms(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	r := custom.Load(ctx, custom.Options{Dirs: []string{dir}})
-	if took := time.Since(start); took > 3*time.Second || len(r.Warnings) != 1 {
+	if took := time.Since(start); took > 30*time.Second || len(r.Warnings) != 1 {
 		t.Errorf("it took %s, warnings %v", took, r.Warnings)
 	}
 }

@@ -60,7 +60,7 @@ func TestTheTimeOfARunEndsAHangingStep(t *testing.T) {
 	defer cancel()
 	got, took := runHanging(t, ctx, hanging, time.Hour)
 	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
-		"the time for the whole run was over") || strings.Contains(got, "after: ") || took > 20*time.Second {
+		"the time for the whole run was over") || strings.Contains(got, "after: ") || took > time.Minute {
 		t.Errorf("after %s: %s", took, got)
 	}
 }
@@ -95,7 +95,7 @@ func TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace(t *testing.T) {
 	time.AfterFunc(300*time.Millisecond, cancel)
 	got, took := runHanging(t, ctx, hanging, time.Second)
 	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "asked to end") ||
-		strings.Contains(got, "after: ") || took > 20*time.Second {
+		strings.Contains(got, "after: ") || took > time.Minute {
 		t.Errorf("after %s: %s", took, got)
 	}
 
