@@ -235,7 +235,7 @@ func TestHalfAFetchIsGoneOnWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	const half = 8 * (256 << 10)
-	if err := os.WriteFile(l.Layout.Part(release.Digest.Hex()), []byte(whole[:half]), 0o600); err != nil {
+	if err := os.WriteFile(l.Layout.Part(release.Project, release.Digest.Hex()), []byte(whole[:half]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stale := filepath.Join(l.Layout.Incoming(), strings.Repeat("ab", 32)+".part")

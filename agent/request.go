@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
@@ -16,13 +17,10 @@ import (
 // or in place of what decrypts the pillar, and may print what they know of it. A pillar that does not compile stops
 // the run where it is needed; what was decrypted of it until then is known.
 func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
-	if r.decrypted[pair.Key()] {
+	if slices.ContainsFunc(r.decrypted, pair.Same) {
 		return
 	}
-	if r.decrypted == nil {
-		r.decrypted = map[string]bool{}
-	}
-	r.decrypted[pair.Key()] = true
+	r.decrypted = append(r.decrypted, pair)
 	service, base := r.PairDirs(pair)
 	request, _, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
 	if err != nil {

@@ -58,7 +58,7 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 	if !errors.As(err, &withdrawn) || has == nil {
 		return release, err
 	}
-	if has.Digest != withdrawn.Release.Digest {
+	if !has.Is(withdrawn.Release) {
 		r.record.Note("%s names a release that is withdrawn (%v); this host keeps %s", ref, withdrawn, has.Version)
 	}
 	return *has, nil
@@ -74,7 +74,7 @@ func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 		for _, release := range pair.Releases() {
 			// Other projects, of a host that was something else before, are none of its business.
 			ours := release.Project == artifact.Base || release.Project == r.identity.Service
-			if !ours || slices.ContainsFunc(found, func(f ledger.Withdrawn) bool { return f.Release.Digest == release.Digest }) {
+			if !ours || slices.ContainsFunc(found, func(f ledger.Withdrawn) bool { return f.Release.Is(release) }) {
 				continue
 			}
 			w, err := client.Withdrawn(ctx, release)
@@ -178,5 +178,5 @@ func (r *run) remembered() []artifact.Release {
 
 // knownWithdrawn is what is known of a release from an earlier run.
 func knownWithdrawn(known []ledger.Withdrawn, release artifact.Release) []ledger.Withdrawn {
-	return structsort.Without(known, func(w ledger.Withdrawn) bool { return w.Release.Digest != release.Digest })
+	return structsort.Without(known, func(w ledger.Withdrawn) bool { return !w.Release.Is(release) })
 }

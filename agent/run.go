@@ -72,7 +72,7 @@ type run struct {
 
 	rehearsed string // the temporary directory of trust of a dry run; "" for none
 
-	decrypted map[string]bool // pairs whose secrets are known, by their keys
+	decrypted []ledger.Pair // pairs whose secrets are known
 
 	replacedMu sync.Mutex
 	replaced   map[string]bool  // releases whose directories this run has replaced

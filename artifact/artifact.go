@@ -135,6 +135,11 @@ type Release struct {
 // with one version and different bytes have different directories.
 func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
 
+// Is reports whether two releases are the same bytes of one project. Two projects may have a release of the same bytes.
+func (r Release) Is(other Release) bool {
+	return r.Project == other.Project && r.Digest == other.Digest
+}
+
 // String names the release, and marks an unsigned one.
 func (r Release) String() string {
 	if r.Local != "" {

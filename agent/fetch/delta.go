@@ -64,7 +64,7 @@ func dispensable(err error) bool {
 
 // halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.
 func (f *Fetcher) halfArrived(release artifact.Release) bool {
-	_, err := os.Stat(f.Layout.Part(release.Digest.Hex()))
+	_, err := os.Stat(f.Layout.Part(release.Project, release.Digest.Hex()))
 	return err == nil
 }
 
@@ -94,7 +94,7 @@ func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old t
 func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
 	f.Recorder.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()),
 		diag.Size(release.Length), plan.Requests())
-	file := f.Layout.Chunks(release.Digest.Hex())
+	file := f.Layout.Chunks(release.Project, release.Digest.Hex())
 	cache, err := plan.OpenCache(file)
 	if err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)

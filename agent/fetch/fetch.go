@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -121,8 +120,9 @@ func (f *Fetcher) fetchRelease(ctx context.Context, release artifact.Release) (e
 func (f *Fetcher) tidy(ctx context.Context, releases, missing []artifact.Release) error {
 	wanted := map[string]bool{}
 	for _, release := range missing {
-		wanted[release.Digest.Hex()] = true
-		wanted[filepath.Base(f.Layout.Project(release.Project).Staged(release.Dir()))] = true
+		wanted[f.Layout.Part(release.Project, release.Digest.Hex())] = true
+		wanted[f.Layout.Chunks(release.Project, release.Digest.Hex())] = true
+		wanted[f.Layout.Project(release.Project).Staged(release.Dir())] = true
 	}
 	patterns := []string{filepath.Join(f.Layout.Incoming(), "*")}
 	for _, release := range releases {
@@ -133,9 +133,7 @@ func (f *Fetcher) tidy(ctx context.Context, releases, missing []artifact.Release
 		names, err := walk.Glob(pattern)
 		errs = append(errs, err)
 		for _, name := range names {
-			base := filepath.Base(name)
-			digest, _, _ := strings.Cut(base, ".")
-			if !wanted[base] && !wanted[digest] {
+			if !wanted[name] {
 				errs = append(errs, durable.RemoveAll(ctx, name))
 			}
 		}

@@ -145,6 +145,27 @@ func TestFetchMakesReleasesComplete(t *testing.T) {
 	}
 }
 
+// TestFetchOfTwoProjectsWithTheSameBytes fetches both at the same time: neither takes the other's file away.
+func TestFetchOfTwoProjectsWithTheSameBytes(t *testing.T) {
+	repo := artifacttest.New(t)
+	files := artifacttest.Files{"top.sls": "base: {}", "large": noise(1, 2<<20)}
+	repo.Release("base", "1", "testing", files)
+	repo.Release("myapp", "1", "testing", files)
+	for range 5 {
+		f, _ := newFetcher(t, repo)
+		base, app := follow(t, f, "base/testing"), follow(t, f, "myapp/testing")
+		if base.Digest != app.Digest || base.Is(app) {
+			t.Fatalf("the digests are %s and %s", base.Digest, app.Digest)
+		}
+		if err := f.Fetch(t.Context(), []artifact.Release{base, app}); err != nil {
+			t.Fatal(err)
+		}
+		if held, err := f.Holds(base, app); !held || err != nil {
+			t.Errorf("Holds is %v, %v", held, err)
+		}
+	}
+}
+
 // TestFetchOfAnUpgradeTakesWhatIsNew fetches a release that differs from the one the host has by a little.
 func TestFetchOfAnUpgradeTakesWhatIsNew(t *testing.T) {
 	repo := artifacttest.New(t)

@@ -30,7 +30,7 @@ func (h *Host) LastKeptOf(book *ledger.Ledger) *ledger.Pair {
 	for _, pair := range slices.Backward(book.History) {
 		_, bad := book.IsBad(pair)
 		_, withdrawn := book.IsWithdrawn(pair)
-		if !bad && !withdrawn && !pair.Same(*good) && pair.Service.Digest != good.Service.Digest &&
+		if !bad && !withdrawn && !pair.Same(*good) && !pair.Service.Is(good.Service) &&
 			h.Held().Has(pair.Releases()...) {
 			return &pair
 		}

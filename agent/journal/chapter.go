@@ -21,7 +21,10 @@ func (r *Recorder) begin() error {
 		}
 	}
 	if r.writer == nil {
-		header := Header{Pair: r.run.Pair, Name: r.run.Name, Over: r.run.Over, Started: r.run.Now().UTC()}
+		header := Header{
+			Pair: r.run.Pair.Bytes, Service: r.run.Pair.Service, Name: r.run.Name,
+			Over: r.run.Over.Bytes, OverOf: r.run.Over.Service, Started: r.run.Now().UTC(),
+		}
 		if r.writer, err = r.journal.start(next, header); err != nil {
 			return err
 		}
@@ -45,7 +48,7 @@ func (r *Recorder) continues(last int) (next int, err error) {
 	if err := Settle(r.journal, c, r.host); err != nil {
 		return 0, err
 	}
-	if c.Pair == r.run.Pair && c.Over == r.run.Over {
+	if c.Key().Same(r.run.Pair) && c.OverKey().Same(r.run.Over) {
 		r.writer, err = r.journal.extend(c)
 	}
 	return last + 1, err

@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -42,11 +43,19 @@ type Journal struct {
 
 // Header names the pair of releases that a chapter belongs to.
 type Header struct {
-	Pair    string    `json:"pair"`           // key of the pair of releases that converged
-	Name    string    `json:"name"`           // of that pair, for messages
-	Over    string    `json:"over,omitempty"` // key of the pair that ran before; "" for none
+	Pair    string    `json:"pair"`              // bytes of the pair of releases that converged
+	Service string    `json:"service,omitempty"` // of that pair; see ledger.Key
+	Name    string    `json:"name"`              // of that pair, for messages
+	Over    string    `json:"over,omitempty"`    // bytes of the pair that ran before; "" for none
+	OverOf  string    `json:"over_service,omitempty"`
 	Started time.Time `json:"started"`
 }
+
+// Key is that of the pair that converged.
+func (h Header) Key() ledger.Key { return ledger.Key{Bytes: h.Pair, Service: h.Service} }
+
+// OverKey is the key of the pair that ran before.
+func (h Header) OverKey() ledger.Key { return ledger.Key{Bytes: h.Over, Service: h.OverOf} }
 
 // Record is one change of a subject, or a program that ran.
 type Record struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
@@ -38,7 +39,7 @@ func newLab(t testing.TB) *lab {
 // run calls work with a host whose changes are recorded as those of a run of a pair.
 func (l *lab) run(id, pair string, work func(h *host.Host, r *journal.Recorder)) {
 	l.t.Helper()
-	r := l.journal.Record(journal.Run{ID: id, Pair: pair, Name: "myapp " + pair, Over: "before", Now: time.Now,
+	r := l.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: pair}, Name: "myapp " + pair, Over: ledger.Key{Bytes: "before"}, Now: time.Now,
 		Note: l.t.Logf, Skip: []string{"/skipped"}})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
@@ -313,7 +314,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 // TestSettleTakesMissingImages checks that Settle takes the after-images of a killed run.
 func TestSettleTakesMissingImages(t *testing.T) {
 	l := newLab(t)
-	r := l.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: t.Logf})
+	r := l.journal.Record(journal.Run{ID: "1", Pair: ledger.Key{Bytes: "a"}, Now: time.Now, Note: t.Logf})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +341,7 @@ func TestUnwritableJournalStopsTheChange(t *testing.T) {
 	if err := os.WriteFile(l.journal.Dir, nil, 0o644); err != nil { // a file where the directory should be
 		t.Fatal(err)
 	}
-	r := l.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: t.Logf})
+	r := l.journal.Record(journal.Run{ID: "1", Pair: ledger.Key{Bytes: "a"}, Now: time.Now, Note: t.Logf})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		t.Fatal(err)

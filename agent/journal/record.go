@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -18,9 +19,9 @@ import (
 // Run describes the run whose changes are recorded.
 type Run struct {
 	ID   string
-	Pair string // key of the pair of releases that converges
-	Name string // of that pair, for messages
-	Over string // key of the pair that ran before; "" for none
+	Pair ledger.Key // of the pair of releases that converges
+	Name string     // of that pair, for messages
+	Over ledger.Key // of the pair that ran before; zero for none
 	Now  func() time.Time
 	// Skip lists directories of the agent itself. Changes in them are not recorded.
 	Skip []string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
@@ -27,7 +28,7 @@ func (l *lab) boot(id string) {
 // start begins a run. The caller need not end it.
 func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
 	l.t.Helper()
-	r := l.journal.Record(journal.Run{ID: id, Pair: "a", Now: time.Now, Note: l.t.Logf})
+	r := l.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: "a"}, Now: time.Now, Note: l.t.Logf})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {
 		l.t.Fatal(err)

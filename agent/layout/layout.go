@@ -121,11 +121,16 @@ func (l Layout) ConfigCopy() string { return filepath.Join(l.Projects(), ".agent
 // Incoming is the directory of artifacts that are being fetched.
 func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
 
-// Part is the file of an artifact's blocks that have arrived, by the artifact's digest.
-func (l Layout) Part(digest string) string { return filepath.Join(l.Incoming(), digest+".part") }
+// Part is the file of an artifact's blocks that have arrived, by its project and the artifact's digest: two projects may
+// have an artifact of the same bytes, and both are fetched at the same time.
+func (l Layout) Part(project, digest string) string {
+	return filepath.Join(l.Incoming(), digest+"."+project+".part")
+}
 
-// Chunks is the file of chunks that have arrived for a release, by its artifact's digest.
-func (l Layout) Chunks(digest string) string { return filepath.Join(l.Incoming(), digest+".chunks") }
+// Chunks is the file of chunks that have arrived for a release, by its project and its artifact's digest.
+func (l Layout) Chunks(project, digest string) string {
+	return filepath.Join(l.Incoming(), digest+"."+project+".chunks")
+}
 
 // Trees is the directory of the lists of what a project's releases hold.
 func (l Layout) Trees(project string) string { return filepath.Join(l.State(), "trees", project) }

@@ -7,7 +7,6 @@ package ledger
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -46,12 +45,6 @@ func (p Pair) digests() [2]artifact.Digest {
 		d[1] = p.Base.Digest
 	}
 	return d
-}
-
-// Key names the bytes of the pair.
-func (p Pair) Key() string {
-	d := p.digests()
-	return strings.TrimSpace(string(d[0]) + " " + string(d[1]))
 }
 
 func (p Pair) String() string {
@@ -297,7 +290,7 @@ func (l *Ledger) Save(path string) error {
 func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
 	for _, w := range l.Withdrawn {
 		for _, r := range p.Releases() {
-			if r.Project == w.Release.Project && r.Digest == w.Release.Digest {
+			if r.Is(w.Release) {
 				return w, true
 			}
 		}

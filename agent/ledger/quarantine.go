@@ -36,7 +36,7 @@ func (b Bad) Covers(p Pair) bool {
 
 // Is reports whether the entry is about a release.
 func (b Bad) Is(release artifact.Release) bool {
-	return b.Release != nil && b.Release.Project == release.Project && b.Release.Digest == release.Digest
+	return b.Release != nil && b.Release.Is(release)
 }
 
 // What is the release in quarantine, or the pair in entries of older agents.
@@ -58,7 +58,7 @@ func (b Bad) names(version string) bool {
 // Has reports whether a pair has a release, by its bytes.
 func (p Pair) Has(release artifact.Release) bool {
 	return slices.ContainsFunc(p.Releases(), func(r artifact.Release) bool {
-		return r.Project == release.Project && r.Digest == release.Digest
+		return r.Is(release)
 	})
 }
 

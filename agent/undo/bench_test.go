@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -55,7 +56,7 @@ func (s settling) StepDone(*exec.Result)          { _ = s.recorder.Settle() }
 func (b *bench) apply(root string, keep bool) time.Duration {
 	b.Helper()
 	options := host.Options{Root: root, Chroot: true}
-	recorder := b.journal.Record(journal.Run{ID: "1", Pair: "a", Now: time.Now, Note: b.Logf,
+	recorder := b.journal.Record(journal.Run{ID: "1", Pair: ledger.Key{Bytes: "a"}, Now: time.Now, Note: b.Logf,
 		Skip: []string{"/var/lib/corpus"}})
 	var observer exec.Observer
 	if keep {
@@ -91,7 +92,7 @@ func (b *bench) restore(root string) (undo.Summary, time.Duration) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	records, _ := undo.Select(chapters, undo.Scope{From: "a"})
+	records, _ := undo.Select(chapters, undo.Scope{From: ledger.Key{Bytes: "a"}})
 	plan, err := undo.NewPlan(context.Background(), h, chapters, records)
 	if err != nil {
 		b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -17,7 +18,7 @@ import (
 func earlier(chapters []*journal.Chapter, s Scope) (records []*journal.Record) {
 	touched := map[aspect]bool{}
 	for _, c := range chapters[since(chapters, s.To):] {
-		own := c.Pair == s.From
+		own := c.Key().Same(s.From)
 		for _, r := range c.Live() {
 			parts := partsOf(r)
 			switch {
@@ -36,9 +37,9 @@ func earlier(chapters []*journal.Chapter, s Scope) (records []*journal.Record) {
 
 // since returns the index of the first chapter that names the pair with key to. In no chapter before it has that pair
 // converged or been replaced.
-func since(chapters []*journal.Chapter, to string) int {
+func since(chapters []*journal.Chapter, to ledger.Key) int {
 	for i, c := range chapters {
-		if c.Over == to || c.Pair == to {
+		if c.OverKey().Same(to) || c.Key().Same(to) {
 			return i
 		}
 	}

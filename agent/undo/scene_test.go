@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
@@ -81,7 +82,7 @@ func (s *scene) host(r host.Recorder) *host.Host {
 // images of what it made.
 func (s *scene) run(id string, work func(h *host.Host), options ...string) {
 	s.Helper()
-	r := s.journal.Record(journal.Run{ID: id, Pair: "b", Name: "myapp 2", Over: "a", Now: time.Now, Note: s.Logf})
+	r := s.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: "b"}, Name: "myapp 2", Over: ledger.Key{Bytes: "a"}, Now: time.Now, Note: s.Logf})
 	h := s.host(r)
 	r.Bind(h)
 	r.Hide(func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") })
@@ -111,7 +112,7 @@ func (s *scene) plan() (*undo.Plan, *host.Host) {
 	s.Helper()
 	chapters, err := s.journal.Chapters()
 	s.do(err)
-	records, short := undo.Select(chapters, undo.Scope{From: "b", To: "a"})
+	records, short := undo.Select(chapters, undo.Scope{From: ledger.Key{Bytes: "b"}, To: ledger.Key{Bytes: "a"}})
 	if short {
 		s.Error("the journal should reach back to where pair a was left")
 	}

@@ -11,16 +11,17 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
 // Scope selects the runs whose changes are undone.
 type Scope struct {
-	From string // key of the pair of releases to roll back from
-	To   string // key of the pair to roll back to; "" for the time before the first
-	Run  string // ID of the last run whose changes stay; replaces From and To
-	Only string // ID of the only run whose changes are undone; replaces From, To and Run
+	From ledger.Key // of the pair of releases to roll back from
+	To   ledger.Key // of the pair to roll back to; zero for the time before the first
+	Run  string     // ID of the last run whose changes stay; replaces From and To
+	Only string     // ID of the only run whose changes are undone; replaces From, To and Run
 
 	// Sequence has the sequence numbers of runs, by ID. It orders runs that are not in the journal. The order of their
 	// IDs, which are times, is wrong if the clock was set back.
@@ -83,10 +84,10 @@ func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, sh
 func reach(chapters []*journal.Chapter, s Scope) (first int, short bool) {
 	first, short = len(chapters), true
 	for i, c := range slices.Backward(chapters) {
-		if c.Pair == s.To && s.To != "" {
+		if c.Key().Same(s.To) && s.To.Bytes != "" {
 			break
 		}
-		if c.Over == s.To {
+		if c.OverKey().Same(s.To) {
 			first, short = i, false
 		}
 	}
@@ -94,7 +95,7 @@ func reach(chapters []*journal.Chapter, s Scope) (first int, short bool) {
 		return first, false
 	}
 	for i, c := range slices.Backward(chapters) {
-		if c.Pair != s.From {
+		if !c.Key().Same(s.From) {
 			break
 		}
 		first = i

@@ -131,7 +131,7 @@ func (r *Run) BeforeEngine() error {
 	}
 	// One record for a pair is enough: the timer would add one on each run.
 	last, err := r.Journal().Last()
-	if err == nil && last != nil && last.Pair == r.current.pair.Key() &&
+	if err == nil && last != nil && last.Key().Same(r.current.pair.Key()) &&
 		slices.ContainsFunc(last.Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
 		return nil
 	}

@@ -60,7 +60,7 @@ func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
 	case unfinished && r.Left != nil && l.Good != nil:
 		l.Unfinished = &ledger.Unfinished{Pair: *r.Left, Run: r.ID, UndoTo: s.Run}
 	case !unfinished && l.Unfinished != nil &&
-		(s.From == l.Unfinished.Pair.Key() || s.Run != "" && s.Run == l.Unfinished.UndoTo):
+		(s.From.Same(l.Unfinished.Pair.Key()) || s.Run != "" && s.Run == l.Unfinished.UndoTo):
 		l.Unfinished = nil
 	}
 }
