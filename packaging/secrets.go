@@ -82,19 +82,19 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(aheadReaders)
 	for start := 0; start < len(entries); start += share {
 		group.Go(func() error {
 			for i := start; i < min(start+share, len(entries)); i++ {
-				if err := ctx.Err(); err != nil {
+				if err := within.Err(); err != nil {
 					return err
 				}
 				if !entries[i].info.Mode().IsRegular() || o.allows(entries[i].name, "") {
 					continue
 				}
 				// A file that cannot be read is an error of packing it.
-				findings[i], _ = scanner.File(ctx, filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
+				findings[i], _ = scanner.File(within, filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
 			}
 			return nil
 		})

@@ -25,10 +25,10 @@ func (p *Plan) Fetch(ctx context.Context, s store.Store, cache *Cache, progress 
 	for i, pack := range p.index.Packs {
 		turns[i] = store.NewTurns(s, PackKey(p.index.release.Project, pack))
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(connections)
 	for _, r := range p.requests {
-		group.Go(func() error { return p.fetch(ctx, r, turns[r.pack], cache, progress) })
+		group.Go(func() error { return p.fetch(within, r, turns[r.pack], cache, progress) })
 	}
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("fetching chunks of %s: %w", p.index.release, err)

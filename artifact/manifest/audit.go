@@ -163,7 +163,7 @@ func below(paths []string, name string) bool {
 
 // walk goes through the tree; files are read concurrently.
 func (a *audit) walk(ctx context.Context) error {
-	files, ctx := errgroup.WithContext(ctx)
+	files, within := errgroup.WithContext(ctx)
 	files.SetLimit(auditors)
 	results := make(chan Change)
 	done := make(chan struct{})
@@ -179,6 +179,9 @@ func (a *audit) walk(ctx context.Context) error {
 		}
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
+		}
+		if within.Err() != nil {
+			return fs.SkipAll // Wait returns which file could not be read
 		}
 		if !a.compares(name) {
 			return skip(d)

@@ -108,12 +108,12 @@ const PageWriters = 8
 
 // writePages writes the pages among objects. No file that names them is written yet.
 func (p *Publisher) writePages(ctx context.Context, objects []Object) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(PageWriters)
 	for _, o := range objects {
 		if o.Page {
 			group.Go(func() error {
-				_, err := p.Store.Put(ctx, o.Key, bytes.NewReader(o.Data), int64(len(o.Data)), o.cond)
+				_, err := p.Store.Put(within, o.Key, bytes.NewReader(o.Data), int64(len(o.Data)), o.cond)
 				return err
 			})
 		}

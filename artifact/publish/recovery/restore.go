@@ -72,13 +72,13 @@ func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(
 // lostPages returns the pages that the store does not have as they were signed.
 func lostPages(ctx context.Context, p *publish.Publisher, project string, digests []artifact.Digest) ([]artifact.Digest,
 	error) {
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(publish.PageWriters)
 	var lost []artifact.Digest
 	var mu sync.Mutex
 	for _, digest := range digests {
 		group.Go(func() error {
-			data, err := trust.ReadMetadata(ctx, p.Store, trust.PageKey(project, digest))
+			data, err := trust.ReadMetadata(within, p.Store, trust.PageKey(project, digest))
 			if err := publish.Unanswered(err); err != nil {
 				return err
 			}
