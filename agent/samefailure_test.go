@@ -1,8 +1,7 @@
 package agent_test
 
 import (
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,15 +70,19 @@ func TestAUnitThatDoesNotStartSaysNothingOfTheHost(t *testing.T) {
 // TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts asks something that both releases need, and that ends.
 func TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts(t *testing.T) {
 	t.Parallel()
-	database := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	// On an address of its own: at that of all tests another one may get the port that this one closes.
+	database, err := net.Listen("tcp", "127.66.71.72:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer database.Close()
-	probe := artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: " + strings.TrimPrefix(database.URL, "http://") + "\n"}
+	probe := artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: " + database.Addr().String() + "\n"}
 	l := newLab(t)
 	l.ProbeAnyRoot = true
 	l.app("1", probe)
 	l.expect(exit.OK)
 	l.app("2", probe)
-	l.engine.during = func(state.Request) { database.Close() }
+	l.engine.during = func(state.Request) { _ = database.Close() }
 	_ = hostAtFault(t, l)
 }
 
