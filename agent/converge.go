@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -83,44 +84,48 @@ func unfinishedUnits(s ledger.Serving) string {
 // converge runs the engine over a pair.
 func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 	return r.record.Stage("converge", pair.String(), func() error {
-		ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
-		defer cancel()
-		if err := r.intact(ctx, pair); err != nil {
-			return err
-		}
-		program, err := r.compile(ctx, pair)
-		if err != nil {
-			return err
-		}
-		if r.Engine == nil {
-			if err := r.undo.BeforeEngine(); err != nil {
-				return err
-			}
-		}
-		if r.Engine == nil && r.Config.Engine != "native" {
-			r.learnSecrets(ctx, pair)
-		}
-		down := r.serving.UnservedBefore(ctx, pair)
-		began := time.Now()
-		seen := &origins{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
-		outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
-		r.took = max(r.took, time.Since(began))
-		err = errors.Join(err, r.undo.Synced())
-		r.settleUnits(ctx)
-		r.serving.KeepUnserved(ctx, down)
-		if outcome.Output != "" {
-			r.record.Output(outcome.Output)
-		}
-		var failed *state.Failure
-		if errors.As(err, &failed) {
-			return exit.WithCode(exit.Failed, err)
-		}
-		if err != nil {
-			return err
-		}
-		r.noteUnused(pair, seen)
-		return r.emptied(ctx, pair, outcome)
+		return failure.Within(ctx, "converge.timeout", r.Config.ConvergeTimeout, func(ctx context.Context) error {
+			return r.convergeTo(ctx, pair)
+		})
 	})
+}
+
+func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
+	if err := r.intact(ctx, pair); err != nil {
+		return err
+	}
+	program, err := r.compile(ctx, pair)
+	if err != nil {
+		return err
+	}
+	if r.Engine == nil {
+		if err := r.undo.BeforeEngine(); err != nil {
+			return err
+		}
+	}
+	if r.Engine == nil && r.Config.Engine != "native" {
+		r.learnSecrets(ctx, pair)
+	}
+	down := r.serving.UnservedBefore(ctx, pair)
+	began := time.Now()
+	seen := &origins{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
+	outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
+	r.took = max(r.took, time.Since(began))
+	err = errors.Join(err, r.undo.Synced())
+	r.settleUnits(ctx)
+	r.serving.KeepUnserved(ctx, down)
+	if outcome.Output != "" {
+		r.record.Output(outcome.Output)
+	}
+	var failed *state.Failure
+	if errors.As(err, &failed) {
+		return exit.WithCode(exit.Failed, err)
+	}
+	if err != nil {
+		return err
+	}
+	r.noteUnused(pair, seen)
+	return r.emptied(ctx, pair, outcome)
 }
 
 func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, error) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -67,6 +68,9 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 }
 
 func unreadable(release artifact.Release, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) { // it was not read to its end, which says nothing of it
+		return failure.OfWork(fmt.Errorf("looking whether %s is as it was unpacked: %w", release, err))
+	}
 	if hint := diag.HintOf(err); hint != "" {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "%s", hint))
 	}

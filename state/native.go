@@ -62,6 +62,6 @@ func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, er
 
 // overdue is the end of a converge that took too long.
 func overdue(ctx context.Context) error {
-	return diag.WithHint(fmt.Errorf("the converge was ended: its time was over: %w", ctx.Err()),
+	return diag.WithHint(fmt.Errorf("the converge was ended: %w", context.Cause(ctx)),
 		"see which states take so long, or raise converge.timeout in agent.yaml")
 }

@@ -128,13 +128,7 @@ func (c *check) command(s Sources) {
 		c.mistake(v, c.program(v))
 	}
 	if len(c.runs) == 0 && c.engine == "command" {
-		at := diag.Pos{File: s.File}
-		for _, v := range s.values() {
-			if v.key.Name == "engine" {
-				at = v.at
-			}
-		}
-		c.mistakes.Add(at,
+		c.mistakes.Add(s.at("engine"),
 			"the engine `command` has no command").WithHint(
 			"set engine_command, such as engine_command: [/usr/local/bin/converge]")
 	}

@@ -131,6 +131,11 @@ func Load(s Sources) (Config, error) {
 			c.Engine).WithHint("leave out `top`, or set `engine: native`")
 		return Config{}, problems.Err()
 	}
+	if h := c.Health; h.Grace >= h.Deadline {
+		problems.Add(s.at("health.grace"), "health.grace is %s, and health.deadline, which includes it, is %s: no release becomes healthy",
+			recipe.Short(h.Grace), recipe.Short(h.Deadline)).WithHint("give health.deadline more time than health.grace")
+		return Config{}, problems.Err()
+	}
 	c.File = file
 	c.Health.Probes = probes(data, s.File)
 	return c, nil

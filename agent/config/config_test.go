@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -142,5 +143,48 @@ func TestHintOfALostDirectoryMakesIt(t *testing.T) {
 	d := config.Damaged{Path: "/etc/corpus/agent.yaml", Copy: "/srv/projects/.agent.yaml"}
 	if want := "mkdir -p /etc/corpus && cp -T"; !strings.Contains(d.Hint(), want) {
 		t.Errorf("hint %q, want %q in it", d.Hint(), want)
+	}
+}
+
+// TestEverySettingOfTimeAndNumberHasARange refuses values outside of it at their places, from each source.
+func TestEverySettingOfTimeAndNumberHasARange(t *testing.T) {
+	for _, k := range config.Keys() {
+		if k.Kind != config.Duration && k.Kind != config.Number {
+			continue
+		}
+		if k.Span() == (recipe.Span{}) {
+			t.Errorf("%s has no range", k.Name)
+		}
+		_, err := config.Load(config.Sources{Getenv: func(name string) string {
+			return map[string]string{k.Env(): "-1s"}[name]
+		}})
+		if err == nil || !strings.Contains(err.Error(), k.Env()) || !strings.Contains(err.Error(), k.Range()) {
+			t.Errorf("%s of -1s: %v, want an error with %q", k.Name, err, k.Range())
+		}
+	}
+	path := file(t, `converge: {timeout: 1ms, stop_timeout: -1s}
+hooks: {timeout: 0s}
+fetch: {timeout: -1m, retry: -1s, rate: -1}
+health: {deadline: -1m, timeout: -1s, interval: 0s, retries: -1}
+notify: {webhook: {timeout: 0s, tries: 0}}
+`)
+	_, err := config.Load(config.Sources{File: path})
+	for _, want := range []string{
+		`:1:21: converge.timeout is "1ms", and a duration from 1s to 720h was expected`, `:1:40: converge.stop_timeout`,
+		`:2:18: hooks.timeout`, `:3:18: fetch.timeout`, `:3:30: fetch.retry is "-1s", and a duration 0s, or from 1s to 24h`,
+		`:3:41: fetch.rate is "-1", and a number of 0 or more was expected`, `:4:20: health.deadline`, `:4:34: health.timeout`,
+		`:4:49: health.interval`, `:4:62: health.retries`, `:5:29: notify.webhook.timeout`, `:5:40: notify.webhook.tries`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), path+want) {
+			t.Errorf("%s is not among\n%v", want, err)
+		}
+	}
+}
+
+func TestAGraceThatIsNotShorterThanTheDeadline(t *testing.T) {
+	path := file(t, "health:\n  grace: 20s\n  deadline: 6s\n")
+	_, err := config.Load(config.Sources{File: path})
+	if err == nil || !strings.Contains(err.Error(), path+":2:10: health.grace is 20s") {
+		t.Errorf("%v", err)
 	}
 }

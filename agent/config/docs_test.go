@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
 var update = flag.Bool("update", false, "write the table of settings into docs/configuration.md")
@@ -43,9 +44,9 @@ func TestDocumentationListsAllSettings(t *testing.T) {
 
 func table() string {
 	var b strings.Builder
-	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
+	b.WriteString("| setting | default | range | meaning |\n|---|---|---|---|\n")
 	for _, k := range config.Keys() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, shown(k.Default), k.Doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, shown(k.Default), k.Range(), k.Doc)
 	}
 	return b.String()
 }
@@ -58,8 +59,7 @@ func shown(v any) string {
 		}
 		return "`" + v + "`"
 	case time.Duration:
-		text := strings.Replace(v.String(), "m0s", "m", 1)
-		return "`" + strings.Replace(text, "h0m", "h", 1) + "`"
+		return "`" + recipe.Short(v) + "`"
 	case nil:
 		return ""
 	case []string:

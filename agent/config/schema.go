@@ -71,7 +71,8 @@ func Keys() []Key {
 		{"converge.state_verbose", Switch, false, "show states that changed nothing too"},
 		{"converge.timeout", Duration, 2 * time.Hour, "longest converge; a state that is under way then is ended"},
 		{"converge.stop_timeout", Duration, 90 * time.Second,
-			"how long a state under way may go on when the run is asked to end; a package manager may for 10 minutes"},
+			"how long a state under way may go on when the run is asked to end, 0 for as long as it takes; a package manager may for " +
+				"10 minutes"},
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute,
 			"longest fetch of both artifacts, and of each file that a state takes from a server"},
@@ -150,18 +151,16 @@ func (k Key) check(text string) string {
 	var err error
 	switch k.Kind {
 	case Number:
-		var n int64
-		n, err = strconv.ParseInt(text, 10, 64)
-		if err == nil && n < 0 {
-			err = fmt.Errorf("negative")
-		}
+		_, err = k.Span().Number(text)
 	case Switch:
-		_, err = strconv.ParseBool(text)
+		if _, wrong := strconv.ParseBool(text); wrong != nil {
+			err = fmt.Errorf("%s was expected", k.Kind)
+		}
 	case Duration:
-		_, err = time.ParseDuration(text)
+		_, err = k.Span().Duration(text)
 	}
 	if err != nil {
-		return fmt.Sprintf("%s is %q, and a %s was expected", k.Name, text, k.Kind)
+		return fmt.Sprintf("%s is %q, and %v", k.Name, text, err)
 	}
 	if problem := k.checkName(text); problem != "" {
 		return problem

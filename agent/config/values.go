@@ -36,6 +36,17 @@ func (s Sources) values() (all []value) {
 	return all
 }
 
+// at is where a key gets its value; the file where nothing gives it one.
+func (s Sources) at(name string) diag.Pos {
+	at := diag.Pos{File: s.File}
+	for _, v := range s.values() {
+		if v.key.Name == name {
+			at = v.at
+		}
+	}
+	return at
+}
+
 // inFile are the values below a dotted prefix.
 func inFile(path, prefix string, n *yaml.Node) (all []value) {
 	if n.Kind != yaml.MappingNode {

@@ -145,7 +145,7 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 	defer cancel()
 	units := newUnits(o)
 	if err := units.begin(within); err != nil {
-		return nil, err
+		return nil, late(ctx, within, o, err)
 	}
 	wait(within, units.grace())
 	units.until(within)
@@ -170,6 +170,15 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// late names the setting where the deadline of all probes ended what failed.
+func late(ctx, within context.Context, o Options, err error) error {
+	if ctx.Err() != nil || within.Err() == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return diag.WithHint(fmt.Errorf("health.deadline (%s) was over: %w", recipe.Short(o.Deadline), err),
+		"see what takes so long, or raise the deadline of health in corpus.yaml or agent.yaml")
 }
 
 // probeAll asks all probes, side by side.

@@ -103,6 +103,9 @@ func (w Webhook) deliver(ctx context.Context, n Notice, body []byte, signature s
 		if errors.As(err, &u) {
 			err = u.Err
 		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no answer within notify.webhook.timeout (%s)", w.Timeout)
+		}
 		return true, err
 	}
 	defer resp.Body.Close()

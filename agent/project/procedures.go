@@ -113,14 +113,14 @@ func (r *Run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 	own := filepath.Join(r.Layout.Inside(r.tree(pair)), procedure.Dir)
 	request.StateRoots = append([]string{own, r.Layout.Inside(r.Layout.Path("/srv/salt"))}, request.StateRoots...)
 	request.Vars = value.NewMap("cfg", cfg)
-	ctx, cancel := context.WithTimeout(ctx, r.Config.ConvergeTimeout)
-	defer cancel()
-	program, err := state.SLS(ctx, request, name)
-	if err != nil {
-		return err
-	}
-	_, err = program.Apply(ctx, r.Observing(o))
-	err = errors.Join(err, r.Synced())
+	err = failure.Within(ctx, "converge.timeout", r.Config.ConvergeTimeout, func(ctx context.Context) error {
+		program, err := state.SLS(ctx, request, name)
+		if err != nil {
+			return err
+		}
+		_, err = program.Apply(ctx, r.Observing(o))
+		return errors.Join(err, r.Synced())
+	})
 	var states *state.Failure
 	if errors.As(err, &states) {
 		return exit.WithCode(exit.Failed, err)

@@ -86,14 +86,16 @@ func (r *Run) Serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		return nil
 	}
 	return r.Record.Stage(unitsStage, pair.String(), func() error {
-		ctx, cancel := context.WithTimeout(ctx, r.Config.HookTimeout)
-		defer cancel()
 		order := service.Order{Members: members, Since: r.Began, Done: r.unitDone, Back: back}
 		if serving := r.Ledger.Serving; serving != nil {
 			order.Wanted, order.Retry, order.Strays = serving.Units, serving.Retry, serving.Since
 		}
 		order.Wanted, order.Retry = joined(joined(order.Wanted, r.late), r.started), joined(order.Retry, r.late)
-		done, err := service.Serve(ctx, s, order)
+		var done []service.Result
+		err := failure.Within(ctx, "hooks.timeout", r.Config.HookTimeout, func(ctx context.Context) (err error) {
+			done, err = service.Serve(ctx, s, order)
+			return err
+		})
 		r.served = append(r.served, done...)
 		r.watch = r.watching(s, members, done)
 		return err

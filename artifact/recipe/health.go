@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -80,38 +81,55 @@ func (p *parser) health(n *yaml.Node) Health {
 		key, v := n.Content[i], n.Content[i+1]
 		switch key.Value {
 		case "grace":
-			h.Grace = p.duration(v)
+			h.Grace = p.duration(key.Value, v)
 		case "deadline":
-			h.Deadline = p.duration(v)
+			h.Deadline = p.duration(key.Value, v)
 		case "interval":
-			h.Interval = p.duration(v)
+			h.Interval = p.duration(key.Value, v)
 		case "timeout":
-			h.Timeout = p.duration(v)
+			h.Timeout = p.duration(key.Value, v)
 		case "retries":
-			h.Retries = p.number(v)
+			h.Retries = p.number(key.Value, v)
 		case "probes":
 			h.Probes = p.probes(v)
 		default:
 			p.unknown(key, healthKeys())
 		}
 	}
+	if deadline := cmp.Or(h.Deadline, defaultDeadline); h.Grace >= deadline && !p.lenient {
+		p.problems.Add(p.pos(n), "health: the grace of %s is not shorter than the deadline, which is %s and includes it",
+			Short(h.Grace), Short(deadline)).WithHint("give `deadline:` more time than the grace")
+	}
 	return h
 }
 
-func (p *parser) duration(n *yaml.Node) time.Duration {
-	d, err := time.ParseDuration(n.Value)
-	if err != nil || d < 0 {
-		p.problems.Add(p.pos(n), "%q is no duration", n.Value).WithHint("write it as 90s or 10m")
+// defaultDeadline is health.deadline of a host that sets none.
+const defaultDeadline = 2 * time.Minute
+
+// span is the range of a key of the section health. A host refuses negative values alone: what it can run of a release
+// that was built by another version, it runs.
+func (p *parser) span(key string) Span {
+	if p.lenient {
+		return AnyNumber()
+	}
+	return HealthSpan(key).OrZero()
+}
+
+func (p *parser) duration(key string, n *yaml.Node) time.Duration {
+	d, err := p.span(key).Duration(n.Value)
+	if err != nil {
+		p.problems.Add(p.pos(n), "%s is %q, and a duration %s was expected", key, n.Value, HealthSpan(key).OrZero().OfDurations()).
+			WithHint("write it as 90s or 10m")
 	}
 	return d
 }
 
-func (p *parser) number(n *yaml.Node) int {
-	i, err := strconv.Atoi(n.Value)
-	if err != nil || i < 0 {
-		p.problems.Add(p.pos(n), "%q is no number of tries", n.Value)
+func (p *parser) number(key string, n *yaml.Node) int {
+	i, err := p.span(key).Number(n.Value)
+	if err != nil {
+		p.problems.Add(p.pos(n), "%s is %q, and a number %s was expected", key, n.Value, HealthSpan(key).OfNumbers())
 	}
-	return i
+	return int(i)
 }
 
 func (p *parser) probes(n *yaml.Node) []Probe {

@@ -60,7 +60,7 @@ func TestMistakesInHealthAreToldTogether(t *testing.T) {
 		t.Fatal("all of it is wrong, and nobody says so")
 	}
 	for _, want := range []string{
-		`corpus.yaml:2:3: unknown key "grase"`, `corpus.yaml:3:13: "soon"`, `corpus.yaml:5:13: "127.0.0.1/ready"`,
+		`corpus.yaml:2:3: unknown key "grase"`, `corpus.yaml:3:13: deadline is "soon"`, `corpus.yaml:5:13: "127.0.0.1/ready"`,
 		`corpus.yaml:6:12: "here"`,
 		"corpus.yaml:8:7: one probe is both", "corpus.yaml:9:7: this probe asks nothing", `corpus.yaml:10:15: "../../bin/sh"`,
 		`corpus.yaml:12:15: "99"`, "corpus.yaml:13:7: a probe was expected",
@@ -68,5 +68,26 @@ func TestMistakesInHealthAreToldTogether(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not among\n%v", want, err)
 		}
+	}
+}
+
+func TestTimesOfHealthHaveRanges(t *testing.T) {
+	text := "health:\n  grace: 25h\n  deadline: 1ms\n  interval: -1s\n  timeout: 1ns\n  retries: -1\n"
+	_, err := recipe.Parse([]byte(text), "corpus.yaml")
+	for _, want := range []string{
+		`:2:10: grace is "25h", and a duration from 0s to 24h was expected`, `:3:13: deadline is "1ms"`, `:4:13: interval is "-1s"`,
+		`:5:12: timeout is "1ns"`, `:6:12: retries is "-1", and a number from 0 to 10000 was expected`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), "corpus.yaml"+want) {
+			t.Errorf("%s is not among\n%v", want, err)
+		}
+	}
+	for _, text := range []string{"{grace: 20s, deadline: 6s}", "{grace: 2m}"} {
+		if _, err := recipe.Parse([]byte("health: "+text), "corpus.yaml"); err == nil || !strings.Contains(err.Error(), "not shorter than the deadline") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := recipe.Parse([]byte("health: {grace: 3m, deadline: 5m, timeout: 0s}"), "corpus.yaml"); err != nil {
+		t.Error(err)
 	}
 }

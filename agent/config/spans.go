@@ -1,0 +1,41 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+)
+
+// Span is the range of a key that takes a number or a duration.
+func (k Key) Span() recipe.Span {
+	const month = 30 * 24 * time.Hour
+	if key, of := strings.CutPrefix(k.Name, "health."); of {
+		return recipe.HealthSpan(key)
+	}
+	switch k.Name {
+	case "converge.timeout", "hooks.timeout", "fetch.timeout":
+		return recipe.Durations(time.Second, month)
+	case "converge.stop_timeout", "fetch.retry":
+		return recipe.Durations(time.Second, 24*time.Hour).OrZero()
+	case "notify.webhook.timeout":
+		return recipe.Durations(time.Second, time.Hour)
+	case "notify.webhook.tries":
+		return recipe.Numbers(1, 100)
+	}
+	if k.Kind == Number {
+		return recipe.AnyNumber()
+	}
+	return recipe.Span{}
+}
+
+// Range describes the values of the key, where they are numbers or durations; "" for any other.
+func (k Key) Range() string {
+	switch k.Kind {
+	case Number:
+		return k.Span().OfNumbers()
+	case Duration:
+		return k.Span().OfDurations()
+	}
+	return ""
+}
