@@ -34,11 +34,12 @@ func Expand(high *High) ([]*Step, error) {
 type expander struct {
 	high      *High
 	id, state string
+	misnamed  any // see Step
 	problems  *diag.List
 }
 
 // steps makes one step of a declaration, or one for each of its names.
-func (e expander) steps(body *value.Map, run *value.List) []*Step {
+func (e *expander) steps(body *value.Map, run *value.List) []*Step {
 	chunk := value.NewMap("state", e.state, "name", e.id)
 	for _, key := range []string{KeySLS, KeyEnv} {
 		if v, ok := body.Get(key); ok {
@@ -59,7 +60,7 @@ func (e expander) steps(body *value.Map, run *value.List) []*Step {
 			named := value.Copy(chunk).(*value.Map)
 			e.rename(named, name)
 			s := e.step(named, function)
-			s.nameOrder = i + 1
+			s.nameOrder, s.misnamed = i+1, nil
 			steps = append(steps, s)
 		}
 	}
@@ -67,7 +68,7 @@ func (e expander) steps(body *value.Map, run *value.List) []*Step {
 }
 
 // arguments copies the arguments into the chunk; functions and names are what it does not copy.
-func (e expander) arguments(chunk *value.Map, run *value.List) (functions []string, names []any) {
+func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []string, names []any) {
 	for _, argument := range run.Items {
 		switch argument := argument.(type) {
 		case string:
@@ -83,6 +84,7 @@ func (e expander) arguments(chunk *value.Map, run *value.List) (functions []stri
 				case "name":
 					// A name that is no string falls back to the ID.
 					if _, ok := v.(string); !ok {
+						e.misname(v)
 						v = e.id
 					}
 					chunk.Set("name", v)
@@ -95,7 +97,14 @@ func (e expander) arguments(chunk *value.Map, run *value.List) (functions []stri
 	return functions, names
 }
 
-func (e expander) names(names []any, v any) []any {
+func (e *expander) misname(v any) {
+	switch v.(type) {
+	case *value.List, *value.Map:
+		e.misnamed = v
+	}
+}
+
+func (e *expander) names(names []any, v any) []any {
 	list, _ := v.(*value.List)
 	if list == nil {
 		return names
@@ -109,7 +118,7 @@ func (e expander) names(names []any, v any) []any {
 }
 
 // rename gives a chunk its own name; a name written as a mapping brings arguments of its own.
-func (e expander) rename(chunk *value.Map, name any) {
+func (e *expander) rename(chunk *value.Map, name any) {
 	m, ok := name.(*value.Map)
 	if !ok {
 		chunk.Set("name", name)
@@ -131,9 +140,9 @@ func (e expander) rename(chunk *value.Map, name any) {
 	}
 }
 
-func (e expander) step(chunk *value.Map, function string) *Step {
+func (e *expander) step(chunk *value.Map, function string) *Step {
 	chunk.Set("fun", function)
-	return &Step{Chunk: chunk, Pos: e.high.at(e.id, e.state), high: e.high}
+	return &Step{Chunk: chunk, Pos: e.high.at(e.id, e.state), high: e.high, misnamed: e.misnamed}
 }
 
 // lastOrder separates what is ordered last, or from the end, from everything else.

@@ -142,8 +142,45 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 				}
 			}
 		}
+		p.doubtUnread(s, x)
+		p.doubtName(s)
 	}
 	p.doubtCycles()
+}
+
+// doubtUnread notes targets that do not exist of the requisites that are no requisites of the step: listen and listen_in,
+// whose targets are exact, and those that act on their target, of which a bare name that is not there counts as none.
+func (p *Program) doubtUnread(s *Step, x *index) {
+	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in", "use", "use_in"} {
+		list, _ := s.Chunk.Value(key).(*value.List)
+		if list == nil {
+			continue
+		}
+		for _, item := range list.Items {
+			if _, bare := item.(string); !bare && !strings.HasPrefix(key, "listen") {
+				continue // the compiler has found it
+			}
+			for _, t := range x.targets(value.NewList(item)) {
+				if !x.exact(t) {
+					p.Doubts.Add(s.At(key), "%s of %s: there is no %s", key, s.ID(), t).WithHint(x.suggest(t))
+				}
+			}
+		}
+	}
+}
+
+// exact reports whether a step has the ID or name of a target, which is no pattern.
+func (x *index) exact(t Target) bool {
+	return slices.ContainsFunc(x.byName[t.Name], func(s *Step) bool { return t.State == "id" || t.State == s.State() })
+}
+
+// doubtName notes a name that is a list or a mapping, in whose place the ID counts.
+func (p *Program) doubtName(s *Step) {
+	if s.misnamed == nil {
+		return
+	}
+	p.Doubts.Add(s.At("name"), "the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.misnamed)).
+		WithHint("write it as one string, or each of several names below `- names:`")
 }
 
 // doubtFunction says why there is no such state function.

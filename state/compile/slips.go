@@ -17,6 +17,9 @@ func (s *Step) Slips() (list diag.List) {
 		}
 		list.Add(s.At("order"), "order %s is no order and has no effect: %s", value.Repr(s.misordered), hint)
 	}
+	if s.misnamed != nil {
+		list.Add(s.At("name"), "name %s is no string and has no effect, so the ID counts", value.Repr(s.misnamed))
+	}
 	retry, ok := s.Chunk.Get("retry")
 	m, isMap := retry.(*value.Map)
 	if ok && !isMap && retry != true {

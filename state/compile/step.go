@@ -21,6 +21,7 @@ type Step struct {
 	high      *High
 
 	misordered any // an order that is none; nil for none
+	misnamed   any // a name that is a list or a mapping, in whose place the ID counts; nil for none
 }
 
 // At is the place of one argument of the step.

@@ -37,7 +37,7 @@ func unmetBy(high *High, id, state string, list *value.List, known map[string]bo
 		for key, v := range m.All() {
 			kind := value.Str(key)
 			wanted, ok := v.(*value.List)
-			if !ok || !slices.Contains(append(kinds(), "listen"), kind) {
+			if !ok || !slices.Contains(append(kinds(), "listen", "listen_in"), kind) {
 				continue
 			}
 			for _, t := range newIndex(nil).targets(wanted) {

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -138,8 +139,7 @@ func (v *verifier) argument(m *value.Map) {
 		}
 	case "require", "watch", "prereq", "onchanges":
 		if !isList {
-			v.add("%s of %s is a %s, and a list was expected", key, v.idText, value.TypeName(arg)).
-				WithHint("write `- " + key + ":` and below it `- state: id`")
+			v.noList(key, arg)
 			return
 		}
 		if m.Len() != 1 {
@@ -148,8 +148,37 @@ func (v *verifier) argument(m *value.Map) {
 		v.wants[v.idText] = &wanted{state: v.state, names: map[string]string{}}
 		for _, item := range list.Items {
 			v.requisite(key, item)
+			v.itself(key, item)
 			v.mutual(item)
 		}
+	default:
+		if turned(key) || key == "listen" || key == "listen_in" || slices.Contains(kinds(), key) {
+			v.otherRequisite(key, arg)
+		}
+	}
+}
+
+// noList reports a requisite that is no list.
+func (v *verifier) noList(key string, arg any) {
+	v.add("%s of %s is a %s, and a list was expected", key, v.idText, value.TypeName(arg)).
+		WithHint("write `- " + key + ":` and below it `- state: id`")
+}
+
+// otherRequisite checks a requisite whose shape Salt does not check: it passes over one that it cannot read. Those that act
+// on their target may be one mapping, and one without a value is none.
+func (v *verifier) otherRequisite(key string, arg any) {
+	switch arg := arg.(type) {
+	case nil:
+	case *value.List:
+		for _, item := range arg.Items {
+			v.requisite(key, item)
+		}
+	case *value.Map:
+		if !turned(key) {
+			v.noList(key, arg)
+		}
+	default:
+		v.noList(key, arg)
 	}
 }
 
@@ -172,6 +201,21 @@ func (v *verifier) requisite(key string, item any) {
 	case *value.List, *value.Map:
 		v.add("%s of %s names %s: %s, and a name was expected", key, v.idText, state, value.Repr(name)).
 			WithHint("write one item for each name")
+	}
+}
+
+// itself refuses a requisite of a state on its own name; mutual refuses one on its own ID.
+func (v *verifier) itself(key string, item any) {
+	state, target, _ := single(item)
+	name, ok := target.(string)
+	if !ok || state != v.state || name == v.idText || name == "" {
+		return
+	}
+	for _, argument := range arguments(v.high.Data, v.idText, v.state) {
+		if m, _ := argument.(*value.Map); m.Value("name") == name {
+			v.add("%s of %s names %s: %s, which is this state itself", key, v.idText, state, name).
+				WithHint("take this requisite out, or correct the name")
+		}
 	}
 }
 

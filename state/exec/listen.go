@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -55,6 +56,10 @@ func (l *listeners) listen(s *compile.Step) {
 	}
 	for _, item := range sources.Items {
 		for _, source := range l.refs(item) {
+			if _, ok := l.index[source]; !ok {
+				l.missing(s, "listen", source)
+				continue
+			}
 			l.act(source, []*compile.Step{s})
 		}
 	}
@@ -71,7 +76,7 @@ func (l *listeners) listenIn(s *compile.Step) {
 		for _, target := range l.refs(item) {
 			steps, ok := l.index[target]
 			if sure, _ := l.changed(source); !ok && sure {
-				l.missing(target)
+				l.missing(s, "listen_in", target)
 				continue
 			}
 			l.act(source, steps)
@@ -96,10 +101,6 @@ func (l *listeners) refs(item any) []ref {
 
 // act makes steps act if the source changed.
 func (l *listeners) act(source ref, steps []*compile.Step) {
-	if _, ok := l.index[source]; !ok {
-		l.missing(source)
-		return
-	}
 	sure, perhaps := l.changed(source)
 	if !sure && !perhaps {
 		return
@@ -145,9 +146,13 @@ func (l *listeners) changed(source ref) (sure, perhaps bool) {
 	return sure, perhaps
 }
 
-func (l *listeners) missing(r ref) {
-	s := &compile.Step{Chunk: value.NewMap(
-		"state", "Listen_Error", compile.KeyID, "listen_"+r.name, "name", "listen_"+r.state, "fun", "Listen_Error")}
+// missing records that a step listens to a state that does not exist, or has one listen.
+func (l *listeners) missing(by *compile.Step, key string, r ref) {
+	at := by.At(key)
+	s := &compile.Step{Pos: at, Chunk: value.NewMap(
+		"state", "Listen_Error", compile.KeyID, "listen_"+r.name, "name", "listen_"+r.state, "fun", "Listen_Error",
+		compile.KeySLS, by.SLS(), compile.KeyEnv, by.Env())}
 	l.lost = append(l.lost, &Result{Step: s, Changes: value.NewMap(), Started: time.Now(),
-		Comment: "there is no " + r.state + ": " + r.name + " to listen to"})
+		Comment: diag.At(at, "%s of %s: there is no %s: %s", key, by.ID(), r.state, r.name).Error(),
+		Hint:    "include the SLS that declares it, or correct the name"})
 }
