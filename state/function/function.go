@@ -101,6 +101,10 @@ type Function struct {
 // **kwargs a *value.Map. A function whose only parameter is Arguments gets all of them by name.
 //
 // do returns a value, or a value and an error.
+//
+// It is not inlined: tables call it hundreds of times, and each would have its own copy of it.
+//
+//go:noinline
 func Of(signature string, do any) *Function {
 	return &Function{signature: signature, do: reflect.ValueOf(do)}
 }

@@ -7,14 +7,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// is makes a test of one value. It is not inlined, as Define is not.
+//
+//go:noinline
+func is(name string, test func(v any) bool) Test {
+	return DefineTest(name, func(c *Call) (bool, error) { return test(c.Args[0]), nil }, Arg("value"))
+}
+
+// compare makes a test of two values. It is not inlined, as Define is not.
+//
+//go:noinline
+func compare(name string, op comparison) Test {
+	return DefineTest(name, func(c *Call) (bool, error) { return op(c.f, c.Args[0], c.Args[1]) }, Arg("a"), Arg("b"))
+}
+
 // builtinTests are the tests of Jinja2.
 func builtinTests() map[string]Test {
-	is := func(name string, test func(v any) bool) Test {
-		return DefineTest(name, func(c *Call) (bool, error) { return test(c.Args[0]), nil }, Arg("value"))
-	}
-	compare := func(name string, op comparison) Test {
-		return DefineTest(name, func(c *Call) (bool, error) { return op(c.f, c.Args[0], c.Args[1]) }, Arg("a"), Arg("b"))
-	}
 	t := map[string]Test{
 		"boolean":   is("boolean", func(v any) bool { _, ok := v.(bool); return ok }),
 		"callable":  is("callable", isCallable),
