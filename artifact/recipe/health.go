@@ -151,8 +151,10 @@ func (p *parser) probe(n *yaml.Node) Probe {
 			"a probe was expected").WithHint("write `- tcp: 127.0.0.1:8080`; the kinds are http, tcp, unit and script")
 		return probe
 	}
+	kind := kindOf(n)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, v := n.Content[i], n.Content[i+1]
+		p.fitsProbe(key, kind)
 		switch key.Value {
 		case ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript:
 			if probe.Kind != "" {
@@ -178,16 +180,54 @@ func (p *parser) probe(n *yaml.Node) Probe {
 	return probe
 }
 
+// kindOf is the kind of a probe; "" for none.
+func kindOf(n *yaml.Node) string {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch key := n.Content[i].Value; key {
+		case ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript:
+			return key
+		}
+	}
+	return ""
+}
+
+// fitsProbe refuses a key that probes of another kind have alone. A host passes over it.
+func (p *parser) fitsProbe(key *yaml.Node, kind string) {
+	of := ""
+	switch key.Value {
+	case "status", "contains":
+		of = ProbeHTTP
+	case "args":
+		of = ProbeScript
+	}
+	if of != "" && kind != "" && kind != of && !p.lenient {
+		p.problems.Add(p.pos(key), "%s has no effect on a probe of the kind %s", key.Value, kind).
+			WithHint("take it out; " + key.Value + " is for probes of the kind " + of)
+	}
+}
+
+// port refuses a number that is no port. A host asks, and gets no answer.
+func (p *parser) port(n *yaml.Node, port string) {
+	number, err := strconv.Atoi(port)
+	if err == nil && (number < 1 || number > 65535) && !p.lenient {
+		p.problems.Add(p.pos(n), "%s is no port", port).WithHint("write a number from 1 to 65535")
+	}
+}
+
 // target checks the target of a probe.
 func (p *parser) target(n *yaml.Node, probe Probe) {
 	switch probe.Kind {
 	case ProbeHTTP:
 		if u, err := url.Parse(probe.Target); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			p.problems.Add(p.pos(n), "%q is no URL to probe", probe.Target).WithHint("write http://127.0.0.1:8080/path")
+		} else {
+			p.port(n, u.Port())
 		}
 	case ProbeTCP:
 		if _, port, err := net.SplitHostPort(probe.Target); err != nil || port == "" {
 			p.problems.Add(p.pos(n), "%q is no address to probe", probe.Target).WithHint("write 127.0.0.1:8080")
+		} else {
+			p.port(n, port)
 		}
 	case ProbeUnit:
 		if probe.Target == "" || strings.HasPrefix(probe.Target, "-") {
@@ -245,6 +285,11 @@ func (p *parser) texts(n *yaml.Node) []string {
 
 func (p *parser) unknown(key *yaml.Node, known []string) {
 	if p.lenient {
+		return
+	}
+	if key.Kind != yaml.ScalarNode {
+		p.problems.Add(p.pos(key), "a key was expected, and this is a mapping or a list").
+			WithHint("this file is not rendered, so `{{ ... }}` has no meaning in it; quote a text that begins with a brace")
 		return
 	}
 	hint := diag.DidYouMean(key.Value, known)

@@ -91,3 +91,27 @@ func TestTimesOfHealthHaveRanges(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestProbesWithKeysOfAnotherKind(t *testing.T) {
+	_, err := recipe.Parse([]byte(`health:
+  - unit: a.service
+    status: 200
+  - http: http://127.0.0.1:99999/
+    args: [x]
+  - tcp: 127.0.0.1:0
+    contains: x
+`), "corpus.yaml")
+	for _, want := range []string{":3:5: status has no effect", ":4:11: 99999 is no port", ":5:5: args has no effect", ":6:10: 0 is no port",
+		":7:5: contains has no effect"} {
+		if err == nil || !strings.Contains(err.Error(), "corpus.yaml"+want) {
+			t.Errorf("%s is not among\n%v", want, err)
+		}
+	}
+}
+
+func TestAKeyThatIsATemplate(t *testing.T) {
+	_, err := recipe.Parse([]byte("name: x\n{{ x }}: y\n"), "corpus.yaml")
+	if err == nil || strings.Contains(err.Error(), `unknown key ""`) {
+		t.Errorf("%v", err)
+	}
+}

@@ -16,11 +16,15 @@ func DidYouMean(word string, known []string) string {
 
 // Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that
 // are as near, one that begins with the given word is meant, such as its plural, or else one of the same length:
-// letters change places more often than they are lost.
+// letters change places more often than they are lost. Where two letters or more differ, one that only lacks letters
+// of it is meant, and one of which half differs is not.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", min(2+len(word)/4, 4, len(word))
 	for _, k := range known {
 		d := distance(word, k, bestDistance)
+		if d > 1 && 2*d >= max(len(word), len(k)) {
+			continue
+		}
 		if d < bestDistance || d == bestDistance && best != "" && likeness(word, k) > likeness(word, best) {
 			best, bestDistance = k, d
 		}
@@ -34,12 +38,24 @@ func Nearest(word string, known []string) string {
 // likeness ranks known words that are as near to a given word.
 func likeness(word, known string) int {
 	switch {
-	case strings.HasPrefix(known, word):
+	case strings.HasPrefix(known, word), len(known) > len(word)+1 && shortens(word, known):
 		return 2
 	case len(known) == len(word):
 		return 1
 	}
 	return 0
+}
+
+// shortens reports whether a word is another one without some of its letters.
+func shortens(word, known string) bool {
+	for i := range len(word) {
+		at := strings.IndexByte(known, word[i])
+		if at < 0 {
+			return false
+		}
+		known = known[at+1:]
+	}
+	return true
 }
 
 // Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters.

@@ -16,3 +16,12 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggestionsOfAbbreviationsAndOfWordsOfWhichHalfDiffers(t *testing.T) {
+	if got := diag.Nearest("file.mangd", []string{"file.mknod", "file.managed"}); got != "file.managed" {
+		t.Errorf("file.mangd is taken for %q", got)
+	}
+	if got := diag.Nearest("nope", []string{"top"}); got != "" {
+		t.Errorf("nope is taken for %q", got)
+	}
+}
