@@ -25,7 +25,7 @@ func Nearest(word string, known []string) string {
 		if d > 1 && 2*d >= max(len(word), len(k)) {
 			continue
 		}
-		if d < bestDistance || d == bestDistance && best != "" && likeness(word, k) > likeness(word, best) {
+		if d < bestDistance || d == bestDistance && best != "" && likeness(word, k, d) > likeness(word, best, d) {
 			best, bestDistance = k, d
 		}
 	}
@@ -35,10 +35,10 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// likeness ranks known words that are as near to a given word.
-func likeness(word, known string) int {
+// likeness ranks known words that are at the same distance from a given word, or farther.
+func likeness(word, known string, distance int) int {
 	switch {
-	case strings.HasPrefix(known, word), len(known) > len(word)+1 && shortens(word, known):
+	case strings.HasPrefix(known, word), distance > 1 && len(known) == len(word)+distance && shortens(word, known):
 		return 2
 	case len(known) == len(word):
 		return 1

@@ -21,6 +21,9 @@ func TestSuggestionsOfAbbreviationsAndOfWordsOfWhichHalfDiffers(t *testing.T) {
 	if got := diag.Nearest("file.mangd", []string{"file.mknod", "file.managed"}); got != "file.managed" {
 		t.Errorf("file.mangd is taken for %q", got)
 	}
+	if got := diag.Nearest("convrege", []string{"converge", "converge.strict_arguments"}); got != "converge" {
+		t.Errorf("convrege is taken for %q", got)
+	}
 	if got := diag.Nearest("nope", []string{"top"}); got != "" {
 		t.Errorf("nope is taken for %q", got)
 	}
