@@ -3,7 +3,9 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
@@ -35,6 +37,9 @@ func (m mysql) query(ctx context.Context, statement string, connection *value.Ma
 		}
 	}
 	if file := m.ConnectionSetting(connection, "mysql.", "connection_default_file", "default_file"); file != "" {
+		if err := m.Host.Sole(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		argv = append([]string{argv[0], "--defaults-file=" + file}, argv[1:]...)
 	}
 	l := host.Line{Argv: argv, Stdin: statement + ";\n"}

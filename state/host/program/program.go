@@ -134,7 +134,7 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 	if err := p.asOwner(h); err != nil {
 		return "", err
 	}
-	if err := p.rootsOwn(h); err != nil {
+	if err := p.rootsOwn(h, args); err != nil {
 		return "", err
 	}
 	out, err := h.Shell(ctx, host.Line{
@@ -187,13 +187,13 @@ func (p *Program) asOwner(h *host.Host) error {
 
 // rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs,
 // though root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual
-// environment or of the one that it makes, and Reads. Other files in Dir may be a user's, as the data of a project are.
-// What is not there yet is fine if no such user can make it.
-func (p *Program) rootsOwn(h *host.Host) error {
+// environment or of the one that it makes, Reads, and the regular files that its arguments name. Other files in Dir may
+// be a user's, as the data of a project are. What is not there yet is fine if no such user can make it.
+func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil
 	}
-	var parts []string
+	parts := regularFiles(h, args)
 	if strings.Contains(p.Name, "/") {
 		parts = append(parts, p.Name)
 		if env := path.Dir(path.Dir(p.Name)); isEnvironment(h, env) {
@@ -215,6 +215,46 @@ func (p *Program) rootsOwn(h *host.Host) error {
 		}
 	}
 	return nil
+}
+
+// Trusting adds to Reads the files and directories that arguments or settings of the program name by absolute paths. Such
+// an argument is a path, a URL of the scheme file, an option with one of both (--option=/path), or a requirement of pip
+// (name @ file:///path). Others are left out. Paths of regular files among the arguments of Ask and Do are checked in
+// any case.
+func (p Program) Trusting(arguments ...string) Program {
+	p.Reads = slices.Clone(p.Reads)
+	for _, a := range arguments {
+		if file := fileIn(a); file != "" {
+			p.Reads = append(p.Reads, file)
+		}
+	}
+	return p
+}
+
+// fileIn returns the absolute path in an argument, "" if there is none.
+func fileIn(argument string) string {
+	if strings.HasPrefix(argument, "-") {
+		_, argument, _ = strings.Cut(argument, "=")
+	} else if _, at, found := strings.Cut(argument, " @ "); found {
+		argument = strings.TrimSpace(at)
+	}
+	argument = strings.TrimPrefix(strings.TrimPrefix(argument, "file://localhost"), "file://")
+	if !path.IsAbs(argument) {
+		return ""
+	}
+	return argument
+}
+
+// regularFiles returns the paths in arguments that lead to regular files.
+func regularFiles(h *host.Host, arguments []string) (files []string) {
+	for _, a := range arguments {
+		if file := fileIn(a); file != "" {
+			if info, err := h.Following().Files.Stat(file); err == nil && info.IsRegular() {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
 }
 
 // isEnvironment reports whether a directory is a virtual environment of Python.

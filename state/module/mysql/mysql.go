@@ -75,6 +75,7 @@ func (m *server) client(h *host.Host) (program.Program, []string) {
 	var args []string
 	if file := m.setting(m.ConnFile, "default_file"); file != "" {
 		args = append(args, "--defaults-extra-file="+file) // must be the first option
+		p = p.Trusting(file)
 	}
 	args = append(args, "--batch", "--skip-column-names", "--connect-timeout=20")
 	for _, f := range []struct{ option, v string }{{"--user=", m.setting(m.ConnUser, "user")},

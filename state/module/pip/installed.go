@@ -173,7 +173,7 @@ func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 		return module.Report{}, err
 	}
 	args, program.Env = append(args, more...), append(program.Env, env...)
-	program.Reads = append(program.Reads, p.sourcesOnDisk()...)
+	program = program.Trusting(append(p.sourcesOnDisk(), p.options.files()...)...)
 	if err := p.do(ctx, h, program, args...); err != nil {
 		return module.Report{}, err
 	}
@@ -193,5 +193,5 @@ func (p *installed) sourcesOnDisk() (files []string) {
 			files = append(files, path.Join(dir, name))
 		}
 	}
-	return slices.DeleteFunc(files, func(f string) bool { return !path.IsAbs(f) })
+	return files
 }

@@ -84,3 +84,12 @@ func (o *options) args() (args, env []string) {
 	}
 	return append(args, client.List(o.ExtraArgs)...), env
 }
+
+// files returns the files and directories that pip reads or writes because of the options.
+func (o *options) files() []string {
+	files := []string{o.Log, o.Target, o.CacheDir, o.Cert, o.IndexURL}
+	for _, v := range []any{o.FindLinks, o.ExtraIndexURL, o.ExtraArgs, o.InstallOptions, o.GlobalOptions} {
+		files = append(files, client.List(v)...)
+	}
+	return files
+}

@@ -45,7 +45,7 @@ func (c *control) program(h *host.Host) program.Program {
 			p.Name = path.Join(c.BinEnv, "bin/supervisorctl")
 		}
 	}
-	return p
+	return p.Trusting(c.ConfFile)
 }
 
 // target returns the name in supervisor's notation.

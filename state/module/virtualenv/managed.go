@@ -147,7 +147,7 @@ func (v *managed) program(h *host.Host) (program.Program, []string) {
 	if v.Prompt != "" {
 		args = append(args, "--prompt", v.Prompt)
 	}
-	return p, append(args, v.Name)
+	return p.Trusting(v.Python), append(args, v.Name)
 }
 
 func (v *managed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
