@@ -139,7 +139,10 @@ func (c check) workTree(dir string) error {
 	if err := c.repository(repository, dir); err != nil {
 		return err
 	}
-	return c.submodules(dir)
+	if err := c.submodules(dir); err != nil {
+		return err
+	}
+	return c.gitlinks(repository, dir)
 }
 
 // named are the parts of a repository that name programs, or lead to other parts.
@@ -217,6 +220,56 @@ func (c check) submodules(dir string) error {
 		}
 	}
 	return nil
+}
+
+// largestIndex is the length in bytes of the longest index that is read.
+const largestIndex = 1 << 28
+
+// gitlinks checks the clones in a work tree that the index of its repository names.
+func (c check) gitlinks(repository, dir string) error {
+	for _, file := range c.indexes(repository) {
+		text, err := c.readUpTo(file, largestIndex)
+		if absent(err) != nil {
+			return err
+		}
+		if err != nil || text == "" {
+			continue
+		}
+		links, err := gitlinks([]byte(text))
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		for _, link := range links {
+			at := path.Join(dir, link)
+			there, err := c.exists(path.Join(at, ".git"))
+			if err == nil && there {
+				err = c.workTree(at)
+			} else if err == nil {
+				err = c.only(at)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// indexes returns the index of a repository, and the files that a split index shares with others.
+func (c check) indexes(repository string) []string {
+	files := []string{path.Join(repository, "index")}
+	d, err := c.root.OpenDir(repository)
+	if err != nil {
+		return files
+	}
+	defer d.Close()
+	names, _ := d.ReadDir()
+	for _, name := range names {
+		if strings.HasPrefix(name, "sharedindex.") {
+			files = append(files, path.Join(repository, name))
+		}
+	}
+	return files
 }
 
 // configuration checks what a file of git's configuration names: files that it includes, and a directory of hooks.

@@ -2,7 +2,9 @@ package walk
 
 import (
 	"errors"
+	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,34 @@ type Visit struct {
 	Enter func(at *Dir, name string, st *unix.Stat_t) (into bool, err error)
 	// Leave is called for a directory after its content; it may be nil.
 	Leave func(at *Dir, name string) error
+}
+
+// mostLevels bounds the depth of a walk. A user can go on making directories in the lowest one while it is walked.
+const mostLevels = 1 << 16
+
+// mostNames bounds how many names of a directory are read. A user can go on making, or renaming, names meanwhile, and
+// some filesystems list the new ones too.
+const mostNames = 1 << 22
+
+// errEndless is the error for a tree that exceeds mostLevels or mostNames.
+var errEndless = errors.New("it has more levels or names than the agent reads; see who makes them")
+
+// ReadNames returns the names of an open directory, sorted. next is its Readdirnames.
+func ReadNames(next func(n int) ([]string, error)) ([]string, error) {
+	var all []string
+	for {
+		names, err := next(1 << 12)
+		all = append(all, names...)
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && len(names) == 0:
+			slices.Sort(all)
+			return all, nil
+		case err != nil:
+			return all, err
+		case len(all) > mostNames:
+			return nil, errEndless
+		}
+	}
 }
 
 // mostOpen is how many directories above the present one are kept open.
@@ -68,6 +98,9 @@ func (t *tree) close() {
 func (t *tree) down(dir *Dir, name string) error {
 	l := &level{dir: dir, path: dir.path, name: name}
 	t.way = append(t.way, l)
+	if len(t.way) > mostLevels {
+		return pathError("readdir", dir.path, errEndless)
+	}
 	var err error
 	if l.id, err = idOf(dir.FD()); err != nil {
 		return pathError("stat", dir.path, err)

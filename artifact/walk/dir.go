@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -134,8 +133,10 @@ func (d *Dir) ReadDir() ([]string, error) {
 		return nil, pathError("readdir", d.path, err)
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
+	names, err := ReadNames(f.Readdirnames)
+	if errors.Is(err, errEndless) {
+		err = pathError("readdir", d.path, err)
+	}
 	return names, err
 }
 
@@ -331,19 +332,24 @@ func emptying(ctx context.Context) Visit {
 }
 
 // Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names
-// is refused where its directory is an unprivileged user's and the file is not. A file that root takes over from such a
-// user is replaced by a copy: see Renew.
+// is refused where its directory is an unprivileged user's and the file is not. A file that such a user could write to
+// until then is replaced by a copy: see Renew.
 func (d *Dir) Chown(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
-		fd, done, err := d.root.Renew(d.FD(), name, fd, st, uid, gid, st.Mode)
-		if err != nil {
-			return err
-		}
-		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
-			return done(err)
-		}
-		return done(d.root.TakeOver(fd, st, uid))
+		return d.chown(name, fd, st, uid, gid)
 	})
+}
+
+// chown gives a name, open as a place, to a user and a group.
+func (d *Dir) chown(name string, fd int, st *unix.Stat_t, uid, gid int) error {
+	fd, done, err := d.root.Renew(d.FD(), name, fd, st, uid, gid, st.Mode)
+	if err != nil {
+		return err
+	}
+	if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
+		return done(err)
+	}
+	return done(d.root.TakeOver(fd, st, uid))
 }
 
 // Chmod sets the mode of a file or directory. A link has none. It refuses what Chown and MayRaise refuse, and

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -181,11 +180,10 @@ func (t *tree) ReadDir(p string) ([]string, error) {
 	}
 	f := os.NewFile(uintptr(fd), p)
 	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	names, err := walk.ReadNames(f.Readdirnames)
 	if err != nil {
 		return nil, t.trouble.Note(p, fmt.Errorf("listing %s: %w", p, err))
 	}
-	slices.Sort(names)
 	return names, nil
 }
 

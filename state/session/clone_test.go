@@ -144,9 +144,15 @@ func TestGitDoesNotRunWhereOthersConfigureIt(t *testing.T) {
 			c.git("-C", d, "config", "core.hooksPath", c.dir+"/more")
 			return errors.Join(put(c.dir+"/more/x", ""), group(c.dir+"/more", 0o775))
 		}, "/more"},
-		"a submodule":           {func(d string) error { return own(d + "/.git/modules/sub/config") }, "/modules/sub/config"},
-		"its directory":         {func(d string) error { return group(d+"/sub", 0o775) }, "/sub"},
-		"the names of such":     {func(d string) error { return own(d + "/.gitmodules") }, "/.gitmodules"},
+		"a submodule":       {func(d string) error { return own(d + "/.git/modules/sub/config") }, "/modules/sub/config"},
+		"its directory":     {func(d string) error { return group(d+"/sub", 0o775) }, "/sub"},
+		"the names of such": {func(d string) error { return own(d + "/.gitmodules") }, "/.gitmodules"},
+		"a submodule that nothing names": {func(d string) error {
+			return errors.Join(os.Remove(d+"/.gitmodules"), own(d+"/.git/modules/sub/config"))
+		}, "/modules/sub/config"},
+		"its directory, with nothing in it": {func(d string) error {
+			return errors.Join(os.Remove(d+"/.gitmodules"), os.RemoveAll(d+"/sub"), os.Mkdir(d+"/sub", 0o755), own(d+"/sub"))
+		}, "/sub"},
 		"a link to a user's":    {func(d string) error { return linked(d+"/.git/config", c.dir+"/more/config") }, "/.git/config"},
 		"a repository beside":   {func(d string) error { return group(moved(t, d, c.dir+"/more")+"/config", 0o664) }, "/more/git/config"},
 		"the file that says so": {func(d string) error { _ = moved(t, d, c.dir+"/more"); return own(d + "/.git") }, "/clone/.git"},

@@ -241,7 +241,10 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 	}
 	// The answers may be secrets. Unlike arguments, other users cannot see the standard input.
 	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"},
-		Stdin: string(answers)})
+		Stdin: string(answers), Limit: 5 * time.Minute}) // a user can lock the database, which all can read
+	if err == nil && out.TimedOut {
+		err = errors.New("it did not end in 5 minutes; see which process has /var/cache/debconf/config.dat open")
+	}
 	if err == nil && out.Code != 0 {
 		err = fmt.Errorf("it ended with code %d", out.Code)
 	}
