@@ -180,7 +180,7 @@ const fromUser = "trusted.corpus.from_user"
 
 // TakeOver removes the access control lists that an unprivileged user, who owned an open file or directory, may have
 // left on it before it was given to uid. was describes it before that. It also marks a file with its previous owner,
-// see fromUser.
+// see fromUser, and takes rights away that the user gave to others where root is the new owner, see Closed.
 func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 	kind := was.Mode & unix.S_IFMT
 	if uid < 0 || uint32(uid) == was.Uid || !r.unprivileged(was.Uid) || kind == unix.S_IFLNK {
@@ -190,7 +190,27 @@ func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 		// Some filesystems and containers cannot store the attribute.
 		_ = unix.Setxattr(Handle(fd), fromUser, binary.LittleEndian.AppendUint32(nil, was.Uid), 0)
 	}
-	return DropACL(fd)
+	if err := DropACL(fd); err != nil || uid != 0 {
+		return err
+	}
+	var is unix.Stat_t
+	if err := unix.Fstat(fd, &is); err != nil || Closed(is.Mode) == is.Mode {
+		return err
+	}
+	return unix.Chmod(Handle(fd), Closed(is.Mode)&0o7777)
+}
+
+// Closed is the mode, with the type, of what root takes over from an unprivileged user, who chose its mode: a file
+// without the permissions of the group and of all users to write, and a directory without that of all users, unless it
+// has the sticky bit.
+func Closed(mode uint32) uint32 {
+	switch {
+	case mode&unix.S_IFMT == unix.S_IFREG:
+		return mode &^ 0o022
+	case mode&unix.S_IFMT == unix.S_IFDIR && mode&unix.S_ISVTX == 0:
+		return mode &^ 0o002
+	}
+	return mode
 }
 
 // KeepsACL reports whether a file that replaces another one in an open directory, and belongs to uid, may keep the old

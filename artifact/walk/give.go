@@ -9,7 +9,7 @@ import (
 
 // Give sets the owner and group of a file, directory or link. A file with several names that does not belong to the
 // user yet is refused in any directory, since another name of it may be where the user must not change anything.
-// Devices are refused too.
+// Devices are refused too. A file that another user could write to is replaced by a copy: see Renew.
 func (d *Dir) Give(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
 		if int(st.Uid) == uid && int(st.Gid) == gid {
@@ -23,10 +23,7 @@ func (d *Dir) Give(name string, uid, gid int) error {
 		case kind == unix.S_IFBLK, kind == unix.S_IFCHR:
 			return unix.EPERM
 		}
-		if err := unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
-			return err
-		}
-		return d.root.TakeOver(fd, st, uid)
+		return d.chown(name, fd, st, uid, gid)
 	})
 }
 

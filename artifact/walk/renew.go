@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode makes it a file
-// that only root can write to, and an unprivileged user could until now: such a user may have
-// the file open and write to it ever after, or have given it other names. The copy has what the user had written by
-// then.
+// Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode ends the right of
+// an unprivileged user to write to it: such a user may have the file open and write to it ever after, or have given it
+// other names. The copy has what the user had written by then. A file stays as it is if an unprivileged user owns it
+// before and after: a program of that user may have it open, and the user answers for its mode.
 //
 // file is the file, open as a place, whose name is in the open directory dir, and st describes it; uid and gid are -1
 // for what stays. The caller makes the change on what is returned and hands its error to done, which puts the copy in
@@ -53,16 +53,13 @@ func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid i
 // errExchanged is the error for a name that means another file than a moment ago.
 var errExchanged = fmt.Errorf("it was exchanged meanwhile: %w", unix.EAGAIN)
 
-// loses reports whether a change makes a regular file root's alone to write that it was not before.
+// loses reports whether an unprivileged user can write to a regular file before a change, and not after it.
 func (r *Root) loses(fd int, st *unix.Stat_t, uid, gid int, mode uint32) (bool, error) {
 	if r.self != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false, nil
 	}
-	if r.unprivileged(st.Uid) && uid < 0 || uid > 0 && r.unprivileged(uint32(uid)) {
-		return false, nil
-	}
 	if r.unprivileged(st.Uid) {
-		return true, nil
+		return uid >= 0 && uint32(uid) != st.Uid, nil
 	}
 	by, err := r.controllersOf(fd, st)
 	for _, c := range by {
@@ -113,7 +110,8 @@ func (r *Root) fillCopy(to, from *os.File, st *unix.Stat_t) error {
 	if err := DropACL(fd); err != nil {
 		return err
 	}
-	for at := int64(0); at < st.Size; {
+	shared := unix.IoctlFileClone(fd, int(from.Fd())) == nil // a filesystem that lets files share blocks needs no copy
+	for at := int64(0); at < st.Size && !shared; {
 		start, end := Extent(from, at, st.Size)
 		n, err := io.Copy(io.NewOffsetWriter(to, start), io.NewSectionReader(from, start, end-start))
 		if err != nil {

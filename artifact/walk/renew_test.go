@@ -25,6 +25,9 @@ func TestWhatUsersHaveOpenStaysTheirs(t *testing.T) {
 		"other group":    {0, 500, 0o664, func(d *walk.Dir) error { return d.Chown("f", 0, 0) }, true},
 		"everyone":       {0, 0, 0o666, func(d *walk.Dir) error { return d.Chmod("f", 0o644) }, true},
 		"to ann":         {0, 0, 0o644, func(d *walk.Dir) error { return d.Chown("f", ann, ann) }, false},
+		"ann to bob":     {ann, ann, 0o644, func(d *walk.Dir) error { return d.Chown("f", ann+1, -1) }, true},
+		"group to bob":   {0, 500, 0o664, func(d *walk.Dir) error { return d.Chown("f", ann+1, ann+1) }, true},
+		"ann stays":      {ann, 500, 0o664, func(d *walk.Dir) error { return d.Chmod("f", 0o644) }, false},
 		"root's":         {0, 0, 0o644, func(d *walk.Dir) error { return d.Chmod("f", 0o600) }, false},
 		"still writable": {0, 500, 0o664, func(d *walk.Dir) error { return d.Chmod("f", 0o660) }, false},
 	} {
@@ -59,6 +62,54 @@ func TestWhatUsersHaveOpenStaysTheirs(t *testing.T) {
 				t.Errorf("the directory holds %v, %v", names, err)
 			}
 		})
+	}
+}
+
+// TestGivenFilesAreNew: Give, which refuses files with several names, replaces the file of another user too.
+func TestGivenFilesAreNew(t *testing.T) {
+	root := homes(t)
+	file := root + "/srv/f"
+	do(t, errors.Join(os.Mkdir(root+"/srv", 0o755), os.WriteFile(file, []byte("good\n"), 0o644), os.Chown(file, ann, ann)))
+	held, err := os.OpenFile(file, os.O_RDWR, 0)
+	do(t, err)
+	defer held.Close()
+	d, err := open(t, walk.Options{Safe: true}, root).OpenDir("/srv")
+	do(t, err)
+	do(t, errors.Join(d.Give("f", ann+1, ann+1), d.Close()))
+	_, err = held.WriteAt([]byte("EVIL\n"), 0)
+	do(t, err)
+	if text, err := os.ReadFile(file); err != nil || string(text) != "good\n" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+}
+
+// TestWhatRootTakesOverIsClosed: the mode of a user's file or directory no longer lets the user write when it is root's.
+func TestWhatRootTakesOverIsClosed(t *testing.T) {
+	for _, c := range []struct {
+		dir         bool
+		mode, after os.FileMode
+		uid         int
+	}{
+		{false, 0o666, 0o644, 0}, {false, 0o664, 0o644, 0}, {false, 0o666, 0o666, ann + 1},
+		{true, 0o777, 0o775, 0}, {true, 0o777 | os.ModeSticky, 0o777 | os.ModeSticky, 0}, {true, 0o775, 0o775, 0},
+	} {
+		root := homes(t)
+		name := root + "/srv/x"
+		do(t, os.Mkdir(root+"/srv", 0o755))
+		if c.dir {
+			do(t, os.Mkdir(name, 0o755))
+		} else {
+			do(t, os.WriteFile(name, nil, 0o644))
+		}
+		do(t, errors.Join(os.Chown(name, ann, ann), os.Chmod(name, c.mode)))
+		d, err := open(t, walk.Options{Safe: true}, root).OpenDir("/srv")
+		do(t, err)
+		do(t, errors.Join(d.Chown("x", c.uid, -1), d.Close()))
+		info, err := os.Stat(name)
+		do(t, err)
+		if is := info.Mode() &^ os.ModeDir; is != c.after {
+			t.Errorf("directory %v with mode %v, given to %d, has mode %v", c.dir, c.mode, c.uid, is)
+		}
 	}
 }
 

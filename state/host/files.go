@@ -7,6 +7,10 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Files is the filesystem of a host. Paths are absolute and mean the host's own, whatever the root.
@@ -110,6 +114,19 @@ func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
 
 // IsLink reports whether it is a symbolic link.
 func (i Info) IsLink() bool { return i.Mode&fs.ModeSymlink != 0 }
+
+// Closed is the mode that a file or directory has after root took it over from an unprivileged user, see walk.Closed.
+func (i Info) Closed() fs.FileMode {
+	kind := uint32(0)
+	switch {
+	case i.UID == 0:
+	case i.IsRegular():
+		kind = unix.S_IFREG
+	case i.IsDir():
+		kind = unix.S_IFDIR
+	}
+	return i.Mode&^fs.ModePerm | fs.FileMode(walk.Closed(walk.RawMode(i.Mode)|kind))&fs.ModePerm
+}
 
 // NewFile is what a file shall be.
 type NewFile struct {

@@ -81,6 +81,9 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))
 		if uint32(uid) != old.Uid && old.Uid != 0 {
 			mode &= 0o777 // who owned it chose that it runs with the owner's rights
+			if uid == 0 {
+				mode = walk.Closed(mode|unix.S_IFREG) & 0o777
+			}
 		}
 		copyAttributes(file, walk.Handle(fd), t.root.KeepsACL(dir, &old, uid))
 	case !errors.Is(err, unix.ENOENT):

@@ -183,6 +183,11 @@ func (r *trial) judge(t *testing.T, what string, want *Want, got outcome) {
 			t.Errorf("%s shows a secret: %s", what, got)
 		}
 	}
+	for _, slip := range []string{"<nil>", "%!"} { // an error that is nil, or a wrong verb, in a message
+		if text := strings.Join(append(got.warnings, got.comment, got.hint), "\n"); strings.Contains(text, slip) {
+			t.Errorf("%s: a message has %q in it: %s", what, slip, text)
+		}
+	}
 	if want == nil {
 		return
 	}

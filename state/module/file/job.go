@@ -111,8 +111,8 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 	d.Changes = value.NewMap()
 	diff, err := j.family.compare(ctx, h, j.target, j.info, j.content, j.show)
 	if host.Leased(err) { // a lease prevents reading, but not replacing
-		diff, err = hiddenDiff, nil
 		d.Warnings = append(d.Warnings, fmt.Sprintf("it could not be compared, so it is replaced: %v", err))
+		diff, err = hiddenDiff, nil
 	}
 	if err != nil {
 		return d, fmt.Errorf("comparing %s: %w", j.name, err)
@@ -240,6 +240,9 @@ func (j *job) newFile() host.NewFile {
 	}
 	if j.link && j.there { // the new file keeps the metadata of the link's target
 		mode := j.info.Mode & permBits
+		if uid == 0 && j.settable {
+			mode = j.info.Closed() & permBits
+		}
 		if f.Mode == nil {
 			f.Mode = &mode
 		}

@@ -3,6 +3,7 @@ package file
 import (
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -27,10 +28,19 @@ func (p *perms) note(info host.Info, changes *value.Map) {
 	if group {
 		changes.Set("group", p.group)
 	}
-	if p.mode.Given && !info.IsLink() && info.Mode&permBits != p.mode.Bits {
+	switch left := info.Closed(); {
+	case p.mode.Given && !info.IsLink() && info.Mode&permBits != p.mode.Bits:
 		changes.Set("mode", module.ModeText(p.mode.Bits))
+	case !p.mode.Given && user && p.uid == 0 && left != info.Mode:
+		changes.Set("mode", module.ModeText(left&permBits))
+		if !slices.Contains(p.notes, closed) {
+			p.notes = append(p.notes, closed)
+		}
 	}
 }
+
+const closed = "what root takes over from a user keeps no permission of its group and of others to write (of a directory: " +
+	"of others); set a mode to decide otherwise"
 
 // set sets the owner and mode of a path. It does not follow a link; the caller passes the target.
 func (p *perms) set(h *host.Host, file string, info host.Info) error {
