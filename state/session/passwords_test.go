@@ -112,6 +112,12 @@ func passwords() []password {
 			hidden), programs: []string{"mongosh"}, fails: true},
 		{state: "mongodb_user.absent", arguments: value.NewMap("name", "x", "user", "root", "password", hidden),
 			programs: []string{"mongosh"}, fails: true},
+		{state: "git.config_set", arguments: value.NewMap("name", "http.extraHeader", "value", "Token: "+hidden, "global",
+			true), programs: []string{"git"}},
+		{state: "git.config_set", arguments: value.NewMap("name", "a.b", "multivar", value.Strings("x", hidden), "global",
+			true), programs: []string{"git"}},
+		{state: "rabbitmq_upstream.present", arguments: value.NewMap("name", "x", "uri", "amqp://u:"+hidden+"@h.example"),
+			programs: []string{"rabbitmqctl"}},
 		git("git.latest", "rev", "main"), git("git.latest", "rev", "main", "name", "https://h.example/r.git", "https_user",
 			"u", "https_pass", hidden), git("git.cloned"),
 		git("git.cloned", "name", "https://h.example/r.git", "https_user", "u", "https_pass", hidden),
@@ -223,8 +229,7 @@ func TestEveryPasswordIsTried(t *testing.T) {
 	exempt := map[string]string{
 		"user.present":      "package host gives chpasswd a hash by its standard input: TestAccountCommands",
 		"archive.extracted": "is refused: encrypted archives are not read",
-		"git.present":       "the account of a user: not used", "git.config_set": "the account of a user: not used",
-		"git.config_unset": "the account of a user: not used",
+		"git.present":       "the account of a user: not used", "git.config_unset": "the account of a user: not used",
 		"rabbitmq_user.present": "rabbitmqctl reads it from its standard input; the broker of the tests of rabbitmq " +
 			"takes it from nowhere else",
 		"pdbedit.absent": "", "module.run": "calls functions by their own arguments",

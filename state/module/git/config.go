@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"regexp"
@@ -152,14 +153,8 @@ func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	if err != nil {
 		return module.Report{}, err
 	}
-	for i, v := range c.want {
-		verb := []string{"--add", c.Name, v}
-		if i == 0 {
-			verb = []string{"--replace-all", c.Name, v}
-		}
-		if _, err := c.access().git().Do(ctx, h, c.args(verb...)...); err != nil {
-			return module.Report{}, err
-		}
+	if err := c.write(ctx, h); err != nil {
+		return module.Report{}, err
 	}
 	old := any(nil)
 	if have != nil {
@@ -167,6 +162,39 @@ func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	}
 	return module.Report{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))),
 		Comment: "set " + c.Name}, nil
+}
+
+// write sets the values. Every user can read the arguments of a program, so git gets placeholders in them, which an
+// editor that git starts replaces by the values in its environment.
+func (c *configSet) write(ctx context.Context, h *host.Host) error {
+	edit := c.access().git()
+	script, mark := `f() { umask 077; t=$(cat "$1") || return; `, rand.Text()
+	for i, v := range c.want {
+		name, placeholder := fmt.Sprintf("CORPUS_GIT_VALUE_%d", i), fmt.Sprintf("%s-%d-", mark, i)
+		verb := "--add"
+		if i == 0 {
+			verb = "--replace-all"
+		}
+		if _, err := c.access().git().Do(ctx, h, c.args(verb, c.Name, placeholder)...); err != nil {
+			return err
+		}
+		edit.Env = append(edit.Env, name+"="+quotedValue(v))
+		script += fmt.Sprintf(`t="${t%%%%%s*}$%s${t#*%s}"; `, placeholder, name, placeholder)
+	}
+	// The second copy keeps the owner, the mode and the links of the file.
+	edit.Env = append(edit.Env, "GIT_EDITOR="+script+`cat >"$1.corpus" <<END && cat "$1.corpus" >"$1"`+
+		"\n$t\nEND\nr=$?; rm -f \"$1.corpus\"; return $r\n}; f")
+	_, err := edit.Do(ctx, h, c.args("--edit")...)
+	return err
+}
+
+// quotedValue returns a value in the notation of git's configuration files.
+func quotedValue(v string) string {
+	text := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(v)
+	if strings.ContainsAny(v, ";#\r") || strings.Trim(v, " ") != v {
+		return `"` + text + `"`
+	}
+	return text
 }
 
 // configUnset implements git.config_unset. The name is a regular expression.

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -122,7 +123,18 @@ func (u *upstream) find(ctx context.Context, h *host.Host) (*todo, error) {
 	}
 	t.changes = value.NewMap("old", was, "new", u.Name)
 	t.steps = []step{ctlStep("set_parameter", upstreamKind, u.Name, definition)}
-	return t, nil
+	if redact.HoldsLogin(u.URI) {
+		t.steps, err = u.imported(definition)
+	}
+	return t, err
+}
+
+// imported returns the step that sets an upstream with a password: every user can read the arguments of rabbitmqctl, and
+// import_definitions is what it reads from its standard input.
+func (u *upstream) imported(definition string) ([]step, error) {
+	text, err := json.Marshal(map[string]any{"parameters": []map[string]any{{"component": upstreamKind, "vhost": "/",
+		"name": u.Name, "value": json.RawMessage(definition)}}})
+	return []step{{program: ctl, args: []string{"import_definitions"}, stdin: string(text)}}, err
 }
 
 // upstreamOf returns the definition of an upstream on the server; "" if it does not exist.

@@ -1,6 +1,7 @@
 package rabbitmq_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,18 @@ func (b broker) ctl(args []string, stdin string) (string, error) {
 		return "component\tname\tvalue\n" + b.h.Text("/parameters"), nil
 	case "set_parameter":
 		b.set("/parameters", rest[0]+"\t"+rest[1], strings.Join(rest, "\t"))
+	case "import_definitions": // of the standard input
+		var d struct {
+			Parameters []struct {
+				Component, VHost, Name string
+				Value                  json.RawMessage
+			}
+		}
+		if err := json.Unmarshal([]byte(stdin), &d); err != nil || d.Parameters[0].VHost != "/" {
+			return "", statetest.Code{Code: 65, Text: "Error: failed to deserialise input"}
+		}
+		p := d.Parameters[0]
+		b.set("/parameters", p.Component+"\t"+p.Name, p.Component+"\t"+p.Name+"\t"+string(p.Value))
 	case "clear_parameter":
 		b.set("/parameters", rest[0]+"\t"+rest[1], "")
 	case "clear_policy":
