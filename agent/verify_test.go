@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // TestVerifyAfterARefreshThatWasCutShort has metadata of which only some files are of today.
@@ -207,5 +209,17 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	noted(t, l.expect(exit.OK), "has capabilities")
 	if audits, err := l.Verify(t.Context()); err != nil {
 		t.Errorf("after a run verify says %+v, %v", audits, err)
+	}
+}
+
+// TestVerifyOfAPush: the hint names a command that deploys an unsigned release, which the store does not have.
+func TestVerifyOfAPush(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for local, want := range map[string]string{"": "run `corpus-agent deploy`", "push": "`corpus-agent project deploy shop`"} {
+		_, err := l.AuditRelease(t.Context(), artifact.Release{Project: "shop", Version: "1", Local: local})
+		if exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), want) {
+			t.Errorf("a release from %q: %v (hint: %s), want %q", local, err, diag.HintOf(err), want)
+		}
 	}
 }

@@ -90,11 +90,7 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 	audit := Audit{Release: release, Dir: h.LayoutOf(release.Project).Release(release.Dir()), Changes: []manifest.Change{}}
 	data, err := walk.ReadFile(h.Layout.Tree(release.Project, release.Dir()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return audit,
-			exit.WithCode(exit.Refused,
-				diag.WithHint(
-					errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked"),
-					"run `corpus-agent deploy`, which fetches the release again with its list"))
+		return audit, exit.WithCode(exit.Refused, unlisted(release))
 	}
 	if err != nil {
 		return audit, err
@@ -126,6 +122,17 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 		h.blame(audit)
 	}
 	return audit, err
+}
+
+// unlisted is the error of a release without a list of its files.
+func unlisted(release artifact.Release) error {
+	err := errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked")
+	if release.Local != "" {
+		return diag.WithHint(err, "it was pushed or deployed from a working tree, and nobody signed it: "+
+			"`corpus-agent project deploy %[1]s` deploys the last push again, and `corpus-agent project deploy %[1]s "+
+			"--editable DIR` a working tree", release.Project)
+	}
+	return diag.WithHint(err, "run `corpus-agent deploy`, which fetches the release again with its list")
 }
 
 // blame names the run of this agent that did it, where one did: its journal has the path, and the change

@@ -87,7 +87,7 @@ func export(ctx context.Context, repository string, tree git.Tree, to string) (e
 	if err != nil {
 		return err
 	}
-	err = errors.Join(manifest.ClosePrivate(root), root.Close())
+	err = errors.Join(manifest.CloseLinked(root), root.Close())
 	if err != nil {
 		return err
 	}

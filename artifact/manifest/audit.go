@@ -321,6 +321,25 @@ func ClosePrivate(tree *os.Root) error {
 	return errors.Join(errs...)
 }
 
+// CloseLinked gives the directories of a tree, to which its private names are links, the mode of private ones. It is for
+// a tree that has no list with modes. A link to the tree itself is an error: its files would be out of reach for their
+// users.
+func CloseLinked(tree *os.Root) error {
+	top, err := tree.Stat(".")
+	errs := []error{err}
+	for _, name := range Private() {
+		info, err := tree.Stat(name)
+		switch {
+		case err != nil || !info.IsDir():
+		case os.SameFile(info, top):
+			errs = append(errs, fmt.Errorf("%s is a link to the whole tree, which other users may read: make it a directory", name))
+		default:
+			errs = append(errs, tree.Chmod(name, PrivateMode))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe
 // calls writable, may have its owner's write bit.
 func (a *audit) modeFits(e Entry, name string, mode uint32) bool {
