@@ -63,6 +63,8 @@ type Given struct {
 	Identity  grains.Identity
 	TrustRoot string // file of the first root, or sha256:HEX of it
 
+	root []byte // what TrustRoot says, see readRoot
+
 	Only     procedure.Only // steps to run; all of them by default
 	Settings *value.Map     // of the project's configuration, for this run
 }

@@ -23,10 +23,13 @@ import (
 const resolveTimeout = 5 * time.Minute
 
 // Deploy brings the host to the releases that its channels name, or converges what is current when
-// there is nothing new. With test it changes nothing. Names that no host can have are refused before there is a
-// lock or a report.
+// there is nothing new. With test it changes nothing. Names that no host can have, and files that cannot be read, are
+// refused before there is a lock or a report.
 func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Report, error) {
 	if err := (grains.Request{Given: given.Identity}).Check(); err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if err := given.readRoot(); err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
 	return a.pass(ctx, "deploy", test, func(r *run) error { return r.orDoubt(r.deploy(ctx, given)) })

@@ -37,7 +37,7 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	first, err := r.firstRoot(given.TrustRoot)
+	first, err := r.firstRoot(given)
 	if err != nil {
 		return nil, err
 	}
@@ -157,18 +157,28 @@ func (r *run) storeURL() string {
 	return r.ledger.Host.Store
 }
 
+// readRoot reads the root that was given: its content, or its digest. No file that a person names is read while the run
+// holds its lock.
+func (g *Given) readRoot() (err error) {
+	if g.TrustRoot == "" {
+		return nil
+	}
+	if strings.HasPrefix(g.TrustRoot, "sha256:") {
+		digest, err := artifact.ParseDigest(g.TrustRoot)
+		g.root = []byte(digest)
+		return err
+	}
+	g.root, err = trust.ReadRoot(g.TrustRoot)
+	return err
+}
+
 // firstRoot is the root that was given, by its content or by its digest: by this command, or by an earlier one whose
 // store did not verify. nil where neither did.
-func (r *run) firstRoot(given string) ([]byte, error) {
-	if given == "" {
+func (r *run) firstRoot(given Given) ([]byte, error) {
+	if given.TrustRoot == "" {
 		return trust.Given(r.Layout.Trust())
 	}
-	if strings.HasPrefix(given, "sha256:") {
-		digest, err := artifact.ParseDigest(given)
-		return []byte(digest), exit.WithCode(exit.Usage, err)
-	}
-	root, err := trust.ReadRoot(given)
-	return root, exit.WithCode(exit.Usage, err)
+	return given.root, nil
 }
 
 // keepGiven keeps what a person said once, before the first request to the store. A first deploy whose store does not
@@ -184,7 +194,7 @@ func (r *run) keepGiven(given Given) error {
 	if _, err := r.openStores(url); err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	if err := r.keepRoot(given.TrustRoot); err != nil {
+	if err := r.keepRoot(given); err != nil {
 		return err
 	}
 	if r.ledger.Good != nil {
@@ -195,9 +205,9 @@ func (r *run) keepGiven(given Given) error {
 }
 
 // keepRoot keeps the first root that was given, where none is pinned.
-func (r *run) keepRoot(given string) error {
+func (r *run) keepRoot(given Given) error {
 	pinned, err := trust.Pinned(r.Layout.Trust())
-	if pinned || err != nil || given == "" {
+	if pinned || err != nil || given.TrustRoot == "" {
 		return err
 	}
 	first, err := r.firstRoot(given)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Files are read before their turn, so that the disk and the compression work at the same time. What
@@ -57,7 +58,7 @@ func (e found) small() bool { return e.info.Mode().IsRegular() && e.info.Size() 
 
 // readWhole reads exactly the bytes that a file had when it was found.
 func readWhole(file string, size int64) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -257,7 +258,7 @@ func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at tim
 
 // packFile copies exactly the bytes the header announced; a file that changes meanwhile is an error.
 func packFile(ctx context.Context, archive *tar.Writer, file string, size int64) error {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -83,12 +83,11 @@ func source(s Sources) (f File, data []byte, problems diag.List) {
 
 // readRegular reads a file, and does not wait for what stands in its place, such as a pipe.
 func readRegular(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() && !info.IsDir() {
+	data, err := walk.ReadGiven(path)
+	if errors.Is(err, walk.ErrNoFile) {
 		return nil, errIrregular
 	}
-	return os.ReadFile(path)
+	return data, err
 }
 
 var errIrregular = errors.New("it is no regular file")

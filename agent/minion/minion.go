@@ -105,7 +105,7 @@ func (s *source) pos(key string) diag.Pos {
 func (r *reader) read(file string) (*source, error) {
 	s := &source{options: value.NewMap(), file: file}
 	r.seen[file] = true
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadGiven(file)
 	if err != nil {
 		return s, fmt.Errorf("reading the minion's configuration: %w", err)
 	}

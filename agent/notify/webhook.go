@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -67,7 +67,7 @@ func (w Webhook) sign(body []byte) (string, error) {
 	if w.SecretFile == "" {
 		return "", nil
 	}
-	secret, err := os.ReadFile(w.SecretFile)
+	secret, err := walk.ReadGiven(w.SecretFile)
 	if err != nil {
 		return "", fmt.Errorf("reading the webhook's secret: %w", err)
 	}

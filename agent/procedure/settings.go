@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
@@ -24,7 +24,7 @@ type Input struct {
 
 // InputOf reads files of this machine and a standard input.
 func InputOf(stdin io.Reader) Input {
-	return Input{Stdin: stdin, Open: func(file string) (io.ReadCloser, error) { return os.Open(file) }}
+	return Input{Stdin: stdin, Open: func(file string) (io.ReadCloser, error) { return walk.OpenGiven(file) }}
 }
 
 // ParseSettings reads KEY=VALUE pairs, as set-configuration and --set take them. A key is one of the configuration's

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -44,7 +44,7 @@ type Draft struct {
 
 // ReadDraft reads a draft file.
 func ReadDraft(file string) (*Draft, error) {
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadGiven(file)
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading a draft: %w", err), "`corpus export ROLE -o FILE` writes one")
 	}

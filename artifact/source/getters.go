@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // webGetter returns go-getter's own getter, with a client that reports failures as stores do and ends a body at
@@ -93,7 +94,7 @@ func (g fileGetter) GetFile(ctx context.Context, req *getter.Request) error {
 	if !stat.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
 	}
-	f, err := os.Open(req.URL().Path)
+	f, err := walk.OpenFile(req.URL().Path)
 	if err != nil {
 		return err
 	}

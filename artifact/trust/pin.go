@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -24,7 +23,7 @@ func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, ro
 
 // ReadRoot reads a root file that a person gave. If it is something else, the error says what it is.
 func ReadRoot(file string) ([]byte, error) {
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadGiven(file)
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
 			"give the keys/root.json of `corpus store init`, or sha256:HEX of it")

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -83,7 +83,7 @@ func digestOf(text string) (string, error) {
 		d, err := artifact.ParseDigest(text)
 		return d.Hex(), exit.WithCode(exit.Usage, err)
 	}
-	data, err := os.ReadFile(text)
+	data, err := walk.ReadGiven(text)
 	if err != nil {
 		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file that a digest is made of: %w", err),
 			"give a file, or sha256:HEX"))

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -80,7 +81,7 @@ func (p *program) identities() ([]age.Identity, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(name)
+	f, err := walk.OpenGiven(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading CORPUS_AGE_IDENTITY_FILE: %w", err)
 	}
@@ -99,7 +100,7 @@ func (p *program) passphrase(about string, anew bool) (string, error) {
 		return word, nil
 	}
 	if name := p.Getenv("CORPUS_PASSPHRASE_FILE"); name != "" {
-		data, err := os.ReadFile(name)
+		data, err := walk.ReadGiven(name)
 		if err != nil {
 			return "", fmt.Errorf("reading CORPUS_PASSPHRASE_FILE: %w", err)
 		}

@@ -198,7 +198,7 @@ func classify(path string) (kind, error) {
 }
 
 func hasShebang(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := walk.OpenFile(path)
 	if err != nil {
 		return false, err
 	}

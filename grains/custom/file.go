@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
@@ -32,14 +33,7 @@ func ReadFile(path string) (*value.Map, error) {
 
 // open does not wait for the other end of a pipe: it refuses what is no plain file.
 func open(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a plain file", path)
-	}
-	return os.Open(path)
+	return walk.OpenGiven(path)
 }
 
 // parse reads a mapping of grains out of a text that came from somewhere. An empty text has none.

@@ -76,7 +76,7 @@ func copyOne(ctx context.Context, from, to string, d fs.DirEntry) error {
 }
 
 func copyFile(ctx context.Context, from, to string, mode fs.FileMode) (err error) {
-	in, err := os.Open(from)
+	in, err := walk.OpenFile(from)
 	if err != nil {
 		return err
 	}

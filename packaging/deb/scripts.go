@@ -11,6 +11,7 @@ import (
 	"github.com/goreleaser/nfpm/v2"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -92,7 +93,7 @@ func (s scripts) joined(script, before, after, name string) (string, error) {
 	}
 	shebang, text := "#!/bin/sh\n", ""
 	if script != "" {
-		data, err := os.ReadFile(s.r.script(script))
+		data, err := walk.ReadFile(s.r.script(script))
 		if err != nil {
 			return "", err
 		}

@@ -6,11 +6,11 @@ package leaks
 import (
 	"context"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Finding is a place that looks like a secret. It never holds the secret.
@@ -42,7 +42,7 @@ func New() (*Scanner, error) {
 // File scans a file, which has a slash-separated name in its tree. Where one rule finds several places, the first
 // is returned. It ends with the context's error once the context has ended.
 func (s *Scanner) File(ctx context.Context, file, name string) ([]Finding, error) {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return nil, err
 	}

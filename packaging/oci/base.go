@@ -88,7 +88,7 @@ func (r Request) openBase(ctx context.Context, info fs.FileInfo, scratch string)
 		return r.fromLayout(dir)
 	}
 	return r.fromLayer(func() (io.ReadCloser, error) {
-		f, err := os.Open(r.Base)
+		f, err := walk.OpenFile(r.Base)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func unpackLayout(ctx context.Context, file, dir string) (bool, error) {
 
 // eachEntry shows the entries of a tar archive, packed or not, until see has seen enough.
 func eachEntry(ctx context.Context, file string, see func(*tar.Header, io.Reader) (bool, error)) (bool, error) {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return false, err
 	}

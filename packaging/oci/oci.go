@@ -26,6 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/packaging/installed"
 )
 
@@ -219,7 +220,7 @@ func packAs(archive *tar.Writer, h *tar.Header, file string, d fs.DirEntry) erro
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err
 	}
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return err
 	}

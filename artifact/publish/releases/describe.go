@@ -19,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -90,7 +91,7 @@ func (d *prepared) read(ctx context.Context, dir string, r Request) (err error) 
 }
 
 func unpackFile(ctx context.Context, release artifact.Release, file string, root *os.Root) (*manifest.Manifest, error) {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the artifact: %w", err)
 	}
@@ -114,7 +115,7 @@ func (d *described) addStatements(file string) error {
 	stem := strings.TrimSuffix(file, "."+string(d.release.Format))
 	for _, kind := range trust.Statements() {
 		name := stem + "." + string(kind)
-		data, err := os.ReadFile(name)
+		data, err := walk.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -135,7 +136,7 @@ func (d *described) addStatements(file string) error {
 }
 
 func (d *described) addBlocks(ctx context.Context, file string) error {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the artifact: %w", err)
 	}

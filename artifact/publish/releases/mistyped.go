@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -58,7 +58,7 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 
 // recipeSays returns the project and the version that the recipe in an artifact names, or "".
 func recipeSays(ctx context.Context, release artifact.Release, file string) (name, version string, err error) {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return "", "", fmt.Errorf("reading the artifact: %w", err)
 	}
@@ -73,7 +73,7 @@ func recipeSays(ctx context.Context, release artifact.Release, file string) (nam
 
 // builtAs returns the version in the provenance that a build wrote beside the artifact, or "".
 func builtAs(file string) (version string, err error) {
-	data, err := os.ReadFile(file)
+	data, err := walk.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -177,7 +177,7 @@ func examine(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	if err != nil {
 		return artifact.Release{}, err
 	}
-	f, err := os.Open(r.File)
+	f, err := walk.OpenFile(r.File)
 	if err != nil {
 		return artifact.Release{}, fmt.Errorf("reading the artifact: %w", err)
 	}
@@ -216,7 +216,7 @@ func ensureDelegated(ctx context.Context, p *publish.Publisher, project string) 
 
 // upload writes the artifact unless the store has it.
 func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file string) error {
-	f, err := os.Open(file)
+	f, err := walk.OpenFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the artifact: %w", err)
 	}

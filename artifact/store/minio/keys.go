@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // keys are credentials.
@@ -34,7 +36,7 @@ func findKeys(opts Options) (keys, error) {
 
 // aliasKeys returns the keys that mc has for the server; a missing or foreign file has none.
 func aliasKeys(opts Options) keys {
-	data, err := os.ReadFile(filepath.Join(mcDir(), "config.json"))
+	data, err := walk.ReadGiven(filepath.Join(mcDir(), "config.json"))
 	if err != nil {
 		return keys{}
 	}

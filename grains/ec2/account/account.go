@@ -23,6 +23,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Options are settings that take precedence. The zero value takes everything from the environment and the files.
@@ -91,7 +93,7 @@ func authorities(file string) (aws.HTTPClient, error) {
 	if file == "" {
 		return nil, nil
 	}
-	bundle, err := os.ReadFile(file)
+	bundle, err := walk.ReadGiven(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading AWS_CA_BUNDLE, or ca_bundle of the profile: %w", err)
 	}

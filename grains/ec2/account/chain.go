@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -158,7 +159,7 @@ func (c *chain) container(ctx context.Context) (aws.CredentialsProvider, error) 
 		o.AuthorizationToken = os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
 			o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) {
-				token, err := os.ReadFile(file)
+				token, err := walk.ReadGiven(file)
 				if err != nil {
 					return "", fmt.Errorf("reading AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: %w", err)
 				}

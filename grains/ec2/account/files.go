@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -24,7 +25,7 @@ type section map[string]string
 // readSections reads the sections of a file. As with the SDK, a file that cannot be opened has none, and a line that is
 // not understood is skipped.
 func readSections(file string) (map[string]section, error) {
-	f, err := os.Open(file)
+	f, err := walk.OpenGiven(file)
 	if err != nil {
 		return nil, nil
 	}
