@@ -20,7 +20,7 @@ type Visit struct {
 }
 
 // mostLevels bounds the depth of a walk. A user can go on making directories in the lowest one while it is walked.
-const mostLevels = 1 << 16
+const mostLevels = 1 << 14
 
 // mostNames bounds how many names of a directory are read. A user can go on making, or renaming, names meanwhile, and
 // some filesystems list the new ones too.
