@@ -195,7 +195,7 @@ func looksAt(e ast.Expr) string {
 	switch {
 	case slices.Contains(looks, f.Sel.Name) && slices.Contains([]string{"os", "fs", "filepath", "exec", "osexec"}, of):
 		return name
-	case of == "walk" && slices.Contains([]string{"Found", "Exists", "Named", "Directory", "Read", "ReadFile"},
+	case of == "walk" && slices.Contains([]string{"Found", "Exists", "Named", "Directory", "Read", "ReadFile", "ReadGiven"},
 		f.Sel.Name):
 		return name
 	}

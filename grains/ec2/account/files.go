@@ -30,7 +30,7 @@ func readSections(file string) (map[string]section, error) {
 		return nil, nil
 	}
 	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, 16<<20))
 	if err != nil {
 		return nil, err
 	}
