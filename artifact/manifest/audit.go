@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
@@ -196,7 +197,7 @@ func (a *audit) walk(ctx context.Context) error {
 		a.found[name] = true
 		e, known := a.listed[name]
 		files.Go(func() error {
-			c, err := a.look(e, known, name, info)
+			c, err := a.look(ctx, e, known, name, info)
 			if c.What != "" {
 				results <- c
 			}
@@ -220,8 +221,8 @@ func skip(d fs.DirEntry) error {
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // look compares one name. What is unchanged, and a user can change, is reported too.
-func (a *audit) look(e Entry, known bool, name string, info fs.FileInfo) (Change, error) {
-	what, err := a.compare(e, known, name, info)
+func (a *audit) look(ctx context.Context, e Entry, known bool, name string, info fs.FileInfo) (Change, error) {
+	what, err := a.compare(ctx, e, known, name, info)
 	c := change(name, what, info)
 	c.Code = a.isCode(name)
 	if what == wasAdded && (a.cache(name, info) || a.OnlyCode && !c.Code) {
@@ -259,7 +260,7 @@ func change(name, what string, info fs.FileInfo) Change {
 }
 
 // compare returns the difference of a name in words, or "".
-func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (string, error) {
+func (a *audit) compare(ctx context.Context, e Entry, known bool, name string, info fs.FileInfo) (string, error) {
 	free := a.mayChange(name)
 	switch {
 	case !known && free:
@@ -285,7 +286,7 @@ func (a *audit) compare(e Entry, known bool, name string, info fs.FileInfo) (str
 	if e.Kind == Hardlink {
 		e = a.listed[e.Link]
 	}
-	what, err := a.content(e, name, info)
+	what, err := a.content(ctx, e, name, info)
 	if mode := octal(info.Mode()); !a.modeFits(e, name, mode) {
 		also := fmt.Sprintf(hasMode+"%04o", mode)
 		if what != "" {
@@ -383,7 +384,7 @@ func kindOf(info fs.FileInfo) Kind {
 // capabilities is the attribute with the capabilities that a program gets, whoever runs it.
 const capabilities = "security.capability"
 
-func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) {
+func (a *audit) content(ctx context.Context, e Entry, name string, info fs.FileInfo) (string, error) {
 	if info.Size() != e.Size {
 		return fmt.Sprintf("has %d bytes, not %d", info.Size(), e.Size), nil
 	}
@@ -402,7 +403,7 @@ func (a *audit) content(e Entry, name string, info fs.FileInfo) (string, error) 
 		return "has capabilities (setcap), which unpacking never gives", f.Close()
 	}
 	sum := sha256.New()
-	_, err = io.Copy(sum, io.LimitReader(f, e.Size+1))
+	_, err = io.Copy(sum, io.LimitReader(artifact.Stoppable(ctx, f), e.Size+1))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}

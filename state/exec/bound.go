@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -18,7 +19,12 @@ const abandonAfter = 30 * time.Second
 var (
 	errOverdue = errors.New("the time for the whole run was over")
 	errStopped = errors.New("the run was asked to end, and the step did not end by itself in time")
+	errLooking = errors.New("the run was asked to end before the step had found out what there is to do")
 )
+
+// lookGrace is how long a step that only looks at the host goes on once the run is asked to end. It has changed
+// nothing, so it need not be waited for.
+const lookGrace = 2 * time.Second
 
 // bounded runs a step. A step that has begun goes on though ctx is done: for the runner's Grace where the
 // run was asked to end, and not at all where its time is over. Then the step is ended.
@@ -54,6 +60,7 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 // outlasting is the context of a step: it is done some time after ctx. The caller must call end.
 func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	own = context.WithValue(own, askedKey{}, &asked{ctx, cancel})
 	stop := context.AfterFunc(ctx, func() {
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -64,6 +71,36 @@ func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func(
 		}
 	})
 	return own, func() { stop(); cancel(nil) }
+}
+
+// asked is the context that says when the run of a step is asked to end, and what ends the step.
+type asked struct {
+	run context.Context
+	end context.CancelCauseFunc
+}
+
+type askedKey struct{}
+
+// looking runs what only looks at the host, for a step of [Runner.bounded]. It ends soon after the run is asked to end.
+func (r *Runner) looking(ctx context.Context, look func(context.Context) (module.Diff, error)) (module.Diff, error) {
+	a, bounded := ctx.Value(askedKey{}).(*asked)
+	if !bounded {
+		return look(ctx)
+	}
+	grace := lookGrace
+	if r.Grace > 0 {
+		grace = min(grace, r.Grace)
+	}
+	own, cancel := context.WithCancelCause(ctx) // what the look has opened may be in use for as long as ctx
+	stop := context.AfterFunc(a.run, func() {
+		timer := time.AfterFunc(grace, func() { cancel(errLooking) })
+		context.AfterFunc(own, func() { timer.Stop() })
+	})
+	diff, err := look(own)
+	if stop(); err != nil && errors.Is(context.Cause(own), errLooking) {
+		a.end(errLooking)
+	}
+	return diff, err
 }
 
 // ended is the cause of the failure of a step that was ended with its run.

@@ -284,7 +284,9 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 
 // settle checks a resource and, unless the run is dry, applies the difference.
 func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
-	diff, err := t.look(ctx, resource, r.hostOf(t.step))
+	diff, err := r.looking(ctx, func(ctx context.Context) (module.Diff, error) {
+		return t.look(ctx, resource, r.hostOf(t.step))
+	})
 	warnings := result.Warnings
 	result.Warnings, result.Comment = slices.Concat(warnings, diff.Warnings), diff.Comment
 	switch {

@@ -13,7 +13,8 @@ import (
 // Seen gives the content that a file had when it was opened, for as long as a context lasts: a user may append to a
 // file for as long as it is read, and a file may be larger than any disk and take no room. A file of a host that tells
 // no size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is no file ends
-// with the context alone. Files.Write keeps the holes of what Seen gives.
+// with the context alone. Files.Write keeps the holes of what Seen gives, and [Same] skips them; whoever else reads them
+// gets an error after 4 GiB of zeros that are not on the disk.
 func Seen(ctx context.Context, r io.Reader) io.Reader {
 	s := &seen{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}
 	if s.file, _ = r.(*opened); s.size > 0 {
@@ -33,20 +34,31 @@ type seen struct {
 	size  int64   // 0 where it is not known
 	left  int64
 	begun bool
+	holes holes
 }
 
 // Size is how many bytes there are, with the holes; 0 where that is not known.
 func (s *seen) Size() int64 { return s.size }
 
 func (s *seen) Read(p []byte) (int, error) {
-	s.begun = true
+	if !s.begun {
+		s.begun, s.holes.file = true, s.sparse()
+	}
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}
 	if s.left <= 0 && s.size > 0 {
 		return 0, io.EOF
 	}
-	n, err := s.from.Read(p[:min(int64(len(p)), max(s.left, 1))])
+	p, hole, err := s.holes.next(p[:min(int64(len(p)), max(s.left, 1))])
+	if err != nil {
+		return 0, err
+	}
+	n := len(p)
+	if !hole {
+		n, err = s.from.Read(p)
+	}
+	s.holes.at += int64(n)
 	if s.left -= int64(n); s.left < 0 {
 		return 0, tooLarge(s.file.path)
 	}
@@ -54,12 +66,15 @@ func (s *seen) Read(p []byte) (int, error) {
 }
 
 // Sparse reports whether the file takes less room than it has bytes.
-func (s *seen) Sparse() bool {
-	if s.file == nil || s.size <= 0 {
-		return false
-	}
+func (s *seen) Sparse() bool { return s.sparse() != nil }
+
+// sparse returns the file if it takes less room than it has bytes, or nil.
+func (s *seen) sparse() *opened {
 	var st unix.Stat_t
-	return unix.Fstat(int(s.file.Fd()), &st) == nil && st.Blocks*512 < s.size
+	if s.file != nil && s.size > 0 && unix.Fstat(int(s.file.Fd()), &st) == nil && st.Blocks*512 < s.size {
+		return s.file
+	}
+	return nil
 }
 
 // writeContent fills a new file, as far as its filesystem has room. Content that is sparse leaves holes in it.

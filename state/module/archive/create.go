@@ -15,7 +15,6 @@ import (
 	"github.com/klauspost/compress/zip"
 	"github.com/mholt/archives"
 
-	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -251,7 +250,7 @@ func (b *builder) file(p string, info host.Info) error {
 	if err := b.header(p, info, &tar.Header{Typeflag: tar.TypeReg, Size: info.Size}); err != nil {
 		return err
 	}
-	n, err := io.Copy(b.tar, io.LimitReader(artifact.Stoppable(b.ctx, in), info.Size))
+	n, err := io.Copy(b.tar, io.LimitReader(host.Seen(b.ctx, in), info.Size))
 	if err == nil && n < info.Size {
 		err = fmt.Errorf("%s became shorter while it was read", p)
 	}

@@ -3,7 +3,6 @@ package file
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -110,34 +109,7 @@ func (f *family) same(ctx context.Context, h *host.Host, file string, info host.
 		return false, err
 	}
 	defer shall.Close()
-	return equal(host.Seen(ctx, old), shall)
-}
-
-// equal reports whether two streams are equal. It stops reading at the first difference.
-func equal(a, b io.Reader) (bool, error) {
-	const block = 256 << 10
-	one, two := make([]byte, block), make([]byte, block)
-	for {
-		n, errA := io.ReadFull(a, one)
-		m, errB := io.ReadFull(b, two)
-		if err := errors.Join(failed(errA), failed(errB)); err != nil {
-			return false, err
-		}
-		if !bytes.Equal(one[:n], two[:m]) {
-			return false, nil
-		}
-		if errA != nil || errB != nil {
-			return errA != nil && errB != nil, nil
-		}
-	}
-}
-
-// failed returns a read error, or nil for the errors that mark the end of a stream.
-func failed(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
+	return host.Same(ctx, old, shall)
 }
 
 // start reads the first 512 bytes of a file.
@@ -150,7 +122,7 @@ func start(h *host.Host, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, 512))
 }
 
-// sumOfFile hashes a file. It stops when the context ends: a sparse file may be larger than any disk.
+// sumOfFile hashes a file. It stops when the context ends, and at the bound of [host.Seen] for holes.
 func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum, error) {
 	r, err := h.Files.Open(file)
 	if err != nil {

@@ -129,7 +129,7 @@ func (c *duplicate) same(ctx context.Context, h *host.Host, info host.Info) (boo
 		return false, err
 	}
 	defer two.Close()
-	return equal(host.Seen(ctx, one), host.Seen(ctx, two))
+	return host.Same(ctx, one, two)
 }
 
 // vouched refuses setuid and setgid bits for a copy of a file that an unprivileged user can change, unless the

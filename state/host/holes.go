@@ -1,0 +1,60 @@
+package host
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// maxHoles is how many bytes of holes are read of a file, which takes a hash some seconds.
+const maxHoles = 4 << 30
+
+func tooManyHoles(p string) error {
+	return diag.WithHint(fmt.Errorf("%s has more than %s of holes, and is not read to its end", p, diag.Size(maxHoles)),
+		"look at it with ls -ls: it may be large and take no room; such a file is copied and compared, but not hashed")
+}
+
+// holes bounds how many bytes of holes are read of a sparse file, from its offset on. The zero value has no bound.
+type holes struct {
+	file *opened // nil for a file without holes
+	at   int64   // the offset of the file
+	data int64   // where the next content begins, and end where it ends
+	end  int64
+	read int64 // bytes of holes
+}
+
+// next returns the part of p to read next, which is content or a hole and not both. It fills the part with zeros where
+// it is a hole, which then need not be read.
+func (h *holes) next(p []byte) (part []byte, hole bool, err error) {
+	if h.file == nil || len(p) == 0 {
+		return p, false, nil
+	}
+	if h.at >= h.end {
+		if err := h.look(); err != nil {
+			return nil, false, err
+		}
+	}
+	if h.at >= h.data {
+		return p[:min(int64(len(p)), max(h.end-h.at, 1))], false, nil
+	}
+	if h.read >= maxHoles {
+		return nil, false, tooManyHoles(h.file.path)
+	}
+	part = p[:min(int64(len(p)), h.data-h.at)]
+	clear(part)
+	h.read += int64(len(part))
+	_, err = h.file.Seek(h.at+int64(len(part)), io.SeekStart)
+	return part, true, err
+}
+
+// look finds the next content. The offset stays where it is.
+func (h *holes) look() (err error) {
+	if h.at, err = h.file.Seek(0, io.SeekCurrent); err != nil {
+		return err
+	}
+	h.data, h.end = walk.Extent(h.file.File, h.at, max(h.file.Size(), h.at))
+	_, err = h.file.Seek(h.at, io.SeekStart)
+	return err
+}

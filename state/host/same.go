@@ -1,0 +1,132 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// Same reports whether two contents are equal. It stops at the first difference, and when the context ends. Holes that
+// two files of a host have in the same places are not read: a user makes files of any size without room on the disk.
+func Same(ctx context.Context, a, b io.Reader) (bool, error) {
+	a, b = unwrapped(a), unwrapped(b)
+	if one, two := SizeOf(a), SizeOf(b); one > 0 && two > 0 && one != two {
+		return false, nil
+	}
+	one, two := wholeFile(a), wholeFile(b)
+	if one == nil || two == nil {
+		return sameStreams(Seen(ctx, a), Seen(ctx, b))
+	}
+	if sameFile(one, two) {
+		return true, nil
+	}
+	c := comparison{ctx: ctx, a: one, b: two, size: SizeOf(a)}
+	return c.run()
+}
+
+func unwrapped(content io.Reader) io.Reader {
+	if w, ok := content.(Wrapped); ok {
+		return w.Content()
+	}
+	return content
+}
+
+// wholeFile returns the regular file that content has not read from yet, or nil.
+func wholeFile(content io.Reader) *opened {
+	switch c := content.(type) {
+	case *opened:
+		if c.Size() > 0 {
+			return c
+		}
+	case *seen:
+		if c.file != nil && c.size > 0 && !c.begun {
+			return c.file
+		}
+	}
+	return nil
+}
+
+func sameFile(a, b *opened) bool {
+	one, errA := a.Stat()
+	two, errB := b.Stat()
+	return errA == nil && errB == nil && os.SameFile(one, two)
+}
+
+// comparison compares two files of a size where one of them has content.
+type comparison struct {
+	ctx      context.Context
+	a, b     *opened
+	size     int64
+	one, two []byte
+}
+
+// block is how much of each content is compared at once.
+const block = 256 << 10
+
+func (c *comparison) run() (bool, error) {
+	c.one, c.two = make([]byte, block), make([]byte, block)
+	for at := int64(0); at < c.size; {
+		startA, endA := walk.Extent(c.a.File, at, c.size)
+		startB, endB := walk.Extent(c.b.File, at, c.size)
+		start := min(startA, startB)
+		if startA > start {
+			endA = startA
+		}
+		if startB > start {
+			endB = startB
+		}
+		at = min(endA, endB)
+		if same, err := c.part(start, at); err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// part compares what the files have from start to end.
+func (c *comparison) part(start, end int64) (bool, error) {
+	for ; start < end; start += block {
+		if err := c.ctx.Err(); err != nil {
+			return false, err
+		}
+		length := min(block, end-start)
+		n, errA := c.a.ReadAt(c.one[:length], start)
+		m, errB := c.b.ReadAt(c.two[:length], start)
+		if err := errors.Join(failed(errA), failed(errB)); err != nil {
+			return false, err
+		}
+		if n != m || int64(n) < length || !bytes.Equal(c.one[:n], c.two[:n]) { // a file that was cut meanwhile differs
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func sameStreams(a, b io.Reader) (bool, error) {
+	one, two := make([]byte, block), make([]byte, block)
+	for {
+		n, errA := io.ReadFull(a, one)
+		m, errB := io.ReadFull(b, two)
+		if err := errors.Join(failed(errA), failed(errB)); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(one[:n], two[:m]) {
+			return false, nil
+		}
+		if errA != nil || errB != nil {
+			return errA != nil && errB != nil, nil
+		}
+	}
+}
+
+// failed returns a read error, or nil for the errors that mark the end of a stream.
+func failed(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
