@@ -49,6 +49,20 @@ func harmless() []string {
 	return []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_EC2_METADATA_DISABLED"}
 }
 
+// Shared reports whether a variable concerns the programs of every user. All others of the agent's environment, such as
+// the tokens of the person who started a run, are not for programs that run as another user.
+func Shared(name string) bool {
+	return slices.Contains(harmless(), name) || slices.Contains(shared(), name) || strings.HasPrefix(name, "LC_")
+}
+
+func shared() []string {
+	return []string{
+		"PATH", "LANG", "LANGUAGE", "TZ", "TERM", "CORPUS_RUN", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy",
+		"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY",
+	}
+}
+
 // Detach prepares a command, before it is started, to run in a new session and process group. It then has no
 // controlling terminal, so it cannot insert input into that of the agent (TIOCSTI), and its process ID is that of the
 // group for [Signal].

@@ -13,8 +13,9 @@ import (
 // Environment is the environment of the commands of a run: the agent's own without its credentials, with
 // the changes that states make to it. It belongs to the run and not to the agent, which may do other runs.
 type Environment struct {
-	mu   sync.Mutex
-	vars []string // NAME=value
+	mu    sync.Mutex
+	vars  []string        // NAME=value
+	given map[string]bool // the names that states have set
 }
 
 // NewEnvironment starts from NAME=value pairs.
@@ -28,6 +29,22 @@ func (e *Environment) All() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.vars)
+}
+
+// Foreign gives what commands of another user get: what states have set, and of the agent's own what concerns programs
+// of every user.
+func (e *Environment) Foreign() []string {
+	vars := e.All()
+	given := func(string) bool { return false }
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		given = func(name string) bool { return e.given[name] }
+	}
+	return slices.DeleteFunc(vars, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return !process.Shared(name) && !given(name)
+	})
 }
 
 // Get gives a variable, and whether there is one of that name.
@@ -45,6 +62,10 @@ func (e *Environment) Set(name, v string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.vars = set(e.vars, name, v)
+	if e.given == nil {
+		e.given = map[string]bool{}
+	}
+	e.given[name] = true
 }
 
 // Unset takes a variable away.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -47,8 +48,17 @@ func (h *Host) jailed(ctx context.Context, l Line, c Command) (Output, error) {
 		shell = DefaultShell
 	}
 	c.Argv = []string{"/bin/sh", "-c", jailScript, jailScript, l.Root, l.RunAs, dir, shell, l.Text}
-	c.Dir, c.Paths, c.Env = "/", []string{l.Root}, environment(h.Env.All(), l, nil)
+	c.Dir, c.Paths, c.Env = "/", []string{l.Root}, environment(h.jailEnvironment(l), l, nil)
 	return h.Commands.Run(ctx, c)
+}
+
+// jailEnvironment is what a line inside of its root starts with. The home of a user of that tree is not known here.
+func (h *Host) jailEnvironment(l Line) []string {
+	name, _, _ := strings.Cut(l.RunAs, ":")
+	if name == "" || name == "root" {
+		return h.Env.All()
+	}
+	return append(h.Env.Foreign(), "HOME=/", "USER="+name, "LOGNAME="+name)
 }
 
 // jail reports why nothing can run inside of a directory.

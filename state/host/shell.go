@@ -63,7 +63,11 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 		}
 		user, c.As = &u, credential
 	}
-	c.Env = environment(h.Env.All(), l, user)
+	vars := h.Env.All()
+	if c.As != nil {
+		vars = h.Env.Foreign()
+	}
+	c.Env = environment(vars, l, user)
 	if c.Dir == "" {
 		c.Dir = h.startDir(user)
 	}

@@ -1,0 +1,53 @@
+package host_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+)
+
+// seenBy notes the environments of commands.
+type seenBy struct{ env []string }
+
+func (s *seenBy) Allowed(string) error { return nil }
+
+func (s *seenBy) Run(_ context.Context, c host.Command) (host.Output, error) {
+	s.env = c.Env
+	return host.Output{}, nil
+}
+
+// TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment: a command with runas must not read what the person who
+// started the run has in the environment.
+func TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment(t *testing.T) {
+	for _, name := range []string{"CORPUS_TOKEN", "DB_PASSWORD", "GITHUB_TOKEN", "MYSQL_PWD"} {
+		t.Setenv(name, "secret")
+	}
+	t.Setenv("https_proxy", "http://proxy:3128")
+	t.Setenv("TZ", "Europe/Berlin")
+	commands := &seenBy{}
+	h, err := machine.New(host.Options{Commands: commands})
+	do(t, err)
+	h.Env.Set("FROM_STATE", "set")
+	for place, root := range map[string]string{"the machine": "", "a root": t.TempDir()} {
+		_, err := h.Shell(t.Context(), host.Line{Text: "env", RunAs: "nobody", Root: root, Env: []string{"NAMED=yes"}})
+		do(t, err)
+		if strings.Contains(strings.Join(commands.env, "\n"), "secret") {
+			t.Errorf("in %s, nobody's command gets %q", place, commands.env)
+		}
+		for _, want := range []string{"https_proxy=http://proxy:3128", "TZ=Europe/Berlin", "FROM_STATE=set", "NAMED=yes",
+			"USER=nobody", "LOGNAME=nobody"} {
+			if !slices.Contains(commands.env, want) {
+				t.Errorf("in %s, nobody's command does not get %s: %q", place, want, commands.env)
+			}
+		}
+	}
+	_, err = h.Shell(t.Context(), host.Line{Text: "env"})
+	do(t, err)
+	if !slices.Contains(commands.env, "DB_PASSWORD=secret") {
+		t.Error("a command of the agent's own user does not get its environment")
+	}
+}
