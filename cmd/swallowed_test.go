@@ -64,7 +64,7 @@ func reasons() map[string][]string {
 		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes", "artifact/process/tree.go:hasVariable",
-			"artifact/process/tree.go:groupsOf",
+			"artifact/process/tree.go:groupsOf", "artifact/process/adopt.go:servesFiles", "artifact/process/adopt.go:namesOf",
 			"agent/self/systemctl.go:systemctls", "agent/lock/lookers.go:Lookers",
 			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/self/systemctl.go:parentOf",
 			"agent/self/systemctl.go:arguments", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
@@ -73,7 +73,7 @@ func reasons() map[string][]string {
 		},
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {
 			"artifact/process/group.go:newGroup", "artifact/process/group.go:sweepGroups", "artifact/process/group.go:groupDir",
-			"artifact/process/tree.go:Enclose",
+			"artifact/process/tree.go:Enclose", "artifact/process/adopt.go:Adopt",
 			"state/host/packages/scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below",
 			"grains/ec2/ec2.go:Likely",
 			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -18,7 +19,12 @@ func main() {
 	// What a run makes is the same whoever starts it: under a private mask, services could not read it.
 	syscall.Umask(0o022)
 	collectLate()
-	os.Exit(Main(context.Background(), os.Args[1:], cli.Process()))
+	end := process.Adopt()
+	code := Main(context.Background(), os.Args[1:], cli.Process())
+	if left := end(); len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "note: commands had left programs behind, which were ended: %q\n", left)
+	}
+	os.Exit(code)
 }
 
 // collectLate puts off the first garbage collection until the heap has 12 MiB, where Go starts at 4. A run with nothing
