@@ -108,6 +108,7 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 
 // rollBack quarantines the release at fault, puts the links back and converges the last good pair.
 func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault) error {
+	f.cause = r.relocated(pair, f, before)
 	good, cause := *r.ledger.Runs(), f.cause
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
@@ -153,7 +154,9 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
 	}
-	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause), "%s", r.afterwards(f)))
+	hints := append(diag.HintsOf(cause), r.afterwards(f))
+	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause),
+		"%s", strings.Join(slices.Compact(hints), "\n")))
 }
 
 // interruptedGoingBack is the end of a run that was interrupted on its way back.

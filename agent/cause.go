@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -19,6 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // This file decides why a run failed, and what follows from that for later runs:
@@ -107,6 +109,35 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 		return one.Pos.File
 	}
 	return ""
+}
+
+// relocated is the cause of a fault with the positions that a rollback leaves: in the directories of releases, and in
+// the archive for the release that is moved there. The links are other files then. The report is corrected, too.
+func (r *run) relocated(pair ledger.Pair, f fault, before map[string]link.Set) error {
+	places := failure.Places{}
+	service, base := r.LinkedDirs(pair)
+	if !pair.BaseAlone() {
+		places[service] = r.keptIn(pair.Service, f, before)
+	}
+	if pair.Base != nil {
+		places[base] = r.keptIn(*pair.Base, f, before)
+	}
+	r.record.Complete(func(rep *report.Report) {
+		redact.Each(&rep.Stages, places.Text)
+		redact.Each(&rep.Steps, places.Text)
+	})
+	return places.Error(f.cause)
+}
+
+// keptIn is the directory, as the host calls it, that has the files of a release after a rollback.
+func (r *run) keptIn(release artifact.Release, f fault, before map[string]link.Set) string {
+	project, dir := r.LayoutOf(release.Project), release.Dir()
+	links := before[release.Project]
+	failed := f.of == report.FaultOfRelease && f.release != nil && f.release.Project == release.Project && f.release.Dir() == dir
+	if failed && !r.isUsed(project, dir, links) {
+		return r.Layout.Inside(filepath.Join(project.Archives(), r.id, layout.FailedTree))
+	}
+	return r.Layout.Inside(project.Release(dir))
 }
 
 // treeOf is corpus.yaml, in which its units and probes are named, of a project's release in a pair; "" for

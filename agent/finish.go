@@ -47,7 +47,7 @@ func (r *run) finish(ctx context.Context, err error) {
 			rep.Proven = r.ledger.Proven
 		}
 		if err != nil {
-			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), strings.Join(diag.HintsOf(err), "\n")
+			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), strings.Join(diag.AllHints(err), "\n")
 		}
 	})
 	if !r.test {

@@ -78,7 +78,12 @@ func (r *run) adoptFailed(p layout.Project) error {
 // used reports whether a link or the ledger still needs a release's directory.
 func (r *run) used(p layout.Project, dir string) bool {
 	s, err := link.Of(p).Read()
-	if err != nil || dir == s.Next || dir == s.Current || dir == s.Previous {
+	return err != nil || r.isUsed(p, dir, s)
+}
+
+// isUsed reports whether a set of links or the ledger needs a release's directory.
+func (r *run) isUsed(p layout.Project, dir string, s link.Set) bool {
+	if dir == s.Next || dir == s.Current || dir == s.Previous {
 		return true
 	}
 	for _, pair := range []*ledger.Pair{r.ledger.Runs(), r.ledger.Previous} {

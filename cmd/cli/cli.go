@@ -213,7 +213,7 @@ type problem struct {
 }
 
 func failureOf(err error, code int) failure {
-	f := failure{Error: strings.TrimSpace(err.Error()), Hint: strings.Join(diag.HintsOf(err), "\n"), Exit: code}
+	f := failure{Error: strings.TrimSpace(err.Error()), Hint: strings.Join(diag.AllHints(err), "\n"), Exit: code}
 	var list diag.List
 	if errors.As(err, &list) {
 		for _, d := range list {

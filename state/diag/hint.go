@@ -78,7 +78,8 @@ func HintLines(hint string) string {
 	return "hint: " + strings.ReplaceAll(hint, "\n", "\nhint: ")
 }
 
-// Parts are the errors that errors.Join put together in err and the diagnostics of lists, in order, each once.
+// Parts are the errors that errors.Join put together in err and the diagnostics of lists, in order, each once. What an
+// error around a list says follows the list where it has a hint of its own.
 func Parts(err error) []error {
 	var parts []error
 	for _, part := range takenApart(err) {
@@ -114,7 +115,40 @@ func takenApart(err error) (parts []error) {
 	for _, d := range list {
 		parts = append(parts, d)
 	}
+	if around := around(err, list); around != nil {
+		parts = append(parts, around)
+	}
 	return parts
+}
+
+// around is an error that wraps a list, without the list; nil where it adds no hint to those of the list.
+func around(err error, list List) error {
+	known := HintsOf(list)
+	hints := slices.DeleteFunc(strings.Split(strings.Join(HintsOf(err), "\n"), "\n"), func(hint string) bool {
+		return hint == "" || slices.Contains(known, hint)
+	})
+	before, after, found := strings.Cut(err.Error(), list.Error())
+	if len(hints) == 0 || !found || before == "" {
+		return nil
+	}
+	text := strings.TrimSuffix(before, ": ")
+	if after != "" {
+		text = before + "as above" + after
+	}
+	return WithHint(errors.New(text), "%s", strings.Join(hints, "\n"))
+}
+
+// AllHints returns the hints of all parts of err, each once: those of diagnostics, too, for which the hint of an error
+// around their list stands in HintsOf.
+func AllHints(err error) (hints []string) {
+	for _, part := range Parts(err) {
+		for _, hint := range HintsOf(part) {
+			if !slices.Contains(hints, hint) {
+				hints = append(hints, hint)
+			}
+		}
+	}
+	return hints
 }
 
 func isList(err error) bool {

@@ -31,6 +31,10 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 			[]string{"make room", "run it again", "correct it"}},
 		"in one sentence": {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"},
 			[]string{"make room", "run it again"}},
+		"a hint around a list": {diag.WithHint(fmt.Errorf("rolled back: %w", list), "publish"),
+			[]string{"a.sls:1: a mistake", "rolled back"}, []string{"publish"}},
+		"a hint of two around a list": {diag.WithHint(fmt.Errorf("it failed (%w), and so did the rest", list), "correct it\nlook"),
+			[]string{"a.sls:1: a mistake", "it failed (as above), and so did the rest"}, []string{"correct it\nlook"}},
 		"a hint for all": {diag.WithHint(errors.Join(disk, link), "call for help"),
 			[]string{"the disk is full\nthe link is gone"}, []string{"call for help"}},
 	} {
@@ -41,6 +45,15 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 		if !slices.Equal(parts, c.parts) || !slices.Equal(diag.HintsOf(c.err), c.hints) {
 			t.Errorf("%s: parts %q, hints %q", name, parts, diag.HintsOf(c.err))
 		}
+	}
+}
+
+// TestAllHints includes those of a list within an error that has a hint of its own.
+func TestAllHints(t *testing.T) {
+	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").WithHint("correct it")}
+	err := diag.WithHint(fmt.Errorf("rolled back: %w", list), "correct it\npublish")
+	if got := diag.AllHints(err); !slices.Equal(got, []string{"correct it", "publish"}) {
+		t.Errorf("the hints are %q", got)
 	}
 }
 
