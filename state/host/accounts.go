@@ -76,14 +76,33 @@ type Expected struct {
 	GoneGroups []string
 }
 
-// HasUser reports whether a user would be there.
-func (e Expected) HasUser(name string) bool {
-	return slices.ContainsFunc(e.Users, func(u User) bool { return u.Name == name })
-}
-
 // Has reports whether a group would be there though the host has none of its name yet.
 func (e Expected) Has(group string) bool {
 	return slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == group })
+}
+
+// Group finds a group as earlier steps of a dry run would leave it.
+func (e Expected) Group(accounts Accounts, name string) (Group, bool, error) {
+	if slices.Contains(e.GoneGroups, name) {
+		return Group{}, false, nil
+	}
+	g, there, err := accounts.Group(name)
+	if i := slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name }); !there && err == nil && i >= 0 {
+		return e.Groups[i], true, nil
+	}
+	return g, there, err
+}
+
+// User finds a user as earlier steps of a dry run would leave it.
+func (e Expected) User(accounts Accounts, name string) (User, bool, error) {
+	if slices.Contains(e.GoneUsers, name) {
+		return User{}, false, nil
+	}
+	u, there, err := accounts.User(name)
+	if i := slices.IndexFunc(e.Users, func(u User) bool { return u.Name == name }); !there && err == nil && i >= 0 {
+		return e.Users[i], true, nil
+	}
+	return u, there, err
 }
 
 // UserChange is what shall be different about a user; nil leaves a thing as it is.

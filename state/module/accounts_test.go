@@ -231,3 +231,36 @@ func accountStates() module.Registry {
 		"user":            user.Functions(),
 	}
 }
+
+// TestPlansOfAccountsThatGo runs the checks of a dry run one after the other: what an earlier step removes or creates is
+// what a later one finds.
+func TestPlansOfAccountsThatGo(t *testing.T) {
+	root := t.TempDir()
+	hosttest.Tree(t, root)
+	h, err := machine.New(host.Options{Root: root, Chroot: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]module.Table{"user": user.Functions(), "group": group.Functions()}
+	planned := value.NewList()
+	for _, step := range []struct{ state, function, name, comment string }{
+		{"user", "absent", "alice", "user alice would be removed"},
+		{"group", "absent", "alice", "there is no group alice"},
+		{"user", "absent", "alice", "there is no user alice"},
+		{"group", "present", "alice", "group alice would be made"},
+		{"group", "absent", "alice", "group alice would be removed"},
+		{"group", "present", "crew", "group crew would be made"},
+		{"group", "present", "crew", "group crew is as declared"},
+		{"group", "absent", "crew", "group crew would be removed"},
+		{"user", "present", "zoe", "user zoe would be made"},
+		{"user", "absent", "zoe", "user zoe would be removed"},
+	} {
+		_, d := hosttest.Look(t, h, tables[step.state], step.function, value.NewMap("name", step.name, "__planned__", planned))
+		if d.Comment != step.comment {
+			t.Errorf("%s.%s %s: %q, want %q", step.state, step.function, step.name, d.Comment, step.comment)
+		}
+		if !d.Empty() {
+			planned.Append(value.NewMap("function", step.state+"."+step.function, "name", step.name, "changes", d.Changes))
+		}
+	}
+}

@@ -3,6 +3,7 @@ package module
 import (
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -27,19 +28,33 @@ func expect(e *host.Expected, function, name string, changes *value.Map) {
 	uid, hasUser := changes.Value("uid").(int)
 	switch {
 	case function == "user.present" && hasUser:
-		e.Users = append(e.Users, host.User{Name: name, UID: uid, GID: gid})
+		e.Users, e.GoneUsers = append(e.Users, host.User{Name: name, UID: uid, GID: gid}), without(e.GoneUsers, name)
 		groups, _ := changes.Value("groups").(*value.List)
 		if groups != nil && slices.Contains(groups.Items, any(name)) && !e.Has(name) {
-			e.Groups = append(e.Groups, host.Group{Name: name, GID: gid})
+			expectGroup(e, host.Group{Name: name, GID: gid})
 		}
 	case function == "group.present" && hasGroup:
-		e.Groups = append(e.Groups, host.Group{Name: name, GID: gid})
+		expectGroup(e, host.Group{Name: name, GID: gid})
 	case function == "group.absent":
-		e.GoneGroups = append(e.GoneGroups, name)
+		expectNoGroup(e, name)
 	case function == "user.absent":
 		e.GoneUsers = append(e.GoneUsers, name)
+		e.Users = structsort.Without(e.Users, func(u host.User) bool { return u.Name == name })
 		if changes.Has(name + " group") {
-			e.GoneGroups = append(e.GoneGroups, name)
+			expectNoGroup(e, name)
 		}
 	}
+}
+
+func expectGroup(e *host.Expected, g host.Group) {
+	e.Groups, e.GoneGroups = append(e.Groups, g), without(e.GoneGroups, g.Name)
+}
+
+func expectNoGroup(e *host.Expected, name string) {
+	e.Groups = structsort.Without(e.Groups, func(g host.Group) bool { return g.Name == name })
+	e.GoneGroups = append(e.GoneGroups, name)
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 }

@@ -12,13 +12,16 @@ import (
 // absent implements group.absent.
 type absent struct {
 	Name string `sls:"name"`
+
+	// Planned lists what earlier steps of a dry run would do to accounts.
+	Planned *value.List `sls:"__planned__"`
 }
 
 func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := h.Accounts.Allowed("group " + a.Name); err != nil {
 		return module.Diff{}, err
 	}
-	_, ok, err := h.Accounts.Group(a.Name)
+	_, ok, err := module.ExpectedAccounts(a.Planned).Group(h.Accounts, a.Name)
 	if err != nil {
 		return module.Diff{}, err
 	}

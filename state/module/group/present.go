@@ -36,7 +36,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := p.Valid(); err != nil {
 		return module.Diff{}, err
 	}
-	g, ok, err := h.Accounts.Group(p.Name)
+	g, ok, err := module.ExpectedAccounts(p.Planned).Group(h.Accounts, p.Name)
 	if err != nil {
 		return module.Diff{}, err
 	}
@@ -147,11 +147,11 @@ func membersOf(c host.GroupChange) []string {
 func (p *present) lacks(h *host.Host, members []string) (lacks []error, err error) {
 	expected := module.ExpectedAccounts(p.Planned)
 	for _, name := range members {
-		_, there, err := h.Accounts.User(name)
+		_, there, err := expected.User(h.Accounts, name)
 		if err != nil {
 			return nil, err
 		}
-		if !there && !expected.HasUser(name) {
+		if !there {
 			err := diag.WithHint(fmt.Errorf("user %s, who is to be in group %s, does not exist", name, p.Name),
 				"make the user in a user.present state that this one requires, or leave the name out")
 			lacks = append(lacks, host.Lacking(err, host.AUser, name))

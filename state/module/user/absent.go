@@ -17,17 +17,30 @@ type absent struct {
 	Name  string `sls:"name"`
 	Purge bool   `sls:"purge"` // also remove the home directory and mail
 	Force bool   `sls:"force"` // even if the user is logged in
+
+	// Planned lists what earlier steps of a dry run would do to accounts.
+	Planned *value.List `sls:"__planned__"`
+
+	expected host.Expected // the accounts of Planned
 }
 
 func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := h.Accounts.Allowed("user " + a.Name); err != nil {
 		return module.Diff{}, err
 	}
+	a.expected = module.ExpectedAccounts(a.Planned)
 	info, ok, err := Lookup(h, a.Name)
 	if err != nil {
 		return module.Diff{}, err
 	}
+	planned, expected, err := a.expected.User(h.Accounts, a.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
 	if !ok {
+		info = Info{User: planned}
+	}
+	if !expected {
 		return module.Diff{Comment: fmt.Sprintf("there is no user %s", a.Name)}, nil
 	}
 	changes := value.NewMap()
@@ -56,7 +69,7 @@ func (a *absent) keeps(info Info) string {
 // groupGoes reports whether userdel also removes the group with the user's name: if USERGROUPS_ENAB is set in
 // login.defs, the group has no other members and, without force, is no other user's primary group.
 func (a *absent) groupGoes(h *host.Host, info Info) (bool, error) {
-	g, ok, err := h.Accounts.Group(a.Name)
+	g, ok, err := a.expected.Group(h.Accounts, a.Name)
 	if err != nil || !ok || g.GID != info.GID || len(without(g.Members, a.Name)) > 0 {
 		return false, err
 	}

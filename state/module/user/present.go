@@ -73,7 +73,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
-	if !ok {
+	if !ok || slices.Contains(p.expected.GoneUsers, p.Name) {
 		return p.checkNew(h), nil
 	}
 	if p.change, err = p.compare(h, info); err != nil {
@@ -111,11 +111,11 @@ func (p *present) Valid() error {
 func (p *present) findGroups(h *host.Host) error {
 	var missing []string
 	for _, name := range p.Groups {
-		_, ok, err := h.Accounts.Group(name)
+		_, ok, err := p.expected.Group(h.Accounts, name)
 		if err != nil {
 			return err
 		}
-		if !ok && !p.expected.Has(name) {
+		if !ok {
 			missing = append(missing, name)
 		}
 	}
@@ -126,11 +126,11 @@ func (p *present) findGroups(h *host.Host) error {
 	}
 	p.optional = nil
 	for _, name := range p.OptionalGroups {
-		_, ok, err := h.Accounts.Group(name)
+		_, ok, err := p.expected.Group(h.Accounts, name)
 		if err != nil {
 			return err
 		}
-		if ok || p.expected.Has(name) {
+		if ok {
 			p.optional = append(p.optional, name)
 		}
 	}
@@ -162,11 +162,11 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 	if !p.GIDFromName && (p.UserGroup == nil || !*p.UserGroup) {
 		return "", nil
 	}
-	_, ok, err := h.Accounts.Group(p.Name)
+	_, ok, err := p.expected.Group(h.Accounts, p.Name)
 	switch {
 	case err != nil:
 		return "", err
-	case ok || p.expected.Has(p.Name):
+	case ok:
 		return p.Name, nil
 	case p.GIDFromName:
 		err := diag.WithHint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name),
