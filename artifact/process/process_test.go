@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func TestCredentialsAreNotInherited(t *testing.T) {
@@ -29,6 +31,29 @@ func TestCredentialsAreNotInherited(t *testing.T) {
 	}
 	if env[6] != "AWS_ACCESS_KEY_ID=a" {
 		t.Error("the caller's slice was changed")
+	}
+}
+
+// TestScriptsThatCannotBeStartedHaveAHint is about first lines that the kernel cannot follow.
+func TestScriptsThatCannotBeStartedHaveAHint(t *testing.T) {
+	for text, want := range map[string]string{
+		"#!/bin/sh\r\ntrue\r\n":         "CRLF",
+		"#!/no/such/python\ntrue\n":     "/no/such/python, which this host does not have",
+		"#!python3\ntrue\n":             "write the absolute path",
+		"#! /no/such/perl -w\ntrue\n":   "/no/such/perl, which",
+		"echo there is no first line\n": "such as #!/bin/sh",
+	} {
+		file := filepath.Join(t.TempDir(), "script")
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := process.Enclose(exec.Command(file)).Run(t.Context())
+		if hint := diag.HintOf(err); err == nil || !strings.Contains(hint, want) {
+			t.Errorf("%q: %v, hint %q, want %q in it", text, err, hint, want)
+		}
+	}
+	if _, err := process.Enclose(exec.Command("/no/such/script")).Run(t.Context()); err == nil || diag.HintOf(err) != "" {
+		t.Errorf("a script that is not there: %v, hint %q", err, diag.HintOf(err))
 	}
 }
 

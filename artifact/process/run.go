@@ -35,7 +35,7 @@ func (t *Tree) RunAndLeave(ctx context.Context) (held bool, err error) {
 func (t *Tree) run(ctx context.Context, after func(overdue, held bool)) (held bool, err error) {
 	s, err := streamsOf(t.cmd)
 	if err == nil {
-		err = t.cmd.Start()
+		err = Start(t.cmd)
 	}
 	s.started()
 	if err != nil {

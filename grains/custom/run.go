@@ -47,9 +47,6 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, diag.WithHint(fmt.Errorf("%s was stopped: it took longer than %s", path, timeout),
 			"run it by hand to see what it waits for")
-	case errors.Is(err, syscall.ENOEXEC):
-		return nil, diag.WithHint(fmt.Errorf("running %s: %w", path, err),
-			"start the file with the program that reads it, such as #!/bin/sh")
 	case err != nil:
 		return nil, fmt.Errorf("running %s: %w%s", path, err, lastLine(messages.text()))
 	}

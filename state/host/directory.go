@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -33,7 +34,7 @@ func (c *commands) steady(ctx context.Context, command Command) error {
 func (c *commands) start(cmd *exec.Cmd, command Command) error {
 	if command.Dir == "" || command.Dir == "/" || c.files == nil {
 		cmd.Dir = "/"
-		return cmd.Start()
+		return process.Start(cmd)
 	}
 	files := c.files
 	if command.Following {
@@ -42,7 +43,7 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 	// A process changes to its directory with the rights of its user, who may have none there.
 	if command.As == nil && (command.Following || c.files.root.Fixed(command.Dir)) {
 		cmd.Dir = command.Dir
-		return cmd.Start()
+		return process.Start(cmd)
 	}
 	return startIn(cmd, func() error { return files.enter(command.Dir, command.As) })
 }
@@ -56,7 +57,7 @@ func startIn(cmd *exec.Cmd, enter func() error) error {
 			return err
 		}
 		cmd.Dir = "" // the thread's own; to change to "." would take the right to search it once more
-		return cmd.Start()
+		return process.Start(cmd)
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -105,7 +107,22 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	if err != nil {
 		return module.Report{}, err
 	}
-	return s.perform(ctx, h, l)
+	report, err = s.perform(ctx, h, l)
+	return report, unstartable(h, source, text, err)
+}
+
+// unstartable adds a hint to the error of a script that the kernel cannot start for its first line.
+func unstartable(h *host.Host, source string, text []byte, err error) error {
+	line, _, _ := strings.Cut(string(text), "\n")
+	hint := process.ScriptHint(source, line, func(path string) bool {
+		_, err := h.Files.Stat(path)
+		found, err := walk.Found(err)
+		return found || err != nil
+	})
+	if err == nil || hint == "" {
+		return err
+	}
+	return diag.WithHint(err, "%s", hint)
 }
 
 // place writes the script to a temporary file that only its user can read and execute.
