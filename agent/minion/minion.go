@@ -60,6 +60,10 @@ func Load(dir string) (*Config, error) {
 	file := filepath.Join(dir, "minion")
 	r := &reader{seen: map[string]bool{}}
 	main, err := r.read(file)
+	if there, unread := walk.Exists(dir); !there && unread == nil {
+		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", dir),
+			"-c takes a directory with a file named minion, such as /etc/salt")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.WithHint(fmt.Errorf("there is no minion file in %s", dir),
 			"-c takes a directory with a file named minion, such as /etc/salt")

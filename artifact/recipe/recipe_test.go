@@ -53,7 +53,7 @@ version:
 		"corpus.yaml:7:8: units is a list of paths", `corpus.yaml:9:3: unknown key "comand"`,
 		`corpus.yaml:10:9: base is "fedora/40"`,
 		`corpus.yaml:12:11: "/etc/x" is not a path inside the tree`, "corpus.yaml:12:3: target is missing",
-		`corpus.yaml:13:9: mode is "rw"`,
+		`corpus.yaml:13:9: mode is "rw"`, "write three octal digits, such as 0640", "lower-case letters, digits and hyphens",
 		"corpus.yaml:14:10: a mapping was expected", "corpus.yaml:15:9: version takes a text",
 	} {
 		if !strings.Contains(text, want) {

@@ -48,7 +48,21 @@ type Key struct {
 const (
 	namePattern = `^[a-z][a-z0-9-]{0,62}$`
 	modePattern = `^0?[0-7]{3}$`
+	basePattern = `^(debian|ubuntu)/[a-z]+$`
 )
+
+// formOf describes the texts that a pattern matches.
+func formOf(pattern string) string {
+	switch pattern {
+	case namePattern:
+		return "at most 63 lower-case letters, digits and hyphens, of which the first is a letter, such as my-app"
+	case modePattern:
+		return "three octal digits, such as 0640"
+	case basePattern:
+		return "a distribution and its release, such as debian/bookworm"
+	}
+	return "a text that matches " + pattern
+}
 
 // Keys returns all keys in the order in which they are documented.
 func Keys() []Key {
@@ -92,7 +106,7 @@ func buildKeys() []Key {
 			Doc: "command: a program and its arguments, run in a copy of the tree"},
 		{Name: "output", Kind: Path, Builders: []string{"command", "node"},
 			Doc: "command, node: the directory that is released; the whole tree by default"},
-		{Name: "base", Kind: Text, Pattern: `^(debian|ubuntu)/[a-z]+$`, Builders: running(),
+		{Name: "base", Kind: Text, Pattern: basePattern, Builders: running(),
 			Doc: "the clean system to build in, such as debian/bookworm; this machine by default"},
 		{Name: "needs", Kind: Texts, Builders: running(), Doc: "packages of the base that the build takes"},
 		{Name: "python", Kind: Text, Builders: []string{"python"}, Doc: "python: the interpreter; python3 by default"},
@@ -292,7 +306,7 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		}
 		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
-		p.add(n, "%s is %q, which does not have the form %s", k.Name, n.Value, k.Pattern).WithHint(k.Name + " is " + k.Doc)
+		p.add(n, "%s is %q", k.Name, n.Value).WithHint("write " + formOf(k.Pattern))
 	case k.Check != nil && (!p.lenient || k.Name != "version"): // a host goes by the version that is signed
 		if err := k.Check(n.Value); err != nil {
 			p.add(n, "%s: %v", k.Name, err).WithHint(diag.HintOf(err))

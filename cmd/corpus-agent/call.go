@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,10 +198,36 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	}
 	args, kwargs := session.ParseArguments(words, c.salt.noParse...)
 	answer, err := a.Call(ctx, opened, name, args, kwargs)
+	if found, is := answer.Value.(*value.Map); c.salt.doc && err == nil && is && found.Len() == 0 && len(args) > 0 {
+		answer, err = undocumented(ctx, a, opened, args)
+	}
 	for _, note := range counted(append(notes, opened.Notes...)) {
 		fmt.Fprintln(c.Err, "note:", note)
 	}
 	return c.show(name, opened.ID, answer, err, options)
+}
+
+// undocumented answers -d for names of which no function of templates has the documentation: with that of state functions,
+// or with the name that was probably meant.
+func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, names []any) (session.Answer, error) {
+	answer, err := a.Call(ctx, opened, "sys.state_doc", names, value.NewMap())
+	if found, is := answer.Value.(*value.Map); err != nil || !is || found.Len() > 0 {
+		return answer, err
+	}
+	var known []string
+	for _, lister := range []string{"sys.list_functions", "sys.list_state_functions"} {
+		functions, err := a.Call(ctx, opened, lister, nil, value.NewMap())
+		if err != nil {
+			return answer, err
+		}
+		if list, is := functions.Value.(*value.List); is {
+			for _, name := range list.Items {
+				known = append(known, value.Str(name))
+			}
+		}
+	}
+	hint := cmp.Or(diag.DidYouMean(value.Str(names[0]), known), "sys.list_functions and sys.list_state_functions list them")
+	return answer, diag.WithHint(fmt.Errorf("%w: %s", session.ErrNoFunction, value.Str(names[0])), "%s", hint)
 }
 
 // show writes what a function answered, or why it did not.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,8 +196,9 @@ func (p *program) getConfigurationCommand() *cobra.Command {
 			}
 			v, ok := value.Lookup(cfg, args[1], ":")
 			if !ok {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has no %s", args[0], args[1]), "%s",
-					diag.DidYouMean(args[1], cfg.Names())))
+				hint := cmp.Or(diag.DidYouMean(args[1], cfg.Names()), "its keys are "+strings.Join(cfg.Names(), ", "))
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the configuration of %s has no %s", args[0], args[1]),
+					"%s", hint))
 			}
 			return p.printValue(v)
 		},

@@ -190,6 +190,9 @@ func (p *program) rotate(ctx context.Context, role string, seal sealing) error {
 	next := ring
 	next.Dir, next.Env = filepath.Join(ring.Dir, nextName), nil
 	result, err := roots.Rotate(ctx, publisher, role, next)
+	if meant := diag.DidYouMean(role, tuf.TopRoles()); err != nil && meant != "" {
+		return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", meant))
+	}
 	if err != nil {
 		return code(err)
 	}

@@ -220,6 +220,10 @@ func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource mod
 		}
 		if out.Code != 0 {
 			result.Outcome, result.Comment = Failed, "check_cmd says that it failed: "+value.Str(line)
+			if host.NotStarted(out.Code) {
+				result.Comment = fmt.Sprintf("check_cmd could not be run, code %d: %s", out.Code, value.Str(line))
+				result.Hint = "install its program in a state that this one requires, or correct the command"
+			}
 			return
 		}
 	}

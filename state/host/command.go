@@ -236,6 +236,10 @@ func credential(as *Credential) *syscall.Credential {
 	return &syscall.Credential{Uid: as.UID, Gid: as.GID, Groups: as.Groups}
 }
 
+// NotStarted reports whether a shell's exit code says that it did not find the program of a command, or could not start
+// it.
+func NotStarted(code int) bool { return code == 126 || code == 127 }
+
 func exitCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
