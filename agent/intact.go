@@ -132,7 +132,8 @@ func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manife
 	}
 	changed, err := r.Reclaim(release, says, list)
 	if changed > 0 {
-		r.record.Note("%d files and directories of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others; they are root's again", changed, release)
+		r.record.Note("%s of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others: root's again now",
+			diag.Count(changed, "name"), release)
 	}
 	return err
 }
@@ -192,7 +193,7 @@ func (r *run) restoreModes(
 	if len(done) > 0 {
 		more := ""
 		if len(done) > 1 {
-			more = fmt.Sprintf(", and %d more files or directories had others than they were unpacked with", len(done)-1)
+			more = fmt.Sprintf(", and %s had others than they were unpacked with", diag.Count(len(done)-1, "other name"))
 		}
 		first := done[0]
 		r.record.Note("%s of %s has mode %04o, not %04o%s; that is put right",

@@ -196,7 +196,8 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	case err != nil:
 		r.record.Note("what stays of the states of %s was not found out: %v", r.ledger.Good, err)
 	case len(plan.Actions) > 0:
-		r.record.Note("%d changes that states of %s made are not taken back; `corpus-agent rollback --converge --test` shows them", len(plan.Actions), r.ledger.Good)
+		r.record.Note("%s that states of %s made would stay; `corpus-agent rollback --converge --test` shows them",
+			diag.Count(len(plan.Actions), "change"), r.ledger.Good)
 	}
 	return r.converge(ctx, target)
 }

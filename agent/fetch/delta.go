@@ -92,8 +92,8 @@ func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old t
 
 // rebuild fetches what is missing and makes the release.
 func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
-	f.Recorder.Note("%s: %s of %s are new, fetched in %d requests", release, diag.Size(plan.Bytes()),
-		diag.Size(release.Length), plan.Requests())
+	f.Recorder.Note("%s: %s of %s are new, fetched in %s", release, diag.Size(plan.Bytes()),
+		diag.Size(release.Length), diag.Count(plan.Requests(), "request"))
 	file := f.Layout.Chunks(release.Project, release.Digest.Hex())
 	cache, err := plan.OpenCache(file)
 	if err != nil {

@@ -120,7 +120,7 @@ func (r Result) failure() string {
 	if r.Tries == 0 {
 		return r.Probe + ": " + r.Error
 	}
-	return fmt.Sprintf("%s: %s (%d tries in %s)", r.Probe, r.Error, r.Tries, diag.Elapsed(r.Duration))
+	return fmt.Sprintf("%s: %s (%s in %s)", r.Probe, r.Error, diag.Count(r.Tries, "try"), diag.Elapsed(r.Duration))
 }
 
 // Hint is part of what a person is told.

@@ -68,7 +68,7 @@ func changed(audits []Audit) error {
 	if n == 0 {
 		return nil
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%d files are not what was unpacked", n),
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s not as unpacked", diag.Count(n, "file")),
 		"find out who did it (`ausearch -f FILE`, where auditd watches it); `corpus-agent deploy` repairs modes and "+
 			"owners of directories, and fetches a release again that does not converge; to have it as it was at once, "+
 			"remove its directory first"))

@@ -7,6 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // drift says where the host is not what the ledger says it is, as far as can be seen without
@@ -47,11 +48,7 @@ func (h *Host) drift(s Status) []string {
 	}
 	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) &&
 		r.States.Effective() > 0 {
-		what := "1 state drifted and put it right"
-		if n := r.States.Effective(); n > 1 {
-			what = fmt.Sprintf("%d states drifted and put them right", n)
-		}
-		found = append(found, "the last run found "+what)
+		found = append(found, fmt.Sprintf("the last run found drift, and put %s right", diag.Count(r.States.Effective(), "state")))
 	}
 	return found
 }

@@ -30,7 +30,7 @@ type NoRoom struct {
 func (n *NoRoom) Error() string {
 	need, free := diag.Size(n.Need), diag.Size(n.Free)
 	if n.Nodes {
-		need, free = fmt.Sprintf("%d files", n.Need), fmt.Sprintf("room for %d", n.Free)
+		need, free = diag.Count(n.Need, "file"), fmt.Sprintf("room for %d", n.Free)
 	}
 	if n.Grown {
 		return fmt.Sprintf("the tree grew from %s beyond %s while it was archived", need, free)
@@ -139,8 +139,8 @@ func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
 		err = &NoRoom{Dir: archives, Need: takes.Bytes, Free: takes.Bytes + takes.Bytes/20 + grows, Grown: true}
 	}
 	if c.left > 0 && t.Note != nil {
-		t.Note("%d names of %s were not archived, which changed meanwhile or are not safe to read; the first: %v", c.left,
-			t.Path, c.first)
+		t.Note("%s of %s left out of the archive, for changing meanwhile or being unsafe to read; the first: %v",
+			diag.Count(c.left, "name"), t.Path, c.first)
 	}
 	return err
 }

@@ -30,7 +30,7 @@ type share struct {
 
 func (s share) String() string {
 	if s.files > 0 {
-		return fmt.Sprintf("%s (%s in %d files)", s.path, diag.Size(s.bytes), s.files)
+		return fmt.Sprintf("%s (%s in %s)", s.path, diag.Size(s.bytes), diag.Count(s.files, "file"))
 	}
 	return fmt.Sprintf("%s (%s)", s.path, diag.Size(s.bytes))
 }

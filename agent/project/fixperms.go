@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // maxDepth limits how many levels of directories are given to a user: each level takes a descriptor.
@@ -173,8 +174,8 @@ func (g *giver) note(record *report.Recorder) {
 	}
 	if g.left > 0 {
 		record.Note(
-			"fixperms left %d names as they were, which changed meanwhile or are not safe to give away; the first: %v",
-			g.left,
+			"fixperms left %s alone, for changing meanwhile or being unsafe to give away; the first: %v",
+			diag.Count(g.left, "name"),
 			g.first,
 		)
 	}

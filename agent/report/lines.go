@@ -246,7 +246,7 @@ func (l *Lines) End(r *Report) {
 // summary returns the run in one line.
 func (r *Report) summary() string {
 	c := r.States
-	parts := []string{plural(c.Total, "state")}
+	parts := []string{diag.Count(c.Total, "state")}
 	for _, p := range []struct {
 		n    int
 		word string
@@ -263,13 +263,6 @@ func (r *Report) summary() string {
 		text = about.String() + "; " + text
 	}
 	return text
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // short cuts a name to one line of at most 100 characters.

@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -240,7 +241,7 @@ func (c Counts) Effective() int { return max(0, c.Changed-c.Always) }
 
 // String returns the counts in a line.
 func (c Counts) String() string {
-	text := fmt.Sprintf("%s, %d changed", plural(c.Total, "state"), c.Effective())
+	text := fmt.Sprintf("%s, %d changed", diag.Count(c.Total, "state"), c.Effective())
 	if c.Always > 0 {
 		text += fmt.Sprintf(", %d always", c.Always)
 	}

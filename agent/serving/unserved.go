@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -174,5 +175,5 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return diag.Count(n, "time")
 }

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"math/rand/v2"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // RetryPolicy configures Retry. Zero values mean the defaults.
@@ -128,7 +130,7 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	}
 	left := p.Total - time.Since(p.since)
 	if left <= 0 || p.failures == p.Attempts || after(err) > left {
-		return fmt.Errorf("%w (gave up after %d tries)", err, p.failures)
+		return fmt.Errorf("%w (gave up after %s)", err, diag.Count(p.failures, "try"))
 	}
 	delay := min(p.delay(err), left) // the last attempt is at the end of the total time
 	if p.Waiting != nil {

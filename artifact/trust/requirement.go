@@ -62,15 +62,8 @@ func (q Requirement) String() string {
 	if q.Signed {
 		reports = "signed reports"
 	}
-	return fmt.Sprintf("%s on %s, %s of at most %s, a proof holds %s", q.From, count(q.Hosts, "host"), reports,
-		count(q.Fresh, "day"), count(q.Holds, "day"))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s on %s, %s of at most %s, a proof holds %s", q.From, diag.Count(q.Hosts, "host"), reports,
+		diag.Count(q.Fresh, "day"), diag.Count(q.Holds, "day"))
 }
 
 // Requirements returns the requirements of channels from targets, by project/channel.

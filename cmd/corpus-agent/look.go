@@ -230,7 +230,7 @@ func (p *program) checkConfig(strict bool) error {
 
 // refusedLine says for how long the lock has refused runs, and who holds it.
 func refusedLine(r records.Refusals) string {
-	line := fmt.Sprintf("%d runs by the lock, since %s, last %s", r.Count, when(r.Since), when(r.Last))
+	line := fmt.Sprintf("%s by the lock, since %s, last %s", diag.Count(r.Count, "run"), when(r.Since), when(r.Last))
 	if r.Holder.PID == 0 {
 		return line + "; the process that holds it did not sign it"
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -60,7 +61,7 @@ func (p *program) printAudit(a inspect.Audit) {
 	case !a.Signed:
 		verdict = "all as unpacked"
 	}
-	fmt.Fprintf(p.Out, "%s: %d names, %s\n", a.Release, a.Files, verdict)
+	fmt.Fprintf(p.Out, "%s: %s, %s\n", a.Release, diag.Count(a.Files, "name"), verdict)
 	if a.Note != "" {
 		fmt.Fprintf(p.Out, "  %s\n", a.Note)
 	}

@@ -154,7 +154,7 @@ func attestedText(a proofs.Attested) string {
 		hostCount(a.Hosts), a.Project, a.Channel, shortKeys(a.Keys), a.Expires.Format("2006-01-02"))
 	if a.Missing > 0 {
 		text += fmt.Sprintf(
-			"\n%d more signatures are needed: let owners of other attestation keys run `corpus attest %s %s %s`", a.Missing,
+			"\n%s missing: let owners of other attestation keys run `corpus attest %s %s %s`", diag.Count(a.Missing, "signature"),
 			a.Project, a.Channel, a.Version)
 		return text
 	}
@@ -165,10 +165,7 @@ func attestedText(a proofs.Attested) string {
 }
 
 func hostCount(hosts []trust.Healthy) string {
-	if len(hosts) == 1 {
-		return "1 host"
-	}
-	return fmt.Sprintf("%d hosts", len(hosts))
+	return diag.Count(len(hosts), "host")
 }
 
 func (p *program) renewProofs(ctx context.Context, ref artifact.Ref) error {

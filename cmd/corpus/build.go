@@ -229,6 +229,6 @@ func (p *program) pack(ctx context.Context, tree, out string, options packaging.
 		packaging.Summary
 		File string `json:"file"`
 		Size int64  `json:"size"`
-	}{summary, out, info.Size()}, "built %s: %d files, %s packed to %s", out, summary.Files, diag.Size(summary.Bytes),
+	}{summary, out, info.Size()}, "built %s: %s, %s packed to %s", out, diag.Count(summary.Files, "file"), diag.Size(summary.Bytes),
 		diag.Size(info.Size()))
 }

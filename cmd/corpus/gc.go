@@ -68,9 +68,10 @@ run such a version go on running it, and cannot fetch it again.`,
 			o = collect.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending,
 				Kept: o.Kept + pages.Kept}
 			return p.answer(collected{all, pruned},
-				"%s %d packs and %d other objects, %s, and %d unfinished uploads; %d are in use, %d wait for a draft to be "+
+				"%s %s and %s, %s, and %s; %d are in use, %d wait for a draft to be "+
 					"signed, %d are too young to tell",
-				did, all.Packs, o.Removed, diag.Size(all.Bytes), all.Uploads.Removed, all.Kept+o.Kept, all.Pending+o.Pending,
+				did, diag.Count(all.Packs, "pack"), diag.Count(o.Removed, "other object"), diag.Size(all.Bytes),
+				diag.Count(all.Uploads.Removed, "unfinished upload"), all.Kept+o.Kept, all.Pending+o.Pending,
 				all.Young+o.Young+all.Uploads.Young)
 		},
 	}

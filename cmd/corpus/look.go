@@ -247,7 +247,7 @@ func (p *program) verify(ctx context.Context) error {
 	if lost := unread(list); lost != nil {
 		var err error
 		if !p.json { // there it is the error alone that is answered
-			err = p.answer(sum, "verified %d artifacts, %s, of the projects that can be read", sum.Artifacts,
+			err = p.answer(sum, "verified %s, %s, of the projects that can be read", diag.Count(sum.Artifacts, "artifact"),
 				diag.Size(sum.Bytes))
 		}
 		return errors.Join(append([]error{err, lost}, sum.damaged...)...)
@@ -257,7 +257,7 @@ func (p *program) verify(ctx context.Context) error {
 			"publish the same file again, `corpus publish PROJECT VERSION FILE`: it replaces what is lost or damaged; first "+
 				"find out who or what changed it")
 	}
-	return p.answer(sum, "verified %d artifacts, %s", sum.Artifacts, diag.Size(sum.Bytes))
+	return p.answer(sum, "verified %s, %s", diag.Count(sum.Artifacts, "artifact"), diag.Size(sum.Bytes))
 }
 
 // verified is what verify has read.

@@ -39,7 +39,7 @@ deploy/ and metadata/pages/.`,
 			}
 			text := fmt.Sprintf("%s is no project of this store any more", args[0])
 			if artifacts {
-				text += fmt.Sprintf("; removed %d objects, %s", result.Objects, diag.Size(result.Bytes))
+				text += fmt.Sprintf("; removed %s, %s", diag.Count(result.Objects, "object"), diag.Size(result.Bytes))
 			}
 			return p.answer(result, "%s", text)
 		},

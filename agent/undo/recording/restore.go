@@ -130,8 +130,8 @@ func (r *Run) report(did undo.Summary) {
 	}
 	r.Record.Complete(func(rep *report.Report) { rep.Undo = &did })
 	r.Record.Note(
-		"taken back: %d changes; left as they are: %d; restarted: %d",
-		len(did.Restored),
+		"taken back: %s; left as they are: %d; restarted: %d",
+		diag.Count(len(did.Restored), "change"),
 		len(did.Left),
 		len(did.Restarted),
 	)

@@ -151,7 +151,7 @@ func (r *room) fits(bytes int64, entries int) error {
 		return full(fmt.Errorf("it holds %d bytes, and the filesystem has %d left", bytes, max(free, 0)))
 	}
 	if files >= 0 && int64(entries) > files {
-		return full(fmt.Errorf("it has %d entries, and the filesystem can take %d more files", entries, files))
+		return full(fmt.Errorf("it has %s, and the filesystem can take %d more files", diag.Count(entries, "entry"), files))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Larger content is neither compared line by line nor held in memory.
@@ -98,7 +100,7 @@ func bounded(text string) string {
 		return text
 	}
 	cut := strings.LastIndexByte(text[:maxDiffText], '\n') + 1
-	return fmt.Sprintf("%s... %d more lines\n", text[:cut], strings.Count(text[cut:], "\n"))
+	return fmt.Sprintf("%s... %s more\n", text[:cut], diag.Count(strings.Count(text[cut:], "\n"), "line"))
 }
 
 // linesOf splits content into lines with their ends. A line that is not UTF-8 is read as Latin-1.

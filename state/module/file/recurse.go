@@ -165,7 +165,7 @@ func (r *recurse) describe() string {
 	if len(r.parts) == 0 && len(r.remove) == 0 {
 		return r.Name + " is as it should be"
 	}
-	text := fmt.Sprintf("would change %d files and directories in %s", len(r.parts), r.Name)
+	text := fmt.Sprintf("would change %s in %s", diag.Count(len(r.parts), "name"), r.Name)
 	if len(r.remove) > 0 {
 		text += " and remove " + strings.Join(r.remove, ", ")
 	}

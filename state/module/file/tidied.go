@@ -62,7 +62,7 @@ func (t *tidied) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: "nothing to remove in " + name, Warnings: t.notes}, nil
 	}
 	return module.Diff{Changes: value.NewMap("removed", value.Strings(t.gone...)), Warnings: t.notes,
-		Comment: fmt.Sprintf("would remove %d files in %s", len(t.gone), name)}, nil
+		Comment: fmt.Sprintf("would remove %s in %s", diag.Count(len(t.gone), "file"), name)}, nil
 }
 
 func (t *tidied) compile() (err error) {
@@ -241,7 +241,7 @@ func daysBetween(a, b time.Time) int {
 }
 
 func (t *tidied) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	done := module.Report{Changes: value.NewMap(), Comment: fmt.Sprintf("removed %d files in %s", len(t.gone), t.Name)}
+	done := module.Report{Changes: value.NewMap(), Comment: fmt.Sprintf("removed %s in %s", diag.Count(len(t.gone), "file"), t.Name)}
 	for i, p := range t.tops {
 		err := ctx.Err()
 		if err == nil {

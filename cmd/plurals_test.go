@@ -1,0 +1,56 @@
+package cmd_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestCountsAgreeWithTheirNouns keeps "1 files" out of messages: a number of things that may be one is written by
+// diag.Count. Limits ("more than %d files") are never one.
+func TestCountsAgreeWithTheirNouns(t *testing.T) {
+	counted := regexp.MustCompile(`(\S*) ?%d ((more|other|unfinished) )?(artifacts|backups|changes|entries|files|hosts|names|` +
+		`objects|packs|releases|reports|requests|tries|uploads)\b`)
+	limits := map[string]bool{"than": true, "most": true, "of": true, "to": true, "all": true, "take": true}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "testdata" || path != ".." && strings.HasPrefix(d.Name(), ".")) {
+			return errorOrSkip(err)
+		}
+		if !strings.HasSuffix(path, ".go") || strings.Contains(path, "test") {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			text, is := n.(*ast.BasicLit)
+			if !is || text.Kind != token.STRING {
+				return true
+			}
+			for _, m := range counted.FindAllStringSubmatch(text.Value, -1) {
+				if !limits[m[1]] {
+					t.Errorf("%s: %s: write the number with diag.Count", set.Position(text.Pos()), m[0])
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func errorOrSkip(err error) error {
+	if err != nil {
+		return err
+	}
+	return filepath.SkipDir
+}
