@@ -108,6 +108,7 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 
 // rollBack quarantines the release at fault, puts the links back and converges the last good pair.
 func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault) error {
+	met := f.cause // as the way back may meet it again
 	f.cause = r.relocated(pair, f, before)
 	good, cause := *r.ledger.Runs(), f.cause
 	r.record.Note("rolling back to %s: %v", good, cause)
@@ -142,14 +143,14 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// Whatever the run was asked for, the way back is gone completely.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
-	if failure.AlsoUnexecuted(r.Layout, cause, err) && undone == nil {
+	if failure.AlsoUnexecuted(r.Layout, met, err) && undone == nil {
 		r.record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, err)
 		err = nil
 	}
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
-	case err != nil && f.of == report.FaultOfRelease && failure.AlikeOnTheWayBack(cause, err):
+	case err != nil && f.of == report.FaultOfRelease && failure.AlikeOnTheWayBack(met, err):
 		return r.stuck(cause, errors.Join(undone, err, r.acquit(pair, cause)))
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
