@@ -21,6 +21,20 @@ type RetryPolicy struct {
 	Total    time.Duration // from the first failure in a row to the last attempt; default 1 minute
 	// Waiting is called before each wait with its reason; it may be nil. Several goroutines may call it.
 	Waiting func(err error, delay time.Duration)
+	// Slow is called once for each request that has no answer after SlowAfter, such as "reading x"; it may be nil. Several
+	// goroutines may call it.
+	Slow func(request string)
+}
+
+// SlowAfter is how long a request may be without an answer before RetryPolicy.Slow is called.
+const SlowAfter = 4 * time.Second
+
+// watch calls Slow for a request unless it is stopped before.
+func (p RetryPolicy) watch(request, key string) (stop func() bool) {
+	if p.Slow == nil {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(SlowAfter, func() { p.Slow(request + " " + key) }).Stop
 }
 
 func (p RetryPolicy) orDefaults() RetryPolicy {
@@ -47,6 +61,7 @@ func (r *retrying) Get(ctx context.Context, key string, from int64) (io.ReadClos
 
 func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.ReadCloser, Info, error) {
 	p := r.patience()
+	defer p.watch("reading", key)()
 	for {
 		body, info, err := GetRange(ctx, r.inner, key, part)
 		if err == nil {
@@ -98,6 +113,7 @@ func each(listing iter.Seq2[Info, error], do func(Info) bool) error {
 
 func (r *retrying) Delete(ctx context.Context, key string) error {
 	p := r.patience()
+	defer p.watch("removing", key)()
 	for {
 		err := r.inner.Delete(ctx, key)
 		if err == nil {

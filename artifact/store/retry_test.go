@@ -122,6 +122,32 @@ func TestRetryGetsThere(t *testing.T) {
 	}
 }
 
+// silent answers a request after a while.
+type silent struct {
+	store.Store
+	after time.Duration
+}
+
+func (s silent) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	time.Sleep(s.after)
+	return s.Store.Get(ctx, key, from)
+}
+
+// TestSlowStoresAreReported calls Slow once for a request without an answer, and not for one that is answered in time.
+func TestSlowStoresAreReported(t *testing.T) {
+	for after, want := range map[time.Duration][]string{time.Second: nil, time.Minute: {"reading key"}} {
+		synctest.Test(t, func(t *testing.T) {
+			inner := mem.New()
+			mustPut(t, inner, "key", []byte("content"))
+			var slow []string
+			s := store.Retry(silent{inner, after}, store.RetryPolicy{Slow: func(request string) { slow = append(slow, request) }})
+			if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil || !slices.Equal(slow, want) {
+				t.Errorf("an answer after %s: %q, %v", after, slow, err)
+			}
+		})
+	}
+}
+
 func TestRetryGivesUp(t *testing.T) {
 	for _, c := range []struct {
 		name  string

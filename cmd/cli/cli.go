@@ -7,17 +7,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
@@ -173,6 +176,17 @@ func (s IO) fail(err error, code int, asJSON bool) {
 		}
 	}
 	_, _ = s.Err.Write(b.Bytes()) // a failure cannot be reported anywhere
+}
+
+// SlowStore returns a function that reports, the first time it is called, that a store does not answer a request.
+func (s IO) SlowStore(url string) func(request string) {
+	var once sync.Once
+	return func(request string) {
+		once.Do(func() {
+			text := fmt.Sprintf("waiting for the store %s: no answer for %s (%s)", url, store.SlowAfter, request)
+			_, _ = fmt.Fprintln(s.Err, shown(text)) // without it the command does its work as well
+		})
+	}
 }
 
 // message is an error without its hints. One in a file has the lines there.

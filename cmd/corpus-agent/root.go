@@ -153,7 +153,7 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	})
 	a.Self, a.Lent = p.self(l), p.lent()
-	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings)
+	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings, p.SlowStore)
 	return a, nil
 }
 
@@ -167,7 +167,7 @@ func sourceFiles(settings config.Config) stores.Files {
 
 // openStore opens stores that share the limit on bandwidth, and those on one host a limit of that host.
 // With mirrors at hand it is not worth waiting long for one.
-func openStore(settings config.Config) func(url string) (store.Store, error) {
+func openStore(settings config.Config, slow func(url string) func(string)) func(url string) (store.Store, error) {
 	options := stores.Options{Limiter: store.NewLimiter(settings.FetchRate)}
 	if len(settings.Mirrors) > 0 {
 		options.Retry = store.RetryPolicy{Attempts: 3, Longest: 2 * time.Second, Total: 15 * time.Second}
@@ -182,7 +182,7 @@ func openStore(settings config.Config) func(url string) (store.Store, error) {
 		if _, ok := hosts[host]; !ok {
 			hosts[host] = store.NewLimiter(settings.FetchHostRate)
 		}
-		with.Host = hosts[host]
+		with.Host, with.Retry.Slow = hosts[host], slow(url)
 		return stores.Open(url, with)
 	}
 }

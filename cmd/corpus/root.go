@@ -117,7 +117,8 @@ func (p *program) openStore() (store.Store, error) {
 	if p.store == "" {
 		return nil, noStore()
 	}
-	s, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting()}},
+	s, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting(),
+		Slow: p.SlowStore(p.store)}},
 		awskms.Account)
 	return s, exit.WithCode(exit.Usage, err)
 }
