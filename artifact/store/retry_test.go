@@ -122,13 +122,13 @@ func TestRetryGetsThere(t *testing.T) {
 	}
 }
 
-// silent answers a request after a while.
-type silent struct {
+// delayed answers a request after a while.
+type delayed struct {
 	store.Store
 	after time.Duration
 }
 
-func (s silent) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+func (s delayed) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
 	time.Sleep(s.after)
 	return s.Store.Get(ctx, key, from)
 }
@@ -140,7 +140,7 @@ func TestSlowStoresAreReported(t *testing.T) {
 			inner := mem.New()
 			mustPut(t, inner, "key", []byte("content"))
 			var slow []string
-			s := store.Retry(silent{inner, after}, store.RetryPolicy{Slow: func(request string) { slow = append(slow, request) }})
+			s := store.Retry(delayed{inner, after}, store.RetryPolicy{Slow: func(request string) { slow = append(slow, request) }})
 			if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil || !slices.Equal(slow, want) {
 				t.Errorf("an answer after %s: %q, %v", after, slow, err)
 			}
