@@ -35,7 +35,7 @@ func TestCountsAgreeWithTheirNouns(t *testing.T) {
 				return true
 			}
 			for _, m := range counted.FindAllStringSubmatch(text.Value, -1) {
-				if !limits[m[1]] {
+				if !limits[strings.Trim(m[1], `"`)] {
 					t.Errorf("%s: %s: write the number with diag.Count", set.Position(text.Pos()), m[0])
 				}
 			}
