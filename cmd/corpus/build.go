@@ -22,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
+	"github.com/corpus-agent/corpus-agent/state/check"
 	"github.com/corpus-agent/corpus-agent/state/defaults"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -55,7 +56,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r.Writable)); err != nil {
+	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r.Writable), p.warnOfMistakes(tree)); err != nil {
 		return err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
@@ -109,6 +110,22 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 	note(names, err,
 		"%s: next leads to releases that are not proven yet, also after a power cut; name current in units and links that stay")
 	return errors.Join(errs...)
+}
+
+// mostMistakes is how many mistakes in SLS files a build shows.
+const mostMistakes = 20
+
+// warnOfMistakes shows mistakes in SLS files and templates that every host would meet. They do not end the build: an
+// engine other than the native one may know what this program does not.
+func (p *program) warnOfMistakes(tree string) error {
+	found, err := check.Tree(os.DirFS(tree))
+	for _, d := range found[:min(len(found), mostMistakes)] {
+		fmt.Fprintln(p.Err, "warning: "+d.Text())
+	}
+	if len(found) > mostMistakes {
+		fmt.Fprintf(p.Err, "warning: and %s\n", diag.Count(len(found)-mostMistakes, "more mistake"))
+	}
+	return err
 }
 
 // noteChangeable names the templates that hosts will not render, since the project's user may change them.

@@ -1,0 +1,136 @@
+// Package check finds mistakes in the SLS files and templates of a tree that every host would meet, where there is no
+// host: when a release is built.
+//
+// It judges what does not depend on grains, pillar or functions: Jinja that cannot be parsed, YAML that cannot be read,
+// and names of state functions and of their arguments. A file with Jinja is not rendered. What remains of it without
+// its tags is read as YAML, and only what is certain there is judged. The functions and their arguments are a list,
+// functions.txt, since the program that builds releases has no state modules.
+package check
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// stateRoots are the directories of a release that have its states, and pillarRoots those that have its pillar.
+func stateRoots() []string  { return []string{"salt/config/states", "states"} }
+func pillarRoots() []string { return []string{"salt/config/pillar", "pillar"} }
+
+// Tree returns the mistakes in the SLS files and templates of a release.
+func Tree(release fs.FS) (diag.List, error) {
+	c := &checker{release: release, own: map[string]bool{}}
+	c.env = jinja.New(jinja.Options{Filters: filters(), Tests: jinjasalt.Tests()})
+	for _, root := range stateRoots() {
+		if err := c.findOwn(root); err != nil {
+			return nil, err
+		}
+	}
+	for _, root := range append(stateRoots(), pillarRoots()...) {
+		if err := c.root(root, slices.Contains(stateRoots(), root)); err != nil {
+			return nil, err
+		}
+	}
+	return c.problems, nil
+}
+
+// filters are the filters that SLS files may use. Those that look at a host's files are only names here.
+func filters() map[string]jinja.Filter {
+	all := jinjasalt.Filters()
+	for _, name := range HostFilters() {
+		all[name] = func(*jinja.Call) (any, error) { return nil, nil }
+	}
+	return all
+}
+
+// HostFilters lists the filters that look at the host.
+func HostFilters() []string {
+	return []string{"which", "is_text_file", "is_bin_file", "is_empty", "list_files", "file_hashsum"}
+}
+
+type checker struct {
+	release  fs.FS
+	env      *jinja.Env
+	own      map[string]bool // states for which the tree has a module of its own
+	problems diag.List
+}
+
+// findOwn finds the tree's own state modules.
+func (c *checker) findOwn(root string) error {
+	entries, err := fs.ReadDir(c.release, root+"/_states")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		c.own[strings.TrimSuffix(e.Name(), ".py")] = true
+	}
+	return err
+}
+
+func (c *checker) root(root string, states bool) error {
+	if info, err := fs.Stat(c.release, root); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil
+	}
+	return fs.WalkDir(c.release, root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		sls := path.Ext(name) == ".sls"
+		if !sls && !slices.Contains([]string{".jinja", ".jinja2", ".j2"}, path.Ext(name)) {
+			return nil
+		}
+		data, err := fs.ReadFile(c.release, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !sls:
+			c.template(name, string(data))
+		case rendered(string(data)):
+			c.sls(name, string(data), states && path.Base(name) != "top.sls")
+		}
+		return nil
+	})
+}
+
+// rendered reports whether a file is YAML, with or without Jinja, as most are.
+func rendered(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	pipe, named := strings.CutPrefix(strings.TrimSpace(line), "#!")
+	return !named || pipe == "yaml" || pipe == "jinja|yaml" || strings.HasPrefix(pipe, "/")
+}
+
+// template checks that a template can be parsed.
+func (c *checker) template(name, text string) bool {
+	_, err := c.env.Parse(jinja.Source{Name: name, File: name, Text: text})
+	c.problems.AddError(diag.Pos{File: name}, err)
+	return err == nil
+}
+
+func (c *checker) sls(name, text string, declares bool) {
+	plain := !strings.Contains(text, "{{") && !strings.Contains(text, "{%") && !strings.Contains(text, "{#")
+	lines := strings.Split(text, "\n")
+	if !plain {
+		if !c.template(name, text) || !declares || opaque.MatchString(text) {
+			return
+		}
+		text = masked(text)
+	}
+	doc, err := yaml.LoadString(text, name)
+	if err != nil {
+		if plain {
+			c.problems.AddError(diag.Pos{File: name}, err)
+		}
+		return
+	}
+	if declares {
+		(&file{checker: c, doc: doc, lines: lines}).declarations(doc.Value)
+	}
+}
