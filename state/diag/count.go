@@ -6,8 +6,8 @@ import (
 )
 
 // Count writes a number of things, of which noun is one: "1 file", "2 files", "0 entries".
-func Count[N int | int64 | uint64](n N, noun string) string {
-	number := strconv.FormatInt(int64(n), 10)
+func Count(n int, noun string) string {
+	number := strconv.Itoa(n)
 	switch {
 	case n == 1:
 		return number + " " + noun
