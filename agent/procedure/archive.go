@@ -30,7 +30,7 @@ type NoRoom struct {
 func (n *NoRoom) Error() string {
 	need, free := diag.Size(n.Need), diag.Size(n.Free)
 	if n.Nodes {
-		need, free = diag.Count(n.Need, "file"), fmt.Sprintf("room for %d", n.Free)
+		need, free = diag.Count(int(n.Need), "file"), fmt.Sprintf("room for %d", n.Free)
 	}
 	if n.Grown {
 		return fmt.Sprintf("the tree grew from %s beyond %s while it was archived", need, free)
