@@ -28,15 +28,15 @@ func Start(cmd *exec.Cmd) error {
 		if cmd.SysProcAttr != nil {
 			root = cmd.SysProcAttr.Chroot
 		}
-		if hint := ScriptHint(cmd.Path, firstLine(filepath.Join(root, cmd.Path)), below(root)); hint != "" {
+		if hint := ScriptHint(cmd.Path, firstLine(filepath.Join(root, cmd.Path)), inRoot(root)); hint != "" {
 			return diag.WithHint(err, "%s", hint)
 		}
 	}
 	return err
 }
 
-// below returns a function that reports whether a path exists below a root.
-func below(root string) func(string) bool {
+// inRoot returns a function that reports whether a path exists below a root.
+func inRoot(root string) func(string) bool {
 	return func(path string) bool {
 		found, err := walk.Exists(filepath.Join(root, path))
 		return found || err != nil
