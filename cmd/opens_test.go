@@ -17,7 +17,7 @@ func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 		"agent/self/self.go": "the agent's own program and units", "agent/self/restore.go": "the agent's own program",
 		"agent/self/systemctl.go": kernel, "agent/lock/removed.go": own, "agent/records/repair.go": own, "agent/lock/lookers.go": kernel,
 		"agent/failure/noexec.go": kernel, "artifact/walk/lease.go": kernel, "artifact/process/tree.go": kernel,
-		"artifact/process/list.go": kernel, "artifact/process/group.go": kernel, "artifact/source/git.go": own,
+		"artifact/process/adopt.go": kernel, "artifact/process/list.go": kernel, "artifact/process/group.go": kernel, "artifact/source/git.go": own,
 		"artifact/source/source.go": own, "artifact/publish/keyring/dirlock.go": "a directory", "artifact/durable/durable.go": own,
 		"artifact/durable/scratch.go": kernel, "artifact/store/dir/lock.go": kernel, "artifact/store/dir/put.go": "a directory",
 		"state/host/packages/lock.go": kernel, "state/host/packages/client.go": kernel, "state/host/packages/scope.go": kernel,

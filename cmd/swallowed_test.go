@@ -102,6 +102,8 @@ func reasons() map[string][]string {
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
 			"packaging/pipeline/stage.go:homePython",
 		},
+		"a hint names what is surely absent, beside the error": {"agent/minion/minion.go:Load", "artifact/process/script.go:inRoot",
+			"state/module/cmd/script.go:unstartable"},
 		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
 		"a count of refusals, which starts again":                    {"agent/records/refusals.go:Refused"},
 		"the host registers its key once more":                       {"agent/hostkey/once.go:within"},
