@@ -160,6 +160,9 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 	switch {
 	case !w.target.Same(w.left):
 		r.record.Note("would go back to %s", w.target)
+		r.showQuarantine(w.left, w.target)
+		r.showActs(ctx, w.target)
+		r.record.Note("the states of %s would run after that", w.target)
 	case !w.from.Same(w.left):
 		r.record.Note("would take back what is left of %s; %s would stay deployed", w.from, w.target)
 	}

@@ -113,8 +113,10 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 	if err != nil {
 		return audit, err
 	}
-	if audit.Changeable, err = recipe.Changeable(walk.Files(audit.Dir), says.Writable); err != nil {
-		return audit, err
+	if !says.WritableCode { // with it, runs render what the project's user may change
+		if audit.Changeable, err = recipe.Changeable(walk.Files(audit.Dir), says.Writable); err != nil {
+			return audit, err
+		}
 	}
 	found, err := list.Audit(ctx, root, h.Comparison(says))
 	audit.Changes = append(append(audit.Changes, h.ImpassableBeside(release, found)...), found...)

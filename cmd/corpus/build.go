@@ -56,7 +56,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r.Writable), p.warnOfMistakes(tree)); err != nil {
+	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r), p.warnOfMistakes(tree)); err != nil {
 		return err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
@@ -128,9 +128,14 @@ func (p *program) warnOfMistakes(tree string) error {
 	return err
 }
 
-// noteChangeable names the templates that hosts will not render, since the project's user may change them.
-func (p *program) noteChangeable(tree string, writable []string) error {
-	found, err := recipe.Changeable(os.DirFS(tree), writable)
+// noteChangeable names the templates that the project's user may change. Hosts do not render them, unless the recipe
+// allows code to be writable.
+func (p *program) noteChangeable(tree string, r recipe.Recipe) error {
+	found, err := recipe.Changeable(os.DirFS(tree), r.Writable)
+	so := "hosts refuse to render it; put it into the state tree"
+	if r.WritableCode {
+		so = "hosts render it as root, which " + recipe.WritableCodeKey + " allows"
+	}
 	for _, source := range found {
 		what := "the template of "
 		if !strings.Contains(source, " ") {
@@ -138,7 +143,7 @@ func (p *program) noteChangeable(tree string, writable []string) error {
 		}
 		fmt.Fprintf(p.Err,
 			"note: "+what+
-				"%s lies where the project's user may change it: hosts refuse to render it; put it into the state tree\n", source)
+				"%s lies where the project's user may change it: %s\n", source, so)
 	}
 	return err
 }
