@@ -33,17 +33,21 @@ func adopt() (end func() []string) {
 // termWait is how long a process that was left behind has to end by itself.
 const termWait = 500 * time.Millisecond
 
+// quietLooks is how many looks in a row have to find nothing: a process that forks and ends during a look can be missed
+// together with its child.
+const quietLooks = 3
+
 func endAdopted() (names []string) {
-	if unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD {
+	if reap() {
 		return nil
 	}
 	own, signal, begun := groupsOf("self"), syscall.SIGTERM, time.Now()
-	for time.Since(begun) < endWait {
+	for quiet := 0; quiet < quietLooks && time.Since(begun) < endWait && !reap(); time.Sleep(10 * time.Millisecond) {
 		left := descendants(os.Getpid(), own)
-		if len(left) == 0 {
-			break
+		if quiet++; len(left) > 0 {
+			quiet = 0
 		}
-		if names == nil {
+		if names == nil && len(left) > 0 {
 			names = namesOf(left)
 		}
 		for _, p := range left {
@@ -52,9 +56,22 @@ func endAdopted() (names []string) {
 		if time.Since(begun) > termWait {
 			signal = syscall.SIGKILL
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	return names
+}
+
+// reap takes note of the children that have ended, and reports whether none is left.
+func reap() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return true // ECHILD
+		case pid == 0:
+			return false
+		}
+	}
 }
 
 // descendants returns the living processes below a process that are in a control group.
