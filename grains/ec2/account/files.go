@@ -22,10 +22,13 @@ import (
 // both names, with a line feed between them.
 type section map[string]string
 
-// readSections reads the sections of a file. As with the SDK, a file that cannot be opened has none, and a line that is
-// not understood is skipped.
+// readSections reads the sections of a file. As with the SDK, a file that cannot be opened has none, a directory is an
+// error, and a line that is not understood is skipped. A named pipe, which the SDK would wait for, is an error too.
 func readSections(file string) (map[string]section, error) {
 	f, err := walk.OpenGiven(file)
+	if errors.Is(err, walk.ErrNoFile) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, nil
 	}
