@@ -20,9 +20,12 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err := r.switchTo(ctx, pair, before); err != nil {
 		return r.back(ctx, pair, before, err)
 	}
-	if pair.BaseAlone() {
+	switch {
+	case pair.BaseAlone():
 		r.ledger.ConvergedAlone(pair)
-	} else {
+	case r.leaves != nil:
+		r.ledger.WentBack(pair, r.Time().UTC())
+	default:
 		r.ledger.Deployed(pair, r.Time().UTC())
 	}
 	r.ledger.Serving = nil

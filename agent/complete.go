@@ -55,16 +55,16 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 }
 
 // settleFor goes on with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
-// one is gone and cannot be fetched.
+// one is gone and cannot be fetched. What a person went back from, and is no longer in quarantine, comes last.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
-	for _, pair := range slices.Backward(r.ledger.History) {
+	for _, pair := range slices.Backward(slices.Concat(r.ledger.History, r.ledger.Before())) {
 		_, bad := r.ledger.IsBad(pair)
 		_, withdrawn := r.ledger.IsWithdrawn(pair)
 		if bad || withdrawn || pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
 		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)
-		r.ledger.Good, r.ledger.Previous = &pair, nil
+		r.ledger.StandIn(pair, r.Time().UTC())
 		return r.relink(ctx, pair)
 	}
 	return diag.WithHint(fmt.Errorf("%w: %s, and no earlier one is there: %w", errGone, good, cause),

@@ -161,7 +161,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		return keep, err
 	}
 	switch wait, early := r.ledger.Waits(*pair, r.Time()); {
-	case r.ledger.Hold != nil && good != nil && !good.Same(named):
+	case r.ledger.Hold != nil && good != nil && !good.Same(named) && !r.ledger.StandsInFor(named):
 		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
 		return r.withhold(named), nil
 	case early && good != nil:
@@ -223,7 +223,9 @@ func (r *run) withhold(named ledger.Pair) bool {
 
 // heldMeanwhile reports whether the host was held since the run decided to deploy a pair.
 func (r *run) heldMeanwhile(pair ledger.Pair) bool {
-	if r.test || r.Requested(r.ledger) != nil || r.ledger.Hold == nil || r.ledger.Runs() == nil || r.ledger.Running != nil || r.ledger.Runs().Same(pair) {
+	runs := r.ledger.Runs()
+	if r.test || r.Requested(r.ledger) != nil || r.ledger.Hold == nil || runs == nil || r.ledger.Running != nil || runs.Same(pair) ||
+		r.ledger.StandsInFor(pair) {
 		return false
 	}
 	r.record.Note("this host was held since this run began; %s waits", pair)

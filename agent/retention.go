@@ -26,7 +26,10 @@ func (r *run) prune(ctx context.Context) error {
 	for _, name := range names {
 		project := r.LayoutOf(name)
 		errs = append(errs,
-			fetch.PruneReleases(ctx, project, r.Config.KeepReleases, func(dir string) bool { return r.used(project, dir) }),
+			fetch.PruneReleases(ctx, project, r.Config.KeepReleases, r.Config.KeepFailed, fetch.Kept{
+				Used: func(dir string) bool { return r.used(project, dir) },
+				Good: func(dir string) bool { return r.ledger.WasGood(name, dir) },
+			}),
 			fetch.PruneArchives(ctx, project, r.Config.KeepFailed, r.Config.KeepArchives),
 			fetch.PruneLists(r.Layout, project))
 	}

@@ -183,7 +183,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	}
 	if !w.target.Same(w.left) {
 		r.report.Leaves = &w.left
-		r.ledger.Deployed(w.target, r.Time().UTC())
+		r.ledger.WentBack(w.target, r.Time().UTC())
 		r.leave(w.left)
 	}
 	if !w.from.Same(w.left) {
@@ -253,7 +253,8 @@ func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
 // that works is in no quarantine then, and the one that failed is.
 func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) error {
 	l := r.ledger
-	l.Good, l.Since, l.Previous, l.Bad, l.History = was.ledger.Good, was.ledger.Since, was.ledger.Previous, was.ledger.Bad, was.ledger.History
+	l.Good, l.Since, l.Previous, l.StandsFor = was.ledger.Good, was.ledger.Since, was.ledger.Previous, was.ledger.StandsFor
+	l.Bad, l.History = was.ledger.Bad, was.ledger.History
 	l.Running = r.underWay(w.target)
 	l.Running.Before = was.links
 	r.undo.Over = nil

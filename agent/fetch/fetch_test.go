@@ -292,9 +292,11 @@ func TestHoldsNoEmptyDirectory(t *testing.T) {
 	}
 }
 
+// TestPruneReleasesKeepsTheNewestAndWhatIsUsed keeps three good releases, of which an old one is in use, and one of two
+// newer ones that failed.
 func TestPruneReleasesKeepsTheNewestAndWhatIsUsed(t *testing.T) {
 	p := layout.At(t.TempDir()).Project("myapp")
-	for i, dir := range []string{"1", "2", "3", "4", "5"} {
+	for i, dir := range []string{"1", "2", "3", "4", "5", "6-bad", "7-bad"} {
 		if err := os.MkdirAll(p.Release(dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +305,10 @@ func TestPruneReleasesKeepsTheNewestAndWhatIsUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := fetch.PruneReleases(t.Context(), p, 3, func(dir string) bool { return dir == "1" }); err != nil {
+	if err := fetch.PruneReleases(t.Context(), p, 3, 1, fetch.Kept{
+		Used: func(dir string) bool { return dir == "1" },
+		Good: func(dir string) bool { return !strings.HasSuffix(dir, "-bad") },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(p.Releases())
@@ -314,7 +319,7 @@ func TestPruneReleasesKeepsTheNewestAndWhatIsUsed(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if !slices.Equal(left, []string{"1", "4", "5"}) {
+	if !slices.Equal(left, []string{"1", "4", "5", "7-bad"}) {
 		t.Errorf("there are %v", left)
 	}
 }

@@ -15,24 +15,32 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// PruneReleases removes the releases of a project but those in use and, with them, the newest keep.
-func PruneReleases(ctx context.Context, p layout.Project, keep int, used func(dir string) bool) error {
+// Kept says of the directory of a release what keeps it.
+type Kept struct {
+	Used func(dir string) bool // a link or the ledger needs it: it is never removed
+	Good func(dir string) bool // it was good, and nobody went back from it
+}
+
+// PruneReleases removes the releases of a project but those in use and, with them, the newest good ones and the newest
+// others, each by a quota of its own: what failed, what a person went back from, and what was fetched and not deployed
+// pushes out nothing that was good.
+func PruneReleases(ctx context.Context, p layout.Project, good, others int, k Kept) error {
 	dirs, err := NewestFirst(p.Releases())
 	if err != nil {
 		return err
 	}
-	var errs []error
-	kept := 0
+	left := map[bool]int{true: good, false: others}
 	for _, dir := range dirs {
-		if used(dir) {
-			kept++
+		if k.Used(dir) {
+			left[k.Good(dir)]--
 		}
 	}
+	var errs []error
 	for _, dir := range dirs {
 		switch {
-		case used(dir) || ctx.Err() != nil:
-		case kept < keep:
-			kept++
+		case k.Used(dir) || ctx.Err() != nil:
+		case left[k.Good(dir)] > 0:
+			left[k.Good(dir)]--
 		default:
 			errs = append(errs, durable.Discard(ctx, p.Release(dir)))
 		}

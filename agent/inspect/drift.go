@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -47,10 +50,25 @@ func (h *Host) drift(s Status) []string {
 		}
 	}
 	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) &&
-		r.States.Effective() > 0 {
+		(r.Left == nil || r.Left.Same(*r.From)) && r.States.Effective() > 0 {
 		found = append(found, fmt.Sprintf("the last run found drift, and put %s right", diag.Count(r.States.Effective(), "state")))
 	}
 	return found
+}
+
+// lost is the pair whose files are gone from the disk, which a deploy fetches again from the store: what is deployed, or
+// what that stands in for. It is nil where nothing is gone. What came by a push no store has.
+func (h *Host) lost(s Status) *ledger.Pair {
+	pair := s.StandsFor
+	if runs := s.runs(); pair == nil && runs != nil {
+		if held, err := h.Held().Holds(runs.Releases()...); err == nil && !held {
+			pair = runs
+		}
+	}
+	if pair == nil || slices.ContainsFunc(pair.Releases(), func(r artifact.Release) bool { return r.Local != "" }) {
+		return nil
+	}
+	return pair
 }
 
 // actingAlways names the states of a run that changed something and will again at the next one; no run of converge ends

@@ -27,6 +27,8 @@ type Status struct {
 	Host         ledger.Host  `json:"host"`
 	Deployed     *ledger.Pair `json:"deployed,omitempty"`
 	Since        *time.Time   `json:"since,omitempty"`
+	// what Deployed, an earlier pair, stands in for: its files were gone from the disk and were not fetched again
+	StandsFor *ledger.Pair `json:"stands_for,omitempty"`
 	// base that converged alone, since nothing of the service could be deployed
 	BaseAlone   *ledger.Pair        `json:"base_alone,omitempty"`
 	Previous    *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
@@ -61,6 +63,7 @@ type Status struct {
 	Store      string  `json:"store,omitempty"`    // that the next run asks; Host.Store is the one that a run asked last
 
 	linked map[string]ledger.Linked // when the links were moved
+	lost   *ledger.Pair             // what a deploy has to fetch again; nil for nothing
 }
 
 // runs is what is deployed, or else base alone.
@@ -95,8 +98,9 @@ func (h *Host) status() (Status, error) {
 	s := Status{
 		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
 		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since,
-		Previous: h.LastKeptOf(book),
-		Links:    map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
+		StandsFor: book.StandsFor,
+		Previous:  h.LastKeptOf(book),
+		Links:     map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Quarantined: book.Bad,
 		Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
@@ -128,6 +132,7 @@ func (h *Host) status() (Status, error) {
 	if s.Running == nil && !s.Hidden {
 		s.Cut = h.cutRun(s)
 	}
+	s.lost = h.lost(s)
 	s.Drift, s.Always = append(s.Drift, h.drift(s)...), actingAlways(s.LastRun)
 	if s.Others, err = h.others(); err != nil {
 		return s, exit.WithCode(exit.Usage, err)

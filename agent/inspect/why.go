@@ -90,6 +90,8 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 		return "nothing is deployed: this host has no root of trust"
 	case s.Deployed == nil:
 		return "nothing is deployed: no deploy has succeeded yet"
+	case s.StandsFor != nil:
+		return fmt.Sprintf("it stands in for %s, whose files were gone from the disk and were not fetched again", s.StandsFor)
 	case s.Deployed.Service.Local != "":
 		return fmt.Sprintf("%s came by %s", s.Deployed.Service, s.Deployed.Service.Local)
 	case last != nil && last.Exit == exit.RolledBack && last.To != nil && last.Fault != nil &&
@@ -222,15 +224,16 @@ func (w Why) advice(named *ledger.Pair) []string {
 			"see what is wrong with the host; %s is retried %s, or at the next run after: corpus-agent unquarantine %s",
 			p.Pair, p.When(time.Now()), p.Pair.Service.Version))
 	}
-	say(len(w.Drift) > 0 && w.Running == nil, "corpus-agent converge")
+	say(w.lost != nil && w.Running == nil && w.CutShort == nil, "corpus-agent deploy fetches again what is gone from the disk")
+	say(len(w.Drift) > 0 && w.Running == nil && w.lost == nil, "corpus-agent converge")
 	return next
 }
 
-// keptAway is the release that was quarantined last of those that the channels name; nil for none. One that no channel
-// names any more needs nothing done: it is not deployed anyway.
+// keptAway is the release that was quarantined last of those that the channels name; nil for none, and where it is not
+// known what they name. One that no channel names any more needs nothing done: it is not deployed anyway.
 func (w Why) keptAway(named *ledger.Pair) *artifact.Release {
 	for _, b := range slices.Backward(w.Quarantined) {
-		if named == nil || b.Covers(*named) {
+		if named != nil && b.Covers(*named) {
 			release := ledger.Release(b)
 			return &release
 		}

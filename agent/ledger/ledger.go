@@ -7,6 +7,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -83,7 +84,7 @@ func (l *Ledger) Pairs() []*Pair {
 	for i := range l.History {
 		all = append(all, &l.History[i])
 	}
-	for _, pair := range []*Pair{l.Previous, l.Alone, l.Good} {
+	for _, pair := range []*Pair{l.Previous, l.Alone, l.StandsFor, l.Good} {
 		if pair != nil {
 			all = append(all, pair)
 		}
@@ -176,6 +177,9 @@ type Ledger struct {
 	Good     *Pair      `json:"good,omitempty"`     // what is deployed
 	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed
 	Previous *Pair      `json:"previous,omitempty"` // what was deployed before
+	// StandsFor is what was deployed until its files were gone from the disk and no store was there to fetch them from:
+	// Good, an earlier pair, stands in for it until the next deploy.
+	StandsFor *Pair `json:"stands_for,omitempty"`
 	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of both ends
 	// it.
 	Alone   *Pair    `json:"base_alone,omitempty"`
@@ -308,34 +312,86 @@ func (l *Ledger) Runs() *Pair {
 
 // ConvergedAlone records that base alone runs.
 func (l *Ledger) ConvergedAlone(p Pair) {
-	l.Alone, l.Running, l.Postponed, l.Proven = &p, nil, nil, nil
+	l.Alone, l.Running, l.Postponed, l.Proven, l.StandsFor = &p, nil, nil, nil, nil
 	l.Forgive(p)
 }
 
 // Deployed records that a pair runs.
 func (l *Ledger) Deployed(p Pair, at time.Time) {
+	again := l.Good != nil && l.Good.Same(p)
+	l.runs(p, at)
+	l.remember(p, again)
+}
+
+// WentBack records that a person went back to a pair. It keeps its place in the history, so that what was good before it
+// is what is before it there.
+func (l *Ledger) WentBack(p Pair, at time.Time) {
+	l.runs(p, at)
+	l.remember(p, true)
+}
+
+// StandIn records that an earlier pair runs since the files of the deployed one are gone.
+func (l *Ledger) StandIn(p Pair, at time.Time) {
+	if l.StandsFor == nil {
+		l.StandsFor = l.Good
+	}
+	l.Good, l.Since, l.Previous = &p, &at, nil
+	if l.StandsFor.Same(p) {
+		l.StandsFor = nil
+	}
+}
+
+// StandsInFor reports whether what is deployed stands in for a pair.
+func (l *Ledger) StandsInFor(p Pair) bool { return l.StandsFor != nil && l.StandsFor.Same(p) }
+
+// runs makes a pair the one that is deployed.
+func (l *Ledger) runs(p Pair, at time.Time) {
 	if l.Good != nil && !l.Good.Same(p) {
 		l.Previous = l.Good
 	}
 	if l.Good == nil || !l.Good.Same(p) {
 		l.Since = &at
 	}
-	l.Good, l.Alone, l.Running, l.Failing, l.Postponed = &p, nil, nil, nil, nil
+	l.Good, l.Alone, l.Running, l.Failing, l.Postponed, l.StandsFor = &p, nil, nil, nil, nil, nil
 	if !l.Proven.Proves(&p) {
 		l.Proven = nil
 	}
 	l.Forgive(p)
-	l.remember(p)
 }
 
 // keepHistory is how many pairs are remembered as good: more than any host keeps releases of.
 const keepHistory = 50
 
-// remember moves a pair to the end of the history.
-func (l *Ledger) remember(p Pair) {
+// remember puts a pair at the end of the history, or leaves it in the place that it has.
+func (l *Ledger) remember(p Pair, stays bool) {
+	if i := slices.IndexFunc(l.History, p.Same); stays && i >= 0 {
+		l.History[i] = p
+		return
+	}
 	l.History = structsort.Without(l.History, func(q Pair) bool { return q.Same(p) })
 	l.History = append(l.History, p)
 	l.History = l.History[max(0, len(l.History)-keepHistory):]
+}
+
+// Before are the pairs of the history that were good before the deployed one, newest last.
+func (l *Ledger) Before() []Pair {
+	if l.Good == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(l.History, l.Good.Same); i >= 0 {
+		return l.History[:i]
+	}
+	return l.History
+}
+
+// WasGood reports whether a release of a project is of a pair that was good and is in no quarantine, by the name of its
+// directory.
+func (l *Ledger) WasGood(project, dir string) bool {
+	is := func(r artifact.Release) bool { return r.Project == project && r.Dir() == dir }
+	if slices.ContainsFunc(l.Bad, func(b Bad) bool { return is(Release(b)) }) {
+		return false
+	}
+	return slices.ContainsFunc(l.Pairs(), func(p *Pair) bool { return slices.ContainsFunc(p.Releases(), is) })
 }
 
 // Is reports whether a person may mean this pair by the version, or the directory, of its service.

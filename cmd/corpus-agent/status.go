@@ -46,6 +46,9 @@ func (l statusLines) deployed(s inspect.Status) {
 		if s.Since != nil {
 			l.say("since", "%s", when(*s.Since))
 		}
+		if s.StandsFor != nil {
+			l.say("stands in for", "%s, whose files were gone from the disk and were not fetched again", s.StandsFor)
+		}
 	case s.BaseAlone != nil:
 		l.say("deployed", "nothing of the service yet; %s converges alone", s.BaseAlone)
 	case s.Bootstrapped:
