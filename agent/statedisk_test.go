@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,17 +18,7 @@ func TestAFullStateDirectoryIsShown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	dir := l.Layout.State()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("mounting a filesystem takes rights that this test does not have: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	stateOnItsOwn(t, dir)
 	l.publish("1")
 	l.expect(exit.OK)
 	if s, err := l.Status(); err != nil || s.Unwritable != "" {
@@ -47,4 +38,57 @@ func TestAFullStateDirectoryIsShown(t *testing.T) {
 	if err != nil || !strings.Contains(s.Unwritable, "make room") {
 		t.Errorf("status says %q, %v", s.Unwritable, err)
 	}
+}
+
+// stateOnItsOwn gives the state directory a small filesystem of its own.
+func stateOnItsOwn(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,nr_inodes=400"); err != nil {
+		t.Skipf("mounting a filesystem takes rights that this test does not have: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestADeployThatTheLedgerHasNoInodesForBeginsNothing and deploys once there are some.
+func TestADeployThatTheLedgerHasNoInodesForBeginsNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	dir := l.Layout.State()
+	stateOnItsOwn(t, dir)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	var fill []string
+	for left := uint64(100); left > 3; {
+		var fs syscall.Statfs_t
+		must(t, syscall.Statfs(dir, &fs))
+		if left = fs.Ffree; left > 3 {
+			fill = append(fill, filepath.Join(dir, fmt.Sprint("fill", len(fill))))
+			must(t, os.WriteFile(fill[len(fill)-1], nil, 0o600))
+		}
+	}
+	converged := len(l.engine.asked)
+	for range 2 {
+		if _, err := l.deploy(); exit.Code(err) != exit.Internal || !strings.Contains(diag.HintOf(err), "make room") {
+			t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
+		}
+	}
+	l.links("1", "1", "")
+	for _, pair := range l.engine.asked[converged:] { // what is current may converge
+		if strings.Contains(pair, "2") {
+			t.Errorf("states of the new release ran: %q", l.engine.asked[converged:])
+		}
+	}
+	for _, name := range fill {
+		must(t, os.Remove(name))
+	}
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
 }

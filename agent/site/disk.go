@@ -33,11 +33,11 @@ func ExplainDisk(err error) error {
 	return err
 }
 
-// leastState and leastFiles are how many bytes and files the agent's own directory needs for the ledger and a report of
-// a run.
+// leastState and leastFiles are how many bytes and files the agent's own directory needs for the ledger, the journal
+// and a report of a run.
 const (
 	leastState = 64 << 10
-	leastFiles = 8
+	leastFiles = 16
 )
 
 // Unwritable is why the agent cannot write into its own directory; nil where it can. It changes nothing: it asks the
@@ -55,7 +55,7 @@ func (s *Site) Unwritable() error {
 	case free < leastState:
 		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Size(free), syscall.ENOSPC))
 	case fs.Files > 0 && fs.Ffree < leastFiles:
-		return ExplainDisk(fmt.Errorf("%s has %d inodes left: %w", dir, fs.Ffree, syscall.ENOSPC))
+		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Count(int(fs.Ffree), "inode"), syscall.ENOSPC))
 	}
 	return nil
 }
