@@ -2,7 +2,9 @@ package hostkey_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
@@ -136,6 +139,33 @@ func TestTheFirstKeyOfAHostCounts(t *testing.T) {
 	}
 	if signed, err := check(second); !signed || err != nil {
 		t.Errorf("the second key does not count after the first was removed: %v", err)
+	}
+}
+
+// unconditional is a store that ignores conditions, as some servers do.
+type unconditional struct{ store.Store }
+
+func (u unconditional) Put(ctx context.Context, key string, r io.Reader, size int64, _ store.Condition) (store.Info, error) {
+	return u.Store.Put(ctx, key, r, size, store.Condition{})
+}
+
+// TestAKeyThatIsRegisteredAgainKeepsItsTime also where the store ignores conditions.
+func TestAKeyThatIsRegisteredAgainKeepsItsTime(t *testing.T) {
+	s, key := unconditional{mem.New()}, open(t)
+	var since []time.Time
+	for range 2 {
+		if err := key.Register(t.Context(), s, hostkey.Registration{Host: "h"}); err != nil {
+			t.Fatal(err)
+		}
+		known, err := hostkey.Of(t.Context(), s, "h")
+		if err != nil || len(known) != 1 {
+			t.Fatal(known, err)
+		}
+		since = append(since, known[0].Since)
+		time.Sleep(2 * time.Millisecond)
+	}
+	if !since[0].Equal(since[1]) {
+		t.Errorf("it is registered since %s, and then since %s", since[0], since[1])
 	}
 }
 

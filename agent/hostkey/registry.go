@@ -31,12 +31,16 @@ type Registration struct {
 	Agent string    `json:"agent"` // version of the program
 }
 
-// Register puts the public key of a host into a store. It changes nothing where the key is there.
+// Register puts the public key of a host into a store. It changes nothing where the key is there: it looks first, since
+// some servers ignore that a write is conditional, and another write would make the key a newer one.
 func (k Key) Register(ctx context.Context, s store.Store, r Registration) error {
 	if err := artifact.CheckHost(r.Host); err != nil {
 		return fmt.Errorf("registering the host's key: %w", err)
 	}
 	r.Key = k.Public()
+	if body, _, err := s.Get(ctx, Place(r.Host, r.Key), 0); err == nil {
+		return body.Close()
+	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
