@@ -11,7 +11,7 @@ func Count(n int, noun string) string {
 	switch {
 	case n == 1:
 		return number + " " + noun
-	case strings.HasSuffix(noun, "y"):
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay") && !strings.HasSuffix(noun, "ey"):
 		return number + " " + strings.TrimSuffix(noun, "y") + "ies"
 	}
 	return number + " " + noun + "s"
