@@ -3,6 +3,7 @@ package agent_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // hostAtFault expects a deploy whose way back fails as well, and for which the host is to blame.
@@ -127,5 +129,40 @@ func TestAUnitThatIsMaskedIsNoFaultOfARelease(t *testing.T) {
 	l.app("2", states("2"))
 	if err := hostAtFault(t, l); !strings.Contains(err.Error(), "web.service is masked") || !strings.Contains(err.Error(), "systemctl unmask web.service") {
 		t.Errorf("it does not say that the unit is masked: %v", err)
+	}
+}
+
+// TestAnImmutableFileIsNoFaultOfARelease has a person make a file immutable that a state of the next release writes. The
+// next run takes the release once the file can be changed.
+func TestAnImmutableFileIsNoFaultOfARelease(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files immutable")
+	}
+	t.Parallel()
+	l := newLab(t)
+	l.Engine = nil
+	states := func(version string) artifacttest.Files {
+		return artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [app]\n",
+			"salt/config/states/app.sls": "/etc/app.conf:\n  file.managed:\n  - contents: '# " + version + "'\n  - makedirs: true\n"}
+	}
+	l.app("1", states("1"))
+	l.expect(exit.OK)
+	file := l.Layout.Path("/etc/app.conf")
+	if out, err := exec.Command("chattr", "+i", file).CombinedOutput(); err != nil {
+		t.Skipf("the filesystem has no immutable files: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("chattr", "-i", file).Run() })
+	l.app("2", states("2"))
+	r, err := l.deploy()
+	if err == nil || !strings.Contains(diag.HintOf(err), "chattr -i /etc/app.conf") {
+		t.Errorf("the hint of %v is %q", err, diag.HintOf(err))
+	}
+	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
+		t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
+	}
+	must(t, exec.Command("chattr", "-i", file).Run())
+	l.expect(exit.OK)
+	if got, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(got), "# 2") {
+		t.Errorf("the file is %q, %v", got, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -96,6 +97,13 @@ func (f *Failure) Outage() bool { return outage.Passing(f.First.Cause()) }
 func (f *Failure) Refused() bool {
 	_, refused := host.Unsafe(f.First.Cause())
 	return refused
+}
+
+// Immutable reports whether the first state that failed did so because of a file that an attribute of this host keeps
+// even root from changing.
+func (f *Failure) Immutable() bool {
+	var immutable *walk.Immutable
+	return errors.As(f.First.Cause(), &immutable)
 }
 
 // Is reports whether the first state failed because of a system call that failed so.

@@ -33,7 +33,7 @@ func OfHost(err error) bool {
 	var unstarted *noexec
 	var states *state.Failure
 	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
-	if errors.As(err, &states) && (states.Outage() || states.Refused()) || errors.As(err, &unsafe) {
+	if errors.As(err, &states) && (states.Outage() || states.Refused() || states.Immutable()) || errors.As(err, &unsafe) {
 		return true
 	}
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) ||

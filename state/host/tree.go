@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
@@ -125,7 +126,7 @@ func (t *tree) at(p string) (dir int, name string, done func(), err error) {
 func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 	dir, name, done, err := t.at(p)
 	if err == nil {
-		err = walk.Retry(func() error { return call(dir, name) })
+		err = walk.ExplainPermission(walk.Retry(func() error { return call(dir, name) }), dir, name)
 		done()
 	}
 	return t.failed(op, p, err)
@@ -158,7 +159,7 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 		}
 	}
 	if err = t.unsynced.add(dir); err == nil {
-		err = walk.Retry(func() error { return call(dir, name) })
+		err = walk.ExplainPermission(walk.Retry(func() error { return call(dir, name) }), dir, name)
 	}
 	if err == nil {
 		t.changed(p)
@@ -247,9 +248,17 @@ func pathError(op, p string, err error) error {
 // explain adds what to try to an error of a file.
 func explain(err error) error {
 	var leased *walk.Leased
+	var immutable *walk.Immutable
+	var named *fs.PathError
 	switch {
 	case errors.As(err, &leased):
 		return diag.WithHint(err, "%s", leased.Hint())
+	case errors.As(err, &immutable) && errors.As(err, &named):
+		p := named.Path
+		if immutable.Directory {
+			p = path.Dir(p)
+		}
+		return diag.WithHint(err, "let the agent change it with: chattr -%s %s", immutable.Flag(), p)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return diag.WithHint(err, "make room on that filesystem, or raise the quota, and run again")
 	case errors.Is(err, unix.EIO):
@@ -261,7 +270,8 @@ func explain(err error) error {
 	case errors.Is(err, unix.EROFS):
 		return diag.WithHint(err, "that filesystem is mounted read-only: mount it for writing first")
 	case errors.Is(err, unix.EPERM) && os.Geteuid() == 0:
-		return diag.WithHint(err, "it, or its directory, may be immutable: see lsattr and chattr -i")
+		return diag.WithHint(err, "its filesystem, or what the agent runs in, may not allow it: see findmnt, lsattr and "+
+			"CapabilityBoundingSet= of the unit")
 	case errors.Is(err, fs.ErrPermission):
 		return diag.WithHint(err, "run as root, or give the agent's user the right to do this")
 	case errors.Is(err, unix.EBUSY):
