@@ -41,7 +41,7 @@ type fileID struct{ dev, ino uint64 }
 func idOf(fd int) (fileID, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
-	return fileID{uint64(st.Dev), st.Ino}, err
+	return fileID{uint64(st.Dev), st.Ino}, err //nolint:unconvert // it has other types elsewhere
 }
 
 // Root is a directory that serves as "/". It is safe for concurrent use.

@@ -177,6 +177,7 @@ func Complaint(out Output) error {
 	return fmt.Errorf("it ended with code %d", out.Code)
 }
 
+// LastLine returns the last line of a text that is not empty.
 func LastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]
@@ -204,6 +205,7 @@ func Which(files Files, name string) (string, bool) {
 	return "", false
 }
 
+// SystemPath returns the directories that have the system's programs, in the order in which they are searched.
 func SystemPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }

@@ -52,7 +52,7 @@ type prepared struct {
 
 // describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the list that lets
 // hosts fetch it in blocks. Plain artifacts are only unpacked. The caller closes what it gives.
-func describe(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (*prepared, error) {
+func describe(ctx context.Context, release artifact.Release, r Request) (*prepared, error) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 		return artifact.Release{}, err
 	}
 	r.Force = r.Force || seen // a publisher that has seen the store notices when it went back
-	release, err := examine(ctx, p, r)
+	release, err := examine(ctx, r)
 	if err != nil {
 		return artifact.Release{}, err
 	}
@@ -66,7 +66,7 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	if err != nil {
 		return artifact.Release{}, err
 	}
-	ready, err := describe(ctx, p, release, r)
+	ready, err := describe(ctx, release, r)
 	if err != nil {
 		return artifact.Release{}, err
 	}
@@ -172,7 +172,7 @@ func (r Request) check() error {
 }
 
 // examine reads the artifact's length and digest.
-func examine(ctx context.Context, p *publish.Publisher, r Request) (artifact.Release, error) {
+func examine(ctx context.Context, r Request) (artifact.Release, error) {
 	format, err := artifact.FormatOf(r.File)
 	if err != nil {
 		return artifact.Release{}, err

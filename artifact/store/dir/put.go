@@ -76,7 +76,7 @@ func isEmpty(root *os.Root) (bool, error) {
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(8)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return !slices.ContainsFunc(names, func(name string) bool { return name != "lost+found" }), err

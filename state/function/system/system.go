@@ -108,7 +108,7 @@ func (m machine) witness() (bool, error) {
 // level changes the run level.
 func (m machine) level(ctx context.Context, level any) (string, error) {
 	text := value.Str(level)
-	if len(text) != 1 || !strings.Contains("0123456sS", text) {
+	if len(text) != 1 || !strings.ContainsRune("0123456sS", rune(text[0])) {
 		return "", fmt.Errorf("there is no run level %q", text)
 	}
 	if err := m.Host.Kernel.Allowed("changing the run level"); err != nil {

@@ -44,6 +44,7 @@ type tables struct {
 	elsewhere  map[string]bool     // by database: nsswitch names more than files
 }
 
+// Allowed is part of host.Accounts.
 func (a *Accounts) Allowed(what string) error {
 	if a.refused {
 		return &host.Skipped{What: what}
@@ -118,6 +119,7 @@ func keepFirst[K comparable, V any](m map[K]V, key K, v V) {
 	}
 }
 
+// User is part of host.Accounts.
 func (a *Accounts) User(name string) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -129,6 +131,7 @@ func (a *Accounts) User(name string) (host.User, bool, error) {
 	return elsewhere(a, t, "passwd", named(name), passwd.Users)
 }
 
+// UserByID is part of host.Accounts.
 func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -140,6 +143,7 @@ func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	return elsewhere(a, t, "passwd", number(uid), passwd.Users)
 }
 
+// Group is part of host.Accounts.
 func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -151,6 +155,7 @@ func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	return elsewhere(a, t, "group", named(name), passwd.Groups)
 }
 
+// GroupByID is part of host.Accounts.
 func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -162,6 +167,7 @@ func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	return elsewhere(a, t, "group", number(gid), passwd.Groups)
 }
 
+// GroupsOf is part of host.Accounts.
 func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	u, known, err := a.User(user)
 	if err != nil {
@@ -190,6 +196,7 @@ func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
+// AllUsers is part of host.Accounts.
 func (a *Accounts) AllUsers() ([]host.User, error) {
 	t, err := a.read()
 	if err != nil {
@@ -198,6 +205,7 @@ func (a *Accounts) AllUsers() ([]host.User, error) {
 	return t.allUsers, nil
 }
 
+// AllGroups is part of host.Accounts.
 func (a *Accounts) AllGroups() ([]host.Group, error) {
 	t, err := a.read()
 	if err != nil {
@@ -206,6 +214,7 @@ func (a *Accounts) AllGroups() ([]host.Group, error) {
 	return t.allGroups, nil
 }
 
+// Shadow is part of host.Accounts.
 func (a *Accounts) Shadow(user string) (host.Shadow, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

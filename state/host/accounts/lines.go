@@ -18,7 +18,7 @@ func FilesOf(kind host.Kind) []string {
 	return []string{"/etc/passwd", "/etc/shadow", "/etc/subuid", "/etc/subgid"}
 }
 
-// AccountLine is what a file of accounts says of one name. A name may have several ranges of
+// Line is what a file of accounts says of one name. A name may have several ranges of
 // subordinate ids, which are several lines.
 type Line struct {
 	Text  string // with the ends of its lines; "" for a name that the file does not have

@@ -87,6 +87,7 @@ func gap[V any](r span, used map[int]V, downwards bool) (int, error) {
 		"widen the range in /etc/login.defs")
 }
 
+// PlanUser is part of host.Accounts.
 func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
 	t, err := a.read()
 	if err != nil {
@@ -203,6 +204,7 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 	return g, err
 }
 
+// PlanGroup is part of host.Accounts.
 func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	t, err := a.read()
 	if err != nil {

@@ -69,6 +69,7 @@ func (p *Packages) Changed(path string) {
 	}
 }
 
+// Allowed is part of host.Packages.
 func (p *Packages) Allowed(what string) error {
 	if p.refused {
 		return &host.Skipped{What: what}
@@ -79,6 +80,7 @@ func (p *Packages) Allowed(what string) error {
 	return nil
 }
 
+// Family is part of host.Packages.
 func (p *Packages) Family() string {
 	if p.manager == nil {
 		return ""
@@ -86,6 +88,7 @@ func (p *Packages) Family() string {
 	return p.manager.family()
 }
 
+// Compare is part of host.Packages.
 func (p *Packages) Compare(a, b string) int {
 	if p.manager == nil {
 		return order.Debian(a, b)
@@ -93,6 +96,7 @@ func (p *Packages) Compare(a, b string) int {
 	return p.manager.compare(a, b)
 }
 
+// Describe is part of host.Packages.
 func (p *Packages) Describe(file io.Reader) (host.Package, error) {
 	if p.manager == nil {
 		return host.Package{}, errNoPackageManager
@@ -107,6 +111,7 @@ func (p *Packages) Forget() {
 	p.mu.Unlock()
 }
 
+// Installed is part of host.Packages.
 func (p *Packages) Installed() (*host.Inventory, error) {
 	if p.manager == nil {
 		return host.NewInventory("", nil), nil
@@ -123,6 +128,7 @@ func (p *Packages) Installed() (*host.Inventory, error) {
 	return p.inventory, nil
 }
 
+// Offers is part of host.Packages.
 func (p *Packages) Offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
 	if err := p.Allowed("asking what the repositories have"); err != nil || len(names) == 0 {
 		return nil, err
@@ -130,6 +136,7 @@ func (p *Packages) Offers(ctx context.Context, names []string, release string) (
 	return p.manager.offers(ctx, names, release)
 }
 
+// Names is part of host.Packages.
 func (p *Packages) Names(ctx context.Context) ([]string, error) {
 	if err := p.Allowed("listing what the repositories have"); err != nil {
 		return nil, err
@@ -137,6 +144,7 @@ func (p *Packages) Names(ctx context.Context) ([]string, error) {
 	return p.manager.names(ctx)
 }
 
+// Cached is part of host.Packages.
 func (p *Packages) Cached() ([]host.Package, error) {
 	if p.manager == nil {
 		return nil, nil
@@ -144,6 +152,7 @@ func (p *Packages) Cached() ([]host.Package, error) {
 	return p.manager.cached()
 }
 
+// Fresh is part of host.Packages.
 func (p *Packages) Fresh(maxAge time.Duration) bool {
 	if p.manager == nil {
 		return false
@@ -160,6 +169,7 @@ func (p *Packages) Fresh(maxAge time.Duration) bool {
 	return !p.manager.repositoriesAt().After(at)
 }
 
+// Refresh is part of host.Packages.
 func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	if err := p.Allowed("refreshing the package indexes"); err != nil || p.Fresh(0) {
 		return nil, err
@@ -193,6 +203,7 @@ func (p *Packages) Unreached() error {
 	return p.unreached
 }
 
+// Plan is part of host.Packages.
 func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	if err := p.Allowed(t.String()); err != nil {
 		return nil, err
@@ -229,6 +240,7 @@ func withPlan(plans map[string][]host.PackageChange, key string,
 	return plans
 }
 
+// Do is part of host.Packages.
 func (p *Packages) Do(ctx context.Context, t host.Transaction) error {
 	changes, err := p.Plan(ctx, t)
 	if err != nil {
@@ -255,6 +267,7 @@ func (p *Packages) record(names []string) error {
 	return host.Record(p.recorder, subjects...)
 }
 
+// Hold is part of host.Packages.
 func (p *Packages) Hold(ctx context.Context, names []string, held bool) error {
 	if err := p.Allowed("holding packages"); err != nil || len(names) == 0 {
 		return err

@@ -57,8 +57,10 @@ func (u *Units) Changed(path string) {
 	}
 }
 
+// Forget is part of host.Units.
 func (u *Units) Forget() { u.init.forget() }
 
+// Allowed is part of host.Units.
 func (u *Units) Allowed(what string) error {
 	if u.refused {
 		return &host.Skipped{What: what}
@@ -66,6 +68,7 @@ func (u *Units) Allowed(what string) error {
 	return nil
 }
 
+// AllowedAtBoot is part of host.Units.
 func (u *Units) AllowedAtBoot(what string) error {
 	if u.bootRefused {
 		return &host.Skipped{What: what}
@@ -73,6 +76,7 @@ func (u *Units) AllowedAtBoot(what string) error {
 	return nil
 }
 
+// Unit is part of host.Units.
 func (u *Units) Unit(ctx context.Context, name, process string) (host.Unit, error) {
 	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
 		return host.Unit{}, err
@@ -84,6 +88,7 @@ func (u *Units) Unit(ctx context.Context, name, process string) (host.Unit, erro
 	return unit, err
 }
 
+// Names is part of host.Units.
 func (u *Units) Names(ctx context.Context) ([]string, error) {
 	if err := u.AllowedAtBoot("listing units"); err != nil {
 		return nil, err
@@ -98,6 +103,7 @@ func (u *Units) Names(ctx context.Context) ([]string, error) {
 	return services, err
 }
 
+// Act is part of host.Units.
 func (u *Units) Act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error {
 	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
@@ -109,6 +115,7 @@ func (u *Units) Act(ctx context.Context, verb host.UnitVerb, name string, wait b
 	return u.change(ctx, host.KindUnit, name, func() error { return u.init.act(ctx, verb, name, wait) })
 }
 
+// SetBoot is part of host.Units.
 func (u *Units) SetBoot(ctx context.Context, verb host.BootVerb, name string, runtime bool) error {
 	if err := u.AllowedAtBoot(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err

@@ -21,7 +21,7 @@ func chanceOf(v any) (chance, error) {
 	}
 	yes, err := module.Boolean(v)
 	if err != nil {
-		err = fmt.Errorf("True, False or Random was expected, not %s", value.Repr(v))
+		err = fmt.Errorf("it is %s, and may be True, False or Random", value.Repr(v))
 	}
 	return chance{yes: yes}, err
 }
