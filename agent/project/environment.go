@@ -30,7 +30,7 @@ func (r *Run) Environment() string {
 	return Staging
 }
 
-// CheckEnvironment returns an error for a name that is no environment. "" is none, and valid.
+// CheckEnvironment returns an error for a name that is no environment.
 func CheckEnvironment(env string) error {
 	switch env {
 	case "", Dev, Staging, Prod:

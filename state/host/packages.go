@@ -121,7 +121,7 @@ func Tracking(ctx context.Context) (tracked context.Context, busy func() bool) {
 	return context.WithValue(ctx, workKey{}, &n), func() bool { return n.Load() > 0 }
 }
 
-// Working adds n to the counter of work that must not be cut off. It does nothing for a context without one.
+// Working adds n to the count of the work that must not be cut off, which Tracking has put into ctx.
 func Working(ctx context.Context, n int32) {
 	if count, ok := ctx.Value(workKey{}).(*atomic.Int32); ok {
 		count.Add(n)

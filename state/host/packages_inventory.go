@@ -58,7 +58,7 @@ func NewInventory(native string, packages []Package) *Inventory {
 	return InventoryOf(native, debianNames(), packages)
 }
 
-// InventoryOf makes an inventory of packages whose architectures are written as arch says.
+// InventoryOf makes an inventory of packages whose architectures have the names in arch.
 func InventoryOf(native string, arch ArchNames, packages []Package) *Inventory {
 	v := &Inventory{Native: native, arch: arch, byName: make(map[string][]Package, len(packages)),
 		provided: map[string][]string{}}

@@ -28,7 +28,7 @@ func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
 	return ParsedOf(h.Files, h.parsed, path, parse)
 }
 
-// ParsedOf is Parsed for files whose Host is still being made.
+// ParsedOf is Parsed with the files and the cache of a host given one by one.
 func ParsedOf[T any](files Files, p *ParseCache, path string, parse func(text string) T) (T, error) {
 	var none T
 	info, err := files.Stat(path)

@@ -177,7 +177,7 @@ func Complaint(out Output) error {
 	return fmt.Errorf("it ended with code %d", out.Code)
 }
 
-// LastLine returns the last line of a text that is not empty.
+// LastLine returns the last line of a text, without the space around it.
 func LastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]
@@ -205,7 +205,7 @@ func Which(files Files, name string) (string, bool) {
 	return "", false
 }
 
-// SystemPath returns the directories that have the system's programs, in the order in which they are searched.
+// SystemPath lists the directories in which programs of the system are looked for.
 func SystemPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }

@@ -127,10 +127,10 @@ func (o *OwnUnit) Pending() UnitVerb {
 	return o.verb
 }
 
-// Is reports whether a name is that of the unit. It is of none if o is nil.
+// Is reports whether a name is that of the agent's own unit.
 func (o *OwnUnit) Is(name string) bool { return o != nil && UnitName(name) == o.Name }
 
-// Put sets what is to be done to the unit once the run is over.
+// Put replaces what is to be done to the unit once the run is over.
 func (o *OwnUnit) Put(verb UnitVerb) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -44,7 +44,7 @@ type tables struct {
 	elsewhere  map[string]bool     // by database: nsswitch names more than files
 }
 
-// Allowed is part of host.Accounts.
+// Allowed returns a *host.Skipped error where accounts cannot be changed.
 func (a *Accounts) Allowed(what string) error {
 	if a.refused {
 		return &host.Skipped{What: what}
@@ -119,7 +119,7 @@ func keepFirst[K comparable, V any](m map[K]V, key K, v V) {
 	}
 }
 
-// User is part of host.Accounts.
+// User returns the account with a name, from the files or from another source that the host asks.
 func (a *Accounts) User(name string) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *Accounts) User(name string) (host.User, bool, error) {
 	return elsewhere(a, t, "passwd", named(name), passwd.Users)
 }
 
-// UserByID is part of host.Accounts.
+// UserByID returns the account with a number, from the files or from another source that the host asks.
 func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	return elsewhere(a, t, "passwd", number(uid), passwd.Users)
 }
 
-// Group is part of host.Accounts.
+// Group returns the group with a name, from the files or from another source that the host asks.
 func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	return elsewhere(a, t, "group", named(name), passwd.Groups)
 }
 
-// GroupByID is part of host.Accounts.
+// GroupByID returns the group with a number, from the files or from another source that the host asks.
 func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -167,7 +167,7 @@ func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	return elsewhere(a, t, "group", number(gid), passwd.Groups)
 }
 
-// GroupsOf is part of host.Accounts.
+// GroupsOf returns the names of a user's groups, its own among them, sorted.
 func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	u, known, err := a.User(user)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// AllUsers is part of host.Accounts.
+// AllUsers returns the users of /etc/passwd. Callers must not change the list.
 func (a *Accounts) AllUsers() ([]host.User, error) {
 	t, err := a.read()
 	if err != nil {
@@ -205,7 +205,7 @@ func (a *Accounts) AllUsers() ([]host.User, error) {
 	return t.allUsers, nil
 }
 
-// AllGroups is part of host.Accounts.
+// AllGroups returns the groups of /etc/group. Callers must not change the list.
 func (a *Accounts) AllGroups() ([]host.Group, error) {
 	t, err := a.read()
 	if err != nil {
@@ -214,7 +214,7 @@ func (a *Accounts) AllGroups() ([]host.Group, error) {
 	return t.allGroups, nil
 }
 
-// Shadow is part of host.Accounts.
+// Shadow returns a user's line of /etc/shadow.
 func (a *Accounts) Shadow(user string) (host.Shadow, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

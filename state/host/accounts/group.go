@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AddGroup is part of host.Accounts.
+// AddGroup adds a group with groupadd.
 func (a *Accounts) AddGroup(ctx context.Context, n host.NewGroup) error {
 	argv := []string{"groupadd"}
 	if n.GID != nil {
@@ -32,7 +32,7 @@ func (a *Accounts) onGroup(name string, argv ...string) tool {
 	return tool{argv: argv, subjects: []host.Subject{groupSubject(name)}}
 }
 
-// ChangeGroup is part of host.Accounts.
+// ChangeGroup changes the number and the members of a group.
 func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupChange) error {
 	var calls [][]string
 	if c.GID != nil {
@@ -59,7 +59,7 @@ func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupCha
 	return nil
 }
 
-// RemoveGroup is part of host.Accounts.
+// RemoveGroup removes a group with groupdel.
 func (a *Accounts) RemoveGroup(ctx context.Context, name string) error {
 	return a.run(ctx, a.onGroup(name, "groupdel", "--", name))
 }

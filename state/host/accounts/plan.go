@@ -87,7 +87,7 @@ func gap[V any](r span, used map[int]V, downwards bool) (int, error) {
 		"widen the range in /etc/login.defs")
 }
 
-// PlanUser is part of host.Accounts.
+// PlanUser returns the account that AddUser would add, with its number, and the groups that it would be in.
 func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
 	t, err := a.read()
 	if err != nil {
@@ -204,7 +204,7 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 	return g, err
 }
 
-// PlanGroup is part of host.Accounts.
+// PlanGroup returns the group that AddGroup would add, with its number.
 func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	t, err := a.read()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// AddUser is part of host.Accounts.
+// AddUser adds an account with useradd.
 func (a *Accounts) AddUser(ctx context.Context, n host.NewUser) error {
 	argv := []string{"useradd"}
 	option := func(wanted bool, words ...string) {
@@ -55,7 +55,7 @@ func memberships(subjects []host.Subject, groups []string) []host.Subject {
 	return subjects
 }
 
-// ChangeUser is part of host.Accounts.
+// ChangeUser changes an account with usermod.
 func (a *Accounts) ChangeUser(ctx context.Context, name string, c host.UserChange) error {
 	argv := []string{"usermod"}
 	option := func(flag string, v *string) {
@@ -127,7 +127,7 @@ func (a *Accounts) mailbox(name string) string {
 // give it for a mailbox that never was.
 const homeLeft = 12
 
-// RemoveUser is part of host.Accounts.
+// RemoveUser removes an account with userdel.
 func (a *Accounts) RemoveUser(ctx context.Context, name string, r host.UserRemoval) error {
 	u, ok, err := a.User(name)
 	if err != nil || !ok {
@@ -158,7 +158,7 @@ func (a *Accounts) RemoveUser(ctx context.Context, name string, r host.UserRemov
 	return err
 }
 
-// SetShadow is part of host.Accounts.
+// SetShadow changes a user's password and how it ages.
 func (a *Accounts) SetShadow(ctx context.Context, name string, c host.ShadowChange) error {
 	if c.Hash != nil {
 		if err := a.setHash(ctx, name, *c.Hash); err != nil {

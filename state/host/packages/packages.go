@@ -69,7 +69,7 @@ func (p *Packages) Changed(path string) {
 	}
 }
 
-// Allowed is part of host.Packages.
+// Allowed returns an error where packages cannot be changed: a *host.Skipped, or that no package manager is known.
 func (p *Packages) Allowed(what string) error {
 	if p.refused {
 		return &host.Skipped{What: what}
@@ -80,7 +80,7 @@ func (p *Packages) Allowed(what string) error {
 	return nil
 }
 
-// Family is part of host.Packages.
+// Family names the package manager, such as apt; "" for none.
 func (p *Packages) Family() string {
 	if p.manager == nil {
 		return ""
@@ -88,7 +88,7 @@ func (p *Packages) Family() string {
 	return p.manager.family()
 }
 
-// Compare is part of host.Packages.
+// Compare orders two versions of a package: -1, 0 or 1. Without a package manager, it orders them as dpkg does.
 func (p *Packages) Compare(a, b string) int {
 	if p.manager == nil {
 		return order.Debian(a, b)
@@ -96,7 +96,7 @@ func (p *Packages) Compare(a, b string) int {
 	return p.manager.compare(a, b)
 }
 
-// Describe is part of host.Packages.
+// Describe reads name and version out of a package file.
 func (p *Packages) Describe(file io.Reader) (host.Package, error) {
 	if p.manager == nil {
 		return host.Package{}, errNoPackageManager
@@ -111,7 +111,7 @@ func (p *Packages) Forget() {
 	p.mu.Unlock()
 }
 
-// Installed is part of host.Packages.
+// Installed returns the package database, which is read again only after something may have changed it.
 func (p *Packages) Installed() (*host.Inventory, error) {
 	if p.manager == nil {
 		return host.NewInventory("", nil), nil
@@ -128,7 +128,7 @@ func (p *Packages) Installed() (*host.Inventory, error) {
 	return p.inventory, nil
 }
 
-// Offers is part of host.Packages.
+// Offers returns what the repositories have of packages, by name. It prefers what release has.
 func (p *Packages) Offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
 	if err := p.Allowed("asking what the repositories have"); err != nil || len(names) == 0 {
 		return nil, err
@@ -136,7 +136,7 @@ func (p *Packages) Offers(ctx context.Context, names []string, release string) (
 	return p.manager.offers(ctx, names, release)
 }
 
-// Names is part of host.Packages.
+// Names lists all packages of the repositories.
 func (p *Packages) Names(ctx context.Context) ([]string, error) {
 	if err := p.Allowed("listing what the repositories have"); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (p *Packages) Names(ctx context.Context) ([]string, error) {
 	return p.manager.names(ctx)
 }
 
-// Cached is part of host.Packages.
+// Cached lists the package files that were downloaded and kept.
 func (p *Packages) Cached() ([]host.Package, error) {
 	if p.manager == nil {
 		return nil, nil
@@ -152,7 +152,7 @@ func (p *Packages) Cached() ([]host.Package, error) {
 	return p.manager.cached()
 }
 
-// Fresh is part of host.Packages.
+// Fresh reports whether a Refresh would do nothing.
 func (p *Packages) Fresh(maxAge time.Duration) bool {
 	if p.manager == nil {
 		return false
@@ -169,7 +169,7 @@ func (p *Packages) Fresh(maxAge time.Duration) bool {
 	return !p.manager.repositoriesAt().After(at)
 }
 
-// Refresh is part of host.Packages.
+// Refresh fetches the indexes of the repositories. The warnings name those that could not be fetched.
 func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	if err := p.Allowed("refreshing the package indexes"); err != nil || p.Fresh(0) {
 		return nil, err
@@ -203,7 +203,7 @@ func (p *Packages) Unreached() error {
 	return p.unreached
 }
 
-// Plan is part of host.Packages.
+// Plan returns what a transaction would change.
 func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	if err := p.Allowed(t.String()); err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func withPlan(plans map[string][]host.PackageChange, key string,
 	return plans
 }
 
-// Do is part of host.Packages.
+// Do performs a transaction in one call of the package manager.
 func (p *Packages) Do(ctx context.Context, t host.Transaction) error {
 	changes, err := p.Plan(ctx, t)
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *Packages) record(names []string) error {
 	return host.Record(p.recorder, subjects...)
 }
 
-// Hold is part of host.Packages.
+// Hold keeps packages at their versions, or ends that.
 func (p *Packages) Hold(ctx context.Context, names []string, held bool) error {
 	if err := p.Allowed("holding packages"); err != nil || len(names) == 0 {
 		return err

@@ -57,10 +57,10 @@ func (u *Units) Changed(path string) {
 	}
 }
 
-// Forget is part of host.Units.
+// Forget drops what is known of units, since something may have changed them.
 func (u *Units) Forget() { u.init.forget() }
 
-// Allowed is part of host.Units.
+// Allowed returns a *host.Skipped error where units can be neither started nor stopped.
 func (u *Units) Allowed(what string) error {
 	if u.refused {
 		return &host.Skipped{What: what}
@@ -68,7 +68,7 @@ func (u *Units) Allowed(what string) error {
 	return nil
 }
 
-// AllowedAtBoot is part of host.Units.
+// AllowedAtBoot returns a *host.Skipped error where the host has no units at all.
 func (u *Units) AllowedAtBoot(what string) error {
 	if u.bootRefused {
 		return &host.Skipped{What: what}
@@ -76,7 +76,7 @@ func (u *Units) AllowedAtBoot(what string) error {
 	return nil
 }
 
-// Unit is part of host.Units.
+// Unit describes a unit. For one that does not exist, Found is false.
 func (u *Units) Unit(ctx context.Context, name, process string) (host.Unit, error) {
 	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
 		return host.Unit{}, err
@@ -88,7 +88,7 @@ func (u *Units) Unit(ctx context.Context, name, process string) (host.Unit, erro
 	return unit, err
 }
 
-// Names is part of host.Units.
+// Names lists all services, without .service.
 func (u *Units) Names(ctx context.Context) ([]string, error) {
 	if err := u.AllowedAtBoot("listing units"); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (u *Units) Names(ctx context.Context) ([]string, error) {
 	return services, err
 }
 
-// Act is part of host.Units.
+// Act starts, stops, restarts or reloads a unit. Verbs for the agent's own unit wait for the end of the run.
 func (u *Units) Act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error {
 	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (u *Units) Act(ctx context.Context, verb host.UnitVerb, name string, wait b
 	return u.change(ctx, host.KindUnit, name, func() error { return u.init.act(ctx, verb, name, wait) })
 }
 
-// SetBoot is part of host.Units.
+// SetBoot changes whether a unit is started at boot, or can be started at all.
 func (u *Units) SetBoot(ctx context.Context, verb host.BootVerb, name string, runtime bool) error {
 	if err := u.AllowedAtBoot(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
