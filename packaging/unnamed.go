@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
@@ -38,13 +39,15 @@ func Missing(tree fs.FS) ([]string, error) {
 
 // matchers are the settings of a target in a top file, which name no SLS.
 var (
-	matchers  = regexp.MustCompile(`(?m)\b(match|ignore_missing|order)\s*:\s*[A-Za-z0-9_]+`)
-	statement = regexp.MustCompile(`(?s)\{%.*?%\}|(?m:[ \t]#.*$)`)
+	matchers = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)\b(match|ignore_missing|order)\s*:\s*[A-Za-z0-9_]+`)
+	})
+	statement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{%.*?%\}|(?m:[ \t]#.*$)`) })
 )
 
 func (r *reach) missing(top string) []string {
 	var missing []string
-	for _, word := range topMentions(matchers.ReplaceAllString(statement.ReplaceAllString(top, ""), "")) {
+	for _, word := range topMentions(matchers().ReplaceAllString(statement().ReplaceAllString(top, ""), "")) {
 		there := strings.ContainsAny(word, "*?") || strings.Trim(word, "./-") == ""
 		for sls := range r.files {
 			there = there || names(word, sls, "")
@@ -93,7 +96,9 @@ func declares(file string) bool {
 }
 
 // throughNext finds next in a setting of a unit and in the target of a link.
-var throughNext = regexp.MustCompile(`^[ \t-]*(?:[A-Z][A-Za-z]+=.*?|target:[ \t]*['"]?)/srv/(?:service|base|projects/[^/\s]+)/next(?:[/\s'";:]|$)`)
+var throughNext = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ \t-]*(?:[A-Z][A-Za-z]+=.*?|target:[ \t]*['"]?)/srv/(?:service|base|projects/[^/\s]+)/next(?:[/\s'";:]|$)`)
+})
 
 // ThroughNext lists the places where units of a tree, and links that its states make, lead through next, as
 // "file:line".
@@ -101,7 +106,7 @@ func ThroughNext(tree fs.FS) ([]string, error) {
 	var places []string
 	err := search(tree, declares, func(file string, data []byte) {
 		for i, line := range bytes.Split(data, []byte("\n")) {
-			if throughNext.Match(line) {
+			if throughNext().Match(line) {
 				places = append(places, fmt.Sprintf("%s:%d", file, i+1))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // roots are the directories of a release that have top files.
@@ -123,11 +124,15 @@ func parent(sls string) string {
 }
 
 var (
-	comment    = regexp.MustCompile(`(?m)(?s:\{#.*?#\})|^[ \t]*#.*$`)
-	expression = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
-	key        = regexp.MustCompile(`'[^'\n]*'\s*:|"[^"\n]*"\s*:|[^\s,{}\[\]'"]+\s*:(\s|$)`)
-	word       = regexp.MustCompile(`[A-Za-z0-9_.*?/-]+`)
-	anyInclude = regexp.MustCompile(`(?m)^include:\s*\n(\s*-.*\n)*?\s*-\s*\{\{[^}\n]*\}\}\s*$`)
+	comment    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(?s:\{#.*?#\})|^[ \t]*#.*$`) })
+	expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{\{.*?\}\}`) })
+	key        = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`'[^'\n]*'\s*:|"[^"\n]*"\s*:|[^\s,{}\[\]'"]+\s*:(\s|$)`)
+	})
+	word       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9_.*?/-]+`) })
+	anyInclude = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^include:\s*\n(\s*-.*\n)*?\s*-\s*\{\{[^}\n]*\}\}\s*$`)
+	})
 )
 
 // computed reports whether a file is written in another language than YAML with templates.
@@ -138,16 +143,16 @@ func computed(text string) bool {
 
 // topMentions are the words of a top file that are no keys: targets are patterns of hosts.
 func topMentions(text string) []string {
-	text = expression.ReplaceAllString(comment.ReplaceAllString(text, ""), "*")
-	return word.FindAllString(key.ReplaceAllString(text, " "), -1)
+	text = expression().ReplaceAllString(comment().ReplaceAllString(text, ""), "*")
+	return word().FindAllString(key().ReplaceAllString(text, " "), -1)
 }
 
 // mentions are the words of an SLS file. A pattern alone names an SLS only where a file includes what a template
 // computes.
 func mentions(text string) []string {
-	if computed(text) || anyInclude.MatchString(text) {
+	if computed(text) || anyInclude().MatchString(text) {
 		return []string{"*"}
 	}
-	text = expression.ReplaceAllString(comment.ReplaceAllString(text, ""), "*")
-	return slices.DeleteFunc(word.FindAllString(text, -1), func(w string) bool { return strings.Trim(w, "*?./") == "" })
+	text = expression().ReplaceAllString(comment().ReplaceAllString(text, ""), "*")
+	return slices.DeleteFunc(word().FindAllString(text, -1), func(w string) bool { return strings.Trim(w, "*?./") == "" })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -110,7 +111,7 @@ func over(cfg **value.Map, layer *value.Map) error {
 }
 
 // variable is a reference to another value of the configuration, such as {domain}.
-var variable = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
 // deepest is how often a value may refer to one that refers to another.
 const deepest = 10
@@ -167,7 +168,7 @@ func (e *expansion) resolve(text, key string) string {
 func (e *expansion) once(text, key string) (next string, more bool) {
 	var b strings.Builder
 	at := 0
-	for _, m := range variable.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range variable().FindAllStringSubmatchIndex(text, -1) {
 		v, ok := e.lookup(text[m[2]:m[3]])
 		if !ok || v == text[m[0]:m[1]] {
 			continue

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Changeable lists the templates that SLS files of a tree name and that the project's user may change on a host: below
@@ -55,8 +56,8 @@ func changeableIn(file, text string, writable []string) (all []string) {
 		if !strings.ContainsAny(line[:1], " \t-}{") { // the next ID
 			end()
 		}
-		rendered = rendered || templateLine.MatchString(line)
-		for _, m := range sourceWord.FindAllStringSubmatch(line, -1) {
+		rendered = rendered || templateLine().MatchString(line)
+		for _, m := range sourceWord().FindAllStringSubmatch(line, -1) {
 			if belowAny(m[1], writable) {
 				found = append(found, fmt.Sprintf("%s:%d %s", file, number, m[1]))
 			}
@@ -68,9 +69,11 @@ func changeableIn(file, text string, writable []string) (all []string) {
 
 // templateLine names an engine, and sourceWord is a path of the host or a tree, with an expression in it or without.
 var (
-	templateLine = regexp.MustCompile(`\btemplate['"]?\s*:\s*['"]?jinja`)
-	sourceWord   = regexp.MustCompile(
-		`\bsources?['"]?\s*:.*?((?:salt://|file://|/|\{\{[^}]*\}\})(?:\{\{[^}]*\}\}|[^\s'",\]}])+)`)
+	templateLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\btemplate['"]?\s*:\s*['"]?jinja`) })
+	sourceWord   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`\bsources?['"]?\s*:.*?((?:salt://|file://|/|\{\{[^}]*\}\})(?:\{\{[^}]*\}\}|[^\s'",\]}])+)`)
+	})
 )
 
 func belowAny(source string, writable []string) bool {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	getter "github.com/hashicorp/go-getter/v2"
 
@@ -96,7 +97,7 @@ func kindOf(u *url.URL, git bool) kind {
 	return -1
 }
 
-var refName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@+-]*$`)
+var refName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@+-]*$`) })
 
 // takeOptions removes this package's options from the URL.
 func (o *origin) takeOptions() error {
@@ -112,7 +113,7 @@ func (o *origin) takeOptions() error {
 	if o.kind == kindGit {
 		o.ref = query.Get("ref")
 		query.Del("ref")
-		if o.ref != "" && !refName.MatchString(o.ref) {
+		if o.ref != "" && !refName().MatchString(o.ref) {
 			return fmt.Errorf("%q is not the name of a branch, a tag or a commit", o.ref)
 		}
 		if len(query) > 0 {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"sync"
 )
 
 // mostBinary is how many bytes of a file that is no text are searched, from its start.
@@ -45,5 +46,7 @@ func (p printable) Read(b []byte) (int, error) {
 
 // keyInBinary is a private key's mark and the first line of the key. Programs have the mark among their other
 // constants, with no line between.
-var keyInBinary = regexp.MustCompile(
-	`PRIVATE KEY(?: BLOCK)?-----(?:\r?\n|\\r?\\?n|\\n)(?:[A-Za-z-]+: [^\n]*\r?\n)*\s*[A-Za-z0-9+/]{40,}`)
+var keyInBinary = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`PRIVATE KEY(?: BLOCK)?-----(?:\r?\n|\\r?\\?n|\\n)(?:[A-Za-z-]+: [^\n]*\r?\n)*\s*[A-Za-z0-9+/]{40,}`)
+})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -72,10 +73,10 @@ func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool,
 		}
 		text := string(rest) + string(more)
 		if first {
-			public = publicMark.MatchString(text) && !privateMark.MatchString(text)
+			public = publicMark().MatchString(text) && !privateMark().MatchString(text)
 		}
 		for _, m := range c.all(name, text, first) {
-			if seen[m.rule] || binary && m.rule == privateKey && !keyInBinary.MatchString(text[m.at:]) {
+			if seen[m.rule] || binary && m.rule == privateKey && !keyInBinary().MatchString(text[m.at:]) {
 				continue
 			}
 			seen[m.rule] = true
@@ -92,17 +93,19 @@ func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool,
 }
 
 var (
-	publicMark  = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----`)
-	privateMark = regexp.MustCompile(`(?i)PRIVATE KEY`)
+	publicMark  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----`) })
+	privateMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)PRIVATE KEY`) })
 	// startsPrivate is a file that begins with a private key, even where its end is missing.
-	startsPrivate = regexp.MustCompile(
-		`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
+	startsPrivate = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
+	})
 )
 
 // all are the matches of the rules and of what they lack.
 func (c *contents) all(name, text string, first bool) []match {
 	found := c.in(name, text)
-	if first && startsPrivate.MatchString(text) {
+	if first && startsPrivate().MatchString(text) {
 		found = append([]match{{rule: privateKey}}, found...)
 	}
 	return found

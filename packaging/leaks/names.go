@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // nameRule is the rule about names.
@@ -28,19 +29,23 @@ func secretNames() []string {
 }
 
 // example marks names of files that show how to write a secret's file.
-var example = regexp.MustCompile(`(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?|j2|jinja2?)(?:[._-]|$)`)
+var example = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?|j2|jinja2?)(?:[._-]|$)`)
+})
 
 // copied are endings that copies of files have.
-var copied = regexp.MustCompile(
-	`(?:\.(?:bak|backup|old|orig|save|copy|swp|dpkg-(?:old|new|dist)|rpm(?:save|new)|[0-9]+)|~)+$`)
+var copied = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?:\.(?:bak|backup|old|orig|save|copy|swp|dpkg-(?:old|new|dist)|rpm(?:save|new)|[0-9]+)|~)+$`)
+})
 
 // secretName reports whether a file has the name of a secret, or of a copy of one, in any letter case.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
-	if base := path.Base(name); base == "cacert.pem" || example.MatchString(base) {
+	if base := path.Base(name); base == "cacert.pem" || example().MatchString(base) {
 		return false
 	}
-	names := []string{name, copied.ReplaceAllString(name, "")}
+	names := []string{name, copied().ReplaceAllString(name, "")}
 	return slices.ContainsFunc(secretNames(), func(pattern string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return fits(pattern, name) })
 	})
@@ -48,7 +53,7 @@ func secretName(name string) bool {
 
 // keyName reports whether a file has the name of a key, which may be a public one or a certificate.
 func keyName(name string) bool {
-	ext := path.Ext(copied.ReplaceAllString(strings.ToLower(name), ""))
+	ext := path.Ext(copied().ReplaceAllString(strings.ToLower(name), ""))
 	return ext == ".pem" || ext == ".key"
 }
 

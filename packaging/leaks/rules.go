@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	ahocorasick "github.com/BobuSumisu/aho-corasick"
 	"github.com/spf13/viper"
@@ -149,7 +150,7 @@ func (c *contents) rule(rule *config.Rule, text string) int {
 		if rule.Entropy > 0 && entropy(secret) <= rule.Entropy {
 			continue
 		}
-		if rule.RuleID == privateKey && !keyMaterial.MatchString(whole) {
+		if rule.RuleID == privateKey && !keyMaterial().MatchString(whole) {
 			continue
 		}
 		line := lineAround(text, place[0], place[1])
@@ -161,7 +162,7 @@ func (c *contents) rule(rule *config.Rule, text string) int {
 }
 
 // keyMaterial is a line of a key in base64. Code and documents that name a key's marks have none between them.
-var keyMaterial = regexp.MustCompile(`[A-Za-z0-9+/]{40,}`)
+var keyMaterial = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/]{40,}`) })
 
 // captured is the secret in a match: the group that the rule names, or else the first that took part.
 func captured(rule *config.Rule, text string, place []int) string {

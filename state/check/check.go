@@ -118,7 +118,7 @@ func (c *checker) sls(name, text string, declares bool) {
 	plain := !strings.Contains(text, "{{") && !strings.Contains(text, "{%") && !strings.Contains(text, "{#")
 	lines := strings.Split(text, "\n")
 	if !plain {
-		if !c.template(name, text) || !declares || opaque.MatchString(text) {
+		if !c.template(name, text) || !declares || opaque().MatchString(text) {
 			return
 		}
 		text = masked(text)

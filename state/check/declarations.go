@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -15,14 +16,16 @@ import (
 const computed = "\uE000"
 
 var (
-	tag = regexp.MustCompile(`(?s)\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}`)
+	tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}`) })
 	// opaque matches tags around text that is no declaration where it stands.
-	opaque = regexp.MustCompile(`\{%[-+]?\s*(raw|macro|call|filter|block|extends|load_\w+|set\s+\w+\s*[-+]?%\})`)
+	opaque = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\{%[-+]?\s*(raw|macro|call|filter|block|extends|load_\w+|set\s+\w+\s*[-+]?%\})`)
+	})
 )
 
 // masked returns a template without its tags, every other character at its place.
 func masked(text string) string {
-	return tag.ReplaceAllStringFunc(text, func(tag string) string {
+	return tag().ReplaceAllStringFunc(text, func(tag string) string {
 		fill := " "
 		if strings.HasPrefix(tag, "{{") {
 			fill = computed

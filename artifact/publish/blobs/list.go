@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -29,7 +30,7 @@ func List(ctx context.Context, s store.Store, prefix string) (there Listing, err
 			there.Packs = append(there.Packs, info)
 		case strings.HasSuffix(info.Key, noteSuffix) && inChunks(info.Key):
 			there.Notes = append(there.Notes, info)
-		case !inChunks(info.Key) && objectName.MatchString(path.Base(info.Key)):
+		case !inChunks(info.Key) && objectName().MatchString(path.Base(info.Key)):
 			there.Objects = append(there.Objects, info)
 		}
 	}
@@ -39,7 +40,7 @@ func List(ctx context.Context, s store.Store, prefix string) (there Listing, err
 func inChunks(key string) bool { return path.Base(path.Dir(key)) == "chunks" }
 
 // objectName matches the names of artifacts and sidecars: a digest, a dot, and a name.
-var objectName = regexp.MustCompile(`^[0-9a-f]{64}\..`)
+var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\..`) })
 
 // Missing returns those of keys that the store does not have. An object that the credentials may not read counts as
 // present.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 const placeholder = "VALUE"
 
 // longFlag is a flag with its name in full.
-var longFlag = regexp.MustCompile(`^--[a-z-]+`)
+var longFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^--[a-z-]+`) })
 
 // Check takes every text below the paths that names a command of the program, in backquotes or on a line of its own,
 // and fails where the program has no such command, or the command no such flag. Of a Go file only its strings are
@@ -119,7 +120,7 @@ func (c *checker) command(path string, words []string) {
 	}
 	c.count++
 	for _, word := range words {
-		if flag := longFlag.FindString(word); flag != "" && !has(command, flag[2:]) {
+		if flag := longFlag().FindString(word); flag != "" && !has(command, flag[2:]) {
 			c.Errorf("%s names `%s`, and `%s` has no flag %s", path, line, command.CommandPath(), flag)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -130,7 +131,7 @@ func journalMessage(identifier string, raw json.RawMessage) []string {
 }
 
 // escapes are the sequences by which programs colour their output and move the cursor.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
+var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]") })
 
 // printable is a line without escape sequences, control characters and characters that reorder text.
 func printable(line string) string {
@@ -142,6 +143,6 @@ func printable(line string) string {
 			return -1
 		}
 		return c
-	}, escapes.ReplaceAllString(line, ""))
+	}, escapes().ReplaceAllString(line, ""))
 	return strings.TrimRight(line, " ")
 }
