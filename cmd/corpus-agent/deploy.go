@@ -57,7 +57,7 @@ for longer than the timer's interval, 130 interrupted.`,
 			if err := p.identify(args, &given.Identity); err != nil {
 				return err
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
 				if editable != "" {
 					return a.DeployEditable(c.Context(), "", editable, given)
 				}
@@ -89,7 +89,7 @@ func (p *program) now(c *cobra.Command) error {
 			diag.WithHint(errors.New("deploy --now does what the timer would do, and nothing else can be said with it"),
 				"leave out --now, or the rest"))
 	}
-	return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+	return p.run(false, func(a *agent.Agent) (*report.Report, error) {
 		r, inUnit, err := a.DeployNow(c.Context(), func(format string, args ...any) {
 			fmt.Fprintf(p.Err, format+"\n", args...)
 		})
@@ -120,9 +120,10 @@ func (p *program) identify(args []string, id *grains.Identity) error {
 }
 
 // run runs what makes a report. Its sink has told how it ended, but for what failed before there
-// was a report.
-func (p *program) run(flags map[string]string, work func(*agent.Agent) (*report.Report, error)) error {
-	a, err := p.opened(flags)
+// was a report. A dry run makes no root.
+func (p *program) run(test bool, work func(*agent.Agent) (*report.Report, error)) error {
+	p.makesRoot = !test
+	a, err := p.opened(map[string]string{})
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (p *program) convergeCommand() *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			patient()
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
 				return a.Converge(c.Context(), test)
 			})
 		},
@@ -183,7 +184,7 @@ Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6
   corpus-agent rollback --converge --to 20260101T120000.000000`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
 				switch {
 				case !converge && test:
 					return a.ShowRollback(c.Context(), to)

@@ -155,6 +155,15 @@ func meant(all *value.Map, key string) string {
 	if best := diag.Nearest(last, all.Names()); best != "" {
 		return fmt.Sprintf("did you mean %q?", above+best)
 	}
+	if whole := above + strings.ReplaceAll(last, ".", ":"); strings.Contains(last, ".") {
+		if _, ok := value.Lookup(all, strings.ReplaceAll(last, ".", ":"), ":"); ok {
+			return fmt.Sprintf("keys are joined by colons: %s", whole)
+		}
+	}
+	const few = 8
+	if names := all.Names(); len(names) > 0 && len(names) <= few {
+		return fmt.Sprintf("there is %s", strings.Join(names, ", "))
+	}
 	return ""
 }
 

@@ -123,7 +123,7 @@ func (p *program) projectDeployCommand() *cobra.Command {
 			if err := steps.parse(&given, p.In); err != nil {
 				return err
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(false, func(a *agent.Agent) (*report.Report, error) {
 				if editable != "" {
 					return a.DeployEditable(c.Context(), args[0], editable, given)
 				}
@@ -149,7 +149,7 @@ func (p *program) stepCommand(step, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(false, func(a *agent.Agent) (*report.Report, error) {
 				return a.RunProject(c.Context(), args[0], agent.Given{Only: only})
 			})
 		},
@@ -164,7 +164,7 @@ func (p *program) projectRollbackCommand() *cobra.Command {
 		Example: "  corpus-agent project rollback shop --test\n  corpus-agent project rollback shop",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
 				return a.RollbackProject(c.Context(), args[0], to, test)
 			})
 		},
@@ -263,7 +263,7 @@ func (p *program) receiveCommand() *cobra.Command {
 			if args[1] != "project" && args[1] != "pillar" {
 				return exit.WithCode(exit.Usage, errors.New("a repository is project or pillar"))
 			}
-			return p.run(map[string]string{}, func(a *agent.Agent) (*report.Report, error) {
+			return p.run(false, func(a *agent.Agent) (*report.Report, error) {
 				return p.receive(c.Context(), a, args)
 			})
 		},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains/ec2"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Main runs the program and gives its exit code.
@@ -40,6 +43,8 @@ type program struct {
 	json    bool
 	verbose bool
 	lenient bool // the command works without settings that its user may not read
+	// makesRoot says that the command makes the directory that stands for "/" where there is none
+	makesRoot bool
 }
 
 func newRoot(streams cli.IO) *cobra.Command {
@@ -140,7 +145,7 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	}
 	l := p.layout()
 	if l.Relocated() {
-		if err := os.MkdirAll(l.Root, 0o755); err != nil {
+		if err := p.openRoot(l.Root); err != nil {
 			return nil, exit.WithCode(exit.Usage, err)
 		}
 		if err := l.Contained(); err != nil {
@@ -155,6 +160,19 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	a.Self, a.Lent = p.self(l), p.lent()
 	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings, p.SlowStore)
 	return a, nil
+}
+
+// openRoot makes the directory that stands for "/" for a command that changes a host, and looks for it for the others.
+func (p *program) openRoot(dir string) error {
+	if p.makesRoot {
+		return os.MkdirAll(dir, 0o755)
+	}
+	_, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return diag.WithHint(fmt.Errorf("there is no directory %s to stand for \"/\"", dir),
+			"correct --root or CORPUS_ROOT; a deploy makes the directory, and for a dry run make it first")
+	}
+	return err
 }
 
 // sourceFiles are how sources of states are fetched. They have no mirrors.

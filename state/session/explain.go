@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -58,7 +59,7 @@ func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, erro
 		all = append(all, e.explain(step))
 	}
 	if len(all) == 0 {
-		return nil, misuse(diag.DidYouMean(word, e.words()), "no step of this host's highstate is called %q", word)
+		return nil, misuse(cmp.Or(diag.DidYouMean(word, e.words()), e.some()), "no step of this host's highstate is called %q", word)
 	}
 	redact.Each(&all, s.Redactor.Text)
 	return all, nil
@@ -118,6 +119,20 @@ func (e *explainer) words() []string {
 		words = append(words, s.ID(), s.Name(), s.SLS())
 	}
 	return words
+}
+
+// some is a hint that names a few steps.
+func (e *explainer) some() string {
+	if len(e.steps) == 0 {
+		return "its highstate has no steps: see the top file"
+	}
+	const few = 3
+	var ids []string
+	for _, s := range e.steps[:min(len(e.steps), few)] {
+		ids = append(ids, s.ID())
+	}
+	return fmt.Sprintf("write the ID of a state, its name or its SLS, such as %s; `corpus-agent call state.show_highstate` has all",
+		strings.Join(ids, ", "))
 }
 
 func (e *explainer) explain(s *compile.Step) Explanation {
