@@ -122,7 +122,7 @@ func TestWriteOfAnImmutableFileSaysSo(t *testing.T) {
 	}
 	defer func() { do(t, unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, 0)) }()
 	err = f.Write("/etc/motd", text("new"))
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(diag.HintOf(err), "lsattr") {
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(diag.HintOf(err), "chattr -i") {
 		t.Errorf("writing it gives %v, hint %q", err, diag.HintOf(err))
 	}
 	alone(t, root+"/etc", "motd")
