@@ -112,7 +112,8 @@ func TestBucketPolicies(t *testing.T) {
 	may(t, r.store, "host", "", "metadata/probe deploy/myapp/probe reports/myapp/myapp-testing-useast1-898900/probe")
 	as("host-reports")
 	r.must("corpus-agent deploy")
-	may(t, r.store, "host-reports", "reports/myapp/myapp-testing-useast1-898900/probe hosts/myapp-testing-useast1-898900/probe",
+	may(t, r.store, "host-reports",
+		"reports/myapp/myapp-testing-useast1-898900/probe hosts/myapp-testing-useast1-898900/probe",
 		"metadata/probe deploy/myapp/probe reports/myapp/other/probe hosts/other/probe")
 	as("promoter")
 	if out := r.must("corpus host ls"); !strings.HasPrefix(out, "myapp-testing-useast1-898900 ") {

@@ -14,9 +14,11 @@ import (
 // TestCountsAgreeWithTheirNouns keeps "1 files" out of messages: a number of things that may be one is written by
 // diag.Count. Limits ("more than %d files") are never one.
 func TestCountsAgreeWithTheirNouns(t *testing.T) {
-	counted := regexp.MustCompile(`(\S*) ?%d ((more|other|unfinished) )?(artifacts|backups|changes|entries|files|hosts|names|` +
-		`objects|packs|releases|reports|requests|tries|uploads)\b`)
-	limits := map[string]bool{"than": true, "most": true, "of": true, "to": true, "all": true, "before": true, "take": true}
+	counted := regexp.MustCompile(
+		`(\S*) ?%d ((more|other|unfinished) )?(artifacts|backups|changes|entries|files|hosts|names|` +
+			`objects|packs|releases|reports|requests|tries|uploads)\b`)
+	limits := map[string]bool{"than": true, "most": true, "of": true, "to": true, "all": true, "before": true,
+		"take": true}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "testdata" || path != ".." && strings.HasPrefix(d.Name(), ".")) {
 			return errorOrSkip(err)

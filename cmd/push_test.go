@@ -128,7 +128,8 @@ func TestPushDeploys(t *testing.T) {
 	if out := d.ok("corpus-agent", "project", "get-configuration", "shop", "data:text"); out != "two\n" {
 		t.Errorf("the configuration says %q", out)
 	}
-	if out := d.ok("corpus-agent", "project", "rollback", "shop", "--test"); !strings.Contains(out, "would go back to shop ") ||
+	if out := d.ok("corpus-agent", "project", "rollback", "shop", "--test"); !strings.Contains(out,
+		"would go back to shop ") ||
 		!strings.Contains(out, "would quarantine shop ") {
 		t.Errorf("a dry run of the rollback says %s", out)
 	}
@@ -167,7 +168,8 @@ func TestPushedPillarsAreRootsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out := d.ok("corpus-agent", "project", "fixperms", "shop"); !strings.Contains(out, "/git/project.git had mode 0755") {
+	if out := d.ok("corpus-agent", "project", "fixperms", "shop"); !strings.Contains(out,
+		"/git/project.git had mode 0755") {
 		t.Errorf("it says:\n%s", out)
 	}
 	closed("after fixperms")

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// mostBytes is how large the program of hosts may be: 27 MiB, and 1 MiB for what a fleet needs. docs/dependencies.md says what each megabyte is for.
+// mostBytes is how large the program of hosts may be: 27 MiB, and 1 MiB for what a fleet needs. docs/dependencies.md
+// says what each megabyte is for.
 const mostBytes = 28 << 20
 
 // unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// mostObjects is how many objects the packages of a program may make before main begins, as Go's runtime counts them: all
-// packages, and those of this repository. A count is the same on every machine, and start-up time follows it. Most of
-// what libraries make are the endpoints of AWS and regular expressions; docs/dependencies.md has a table.
+// mostObjects is how many objects the packages of a program may make before main begins, as Go's runtime counts them:
+// all packages, and those of this repository. A count is the same on every machine, and start-up time follows it. Most
+// of what libraries make are the endpoints of AWS and regular expressions; docs/dependencies.md has a table.
 func mostObjects() map[string]struct{ all, own int } {
 	return map[string]struct{ all, own int }{"corpus-agent": {all: 6500, own: 300}, "corpus": {all: 17500, own: 300}}
 }

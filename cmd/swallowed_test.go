@@ -67,7 +67,8 @@ func reasons() map[string][]string {
 			"artifact/process/tree.go:groupsOf", "artifact/process/adopt.go:servesFiles", "artifact/process/adopt.go:namesOf",
 			"agent/self/systemctl.go:systemctls", "agent/lock/lookers.go:Lookers",
 			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/self/systemctl.go:parentOf",
-			"agent/self/systemctl.go:arguments", "state/host/processes/sockets.go:Sockets", "state/host/processes/sockets.go:hold",
+			"agent/self/systemctl.go:arguments", "state/host/processes/sockets.go:Sockets",
+			"state/host/processes/sockets.go:hold",
 			"state/host/packages/client.go:processOf", "state/host/processes/processes.go:Of",
 			"state/host/processes/processes.go:userOf", "state/host/processes/processes.go:CgroupOf",
 		},
@@ -197,7 +198,8 @@ func looksAt(e ast.Expr) string {
 	switch {
 	case slices.Contains(looks, f.Sel.Name) && slices.Contains([]string{"os", "fs", "filepath", "exec", "osexec"}, of):
 		return name
-	case of == "walk" && slices.Contains([]string{"Found", "Exists", "Named", "Directory", "Read", "ReadFile", "ReadGiven"},
+	case of == "walk" && slices.Contains([]string{"Found", "Exists", "Named", "Directory", "Read", "ReadFile",
+		"ReadGiven"},
 		f.Sel.Name):
 		return name
 	}

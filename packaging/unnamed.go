@@ -97,7 +97,8 @@ func declares(file string) bool {
 
 // throughNext finds next in a setting of a unit and in the target of a link.
 var throughNext = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[ \t-]*(?:[A-Z][A-Za-z]+=.*?|target:[ \t]*['"]?)/srv/(?:service|base|projects/[^/\s]+)/next(?:[/\s'";:]|$)`)
+	return regexp.MustCompile(
+		`^[ \t-]*(?:[A-Z][A-Za-z]+=.*?|target:[ \t]*['"]?)/srv/(?:service|base|projects/[^/\s]+)/next(?:[/\s'";:]|$)`)
 })
 
 // ThroughNext lists the places where units of a tree, and links that its states make, lead through next, as

@@ -31,7 +31,8 @@ func TestMissing(t *testing.T) {
 		"a target that is commented":  {"base:\n  'G@role:web and not E@db\\d':\n    - web\n", nil},
 		"as a path, and with its end": {"base:\n  '*':\n    - db/server\n", nil},
 	} {
-		tree := treeOf(map[string]string{"states/top.sls": c.top, "states/web.sls": "", "states/db/init.sls": "", "states/db/server.sls": ""})
+		tree := treeOf(map[string]string{"states/top.sls": c.top, "states/web.sls": "", "states/db/init.sls": "",
+			"states/db/server.sls": ""})
 		var want []string
 		for _, name := range c.want {
 			want = append(want, "states/top.sls: "+name)
@@ -53,7 +54,8 @@ func TestThroughNext(t *testing.T) {
 		"doc/notes.md":            "ExecStart=/srv/service/next\n",
 		"etc/systemd/a.d/10.conf": "[Service]\nEnvironmentFile=-/srv/service/next/env\n",
 	}))
-	want := []string{"app.service:2", "app@.service.j2:2", "etc/systemd/a.d/10.conf:2", "states/app.sls:3", "states/unit.sls:5"}
+	want := []string{"app.service:2", "app@.service.j2:2", "etc/systemd/a.d/10.conf:2", "states/app.sls:3",
+		"states/unit.sls:5"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
@@ -61,9 +63,11 @@ func TestThroughNext(t *testing.T) {
 
 func TestForeign(t *testing.T) {
 	tree := treeOf(map[string]string{
-		"corpus.yaml": "units: [wbe.service]\n", "lib/app.service": "", "states/a.sls": "nginx:\n  pkg.installed: []\n", "bin/install": "systemctl enable worker@1\n",
+		"corpus.yaml": "units: [wbe.service]\n", "lib/app.service": "", "states/a.sls": "nginx:\n  pkg.installed: []\n",
+		"bin/install": "systemctl enable worker@1\n",
 	})
-	got, err := packaging.Foreign(tree, []string{"app.service", "lib/app.service", "nginx.service", "worker@.service", "wbe.service"})
+	got, err := packaging.Foreign(tree,
+		[]string{"app.service", "lib/app.service", "nginx.service", "worker@.service", "wbe.service"})
 	if err != nil || !slices.Equal(got, []string{"wbe.service"}) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -97,7 +97,8 @@ func primitives() []primitive {
 			return d.Chmod(name, 0o777)
 		})},
 		{name: "Dir.Unlink", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Unlink(name) })},
-		{name: "Dir.RemoveAll", kind: dir, do: inDir(func(d *walk.Dir, name string) error { return d.RemoveAll(context.Background(), name) })},
+		{name: "Dir.RemoveAll", kind: dir,
+			do: inDir(func(d *walk.Dir, name string) error { return d.RemoveAll(context.Background(), name) })},
 		{name: "Dir.Give", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Give(name, ann, ann) })},
 		{name: "Dir.Give of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
 			return d.Give(name, ann, ann)

@@ -132,7 +132,8 @@ func Load(s Sources) (Config, error) {
 		return Config{}, problems.Err()
 	}
 	if h := c.Health; h.Grace >= h.Deadline {
-		problems.Add(s.at("health.grace"), "health.grace is %s, and health.deadline, which includes it, is %s: no release becomes healthy",
+		problems.Add(s.at("health.grace"),
+			"health.grace is %s, and health.deadline, which includes it, is %s: no release becomes healthy",
 			recipe.Short(h.Grace), recipe.Short(h.Deadline)).WithHint("give health.deadline more time than health.grace")
 		return Config{}, problems.Err()
 	}

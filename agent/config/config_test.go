@@ -172,7 +172,8 @@ notify: {webhook: {timeout: 0s, tries: 0}}
 	for _, want := range []string{
 		`:1:21: converge.timeout is "1ms", and a duration from 1s to 720h was expected`, `:1:40: converge.stop_timeout`,
 		`:2:18: hooks.timeout`, `:3:18: fetch.timeout`, `:3:30: fetch.retry is "-1s", and a duration 0s, or from 1s to 24h`,
-		`:3:41: fetch.rate is "-1", and a number of 0 or more was expected`, `:4:20: health.deadline`, `:4:34: health.timeout`,
+		`:3:41: fetch.rate is "-1", and a number of 0 or more was expected`, `:4:20: health.deadline`,
+		`:4:34: health.timeout`,
 		`:4:49: health.interval`, `:4:62: health.retries`, `:5:29: notify.webhook.timeout`, `:5:40: notify.webhook.tries`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), path+want) {

@@ -28,8 +28,8 @@ func (o *Overdue) hint() string {
 	return fmt.Sprintf("see what takes so long, or raise %s in agent.yaml", o.Setting)
 }
 
-// Within gives work the time of a setting. Where an error is due to the end of that time, it names the setting, and wraps an
-// Overdue.
+// Within gives work the time of a setting. Where an error is due to the end of that time, it names the setting, and
+// wraps an Overdue.
 func Within(ctx context.Context, setting string, limit time.Duration, work func(context.Context) error) error {
 	over := &Overdue{Setting: setting, Limit: limit}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, over)

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Places maps the directory under which a run read a release, such as /srv/service/next, to the one that has these files
-// after the run. A rollback leads the links to other files, and moves the release that failed.
+// Places maps the directory under which a run read a release, such as /srv/service/next, to the one that has these
+// files after the run. A rollback leads the links to other files, and moves the release that failed.
 type Places map[string]string
 
 // Text replaces the directories in positions, FILE:LINE or FILE:. Other paths stay as they are: states may name the

@@ -37,7 +37,8 @@ func (f *Fetcher) arrive(ctx context.Context, release artifact.Release) (*arriva
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(f.Layout.Part(release.Project, release.Digest.Hex()), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	file, err := os.OpenFile(f.Layout.Part(release.Project, release.Digest.Hex()),
+		os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}

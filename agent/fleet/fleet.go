@@ -1,9 +1,9 @@
 // Package fleet reads what hosts reported into a store.
 //
-// Hosts that have `reports.upload` on put the report of each run below reports/PROJECT/HOST/, signed with the key of the
-// host (package hostkey). Of a host whose key the store knows only signed reports count. Of others every report counts
-// that lies in the host's directory, as good as the store's access rules are: a reader that decides something, such as
-// `corpus attest`, may want signed ones alone.
+// Hosts that have `reports.upload` on put the report of each run below reports/PROJECT/HOST/, signed with the key of
+// the host (package hostkey). Of a host whose key the store knows only signed reports count. Of others every report
+// counts that lies in the host's directory, as good as the store's access rules are: a reader that decides something,
+// such as `corpus attest`, may want signed ones alone.
 package fleet
 
 import (

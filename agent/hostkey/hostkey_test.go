@@ -145,7 +145,8 @@ func TestTheFirstKeyOfAHostCounts(t *testing.T) {
 // unconditional is a store that ignores conditions, as some servers do.
 type unconditional struct{ store.Store }
 
-func (u unconditional) Put(ctx context.Context, key string, r io.Reader, size int64, _ store.Condition) (store.Info, error) {
+func (u unconditional) Put(ctx context.Context, key string, r io.Reader, size int64, _ store.Condition) (store.Info,
+	error) {
 	return u.Store.Put(ctx, key, r, size, store.Condition{})
 }
 
@@ -169,8 +170,8 @@ func TestAKeyThatIsRegisteredAgainKeepsItsTime(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutAKnownKey count as unsigned ones, but none whose signature does not hold, and none without a signature
-// of a host that has a key.
+// TestReportsWithoutAKnownKey count as unsigned ones, but none whose signature does not hold, and none without a
+// signature of a host that has a key.
 func TestReportsWithoutAKnownKey(t *testing.T) {
 	key := open(t)
 	const place = "reports/myapp/h/1.json"

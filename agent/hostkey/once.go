@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// repeatAfter is how long a host relies on what it registered. It registers again later, since a person may have had its
-// key forgotten; and since a store may refuse it, it does not ask at each run.
+// repeatAfter is how long a host relies on what it registered. It registers again later, since a person may have had
+// its key forgotten; and since a store may refuse it, it does not ask at each run.
 const repeatAfter = 24 * time.Hour
 
 // attempt is the newest registration that a host tried.

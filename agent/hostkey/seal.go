@@ -25,8 +25,8 @@ type signed struct {
 	Sig string `json:"sig"` // of purpose, the object's key in the store, a line feed, and the object without this field
 }
 
-// Seal adds to a JSON object the field "signed", with the host's signature of the object and of its place: the key under
-// which a store keeps it. A copy in another place has no valid signature.
+// Seal adds to a JSON object the field "signed", with the host's signature of the object and of its place: the key
+// under which a store keeps it. A copy in another place has no valid signature.
 func (k Key) Seal(place string, object []byte) ([]byte, error) {
 	object = bytes.TrimSpace(object)
 	if len(object) < 3 || object[0] != '{' || object[len(object)-1] != '}' {

@@ -51,13 +51,14 @@ func (h *Host) drift(s Status) []string {
 	}
 	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) &&
 		(r.Left == nil || r.Left.Same(*r.From)) && r.States.Effective() > 0 {
-		found = append(found, fmt.Sprintf("the last run found drift, and put %s right", diag.Count(r.States.Effective(), "state")))
+		found = append(found, fmt.Sprintf("the last run found drift, and put %s right",
+			diag.Count(r.States.Effective(), "state")))
 	}
 	return found
 }
 
-// lost is the pair whose files are gone from the disk, which a deploy fetches again from the store: what is deployed, or
-// what that stands in for. It is nil where nothing is gone. What came by a push no store has.
+// lost is the pair whose files are gone from the disk, which a deploy fetches again from the store: what is deployed,
+// or what that stands in for. It is nil where nothing is gone. What came by a push no store has.
 func (h *Host) lost(s Status) *ledger.Pair {
 	pair := s.StandsFor
 	if runs := s.runs(); pair == nil && runs != nil {

@@ -15,8 +15,8 @@ func ReleasesOf(book *ledger.Ledger) (list []artifact.Release) {
 	return list
 }
 
-// LastKeptOf is the pair to go back to: the one that was deployed before, or else the newest one that was good before that
-// whose releases are on the disk and not withdrawn. Neither is in quarantine. It is nil where there is none.
+// LastKeptOf is the pair to go back to: the one that was deployed before, or else the newest one that was good before
+// that whose releases are on the disk and not withdrawn. Neither is in quarantine. It is nil where there is none.
 func (h *Host) LastKeptOf(book *ledger.Ledger) *ledger.Pair {
 	good := book.Good
 	if good == nil {

@@ -224,7 +224,8 @@ func (w Why) advice(named *ledger.Pair) []string {
 			"see what is wrong with the host; %s is retried %s, or at the next run after: corpus-agent unquarantine %s",
 			p.Pair, p.When(time.Now()), p.Pair.Service.Version))
 	}
-	say(w.lost != nil && w.Running == nil && w.CutShort == nil, "corpus-agent deploy fetches again what is gone from the disk")
+	say(w.lost != nil && w.Running == nil && w.CutShort == nil,
+		"corpus-agent deploy fetches again what is gone from the disk")
 	say(len(w.Drift) > 0 && w.Running == nil && w.lost == nil, "corpus-agent converge")
 	return next
 }

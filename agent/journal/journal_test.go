@@ -39,7 +39,8 @@ func newLab(t testing.TB) *lab {
 // run calls work with a host whose changes are recorded as those of a run of a pair.
 func (l *lab) run(id, pair string, work func(h *host.Host, r *journal.Recorder)) {
 	l.t.Helper()
-	r := l.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: pair}, Name: "myapp " + pair, Over: ledger.Key{Bytes: "before"}, Now: time.Now,
+	r := l.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: pair}, Name: "myapp " + pair,
+		Over: ledger.Key{Bytes: "before"}, Now: time.Now,
 		Note: l.t.Logf, Skip: []string{"/skipped"}})
 	h, err := machine.New(host.Options{Root: l.root, Recorder: r})
 	if err != nil {

@@ -121,8 +121,8 @@ func (l Layout) ConfigCopy() string { return filepath.Join(l.Projects(), ".agent
 // Incoming is the directory of artifacts that are being fetched.
 func (l Layout) Incoming() string { return filepath.Join(l.State(), "incoming") }
 
-// Part is the file of an artifact's blocks that have arrived, by its project and the artifact's digest: two projects may
-// have an artifact of the same bytes, and both are fetched at the same time.
+// Part is the file of an artifact's blocks that have arrived, by its project and the artifact's digest: two projects
+// may have an artifact of the same bytes, and both are fetched at the same time.
 func (l Layout) Part(project, digest string) string {
 	return filepath.Join(l.Incoming(), digest+"."+project+".part")
 }

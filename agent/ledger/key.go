@@ -2,8 +2,8 @@ package ledger
 
 import "strings"
 
-// Key identifies a pair in the journal: by the bytes of its releases, and by its service, since two services may have the
-// same bytes. Keys are compared by Same: == does not compile.
+// Key identifies a pair in the journal: by the bytes of its releases, and by its service, since two services may have
+// the same bytes. Keys are compared by Same: == does not compile.
 type Key struct {
 	_ [0]func()
 

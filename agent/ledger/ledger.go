@@ -323,8 +323,8 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 	l.remember(p, again)
 }
 
-// WentBack records that a person went back to a pair. It keeps its place in the history, so that what was good before it
-// is what is before it there.
+// WentBack records that a person went back to a pair. It keeps its place in the history, so that what was good before
+// it is what is before it there.
 func (l *Ledger) WentBack(p Pair, at time.Time) {
 	l.runs(p, at)
 	l.remember(p, true)

@@ -11,7 +11,8 @@ import (
 func TestTwoServicesWithTheSameBytes(t *testing.T) {
 	web := ledger.Pair{Service: artifact.Release{Project: "web", Version: "1", Digest: "sha256:11"}}
 	api := ledger.Pair{Service: artifact.Release{Project: "api", Version: "1", Digest: "sha256:11"}}
-	for name, b := range map[string]ledger.Bad{"a release": {Pair: web, Release: &web.Service}, "a pair of an older agent": {Pair: web}} {
+	for name, b := range map[string]ledger.Bad{"a release": {Pair: web, Release: &web.Service},
+		"a pair of an older agent": {Pair: web}} {
 		book := &ledger.Ledger{}
 		book.Quarantine(b)
 		if _, bad := book.IsBad(api); bad {

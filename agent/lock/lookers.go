@@ -48,7 +48,8 @@ func flocks(kind, file string) (pids []string) {
 	seen := map[string]bool{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text()) // 1: FLOCK  ADVISORY  WRITE 4242 00:1a:77 0 EOF
-		if len(fields) <= 5 || fields[1] != "FLOCK" || fields[3] != kind || file != "" && fields[5] != file || seen[fields[4]] {
+		if len(fields) <= 5 || fields[1] != "FLOCK" || fields[3] != kind || file != "" && fields[5] != file ||
+			seen[fields[4]] {
 			continue
 		}
 		seen[fields[4]] = true

@@ -32,7 +32,8 @@ func awaited(words []string) (names []string) {
 		}
 	}
 	starting := []string{
-		"start", "restart", "try-restart", "reload", "reload-or-restart", "try-reload-or-restart", "condrestart", "force-reload",
+		"start", "restart", "try-restart", "reload", "reload-or-restart", "try-reload-or-restart", "condrestart",
+		"force-reload",
 	}
 	if !slices.Contains(starting, verb) {
 		return nil

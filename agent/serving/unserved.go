@@ -149,8 +149,10 @@ func (r *Run) RepeatUnserved(ctx context.Context) {
 	}
 }
 
-// startedByStates returns a test of units: whether what states started again runs still, and belongs to the proven pair.
-func (r *Run) startedByStates(ctx context.Context, proven ledger.Proven) (holds func(unit string, at time.Time) bool, err error) {
+// startedByStates returns a test of units: whether what states started again runs still, and belongs to the proven
+// pair.
+func (r *Run) startedByStates(ctx context.Context, proven ledger.Proven) (holds func(unit string, at time.Time) bool,
+	err error) {
 	s, members, err := r.deployedUnits(ctx, proven.Pair)
 	if err != nil || s == nil {
 		return func(string, time.Time) bool { return true }, err

@@ -21,7 +21,8 @@ type Remoded struct {
 
 // RestoreModes gives what was unpacked of a release the modes again that unpacking gave. It leaves alone what its
 // project may change, and what got its mode before since, which is asked only if something has another mode.
-func (s *Site) RestoreModes(release artifact.Release, says recipe.Recipe, list *manifest.Manifest, since func() time.Time) (
+func (s *Site) RestoreModes(release artifact.Release, says recipe.Recipe, list *manifest.Manifest,
+	since func() time.Time) (
 	done []Remoded, err error) {
 	root, err := s.OpenSafely()
 	if err != nil {

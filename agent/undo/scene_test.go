@@ -82,7 +82,8 @@ func (s *scene) host(r host.Recorder) *host.Host {
 // images of what it made.
 func (s *scene) run(id string, work func(h *host.Host), options ...string) {
 	s.Helper()
-	r := s.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: "b"}, Name: "myapp 2", Over: ledger.Key{Bytes: "a"}, Now: time.Now, Note: s.Logf})
+	r := s.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: "b"}, Name: "myapp 2", Over: ledger.Key{Bytes: "a"},
+		Now: time.Now, Note: s.Logf})
 	h := s.host(r)
 	r.Bind(h)
 	r.Hide(func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") })

@@ -19,8 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Config is the environment that turns off the file system monitor, a program that only makes git faster, and adds other
-// settings: keys and values in turn. Git passes it on to what it runs in submodules.
+// Config is the environment that turns off the file system monitor, a program that only makes git faster, and adds
+// other settings: keys and values in turn. Git passes it on to what it runs in submodules.
 func Config(settings ...string) []string {
 	settings = append([]string{"core.fsmonitor", ""}, settings...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings)/2)}

@@ -30,7 +30,8 @@ func TestGitlinksInEachFormOfAnIndex(t *testing.T) {
 		git("config", "index.version", c.version)
 		id := strings.Repeat("a", map[string]int{"sha1": 40, "sha256": 64}[c.format])
 		var want []string
-		for i, name := range []string{"a/file", "a/sub", "a/sub-and-more", "a/subsub/deep", "b", "c/long/" + strings.Repeat("x", 300)} {
+		for i, name := range []string{"a/file", "a/sub", "a/sub-and-more", "a/subsub/deep", "b",
+			"c/long/" + strings.Repeat("x", 300)} {
 			mode := "100644"
 			if i%2 == 1 {
 				mode, want = "160000", append(want, name)

@@ -71,8 +71,9 @@ type Scope struct {
 // auditors is how many files are read concurrently.
 const auditors = 4
 
-// Audit compares the tree in root with the list: names, kinds, content, links, modes, owners and capabilities. An access
-// control list that lets another user write shows as a mode, since its mask stands in the place of the group's bits.
+// Audit compares the tree in root with the list: names, kinds, content, links, modes, owners and capabilities. An
+// access control list that lets another user write shows as a mode, since its mask stands in the place of the group's
+// bits.
 func (m *Manifest) Audit(ctx context.Context, root *os.Root, s Scope) ([]Change, error) {
 	return m.audit(ctx, &audit{root: root, Scope: s, behind: m.Behind(s.Code)})
 }
@@ -322,9 +323,9 @@ func ClosePrivate(tree *os.Root) error {
 	return errors.Join(errs...)
 }
 
-// CloseLinked gives the directories of a tree, to which its private names are links, the mode of private ones. It is for
-// a tree that has no list with modes. A link to the tree itself is an error: its files would be out of reach for their
-// users.
+// CloseLinked gives the directories of a tree, to which its private names are links, the mode of private ones. It is
+// for a tree that has no list with modes. A link to the tree itself is an error: its files would be out of reach for
+// their users.
 func CloseLinked(tree *os.Root) error {
 	top, err := tree.Stat(".")
 	errs := []error{err}
@@ -333,7 +334,8 @@ func CloseLinked(tree *os.Root) error {
 		switch {
 		case err != nil || !info.IsDir():
 		case os.SameFile(info, top):
-			errs = append(errs, fmt.Errorf("%s is a link to the whole tree, which other users may read: make it a directory", name))
+			errs = append(errs, fmt.Errorf("%s is a link to the whole tree, which other users may read: make it a directory",
+				name))
 		default:
 			errs = append(errs, tree.Chmod(name, PrivateMode))
 		}

@@ -15,7 +15,8 @@ func TestPrivateDirectoriesBehindLinks(t *testing.T) {
 		above := t.TempDir()
 		dir := filepath.Join(above, "tree")
 		for _, name := range []string{"tree/secret", "outside"} {
-			if err := errors.Join(os.MkdirAll(filepath.Join(above, name), 0o755), os.Chmod(filepath.Join(above, name), 0o755)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Join(above, name), 0o755),
+				os.Chmod(filepath.Join(above, name), 0o755)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -32,7 +32,8 @@ func TestScriptsNeedTheirInterpreters(t *testing.T) {
 		t.Errorf("it needs %v, want %v", found, want)
 	}
 	delete(found, long)
-	absent, err := needs.Absent(found, needs.Host{Root: fstest.MapFS{"bin/sh": {}, "usr/bin/env": {}, "usr/local/bin/node20": {}}})
+	absent, err := needs.Absent(found,
+		needs.Host{Root: fstest.MapFS{"bin/sh": {}, "usr/bin/env": {}, "usr/local/bin/node20": {}}})
 	if text := []string{"/usr/bin/perll (bin/a)", "rubyy (bin/c)"}; err != nil || !slices.Equal(absent, text) {
 		t.Errorf("the host lacks %q, %v, want %q", absent, err, text)
 	}

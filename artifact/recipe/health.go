@@ -118,7 +118,8 @@ func (p *parser) span(key string) Span {
 func (p *parser) duration(key string, n *yaml.Node) time.Duration {
 	d, err := p.span(key).Duration(n.Value)
 	if err != nil {
-		p.problems.Add(p.pos(n), "%s is %q, and a duration %s was expected", key, n.Value, HealthSpan(key).OrZero().OfDurations()).
+		p.problems.Add(p.pos(n), "%s is %q, and a duration %s was expected", key, n.Value,
+			HealthSpan(key).OrZero().OfDurations()).
 			WithHint("write it as 90s or 10m")
 	}
 	return d

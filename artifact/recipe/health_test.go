@@ -75,7 +75,8 @@ func TestTimesOfHealthHaveRanges(t *testing.T) {
 	text := "health:\n  grace: 25h\n  deadline: 1ms\n  interval: -1s\n  timeout: 1ns\n  retries: -1\n"
 	_, err := recipe.Parse([]byte(text), "corpus.yaml")
 	for _, want := range []string{
-		`:2:10: grace is "25h", and a duration from 0s to 24h was expected`, `:3:13: deadline is "1ms"`, `:4:13: interval is "-1s"`,
+		`:2:10: grace is "25h", and a duration from 0s to 24h was expected`, `:3:13: deadline is "1ms"`,
+		`:4:13: interval is "-1s"`,
 		`:5:12: timeout is "1ns"`, `:6:12: retries is "-1", and a number from 0 to 10000 was expected`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), "corpus.yaml"+want) {
@@ -83,7 +84,8 @@ func TestTimesOfHealthHaveRanges(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"{grace: 20s, deadline: 6s}", "{grace: 2m}"} {
-		if _, err := recipe.Parse([]byte("health: "+text), "corpus.yaml"); err == nil || !strings.Contains(err.Error(), "not shorter than the deadline") {
+		if _, err := recipe.Parse([]byte("health: "+text), "corpus.yaml"); err == nil ||
+			!strings.Contains(err.Error(), "not shorter than the deadline") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -101,7 +103,8 @@ func TestProbesWithKeysOfAnotherKind(t *testing.T) {
   - tcp: 127.0.0.1:0
     contains: x
 `), "corpus.yaml")
-	for _, want := range []string{":3:5: status has no effect", ":4:11: 99999 is no port", ":5:5: args has no effect", ":6:10: 0 is no port",
+	for _, want := range []string{":3:5: status has no effect", ":4:11: 99999 is no port", ":5:5: args has no effect",
+		":6:10: 0 is no port",
 		":7:5: contains has no effect"} {
 		if err == nil || !strings.Contains(err.Error(), "corpus.yaml"+want) {
 			t.Errorf("%s is not among\n%v", want, err)

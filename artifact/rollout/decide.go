@@ -34,9 +34,9 @@ type Verdict struct {
 }
 
 // Decide says whether a host of a wave takes the release now. seen is how the hosts before it fared, as far as the host
-// could verify it; now is the store's time, so the host's own clock does not matter. A host that could not ask has no View
-// and must keep what it has. That hosts of earlier waves are healthy has to be seen; a failure that a host cannot see yet
-// cannot stop it.
+// could verify it; now is the store's time, so the host's own clock does not matter. A host that could not ask has no
+// View and must keep what it has. That hosts of earlier waves are healthy has to be seen; a failure that a host cannot
+// see yet cannot stop it.
 func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 	switch {
 	case s.Aborted:

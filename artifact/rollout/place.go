@@ -15,8 +15,8 @@ type Host struct {
 }
 
 // Place is where a host stands in a rollout: hosts with a smaller place come first. It depends on nothing but the
-// release, the host's own name and its region, so it does not change when hosts are added or go, and with another release
-// other hosts are the first.
+// release, the host's own name and its region, so it does not change when hosts are added or go, and with another
+// release other hosts are the first.
 func (p Plan) Place(release string, h Host) uint32 {
 	sum := sha256.Sum256([]byte("corpus rollout\n" + release + "\n" + h.Name))
 	place := uint64(binary.BigEndian.Uint32(sum[:]))

@@ -61,7 +61,8 @@ func Default() Plan {
 	}
 }
 
-// The limits of a plan, which keep a mistake in one from stopping a fleet for years, or a host from reading it for long.
+// The limits of a plan, which keep a mistake in one from stopping a fleet for years, or a host from reading it for
+// long.
 const (
 	maxWaves    = 20
 	maxSoak     = 30 * 24 * time.Hour
@@ -95,11 +96,13 @@ func (p Plan) checkWaves() (errs []error) {
 	before := Share(0)
 	for i, w := range p.Waves {
 		if w.Share <= before || w.Share > All {
-			errs = append(errs, diag.WithHint(fmt.Errorf("wave %s has %s of the hosts, and the one before it %s", p.WaveName(i), w.Share, before),
+			errs = append(errs, diag.WithHint(fmt.Errorf("wave %s has %s of the hosts, and the one before it %s", p.WaveName(i),
+				w.Share, before),
 				"shares count all hosts up to that wave, such as 1%%:1h,10%%:4h,100%%"))
 		}
 		if w.Soak < 0 || time.Duration(w.Soak) > maxSoak {
-			errs = append(errs, fmt.Errorf("wave %s waits %s, and may wait %s at most", p.WaveName(i), w.Soak, Duration(maxSoak)))
+			errs = append(errs, fmt.Errorf("wave %s waits %s, and may wait %s at most", p.WaveName(i), w.Soak,
+				Duration(maxSoak)))
 		}
 		before = w.Share
 	}
@@ -114,7 +117,8 @@ func (p Plan) checkShares() (errs []error) {
 		errs = append(errs, diag.WithHint(errors.New("the limit of failed hosts is out of range"), "write --halt-at 2,5%%"))
 	}
 	if p.Healthy < 0 || p.Healthy > All {
-		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a wave's hosts cannot be healthy", p.Healthy), "write --healthy 80%%"))
+		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a wave's hosts cannot be healthy", p.Healthy),
+			"write --healthy 80%%"))
 	}
 	if p.AtOnce <= 0 || p.AtOnce > All {
 		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a cluster's hosts cannot deploy at the same time", p.AtOnce),

@@ -30,7 +30,8 @@ func TestPlansAreReadAsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`{"name":"canary","share":"1%","soak":"1h"}`, `{"share":"50%","soak":"1h30m"}`, `"share":"5%"`} {
+	for _, want := range []string{`{"name":"canary","share":"1%","soak":"1h"}`, `{"share":"50%","soak":"1h30m"}`,
+		`"share":"5%"`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s has no %s", data, want)
 		}
@@ -203,9 +204,11 @@ func TestDecisions(t *testing.T) {
 		halted  []time.Time
 		want    rollout.Reason
 	}{
-		"the first wave":         {want: rollout.Turn},
-		"the next one, too soon": {wave: 1, after: 59 * time.Minute, results: healthy(0, 2, time.Minute), want: rollout.Waits},
-		"its soak counts from the health of the wave before": {wave: 1, after: time.Hour, results: healthy(0, 2, time.Minute), want: rollout.Waits},
+		"the first wave": {want: rollout.Turn},
+		"the next one, too soon": {wave: 1, after: 59 * time.Minute, results: healthy(
+			0, 2, time.Minute), want: rollout.Waits},
+		"its soak counts from the health of the wave before": {wave: 1, after: time.Hour, results: healthy(
+			0, 2, time.Minute), want: rollout.Waits},
 		"the next one":     {wave: 1, after: 61 * time.Minute, results: healthy(0, 2, time.Minute), want: rollout.Turn},
 		"without evidence": {wave: 1, after: 100 * time.Hour, want: rollout.TooFew},
 		"of another wave":  {wave: 1, after: 100 * time.Hour, results: healthy(1, 5, 0), want: rollout.TooFew},
@@ -213,15 +216,25 @@ func TestDecisions(t *testing.T) {
 		"two failures": {results: []rollout.Result{failed, {Host: "worse", Failed: true, At: start}}, after: time.Hour,
 			want: rollout.Stops},
 		"one host that failed twice": {results: []rollout.Result{failed, failed}, after: time.Hour, want: rollout.Turn},
-		"a recorded halt":            {halted: []time.Time{start}, want: rollout.Halted, change: func(_ *rollout.Plan, s *rollout.Start) { s.Resumed = start.Add(-time.Hour) }},
-		"resumed": {halted: []time.Time{start}, results: []rollout.Result{failed, {Host: "worse", Failed: true, At: start}}, after: time.Hour,
+		"a recorded halt": {halted: []time.Time{start}, want: rollout.Halted, change: func(
+			_ *rollout.Plan, s *rollout.Start) {
+			s.Resumed = start.Add(-time.Hour)
+		}},
+		"resumed": {halted: []time.Time{start}, results: []rollout.Result{
+			failed, {Host: "worse", Failed: true, At: start}}, after: time.Hour,
 			change: func(_ *rollout.Plan, s *rollout.Start) { s.Resumed = start.Add(time.Minute) }, want: rollout.Turn},
 		"paused":       {change: func(_ *rollout.Plan, s *rollout.Start) { s.Paused = true }, want: rollout.Paused},
 		"aborted":      {change: func(_ *rollout.Plan, s *rollout.Start) { s.Aborted = true }, want: rollout.Aborted},
 		"urgent":       {wave: 3, change: func(_ *rollout.Plan, s *rollout.Start) { s.Urgent = true }, want: rollout.Urgent},
 		"skipped wave": {wave: 1, change: func(_ *rollout.Plan, s *rollout.Start) { s.Skipped = 1 }, want: rollout.Turn},
-		"closed":       {change: func(p *rollout.Plan, _ *rollout.Start) { p.Windows = []rollout.Window{"Tue 09:00-10:00"} }, want: rollout.Closed},
-		"a zone that the host lacks": {change: func(p *rollout.Plan, _ *rollout.Start) { p.Windows = []rollout.Window{"08:00-10:00 No/Where"} },
+		"closed": {change: func(p *rollout.Plan, _ *rollout.Start) {
+			p.Windows = []rollout.Window{
+				"Tue 09:00-10:00"}
+		}, want: rollout.Closed},
+		"a zone that the host lacks": {change: func(p *rollout.Plan, _ *rollout.Start) {
+			p.Windows = []rollout.Window{
+				"08:00-10:00 No/Where"}
+		},
 			want: rollout.Closed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,8 @@ func ParseWaves(text string) ([]Wave, error) {
 		}
 		if soaks {
 			if err := w.Soak.UnmarshalText([]byte(soak)); err != nil {
-				return nil, diag.WithHint(fmt.Errorf("wave %q: %q is no time", one, soak), "write one with its unit, such as 1h or 90m")
+				return nil, diag.WithHint(fmt.Errorf("wave %q: %q is no time", one, soak),
+					"write one with its unit, such as 1h or 90m")
 			}
 		}
 		waves = append(waves, w)
@@ -110,7 +111,8 @@ func ParseHalt(text string) (h Halt, err error) {
 			continue
 		}
 		if h.Hosts, err = strconv.Atoi(one); err != nil || h.Hosts < 1 {
-			return Halt{}, diag.WithHint(fmt.Errorf("%q is no limit of failed hosts", one), "write a number, a share, or both: --halt-at 2,5%%")
+			return Halt{}, diag.WithHint(fmt.Errorf("%q is no limit of failed hosts", one),
+				"write a number, a share, or both: --halt-at 2,5%%")
 		}
 	}
 	return h, nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Tally is how hosts fared in a rollout, each at the time at which the store got its word. Times, since words may reach a
-// reader late or not at all: what counts at a time is what the store had by then.
+// Tally is how hosts fared in a rollout, each at the time at which the store got its word. Times, since words may reach
+// a reader late or not at all: what counts at a time is what the store had by then.
 type Tally struct {
 	healthy [][]time.Time // by wave, ascending
 	failed  []time.Time   // ascending

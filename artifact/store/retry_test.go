@@ -140,7 +140,8 @@ func TestSlowStoresAreReported(t *testing.T) {
 			inner := mem.New()
 			mustPut(t, inner, "key", []byte("content"))
 			var slow []string
-			s := store.Retry(delayed{inner, after}, store.RetryPolicy{Slow: func(request string) { slow = append(slow, request) }})
+			s := store.Retry(delayed{inner, after},
+				store.RetryPolicy{Slow: func(request string) { slow = append(slow, request) }})
 			_, err := getAll(t.Context(), s, "key", store.Range{})
 			if synctest.Wait(); err != nil || !slices.Equal(slow, want) {
 				t.Errorf("an answer after %s: %q, %v", after, slow, err)

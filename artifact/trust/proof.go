@@ -157,7 +157,8 @@ func (p *Proof) healthy(fresh time.Duration, signed bool) int {
 	var names []string
 	for _, h := range p.Hosts[:min(len(p.Hosts), MaxHosts)] {
 		age := p.At.Sub(h.At)
-		if h.Host != "" && (h.Signed || !signed) && age <= fresh && age >= -ClockTolerance && !slices.Contains(names, h.Host) {
+		if h.Host != "" && (h.Signed || !signed) && age <= fresh && age >= -ClockTolerance &&
+			!slices.Contains(names, h.Host) {
 			names = append(names, h.Host)
 		}
 	}

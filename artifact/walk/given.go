@@ -29,9 +29,9 @@ func ReadGiven(path string) ([]byte, error) {
 	return data, err
 }
 
-// OpenGiven opens a file that a person, a setting or the environment names. It does not block: a named pipe, a socket or
-// a device could keep the program waiting, or never end, and is an ErrNoFile. It opens /dev/null, and what the program
-// was started with: /dev/stdin, or the /dev/fd/N of the shell's <(command).
+// OpenGiven opens a file that a person, a setting or the environment names. It does not block: a named pipe, a socket
+// or a device could keep the program waiting, or never end, and is an ErrNoFile. It opens /dev/null, and what the
+// program was started with: /dev/stdin, or the /dev/fd/N of the shell's <(command).
 func OpenGiven(path string) (*os.File, error) {
 	if fd := inheritedFD(path); fd >= 0 {
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)

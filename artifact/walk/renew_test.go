@@ -83,7 +83,8 @@ func TestGivenFilesAreNew(t *testing.T) {
 	}
 }
 
-// TestWhatRootTakesOverIsClosed: the mode of a user's file or directory no longer lets the user write when it is root's.
+// TestWhatRootTakesOverIsClosed: the mode of a user's file or directory no longer lets the user write when it is
+// root's.
 func TestWhatRootTakesOverIsClosed(t *testing.T) {
 	for _, c := range []struct {
 		dir         bool

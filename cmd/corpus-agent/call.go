@@ -208,8 +208,8 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	return c.show(name, opened.ID, answer, err, options)
 }
 
-// undocumented answers -d for names of which no function of templates has the documentation: with that of state functions,
-// or with the name that was probably meant.
+// undocumented answers -d for names of which no function of templates has the documentation: with that of state
+// functions, or with the name that was probably meant.
 func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, names []any) (session.Answer, error) {
 	answer, err := a.Call(ctx, opened, "sys.state_doc", names, value.NewMap())
 	if found, is := answer.Value.(*value.Map); err != nil || !is || found.Len() > 0 {
@@ -227,7 +227,8 @@ func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, n
 			}
 		}
 	}
-	hint := cmp.Or(diag.DidYouMean(value.Str(names[0]), known), "sys.list_functions and sys.list_state_functions list them")
+	hint := cmp.Or(diag.DidYouMean(value.Str(names[0]), known),
+		"sys.list_functions and sys.list_state_functions list them")
 	return answer, diag.WithHint(fmt.Errorf("%w: %s", session.ErrNoFunction, value.Str(names[0])), "%s", hint)
 }
 

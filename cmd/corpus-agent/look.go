@@ -62,7 +62,8 @@ func (p *program) statusCommand() *cobra.Command {
 			return p.printStatus(s, named, all)
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "show everything that is in quarantine, not the newest and what the channels name alone")
+	c.Flags().BoolVar(&all, "all", false,
+		"show everything that is in quarantine, not the newest and what the channels name alone")
 	return c
 }
 

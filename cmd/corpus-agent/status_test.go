@@ -16,13 +16,16 @@ import (
 // TestStatusShowsWhatRunsFirst, and of a long quarantine what the channels name, the newest, and a count.
 func TestStatusShowsWhatRunsFirst(t *testing.T) {
 	release := func(version string) artifact.Release {
-		return artifact.Release{Project: "web", Version: version, Digest: artifact.Digest("sha256:" + strings.Repeat(version, 64)[:64])}
+		return artifact.Release{Project: "web", Version: version,
+			Digest: artifact.Digest("sha256:" + strings.Repeat(version, 64)[:64])}
 	}
-	s := inspect.Status{Deployed: &ledger.Pair{Service: release("9")}, Units: []service.Unit{{Unit: "web.service", Active: "active"}},
+	s := inspect.Status{Deployed: &ledger.Pair{Service: release("9")},
+		Units:   []service.Unit{{Unit: "web.service", Active: "active"}},
 		LastRun: &report.Report{Command: "deploy"}}
 	for n := range 8 {
 		bad := release(fmt.Sprint(n))
-		s.Quarantined = append(s.Quarantined, ledger.Bad{Pair: ledger.Pair{Service: bad}, Release: &bad, Run: "r", Reason: "why"})
+		s.Quarantined = append(s.Quarantined,
+			ledger.Bad{Pair: ledger.Pair{Service: bad}, Release: &bad, Run: "r", Reason: "why"})
 	}
 	lines := func(all bool, named *ledger.Pair) string {
 		var out bytes.Buffer
@@ -34,12 +37,14 @@ func TestStatusShowsWhatRunsFirst(t *testing.T) {
 		return out.String()
 	}
 	text := lines(false, &ledger.Pair{Service: release("2")})
-	for _, want := range []string{"web 2 since", "web 5 since", "web 6 since", "web 7 since", "4 older: corpus-agent status --all"} {
+	for _, want := range []string{"web 2 since", "web 5 since", "web 6 since", "web 7 since",
+		"4 older: corpus-agent status --all"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
 		}
 	}
-	if strings.Count(text, "quarantined ") != 4 || strings.Index(text, "last run ") > strings.Index(text, "quarantined ") ||
+	if strings.Count(text, "quarantined ") != 4 ||
+		strings.Index(text, "last run ") > strings.Index(text, "quarantined ") ||
 		strings.Index(text, "unit ") > strings.Index(text, "last run ") {
 		t.Errorf("status is\n%s", text)
 	}

@@ -221,8 +221,8 @@ func TestAPIThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-// shortest is how long a call takes, or where that is more than limit, the shortest time of ten calls: on a busy machine
-// some take longer.
+// shortest is how long a call takes, or where that is more than limit, the shortest time of ten calls: on a busy
+// machine some take longer.
 func shortest(limit time.Duration, call func()) time.Duration {
 	took := time.Duration(math.MaxInt64)
 	for range 10 {

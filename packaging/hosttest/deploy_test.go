@@ -83,7 +83,8 @@ func TestTimerDrives(t *testing.T) {
 	}
 
 	fast(h)
-	h.Sh(`systemd-run -q --unit=visitor sh -c 'while :; do curl -fsS -m 5 http://localhost:8080/ >> /root/pages 2>> /root/refused; sleep 0.05; done'`)
+	h.Sh(
+		`systemd-run -q --unit=visitor sh -c 'while :; do curl -fsS -m 5 http://localhost:8080/ >> /root/pages 2>> /root/refused; sleep 0.05; done'`)
 	s.demo("1.1")
 	lab.Eventually(t, 60*time.Second, "the timer brings 1.1", func() bool {
 		return strings.Contains(page(h), "myapp 1.1")

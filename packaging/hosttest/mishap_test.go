@@ -63,14 +63,16 @@ late:
 func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
 	s, h := blamed(t)
 	for _, name := range []string{"one", "two"} {
-		h.Write("/etc/systemd/system/"+name+".service", "[Unit]\nAfter=corpus-agent.service\n[Service]\nExecStart=/bin/sleep infinity\n")
+		h.Write("/etc/systemd/system/"+name+".service",
+			"[Unit]\nAfter=corpus-agent.service\n[Service]\nExecStart=/bin/sleep infinity\n")
 	}
 	h.Sh("systemctl daemon-reload; systemctl start one.service")
 	dir := applying(t, "two:\n  cmd.run:\n    - name: systemctl start two\n")
 	if err := os.MkdirAll(filepath.Join(dir, "hooks/post-release.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "hooks/post-release.d/10-one"), []byte("#!/bin/sh\nexec systemctl restart one.service\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "hooks/post-release.d/10-one"),
+		[]byte("#!/bin/sh\nexec systemctl restart one.service\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s.publish("blame", "2", "testing", dir)
@@ -79,7 +81,8 @@ func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
 		t.Fatalf("%s after %s: %s", r.Outcome, took, r.Error)
 	}
 	for _, name := range []string{"one", "two"} {
-		if h.Run("systemctl", "is-active", name).Code != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), name+".service was started without waiting") {
+		if h.Run("systemctl", "is-active", name).Code != 0 ||
+			!strings.Contains(strings.Join(r.Notes, "\n"), name+".service was started without waiting") {
 			t.Errorf("%s: notes are %q", name, r.Notes)
 		}
 	}

@@ -110,8 +110,9 @@ func TestRefreshTimer(t *testing.T) {
 	if log := h.Sh("journalctl -u corpus-refresh@alice --no-pager"); !strings.Contains(log, "error: no store was given") {
 		t.Errorf("without settings the journal has %s", log)
 	}
-	h.Sh("install -d -m 700 /etc/corpus/refresh; printf 'CORPUS_STORE=file:///srv/store\nCORPUS_KEYS=/home/alice/keys\n' " +
-		"> /etc/corpus/refresh/alice.env; chown -R root /srv/store")
+	h.Sh(
+		"install -d -m 700 /etc/corpus/refresh; printf 'CORPUS_STORE=file:///srv/store\nCORPUS_KEYS=/home/alice/keys\n' " +
+			"> /etc/corpus/refresh/alice.env; chown -R root /srv/store")
 	for range 2 { // the second start does not wait for a repetition of the first
 		if r := h.Run("timeout", "60", "systemctl", "start", "corpus-refresh@alice.service"); r.Code != 1 {
 			t.Errorf("a start without permission to write ends with %d: %s", r.Code, r.Err)

@@ -53,7 +53,8 @@ func TestWhatIsNotJudged(t *testing.T) {
 		"arguments of any name":   "a:\n  module.run:\n    - test.ping:\n    - any: x\n",
 	} {
 		tree := fstest.MapFS{
-			"states/a.sls": {Data: []byte(text)}, "states/_states/mine.py": {}, "salt/config/pillar/p.sls": {Data: []byte("file.mangd: []\n")},
+			"states/a.sls": {Data: []byte(text)}, "states/_states/mine.py": {},
+			"salt/config/pillar/p.sls": {Data: []byte("file.mangd: []\n")},
 		}
 		if found, err := check.Tree(tree); err != nil || len(found) > 0 {
 			t.Errorf("%s: %v, %v", name, found, err)

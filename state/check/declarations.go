@@ -137,7 +137,8 @@ func (f *file) arguments(function string, given *value.List, known []string, at 
 		for key := range argument.All() {
 			name, is := key.(string)
 			pos := f.doc.Pos(argument, key)
-			if !is || strings.Contains(name, computed) || slices.Contains(known, name) || general(name) || f.tagBetween(at, pos) {
+			if !is || strings.Contains(name, computed) || slices.Contains(known, name) || general(name) ||
+				f.tagBetween(at, pos) {
 				continue
 			}
 			hint := cmp.Or(diag.DidYouMean(name, append(slices.Clone(known), generalNames()...)),

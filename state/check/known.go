@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// list has a line for each state function with its arguments; * is a function that takes arguments of any name. The line
-// of general arguments, which the run handles, begins with "general".
+// list has a line for each state function with its arguments; * is a function that takes arguments of any name. The
+// line of general arguments, which the run handles, begins with "general".
 //
 //go:embed functions.txt
 var list string

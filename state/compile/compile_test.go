@@ -169,8 +169,10 @@ __extend__: [{a: {file: [{mode: "0644"}, {require: [{test: y}]}], __sls__: u, __
 
 // TestRequisitesThatNameNothingAreKnownBeforeTheRun has listeners and bare names of the forms that act on their target.
 func TestRequisitesThatNameNothingAreKnownBeforeTheRun(t *testing.T) {
-	for _, key := range []string{"listen: [{test: ghost}]", "listen_in: [{test: ghost}]", "listen: [ghost]", "listen: [{sls: t}]",
-		"require_in: [ghost]", "watch_in: [ghost]", "onchanges_in: [ghost]", "onfail_in: [ghost]", "prereq_in: [ghost]", "use: [ghost]"} {
+	for _, key := range []string{"listen: [{test: ghost}]", "listen_in: [{test: ghost}]", "listen: [ghost]",
+		"listen: [{sls: t}]",
+		"require_in: [ghost]", "watch_in: [ghost]", "onchanges_in: [ghost]", "onfail_in: [ghost]", "prereq_in: [ghost]",
+		"use: [ghost]"} {
 		p, err := compiled(t, "a: {test: [nop, {"+key+"}], __sls__: t, __env__: base}")
 		if err != nil || p.Doubts.Err() == nil || !strings.Contains(p.Doubts.Err().Error(), "of a: there is no") {
 			t.Errorf("%s: %v, doubts %v", key, err, p)
@@ -186,10 +188,13 @@ b: {test: [nop, {name: c}], __sls__: t, __env__: base}`)
 
 // TestRequisitesOfAWrongShape checks every kind of requisite.
 func TestRequisitesOfAWrongShape(t *testing.T) {
-	for _, key := range []string{"require", "require_any", "require_in", "watch", "watch_any", "watch_in", "prereq", "prereq_in", "onchanges",
-		"onchanges_any", "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "listen", "listen_in", "use", "use_in"} {
+	for _, key := range []string{"require", "require_any", "require_in", "watch", "watch_any", "watch_in", "prereq",
+		"prereq_in", "onchanges",
+		"onchanges_any", "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "listen", "listen_in", "use",
+		"use_in"} {
 		for _, shape := range []string{"b", "[{test: [b]}]", "[[b]]", "[5]"} {
-			_, err := compiled(t, "a: {test: [nop, {"+key+": "+shape+"}], __sls__: t, __env__: base}\nb: {test: [nop], __sls__: t, __env__: base}")
+			_, err := compiled(t,
+				"a: {test: [nop, {"+key+": "+shape+"}], __sls__: t, __env__: base}\nb: {test: [nop], __sls__: t, __env__: base}")
 			if err == nil || !strings.Contains(err.Error(), key+" of a") {
 				t.Errorf("%s: %s: %v", key, shape, err)
 			}
@@ -206,7 +211,8 @@ func TestAStateThatRequiresItselfByName(t *testing.T) {
 
 func TestANameThatIsAList(t *testing.T) {
 	p, err := compiled(t, "a: {test: [nop, {name: [logger, hi]}], __sls__: t, __env__: base}")
-	if err != nil || !strings.Contains(p.Doubts.Err().Error(), "the name of a is ['logger', 'hi']") || len(p.Steps[0].Slips()) != 1 {
+	if err != nil || !strings.Contains(p.Doubts.Err().Error(), "the name of a is ['logger', 'hi']") ||
+		len(p.Steps[0].Slips()) != 1 {
 		t.Errorf("%v, %v", err, p)
 	}
 }

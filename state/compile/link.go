@@ -148,10 +148,12 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	p.doubtCycles()
 }
 
-// doubtUnread notes targets that do not exist of the requisites that are no requisites of the step: listen and listen_in,
-// whose targets are exact, and those that act on their target, of which a bare name that is not there counts as none.
+// doubtUnread notes targets that do not exist of the requisites that are no requisites of the step: listen and
+// listen_in, whose targets are exact, and those that act on their target, of which a bare name that is not there counts
+// as none.
 func (p *Program) doubtUnread(s *Step, x *index) {
-	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in", "use", "use_in"} {
+	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in",
+		"use", "use_in"} {
 		list, _ := s.Chunk.Value(key).(*value.List)
 		if list == nil {
 			continue

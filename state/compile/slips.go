@@ -23,7 +23,9 @@ func (s *Step) Slips() (list diag.List) {
 	retry, ok := s.Chunk.Get("retry")
 	m, isMap := retry.(*value.Map)
 	if ok && !isMap && retry != true {
-		list.Add(s.At("retry"), "retry %s is no mapping and means 2 attempts, 30 seconds apart: write `- retry: {attempts: 3, interval: 10}`", value.Repr(retry))
+		list.Add(s.At("retry"),
+			"retry %s is no mapping and means 2 attempts, 30 seconds apart: write `- retry: {attempts: 3, interval: 10}`",
+			value.Repr(retry))
 	}
 	for key, v := range m.All() {
 		s.retrySlip(value.Str(key), v, &list)
@@ -44,6 +46,7 @@ func (s *Step) retrySlip(name string, v any, list *diag.List) {
 	_, isBool := v.(bool)
 	_, isInt := v.(int)
 	if name == "until" && !isBool || name != "until" && !isInt {
-		list.Add(s.At("retry"), "%s of retry is %s and has no effect: write a number, or for until true or false", name, value.Repr(v))
+		list.Add(s.At("retry"), "%s of retry is %s and has no effect: write a number, or for until true or false", name,
+			value.Repr(v))
 	}
 }

@@ -164,8 +164,8 @@ func (v *verifier) noList(key string, arg any) {
 		WithHint("write `- " + key + ":` and below it `- state: id`")
 }
 
-// otherRequisite checks a requisite whose shape Salt does not check: it passes over one that it cannot read. Those that act
-// on their target may be one mapping, and one without a value is none.
+// otherRequisite checks a requisite whose shape Salt does not check: it passes over one that it cannot read. Those that
+// act on their target may be one mapping, and one without a value is none.
 func (v *verifier) otherRequisite(key string, arg any) {
 	switch arg := arg.(type) {
 	case nil:

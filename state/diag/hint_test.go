@@ -33,7 +33,8 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 			[]string{"make room", "run it again"}},
 		"a hint around a list": {diag.WithHint(fmt.Errorf("rolled back: %w", list), "publish"),
 			[]string{"a.sls:1: a mistake", "rolled back"}, []string{"publish"}},
-		"a hint of two around a list": {diag.WithHint(fmt.Errorf("it failed (%w), and so did the rest", list), "correct it\nlook"),
+		"a hint of two around a list": {diag.WithHint(
+			fmt.Errorf("it failed (%w), and so did the rest", list), "correct it\nlook"),
 			[]string{"a.sls:1: a mistake", "it failed (as above), and so did the rest"}, []string{"correct it\nlook"}},
 		"a hint for all": {diag.WithHint(errors.Join(disk, link), "call for help"),
 			[]string{"the disk is full\nthe link is gone"}, []string{"call for help"}},

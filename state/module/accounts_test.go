@@ -232,8 +232,8 @@ func accountStates() module.Registry {
 	}
 }
 
-// TestPlansOfAccountsThatGo runs the checks of a dry run one after the other: what an earlier step removes or creates is
-// what a later one finds.
+// TestPlansOfAccountsThatGo runs the checks of a dry run one after the other: what an earlier step removes or creates
+// is what a later one finds.
 func TestPlansOfAccountsThatGo(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")
@@ -258,7 +258,8 @@ func TestPlansOfAccountsThatGo(t *testing.T) {
 		{"user", "present", "zoe", "user zoe would be made"},
 		{"user", "absent", "zoe", "user zoe would be removed"},
 	} {
-		_, d := hosttest.Look(t, h, tables[step.state], step.function, value.NewMap("name", step.name, "__planned__", planned))
+		_, d := hosttest.Look(t, h, tables[step.state], step.function,
+			value.NewMap("name", step.name, "__planned__", planned))
 		if d.Comment != step.comment {
 			t.Errorf("%s.%s %s: %q, want %q", step.state, step.function, step.name, d.Comment, step.comment)
 		}

@@ -21,7 +21,8 @@ var parameter = sync.OnceValue(func() *regexp.Regexp {
 // brief finds the short form of an address that ssh(1) and git(1) take, user@host:path, where a password was written
 // behind the user, and a name without one but with a digest (image:tag@sha256:...), which has the same shape.
 var brief = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[\s"'` + "`" + `=(,<\[])([A-Za-z0-9._+-]+:[^\s:/"'<>` + "`" + `][^\s"'<>` + "`" + `]*)@` +
+	return regexp.MustCompile(`(^|[\s"'` + "`" + `=(,<\[])([A-Za-z0-9._+-]+:[^\s:/"'<>` + "`" + `][^\s"'<>` + "`" +
+		`]*)@` +
 		`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([^\s:])`)
 })
 

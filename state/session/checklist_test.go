@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// TestListOfFunctions compares the list that builds check SLS files with against the functions of the engine. It writes the
-// list if CORPUS_WRITE_FUNCTIONS is set.
+// TestListOfFunctions compares the list that builds check SLS files with against the functions of the engine. It writes
+// the list if CORPUS_WRITE_FUNCTIONS is set.
 func TestListOfFunctions(t *testing.T) {
 	const file = "../check/functions.txt"
 	h, err := machine.New(host.Options{})

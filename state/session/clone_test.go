@@ -80,7 +80,8 @@ func (c clones) fresh() string {
 // apply runs one state of a text in which CLONE stands for the clone.
 func (c clones) apply(sls string) *exec.Result {
 	c.Helper()
-	sls = strings.NewReplacer("REMOTE", filepath.Join(c.dir, "remote"), "CLONE", filepath.Join(c.dir, "clone")).Replace(sls)
+	sls = strings.NewReplacer("REMOTE", filepath.Join(c.dir, "remote"), "CLONE",
+		filepath.Join(c.dir, "clone")).Replace(sls)
 	hosttest.Put(c.T, filepath.Join(c.dir, "states/t.sls"), sls, 0o644)
 	h, err := machine.New(host.Options{})
 	c.must(err)
@@ -109,16 +110,19 @@ func TestGitDoesNotRunWhereOthersConfigureIt(t *testing.T) {
 		change func(clone string) error
 		at     string // which part is named; "" if the clone is fine
 	}{
-		"root's":                    {func(string) error { return nil }, ""},
-		"a user's file in it":       {func(d string) error { return errors.Join(put(d+"/f", "x"), own(d+"/f")) }, ""},
-		"a group's directory in it": {func(d string) error { return errors.Join(os.Mkdir(d+"/data", 0o755), group(d+"/data", 0o2775)) }, ""},
-		"packs of a group":          {func(d string) error { return group(d+"/.git/objects/pack", 0o2775) }, ""},
-		"objects of a group":        {func(d string) error { return group(d+"/.git/objects", 0o2775) }, "/.git/objects"},
-		"the clone":                 {func(d string) error { return group(d, 0o775) }, "/clone"},
-		"the repository":            {func(d string) error { return group(d+"/.git", 0o775) }, "/clone/.git"},
-		"configuration of a group":  {func(d string) error { return group(d+"/.git/config", 0o664) }, "/.git/config"},
-		"configuration of a user":   {func(d string) error { return own(d + "/.git/config") }, "/.git/config"},
-		"configuration of all":      {func(d string) error { return os.Chmod(d+"/.git/config", 0o666) }, "/.git/config"},
+		"root's":              {func(string) error { return nil }, ""},
+		"a user's file in it": {func(d string) error { return errors.Join(put(d+"/f", "x"), own(d+"/f")) }, ""},
+		"a group's directory in it": {func(
+			d string) error {
+			return errors.Join(os.Mkdir(d+"/data", 0o755), group(d+"/data", 0o2775))
+		}, ""},
+		"packs of a group":         {func(d string) error { return group(d+"/.git/objects/pack", 0o2775) }, ""},
+		"objects of a group":       {func(d string) error { return group(d+"/.git/objects", 0o2775) }, "/.git/objects"},
+		"the clone":                {func(d string) error { return group(d, 0o775) }, "/clone"},
+		"the repository":           {func(d string) error { return group(d+"/.git", 0o775) }, "/clone/.git"},
+		"configuration of a group": {func(d string) error { return group(d+"/.git/config", 0o664) }, "/.git/config"},
+		"configuration of a user":  {func(d string) error { return own(d + "/.git/config") }, "/.git/config"},
+		"configuration of all":     {func(d string) error { return os.Chmod(d+"/.git/config", 0o666) }, "/.git/config"},
 		"of the work tree": {func(d string) error {
 			return errors.Join(put(d+"/.git/config.worktree", ""), own(d+"/.git/config.worktree"))
 		}, "/.git/config.worktree"},
@@ -153,9 +157,19 @@ func TestGitDoesNotRunWhereOthersConfigureIt(t *testing.T) {
 		"its directory, with nothing in it": {func(d string) error {
 			return errors.Join(os.Remove(d+"/.gitmodules"), os.RemoveAll(d+"/sub"), os.Mkdir(d+"/sub", 0o755), own(d+"/sub"))
 		}, "/sub"},
-		"a link to a user's":    {func(d string) error { return linked(d+"/.git/config", c.dir+"/more/config") }, "/.git/config"},
-		"a repository beside":   {func(d string) error { return group(moved(t, d, c.dir+"/more")+"/config", 0o664) }, "/more/git/config"},
-		"the file that says so": {func(d string) error { _ = moved(t, d, c.dir+"/more"); return own(d + "/.git") }, "/clone/.git"},
+		"a link to a user's": {func(
+			d string) error {
+			return linked(d+"/.git/config", c.dir+"/more/config")
+		}, "/.git/config"},
+		"a repository beside": {func(
+			d string) error {
+			return group(moved(t, d, c.dir+"/more")+"/config", 0o664)
+		}, "/more/git/config"},
+		"the file that says so": {func(
+			d string) error {
+			_ = moved(t, d, c.dir+"/more")
+			return own(d + "/.git")
+		}, "/clone/.git"},
 		"another work tree": {func(d string) error {
 			c.must(os.Rename(d, c.dir+"/more"))
 			c.git("-C", c.dir+"/more", "worktree", "add", "--quiet", "-b", "third", d)
@@ -166,7 +180,8 @@ func TestGitDoesNotRunWhereOthersConfigureIt(t *testing.T) {
 			c.T = t
 			clone := c.fresh()
 			c.must(o.change(clone))
-			for _, sls := range []string{gitLatest, "t: {test.nop: [{name: '{{ salt[\"git.status\"](\"CLONE\") | length }}'}]}"} {
+			for _, sls := range []string{gitLatest,
+				"t: {test.nop: [{name: '{{ salt[\"git.status\"](\"CLONE\") | length }}'}]}"} {
 				r := c.apply(sls)
 				refused := r.Outcome == exec.Failed && strings.Contains(r.Comment, o.at+" is controlled by ") &&
 					strings.Contains(r.Comment, "could have a program that root runs there run another")

@@ -14,7 +14,8 @@ import (
 func TestRootReadsNoConfigurationOfAUser(t *testing.T) {
 	c := newClones(t)
 	for _, name := range []string{"supervisorctl", "mysql", "pip3", "virtualenv", "gem", "npm", "pecl"} {
-		text := "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *--version*|*import*) echo 'Python 3.0';; *) id -u >>" + c.ran +
+		text := "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *--version*|*import*) echo 'Python 3.0';; *) id -u >>" +
+			c.ran +
 			"; mkdir -p " + c.dir + "/new/bin;; esac\n"
 		hosttest.Put(t, filepath.Join(c.dir, "bin", name), text, 0o755)
 		c.must(os.Chmod(filepath.Join(c.dir, "bin", name), 0o755))

@@ -166,7 +166,8 @@ func TestShadowAndCron(t *testing.T) {
 		{name: "cron.set_job", args: []any{"root", "*/5", "*", "*", "*", 1, "/bin/true"}, want: "'new'"},
 		{name: "cron.set_job", args: []any{"root", "*/5", "*", "*", "*", 1, "/bin/true"}, want: "'present'"},
 		{name: "cron.set_job", args: []any{"root", "7", "*", "*", "*", 1, "/bin/true"}, want: "'updated'"},
-		{name: "cron.set_job", args: []any{"root", "7 8", "*", "*", "*", 1, "/bin/true"}, want: "!is not a valid time for a crontab"},
+		{name: "cron.set_job", args: []any{"root", "7 8", "*", "*", "*", 1, "/bin/true"},
+			want: "!is not a valid time for a crontab"},
 		{name: "cron.ls", args: []any{"root"},
 			want: "{'pre': ['MAILTO=me'], 'crons': [{'minute': '7', 'hour': '*', 'daymonth': '*', 'month': '*', 'dayweek': '1', " +
 				"'identifier': None, 'cmd': '/bin/true', 'comment': None, 'commented': False}], 'special': [], 'env': []}"},

@@ -124,7 +124,8 @@ func TestNetworkSystemAndLists(t *testing.T) {
 		case strings.HasPrefix(line, "pip3 list"):
 			return host.Output{Stdout: "Jinja2==3.1\nPyYAML==6.0\n"}, nil
 		case strings.HasPrefix(line, "docker ps"):
-			return host.Output{Stdout: `{"ID":"ab","Names":"web","Image":"nginx","Command":"\"run\"","Status":"Up","State":"running"}` + "\n"}, nil
+			return host.Output{
+				Stdout: `{"ID":"ab","Names":"web","Image":"nginx","Command":"\"run\"","Status":"Up","State":"running"}` + "\n"}, nil
 		case strings.HasPrefix(line, "lsattr"):
 			return host.Output{Stdout: "----i---e-- /f\n"}, nil
 		case strings.HasPrefix(line, "shutdown"):

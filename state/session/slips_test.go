@@ -35,7 +35,8 @@ e:
 	}
 	text := value.Repr(got)
 	for _, want := range []string{
-		dir + "/states/t.sls:3:7: retry 3 is no mapping and means 2 attempts, 30 seconds apart", dir + "/states/t.sls:6:7: order 'lst' is no order and has no effect: did you mean \"last\"?",
+		dir + "/states/t.sls:3:7: retry 3 is no mapping and means 2 attempts, 30 seconds apart",
+		dir + "/states/t.sls:6:7: order 'lst' is no order and has no effect: did you mean \"last\"?",
 		"retry has no atempts: did you mean \"attempts\"?", "interval of retry is 'x' and has no effect",
 	} {
 		if !strings.Contains(strings.ReplaceAll(text, `\'`, `'`), want) {
@@ -49,12 +50,14 @@ e:
 
 // TestBackgroundIsRefused has a command that a run would not wait for.
 func TestBackgroundIsRefused(t *testing.T) {
-	set, _ := settings(t, map[string]string{"states/t.sls": "sleep 1:\n  cmd.run:\n    - bg: True\n", "states/no.sls": "echo 1:\n  cmd.run:\n    - bg: False\n"})
+	set, _ := settings(t, map[string]string{"states/t.sls": "sleep 1:\n  cmd.run:\n    - bg: True\n",
+		"states/no.sls": "echo 1:\n  cmd.run:\n    - bg: False\n"})
 	set.Strict = true
 	s := session.New(set)
 	_, err := s.Program(t.Context(), s.Named("t"))
 	list := mustProblems(t, err)
-	if len(list) != 1 || list[0].Pos.Line != 2 || !strings.Contains(list[0].Message, "commands do not run in the background") || !strings.Contains(list[0].Hint, "systemd-run") {
+	if len(list) != 1 || list[0].Pos.Line != 2 || !strings.Contains(list[0].Message,
+		"commands do not run in the background") || !strings.Contains(list[0].Hint, "systemd-run") {
 		t.Errorf("%v", list)
 	}
 	if _, err := s.Program(t.Context(), s.Named("no")); err != nil {
@@ -90,7 +93,8 @@ func TestCirclesOfTemplatesAreNamed(t *testing.T) {
 	_, err := s.Program(t.Context(), s.Named("t"))
 	text := mustProblems(t, err)[0].Message
 	a, b := dir+"/states/a.jinja:1:11", dir+"/states/b.jinja:2:11"
-	if !strings.HasSuffix(text, "in a circle: "+a+" -> "+b+" -> "+a) && !strings.HasSuffix(text, "in a circle: "+b+" -> "+a+" -> "+b) || strings.Contains(text, "called from") {
+	if !strings.HasSuffix(text, "in a circle: "+a+" -> "+b+" -> "+a) &&
+		!strings.HasSuffix(text, "in a circle: "+b+" -> "+a+" -> "+b) || strings.Contains(text, "called from") {
 		t.Error(text)
 	}
 }
@@ -107,10 +111,12 @@ func TestRequisitesThatNothingMeetsComeWithOtherMistakes(t *testing.T) {
 		"one that includes other files": {"include:\n  - more\nperhaps:\n  test.nop: [\n", 1},
 		"a mistake in a declaration":    {"perhaps:\n  test.nop: 5\n", 2},
 	} {
-		set, _ := settings(t, map[string]string{"states/top.sls": "base:\n  '*': [broken, good]\n", "states/good.sls": good, "states/broken.sls": c.broken})
+		set, _ := settings(t, map[string]string{"states/top.sls": "base:\n  '*': [broken, good]\n", "states/good.sls": good,
+			"states/broken.sls": c.broken})
 		_, err := session.New(set).Call(t.Context(), "state.apply", nil, value.NewMap(), nil)
 		list := mustProblems(t, err)
-		if len(list) != c.want || strings.Contains(list.Error(), "there is no test: gone") != (c.want == 2) || strings.Contains(list.Error(), "there is no test: perhaps") {
+		if len(list) != c.want || strings.Contains(list.Error(), "there is no test: gone") != (c.want == 2) ||
+			strings.Contains(list.Error(), "there is no test: perhaps") {
 			t.Errorf("%s: %v", name, list)
 		}
 	}

@@ -47,7 +47,8 @@ func TestRootTakesNoPermissionsOver(t *testing.T) {
 		c.must(err)
 		if r.Outcome != exec.Succeeded || info.Mode().Perm()&0o002 != 0 || !info.IsDir() && info.Mode().Perm()&0o020 != 0 ||
 			!strings.Contains(strings.Join(r.Warnings, "\n"), "keeps no permission") || !strings.Contains(changesOf(r), "mode") {
-			t.Errorf("%s: %v, mode %v, warnings %q, changes %s: %s", sls, r.Outcome, info.Mode(), r.Warnings, changesOf(r), r.Comment)
+			t.Errorf("%s: %v, mode %v, warnings %q, changes %s: %s", sls, r.Outcome, info.Mode(), r.Warnings, changesOf(r),
+				r.Comment)
 		}
 		if again := c.apply(sls); again.Outcome != exec.Succeeded || again.Changes.Len() > 0 {
 			t.Errorf("%s, again: %v: %s", sls, again.Outcome, changesOf(again))

@@ -243,7 +243,8 @@ func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 		return name, true
 	}
 	if rest == "" {
-		f.problems.Add(at, "include %q names no file", name).WithHint("write the file behind the dots: `.name` is beside this one, `..name` a directory above")
+		f.problems.Add(at, "include %q names no file",
+			name).WithHint("write the file behind the dots: `.name` is beside this one, `..name` a directory above")
 		return "", false
 	}
 	parts := strings.Split(f.name, ".")

@@ -114,7 +114,8 @@ func (g *gatherer) expand(env, pattern string) []string {
 func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
 	if slices.Contains(strings.Split(name, "."), "") {
-		g.problems.Add(from, "%q is no name of an SLS: a part of it is empty", name).WithHint("a dot separates directories and the file, as in web.server, and none is at the end")
+		g.problems.Add(from, "%q is no name of an SLS: a part of it is empty",
+			name).WithHint("a dot separates directories and the file, as in web.server, and none is at the end")
 		return nil
 	}
 	path, ok, err := g.loader.Tree.FindSLS(env, name)

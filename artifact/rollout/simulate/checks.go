@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// checks looks at a simulation from outside: it counts what the store really had, with none of the code that decides, and
-// notes what must never happen.
+// checks looks at a simulation from outside: it counts what the store really had, with none of the code that decides,
+// and notes what must never happen.
 type checks struct {
 	healthy [][]time.Time // by wave, as the store got it
 	failed  []time.Time
@@ -44,7 +44,8 @@ func (c *checks) started(r *run, i int, now time.Time) {
 		finished += before(wave, visible)
 	}
 	limit := r.Plan.Halt
-	share := limit.Share > 0 && finished >= 20 && failed > 0 && float64(failed)*10000 >= float64(limit.Share)*float64(finished)
+	share := limit.Share > 0 && finished >= 20 && failed > 0 &&
+		float64(failed)*10000 >= float64(limit.Share)*float64(finished)
 	// By the share a host that sees an older listing may see more failures or fewer.
 	if limit.Hosts > 0 && failed >= limit.Hosts || share && r.Faults.Stale == 0 {
 		c.note("host %d took it at %s, with %d of %d hosts failed", i, now.Sub(began), failed, finished)
@@ -56,7 +57,8 @@ func (c *checks) started(r *run, i int, now time.Time) {
 	for w := range r.hosts[i].wave {
 		need := (r.start.Hosts[w]*int(r.Plan.Healthy) + 9999) / 10000
 		if len(c.healthy) <= w && need > 0 || need > 0 && len(c.healthy[w]) < need {
-			c.note("host %d of wave %d took it at %s, before %d hosts of wave %d were healthy", i, r.hosts[i].wave, now.Sub(began), need, w)
+			c.note("host %d of wave %d took it at %s, before %d hosts of wave %d were healthy", i, r.hosts[i].wave,
+				now.Sub(began), need, w)
 			return
 		}
 		if need > 0 && c.healthy[w][need-1].After(earliest) {
@@ -77,7 +79,8 @@ func before(times []time.Time, limit time.Time) int {
 // after looks at the end: a release that fails nowhere reaches every host that lives, where enough of them live.
 func (c *checks) after(r *run) []string {
 	f := r.Fails
-	good := f.Share == 0 && f.Region == "" && f.Cluster == "" && f.After == 0 && f.Late == 0 && len(f.Names) == 0 && len(f.Wave) == 0
+	good := f.Share == 0 && f.Region == "" && f.Cluster == "" && f.After == 0 && f.Late == 0 && len(f.Names) == 0 &&
+		len(f.Wave) == 0
 	if good && r.Faults.Dead == 0 && r.result.Healthy != r.Hosts {
 		c.note("a good release reached %d of %d hosts in %s", r.result.Healthy, r.Hosts, r.result.Ended)
 	}

@@ -355,7 +355,8 @@ func (r *run) word(i int, now time.Time, failed bool) {
 func (r *run) fails(i int) bool {
 	h, f := &r.hosts[i], r.Fails
 	switch {
-	case f.Names[h.Name], f.Wave[h.wave], f.Region != "" && h.Region == f.Region, f.Cluster != "" && h.Cluster == f.Cluster,
+	case f.Names[h.Name], f.Wave[h.wave], f.Region != "" && h.Region == f.Region, f.Cluster != "" &&
+		h.Cluster == f.Cluster,
 		f.After > 0 && h.ends.Sub(began) > f.After:
 		return true
 	}

@@ -37,7 +37,8 @@ func TestASeedReplaysExactly(t *testing.T) {
 // faulty is a rollout in which the store, the hosts and the release misbehave, chosen by the seed.
 func faulty(seed uint64) simulate.Params {
 	p := simulate.Params{Hosts: 200, Seed: seed, Regions: int(seed%5) + 1, Cluster: int(seed%7)*5 + 5}
-	p.Faults = simulate.Faults{Refused: float64(seed%3) * 0.1, Lost: float64(seed%4) * 0.1, Stale: time.Duration(seed%2) * time.Minute,
+	p.Faults = simulate.Faults{Refused: float64(seed%3) * 0.1, Lost: float64(seed%4) * 0.1,
+		Stale:   time.Duration(seed%2) * time.Minute,
 		Outages: int(seed % 3), Outage: time.Hour}
 	switch seed % 6 {
 	case 1:
@@ -58,8 +59,8 @@ func faulty(seed uint64) simulate.Params {
 	return p
 }
 
-// TestInvariants of rollouts: none goes on beyond a limit that its hosts can see, none is ahead of its evidence, and every
-// good release arrives. A seed that fails replays with TestASeed.
+// TestInvariants of rollouts: none goes on beyond a limit that its hosts can see, none is ahead of its evidence, and
+// every good release arrives. A seed that fails replays with TestASeed.
 func TestInvariants(t *testing.T) {
 	seeds := uint64(1000)
 	if n, err := strconv.ParseUint(os.Getenv("CORPUS_SEEDS"), 10, 64); err == nil {

@@ -217,10 +217,10 @@ func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	return nil
 }
 
-// Trusting adds to Reads the files and directories that arguments or settings of the program name by absolute paths. Such
-// an argument is a path, a URL of the scheme file, an option with one of both (--option=/path), or a requirement of pip
-// (name @ file:///path). Others are left out. Paths of regular files among the arguments of Ask and Do are checked in
-// any case.
+// Trusting adds to Reads the files and directories that arguments or settings of the program name by absolute paths.
+// Such an argument is a path, a URL of the scheme file, an option with one of both (--option=/path), or a requirement
+// of pip (name @ file:///path). Others are left out. Paths of regular files among the arguments of Ask and Do are
+// checked in any case.
 func (p Program) Trusting(arguments ...string) Program {
 	p.Reads = slices.Clone(p.Reads)
 	for _, a := range arguments {

@@ -81,7 +81,8 @@ func (l loadedFrom) linked(files host.Files) bool {
 // leadsAway reports whether a path is a link out of the directories of unit files.
 func leadsAway(files host.Files, p string) bool {
 	to, err := files.Resolve(p)
-	return err == nil && to != p && to != "/dev/null" && !slices.ContainsFunc(Paths(), func(dir string) bool { return strings.HasPrefix(to+"/", dir+"/") })
+	return err == nil && to != p && to != "/dev/null" &&
+		!slices.ContainsFunc(Paths(), func(dir string) bool { return strings.HasPrefix(to+"/", dir+"/") })
 }
 
 // unmasked sorts names and leaves out those that are switched off, which some versions of systemd count.

@@ -53,11 +53,14 @@ func TestUnitFilesThatLinksLeadTo(t *testing.T) {
 		want     bool
 	}{
 		"a unit file in a release": {unit, "/srv/service/current/web.service", loadedFrom{fragment: unit}, true},
-		"drop-ins in a release":    {dropIns, "/srv/service/current/web.service.d", loadedFrom{fragment: "/usr/lib/systemd/system/web.service", dropIns: []string{dropIns + "/x.conf"}}, true},
-		"an alias":                 {unit, "/usr/lib/systemd/system/web.service", loadedFrom{fragment: unit}, false},
-		"a masked unit":            {unit, "/dev/null", loadedFrom{fragment: unit}, false},
+		"drop-ins in a release": {dropIns, "/srv/service/current/web.service.d", loadedFrom{
+			fragment: "/usr/lib/systemd/system/web.service", dropIns: []string{dropIns + "/x.conf"}}, true},
+		"an alias":      {unit, "/usr/lib/systemd/system/web.service", loadedFrom{fragment: unit}, false},
+		"a masked unit": {unit, "/dev/null", loadedFrom{fragment: unit}, false},
 	} {
-		h := hosttest.Root(t, map[string]string{"/usr/lib/systemd/system/web.service": "", "/srv/service/current/web.service": "", "/srv/service/current/web.service.d/x.conf": "", "/etc/systemd/system/other.service": ""})
+		h := hosttest.Root(t, map[string]string{"/usr/lib/systemd/system/web.service": "",
+			"/srv/service/current/web.service": "", "/srv/service/current/web.service.d/x.conf": "",
+			"/etc/systemd/system/other.service": ""})
 		if err := h.Files.Symlink(c.to, c.link); err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,8 @@ func (s served) cases() []statetest.Case {
 	nothing := &statetest.Want{Result: true, Changes: value.NewMap()}
 	return []statetest.Case{
 		with(at("a tar archive", good, "source", "/srv/a.tar"), func(c *statetest.Case) {
-			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would extract /srv/a.tar to /opt/; without preserve: True it leaves out the owner of app-1"}
+			c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(),
+				Comment: "would extract /srv/a.tar to /opt/; without preserve: True it leaves out the owner of app-1"}
 			c.First, c.After = done, appTree("root")
 		}),
 		with(at("with its owners", good, "source", "/srv/a.tar", "preserve", true), func(c *statetest.Case) {

@@ -67,7 +67,8 @@ func (r *retention) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 	slices.Reverse(retained)
 	changes := value.NewMap("retained", value.Strings(retained...), "deleted", value.Strings(r.gone...),
 		"ignored", value.Strings(ignored...))
-	return module.Diff{Changes: changes, Comment: fmt.Sprintf("would remove %s in %s", diag.Count(len(r.gone), "backup"), name)}, nil
+	return module.Diff{Changes: changes, Comment: fmt.Sprintf("would remove %s in %s", diag.Count(len(r.gone), "backup"),
+		name)}, nil
 }
 
 // backup is a file and its time.
@@ -169,5 +170,6 @@ func (r *retention) Apply(_ context.Context, h *host.Host, d module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("removed %s in %s", diag.Count(len(r.gone), "backup"), r.Name)}, nil
+	return module.Report{Changes: d.Changes,
+		Comment: fmt.Sprintf("removed %s in %s", diag.Count(len(r.gone), "backup"), r.Name)}, nil
 }

@@ -241,7 +241,8 @@ func daysBetween(a, b time.Time) int {
 }
 
 func (t *tidied) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	done := module.Report{Changes: value.NewMap(), Comment: fmt.Sprintf("removed %s in %s", diag.Count(len(t.gone), "file"), t.Name)}
+	done := module.Report{Changes: value.NewMap(),
+		Comment: fmt.Sprintf("removed %s in %s", diag.Count(len(t.gone), "file"), t.Name)}
 	for i, p := range t.tops {
 		err := ctx.Err()
 		if err == nil {

@@ -129,8 +129,8 @@ func (u *upstream) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, err
 }
 
-// imported returns the step that sets an upstream with a password: every user can read the arguments of rabbitmqctl, and
-// import_definitions is what it reads from its standard input.
+// imported returns the step that sets an upstream with a password: every user can read the arguments of rabbitmqctl,
+// and import_definitions is what it reads from its standard input.
 func (u *upstream) imported(definition string) ([]step, error) {
 	text, err := json.Marshal(map[string]any{"parameters": []map[string]any{{"component": upstreamKind, "vhost": "/",
 		"name": u.Name, "value": json.RawMessage(definition)}}})
