@@ -71,10 +71,20 @@ const (
 
 // Check returns every mistake in a plan.
 func (p Plan) Check() error {
+	errs := []error{p.Sound()}
+	for _, w := range p.Windows {
+		errs = append(errs, w.check())
+	}
+	return errors.Join(errs...)
+}
+
+// Sound is Check without the windows: a host may lack a time zone that they name, and then they are closed.
+func (p Plan) Sound() error {
 	errs := append(p.checkWaves(), p.checkShares()...)
-	for _, list := range [][]string{p.First, p.Last, p.Regions} {
-		if len(list) > maxPatterns {
-			errs = append(errs, fmt.Errorf("a plan has at most %d patterns of hosts and %d regions", maxPatterns, maxPatterns))
+	for _, n := range []int{len(p.First), len(p.Last), len(p.Regions), len(p.Windows)} {
+		if n > maxPatterns {
+			errs = append(errs, fmt.Errorf("a plan has at most %d patterns of hosts, regions and windows",
+				maxPatterns))
 		}
 	}
 	for _, pattern := range append(append([]string{}, p.First...), p.Last...) {
@@ -82,9 +92,6 @@ func (p Plan) Check() error {
 			errs = append(errs, diag.WithHint(fmt.Errorf("%q is no pattern of host names", pattern),
 				"write one as for files, such as myapp-production-*-1"))
 		}
-	}
-	for _, w := range p.Windows {
-		errs = append(errs, w.check())
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,15 @@
 package rollout
 
-import "time"
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
 
 // Start is a rollout that is under way. It is signed with the channel's pointer, and so are the moves that change it:
 // pause, resume, skip-wave and abort.
@@ -8,8 +17,11 @@ type Start struct {
 	ID      string    `json:"id"`      // names what hosts say of it in the store
 	Release string    `json:"release"` // digest of what hosts are to take
 	At      time.Time `json:"at"`
-	Cuts    []uint32  `json:"cuts"`  // see Plan.Cut
-	Hosts   []int     `json:"hosts"` // of each wave, when it started
+	Before  *Before   `json:"before,omitempty"` // what the channel named before; nil for a channel that was new
+	Roster  string    `json:"roster"`           // digest of the list of the hosts that the channel had; see RosterKey
+	Agent   string    `json:"agent,omitempty"`  // the version of the agent that it takes
+	Cuts    []uint32  `json:"cuts"`             // see Plan.Cut
+	Hosts   []int     `json:"hosts"`            // of each wave, when it started
 	Urgent  bool      `json:"urgent,omitempty"`
 	Paused  bool      `json:"paused,omitempty"`
 	Aborted bool      `json:"aborted,omitempty"`
@@ -17,8 +29,62 @@ type Start struct {
 	Resumed time.Time `json:"resumed,omitzero"`  // failures and halts before do not count any more
 }
 
+// Before is the release that a channel named before a rollout: what its hosts keep until their turn, and where an
+// abort points the channel.
+type Before struct {
+	Version string          `json:"version"`
+	Digest  artifact.Digest `json:"digest"`
+}
+
 // NewStart begins a rollout of a release to the hosts that are known.
 func (p Plan) NewStart(id, release string, at time.Time, hosts []Host) Start {
 	cuts, counts := p.Cut(release, hosts)
-	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Cuts: cuts, Hosts: counts}
+	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Agent: p.Agent, Cuts: cuts, Hosts: counts}
 }
+
+// maxID is the length of the longest ID of a rollout: it is a segment of keys in the store.
+const maxID = 64
+
+// Check returns every mistake in a start, which a project's key signed.
+func (s Start) Check() error {
+	errs := []error{checkID(s.ID), checkDigest("release", s.Release), checkDigest("roster", s.Roster)}
+	if s.At.IsZero() {
+		errs = append(errs, errors.New("the rollout has no time"))
+	}
+	if s.Before != nil {
+		errs = append(errs, artifact.CheckVersion(s.Before.Version), checkDigest("release before", string(s.Before.Digest)))
+	}
+	if len(s.Hosts) > maxWaves || len(s.Cuts) > maxWaves || s.Skipped < 0 || s.Skipped > maxWaves {
+		errs = append(errs, fmt.Errorf("the rollout has more than %d waves", maxWaves))
+	}
+	for _, n := range s.Hosts {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("a wave of the rollout has %s", diag.Count(n, "host")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkID(id string) error {
+	plain := func(r rune) bool { return r < '0' || r > '9' && r < 'a' || r > 'z' }
+	if id == "" || len(id) > maxID || strings.ContainsFunc(strings.ReplaceAll(id, "-", ""), plain) || id[0] == '-' {
+		return fmt.Errorf("%q is no ID of a rollout", id)
+	}
+	return nil
+}
+
+func checkDigest(what, text string) error {
+	sum, ok := strings.CutPrefix(text, "sha256:")
+	if data, err := hex.DecodeString(sum); !ok || err != nil || len(data) != 32 {
+		return fmt.Errorf("the rollout's %s %q is no digest", what, text)
+	}
+	return nil
+}
+
+// Prefix returns the prefix of the keys of a rollout in the store.
+func Prefix(ref artifact.Ref, id string) string {
+	return "rollouts/" + ref.Project + "/" + ref.Channel + "/" + id + "/"
+}
+
+// RosterKey returns the key of the list of the hosts that a channel had when a rollout of it started.
+func RosterKey(ref artifact.Ref, id string) string { return Prefix(ref, id) + "roster.json" }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
@@ -29,6 +30,8 @@ type Pointer struct {
 	Serial  int64           `json:"serial"`
 	// Proof is the proof that the channel's Requirement demands; empty if nothing is required.
 	Proof json.RawMessage `json:"proof,omitempty"`
+	// Rollout is how hosts come to take the release, on a channel with a plan; nil if they all take it at once.
+	Rollout *rollout.Start `json:"rollout,omitempty"`
 }
 
 // Yank is the withdrawal of a release.

@@ -41,6 +41,11 @@ func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release,
 		return artifact.Release{}, Pointer{}, absentAmong(ErrNoChannel, ref.String(), ref.Channel,
 			slices.Sorted(maps.Keys(channels)))
 	}
+	if pointer.Rollout != nil {
+		if err := pointer.Rollout.Check(); err != nil {
+			return artifact.Release{}, Pointer{}, malformed(ref.String(), err)
+		}
+	}
 	for _, r := range Releases(ref.Project, role) {
 		if r.Version == pointer.Version && r.Digest == pointer.Digest {
 			return r, pointer, c.withdrawn(ctx, role, r)
