@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
@@ -52,8 +54,11 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 				delete(required, ref)
 			}
 		}
+		if err := trust.SetRequirements(targets, required); err != nil {
+			return err
+		}
 		n.Allowed = map[string]bool{name: true} // hosts are to refuse it
-		return trust.SetRequirements(targets, required)
+		return dropPlans(targets, name)
 	})
 	gone := objects && errors.Is(err, trust.ErrNoProject) // it was removed before, and its artifacts were not
 	if err != nil && !gone || !objects || p.Hand != nil {
@@ -87,4 +92,14 @@ func endRemoved(n *publish.Next, name string, objects bool) error {
 		return publish.NoProject(name)
 	}
 	return end(n, name)
+}
+
+// dropPlans removes the rollout plans of a project's channels.
+func dropPlans(targets *trust.Role, project string) error {
+	plans, err := trust.Rollouts(targets)
+	if err != nil || len(plans) == 0 {
+		return err
+	}
+	maps.DeleteFunc(plans, func(ref string, _ rollout.Plan) bool { return strings.HasPrefix(ref, project+"/") })
+	return trust.SetRollouts(targets, plans)
 }
