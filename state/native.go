@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -23,7 +24,7 @@ func SessionFor(r Request) *session.Session { return session.New(SettingsFor(r))
 func SettingsFor(r Request) session.Settings {
 	id, _ := r.Grains.Value("id").(string)
 	return session.Settings{
-		Host: r.Host, ID: id, Grains: r.Grains,
+		Host: r.Host, Tables: families.Tables{}, ID: id, Grains: r.Grains,
 		States:   []roots.Env{{Name: "base", Dirs: r.StateRoots}},
 		Pillar:   []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
 		Releases: []string{r.Service, r.Base},

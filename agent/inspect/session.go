@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -80,7 +81,7 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 			opened.Notes = append(opened.Notes, message)
 		}
 	}
-	opened.Session = session.New(settings)
+	opened.Session = families.New(settings)
 	return opened, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -38,7 +39,7 @@ func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{
+	s := families.New(session.Settings{
 		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden", "shell", "/bin/sh"), Failhard: true, Grace: grace,
 		States: []roots.Env{{Name: "base", Dirs: []string{states}}},
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -64,7 +65,7 @@ func outcome(t *testing.T, states string, dry, failhard bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{
+	s := families.New(session.Settings{
 		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden", "role", "web", "shell", "/bin/sh"),
 		Failhard: failhard,
 		States:   []roots.Env{{Name: "base", Dirs: []string{states}}},

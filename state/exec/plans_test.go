@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
@@ -83,7 +84,7 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 		t.Fatal(err)
 	}
 	var seen passes
-	s := session.New(session.Settings{
+	s := families.New(session.Settings{
 		Host: h, ID: "plan", Grains: value.NewMap("id", "plan", "os_family", "Debian", "os", "Debian", "oscodename",
 			"bookworm", "osarch", "amd64", "kernel", "Linux"),
 		States: []roots.Env{{Name: "base", Dirs: []string{planned}}},

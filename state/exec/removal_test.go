@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	engine "github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -47,7 +48,7 @@ func TestTheRemovalOfATreeEndsWithTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(ctx context.Context, o engine.Observer) *engine.Result {
-		s := session.New(session.Settings{
+		s := families.New(session.Settings{
 			Host: h, ID: "plan", Grains: value.NewMap("id", "plan"), Grace: time.Millisecond,
 			States: []roots.Env{{Name: "base", Dirs: []string{dir}}},
 		})

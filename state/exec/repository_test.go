@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	engine "github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -37,7 +38,7 @@ func TestARepositoryThatAnEarlierStateMakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session.New(session.Settings{
+		s := families.New(session.Settings{
 			Host: machine, ID: "plan", Grains: value.NewMap("id", "plan", "shell", "/bin/sh"), Test: true,
 			States: []roots.Env{{Name: "base", Dirs: []string{dir}}},
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	stateexec "github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -58,7 +59,7 @@ func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{
+	s := families.New(session.Settings{
 		Host: machine, ID: "golden", Grains: value.NewMap("id", "golden"),
 		States: []roots.Env{{Name: "base", Dirs: []string{states}}},
 	})

@@ -45,6 +45,10 @@ type Facts struct {
 	// Modules are the state functions, which carry out some of the functions that change the host.
 	Modules func() module.Registry
 
+	// Serializer is a format of file.serialize; it reports false for none. Where it is nil, slsutil has only the formats
+	// that need none of it.
+	Serializer func(format string) (Serializer, bool)
+
 	// Calls are the signatures of functions that are called where there is no table, those of state, which sys describes.
 	Calls map[string]string
 
@@ -60,6 +64,12 @@ type Facts struct {
 	Retcode func(code int)
 	// Version is the program's own.
 	Version string
+}
+
+// Serializer writes and reads a format; options are those of serializer_opts and deserializer_opts.
+type Serializer interface {
+	Dump(v any, options *value.Map) (string, error)
+	Load(text string, options *value.Map) (any, error)
 }
 
 // Query asks whether a host is meant by an expression.

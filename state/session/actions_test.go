@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -31,7 +32,7 @@ func stateTree(t *testing.T, files map[string]string) (*session.Session, string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return session.New(session.Settings{Host: h, ID: "web1", States: []roots.Env{{Name: "base", Dirs: []string{dir}}}}),
+	return families.New(session.Settings{Host: h, ID: "web1", States: []roots.Env{{Name: "base", Dirs: []string{dir}}}}),
 		dir
 }
 
@@ -234,7 +235,7 @@ func TestCommandsOfTemplatesAreLogged(t *testing.T) {
 	var lines []string
 	settings := s.Settings
 	settings.Log = func(level, message string) { lines = append(lines, level+": "+message) }
-	applied(t, session.New(settings), true)
+	applied(t, families.New(settings), true)
 	if !strings.Contains(strings.Join(lines, "\n"), "running `echo seen`") {
 		t.Errorf("the log is %q", lines)
 	}

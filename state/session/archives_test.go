@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -74,7 +74,7 @@ missing:
 	}
 	settings := s.Settings
 	settings.Remote, settings.Options = elsewhere{data}, value.NewMap("cachedir", filepath.Join(dir, "cache"))
-	dry := applied(t, session.New(settings), true)
+	dry := applied(t, families.New(settings), true)
 	for id, want := range map[string]any{"tree": nil, "web": nil, "unverified": false, "bad hash": false} {
 		if got := dry[id].Value("result"); got != want {
 			t.Errorf("dry run of %s gives %s, want %v", id, value.Repr(dry[id]), want)
@@ -84,7 +84,7 @@ missing:
 		t.Error("a dry run fetched something")
 	}
 	for run := range 2 {
-		got := applied(t, session.New(settings), false)
+		got := applied(t, families.New(settings), false)
 		for _, id := range []string{"tree", "host", "web", "several"} {
 			changes, _ := got[id].Value("changes").(*value.Map)
 			if got[id].Value("result") != true || (changes.Len() > 0) != (run == 0) {

@@ -1,4 +1,4 @@
-package session
+package session_test
 
 import (
 	"fmt"
@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
@@ -26,12 +28,12 @@ func TestArgumentTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Settings{Host: h, ID: "web1"})
+	s := families.New(session.Settings{Host: h, ID: "web1"})
 	var lines []string
 	for line := range strings.Lines(string(table)) {
 		line = strings.TrimSuffix(line, "\n")
 		if cells := strings.Split(line, " | "); len(cells) > 1 && line[0] != '#' {
-			got := s.decoded(t, cells[0], strings.TrimSuffix(cells[1], " |"))
+			got := decoded(t, s, cells[0], strings.TrimSuffix(cells[1], " |"))
 			row := cells[0] + " | " + strings.TrimSuffix(cells[1], " |") + " | " + got
 			if row != line && os.Getenv("CORPUS_RECORD") == "" {
 				t.Errorf("got  %s\nwant %s", row, line)
@@ -48,20 +50,20 @@ func TestArgumentTable(t *testing.T) {
 }
 
 // decoded is what a state gets for an argument that is written as YAML, or why it is refused.
-func (s *Session) decoded(t *testing.T, function, text string) string {
+func decoded(t *testing.T, s *session.Session, function, text string) string {
 	t.Helper()
 	doc, err := yaml.LoadString(text, "row")
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	state, name, _ := strings.Cut(function, ".")
-	r, ok := s.modules.New(state, name)
+	r, ok := s.Modules().New(state, name)
 	if !ok {
 		return "no such function"
 	}
 	arguments := doc.Value.(*value.Map)
 	argument := arguments.Names()[0]
-	warnings, problems := s.decoder.Decode(r, module.Call{Function: function, Arguments: arguments})
+	warnings, problems := s.Decode(r, module.Call{Function: function, Arguments: arguments})
 	for _, p := range problems {
 		if !strings.Contains(p.Error(), "lacks its argument") {
 			return "refused: " + p.Error()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
@@ -35,7 +36,7 @@ func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 		t.Fatal(err)
 	}
 	// The tree of states lies on the machine, what they change lies below the root.
-	s := session.New(session.Settings{
+	s := families.New(session.Settings{
 		Host: h.WithFiles(both{h.Files, trees.Files, tree}), ID: "t",
 		Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
 		States: []roots.Env{{Name: "base", Dirs: []string{tree}}},

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
 // A file that the tree does not have fails a deploy before anything changes, if every run would read it.
@@ -26,7 +26,7 @@ func TestMissingSourcesAreMistakes(t *testing.T) {
 	} {
 		set, _ := settings(t, map[string]string{"states/t.sls": text + "\n", "states/web/config": "x"})
 		set.Strict = true
-		s := session.New(set)
+		s := families.New(set)
 		_, err := s.Program(t.Context(), s.Named("t"))
 		if want == "" {
 			if err != nil {
@@ -52,7 +52,7 @@ func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
 			"states/t.sls": "a:\n  test.nop:\n    - onlyif:\n      - fun: " + function + "\n        path: /etc\n",
 		})
 		set.Strict = true
-		s := session.New(set)
+		s := families.New(set)
 		_, err := s.Program(t.Context(), s.Named("t"))
 		if hint == "" {
 			if err != nil {
@@ -77,7 +77,7 @@ func TestContradictoryArgumentsAreMistakes(t *testing.T) {
 	} {
 		set, _ := settings(t, map[string]string{"states/t.sls": text + "\n"})
 		set.Strict = true
-		s := session.New(set)
+		s := families.New(set)
 		_, err := s.Program(t.Context(), s.Named("t"))
 		if list := mustProblems(t, err); len(list) != 1 || list[0].Pos.Line != 2 || !strings.Contains(list[0].Message, want) {
 			t.Errorf("%s\n%v", text, list)

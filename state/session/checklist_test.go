@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/check"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/function/table"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -25,7 +26,7 @@ func TestListOfFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := session.New(session.Settings{Host: h}).Modules()
+	registry := families.New(session.Settings{Host: h}).Modules()
 	var lines []string
 	for _, name := range registry.Functions() {
 		state, fun, _ := strings.Cut(name, ".")

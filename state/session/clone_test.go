@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/function/git"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -85,7 +86,7 @@ func (c clones) apply(sls string) *exec.Result {
 	hosttest.Put(c.T, filepath.Join(c.dir, "states/t.sls"), sls, 0o644)
 	h, err := machine.New(host.Options{})
 	c.must(err)
-	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
 		States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(c.dir, "states")}}}})
 	p, err := s.Program(c.Context(), s.Named("t"))
 	if err != nil { // a function in the template failed

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
@@ -15,7 +15,7 @@ func compiles(b *testing.B, files map[string]string, steps int) {
 	set, _ := settings(b, files)
 	b.ReportAllocs()
 	for b.Loop() {
-		s := session.New(set)
+		s := families.New(set)
 		matches, err := s.Top(b.Context())
 		if err != nil {
 			b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -142,7 +143,7 @@ func locally(t *testing.T, h *host.Host, dir, sls string) *exec.Result {
 	if err := os.WriteFile(filepath.Join(dir, "states/t.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
 		"Linux"), States: []roots.Env{{Name: "base", Dirs: []string{dir + "/states"}}}})
 	p, err := s.Program(t.Context(), s.Named("t"))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -49,7 +50,7 @@ func dailyRoot(t *testing.T, files map[string]string, programs statetest.Command
 	if err != nil {
 		t.Fatal(err)
 	}
-	return session.New(session.Settings{Host: h, ID: "web1", Shell: true,
+	return families.New(session.Settings{Host: h, ID: "web1", Shell: true,
 		Grains: value.NewMap("id", "web1", "os_family", "Debian", "roles", value.Strings("web"), "rack",
 			value.NewMap("row", 4)),
 		Options: value.NewMap("cachedir", "/var/cache/corpus"),

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -34,7 +34,7 @@ func TestDocumentedStatesCompile(t *testing.T) {
 			"states/web/files.sls": "/etc/nginx/conf.d:\n  file.directory:\n    - makedirs: True\n",
 		})
 		set.Strict = true
-		s := session.New(set)
+		s := families.New(set)
 		p, err := s.Program(t.Context(), s.Named("t"))
 		if err != nil || len(p.Steps) < 4 {
 			t.Errorf("%s\n%v", example, err)
@@ -49,7 +49,7 @@ func TestDocumentedExpressionsGiveWhatTheySay(t *testing.T) {
 			t.Fatalf("%q does not say what it gives", line)
 		}
 		set, _ := settings(t, map[string]string{"states/t.sls": "#!jinja|text\n" + template})
-		got, err := answer(t, session.New(set), "slsutil.renderer", "salt://t.sls")
+		got, err := answer(t, families.New(set), "slsutil.renderer", "salt://t.sls")
 		if text := strings.TrimPrefix(value.Str(got), "#!jinja|text\n"); err != nil || text != want {
 			t.Errorf("%s gives %q, %v; want %q", template, text, err, want)
 		}

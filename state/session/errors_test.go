@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -47,7 +47,7 @@ func TestMistakesAreToldAtTheirPlaces(t *testing.T) {
 				"states/_states/mystate.py": "", "states/_modules/mymod.py": "",
 			})
 			set.Strict, set.Options = true, value.NewMap("strict_arguments", true)
-			s := session.New(set)
+			s := families.New(set)
 			_, err = s.Program(t.Context(), s.Named("t"))
 			list := mustProblems(t, err)
 			wanted := expectations(string(text))
@@ -124,7 +124,7 @@ b:
 			}
 			set, dir := settings(t, files)
 			set.Grains.Set("place", dir+"/touched")
-			s := session.New(set)
+			s := families.New(set)
 			_, err := s.Call(t.Context(), "state.apply", nil, value.NewMap(), nil)
 			list := mustProblems(t, err)
 			if len(list) != wanted {
@@ -154,7 +154,7 @@ func TestStatesThatCannotRunSayWhere(t *testing.T) {
 	set, dir := settings(t,
 		map[string]string{"states/t.sls": "a:\n  file.manged: []\nb:\n  test.nop:\n    - require:\n      - file: nowhere\n" +
 			"    - whatever: 1\n"})
-	s := session.New(set)
+	s := families.New(set)
 	got, err := answer(t, s, "state.apply", "t")
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 		for i, word := range words[1:] {
 			args[i] = word
 		}
-		_, err := answer(t, session.New(set), words[0], args...)
+		_, err := answer(t, families.New(set), words[0], args...)
 		for _, p := range mustProblems(t, err) {
 			if !strings.Contains(p.Excerpt, "require: 3") {
 				t.Errorf("%s shows no excerpt: %s", name, p.Text())
@@ -204,7 +204,7 @@ script: {cmd.script: [{source: salt://s.sh}]}
 `, "states/s.sh": "#!/bin/sh\ntrue\n"})
 	for _, dry := range []bool{true, false} {
 		set.Test = dry
-		s := session.New(set)
+		s := families.New(set)
 		p, err := s.Program(t.Context(), s.Named("t"))
 		if err != nil {
 			t.Fatal(err)

@@ -1,12 +1,14 @@
 package session
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
 // Modules are all state functions of a session.
 func (s *Session) Modules() module.Registry { return s.modules }
 
-// States lists the state functions, as state.function.
-func States() []string { return New(Settings{Host: &host.Host{}}).modules.Functions() }
+// Decode reads the arguments of a call into a resource.
+func (s *Session) Decode(r module.Resource, c module.Call) (warnings, problems diag.List) {
+	return s.decoder.Decode(r, c)
+}

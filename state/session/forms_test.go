@@ -1,4 +1,4 @@
-package session
+package session_test
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -84,7 +86,7 @@ func equalForms() map[string][]any {
 // trial asks state functions on a host of its own, below a root in which no command runs.
 type trial struct {
 	*testing.T
-	session *Session
+	session *session.Session
 }
 
 // outcome is what a call comes to: what is wrong with its arguments, or what Check finds.
@@ -94,7 +96,7 @@ func (t trial) outcome(state, function string, arguments *value.Map) (text strin
 			t.Errorf("%s.%s of %s panics: %v", state, function, value.Repr(arguments), problem)
 		}
 	}()
-	r, _ := t.session.modules.New(state, function)
+	r, _ := t.session.Modules().New(state, function)
 	warnings, problems := module.Decode(r, module.Call{Function: state + "." + function, Arguments: arguments})
 	if len(problems) > 0 {
 		return fmt.Sprint("problems: ", problems)
@@ -108,7 +110,7 @@ func (t trial) outcome(state, function string, arguments *value.Map) (text strin
 
 // decoded is a resource with one argument, beside those it requires.
 func (t trial) decoded(state, function string, arguments *value.Map) (module.Resource, string) {
-	r, _ := t.session.modules.New(state, function)
+	r, _ := t.session.Modules().New(state, function)
 	_, problems := module.Decode(r, module.Call{Function: state + "." + function, Arguments: arguments})
 	if len(problems) > 0 {
 		return r, fmt.Sprint(problems)
@@ -145,13 +147,13 @@ func TestArgumentsInAllTheirForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian"),
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian"),
 		States: []roots.Env{{Name: "base", Dirs: []string{t.TempDir()}}}})
 	try, same := trial{t, s}, equalForms()
 	tried := 0
-	for _, name := range s.modules.Functions() {
+	for _, name := range s.Modules().Functions() {
 		state, function, _ := strings.Cut(name, ".")
-		r, _ := s.modules.New(state, function)
+		r, _ := s.Modules().New(state, function)
 		all := argumentsOf(reflect.TypeOf(r).Elem(), nil)
 		with := func(a argument, v any) *value.Map {
 			m := value.NewMap("name", "/x")

@@ -2,14 +2,11 @@ package session
 
 import (
 	"context"
-	"maps"
 	"path"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	functions "github.com/corpus-agent/corpus-agent/state/function/table"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/module/action"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -30,42 +27,7 @@ func (s *Session) facts() function.Facts {
 
 // newFunctions makes the table of what templates may call, and of that with what acts on the host.
 func (s *Session) newFunctions() (reading, acting function.Table) {
-	reading, acting = functions.New(s.facts()), functions.Acting(s.facts())
-	accounts := s.accountFunctions()
-	maps.Copy(reading, accounts)
-	maps.Copy(acting, accounts)
-	return reading, acting
-}
-
-// keptGrains is the grains of a session for states that change them.
-type keptGrains struct{ session *Session }
-
-// Grain is part of grains.Keeper.
-func (k keptGrains) Grain(path, delimiter string) (any, bool) {
-	return value.Lookup(k.session.Grains, path, delimiter)
-}
-
-// Call is part of grains.Keeper.
-func (k keptGrains) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
-	return k.session.actions.Call(ctx, name, args, kwargs)
-}
-
-// callee is what module.run calls functions through.
-type callee struct{ function.Table }
-
-// Parameters is part of action.Callee.
-func (c callee) Parameters(name string) ([]action.Parameter, error) {
-	f, ok := c.Table[name]
-	if !ok {
-		return nil, c.Unknown(name)
-	}
-	all, err := f.Parameters()
-	parameters := make([]action.Parameter, len(all))
-	for i, p := range all {
-		parameters[i] = action.Parameter{Name: p.Name, Required: !p.Optional, Rest: p.Kind == function.Rest,
-			Keywords: p.Kind == function.Keywords}
-	}
-	return parameters, err
+	return s.Tables.Reading(s.facts()), s.Tables.Acting(s.facts())
 }
 
 func (s *Session) log(level, message string) {

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
@@ -57,7 +57,7 @@ func FuzzCompiler(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		s := session.New(set)
+		s := families.New(set)
 		p, err := s.Program(ctx, s.Named("t"))
 		if err == nil {
 			for _, step := range p.Steps {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -169,7 +170,7 @@ func (c *goldenTree) session() *session.Session {
 	for _, name := range []string{"file_roots", "pillar_roots", "failhard"} {
 		options.Delete(name)
 	}
-	return session.New(settings)
+	return families.New(settings)
 }
 
 func envs(option any, fallback string) []roots.Env {

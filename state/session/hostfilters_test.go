@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -43,7 +43,7 @@ func TestFiltersThatLookAtFiles(t *testing.T) {
 		t.Run(template, func(t *testing.T) {
 			source := "a: '" + strings.ReplaceAll(template, "D", dir) + "'\n"
 			set, _ := settings(t, map[string]string{"states/t.sls": source})
-			got, err := answer(t, session.New(set), "slsutil.renderer", "salt://t.sls")
+			got, err := answer(t, families.New(set), "slsutil.renderer", "salt://t.sls")
 			m, ok := got.(*value.Map)
 			if err != nil || !ok {
 				t.Fatalf("%v, %v", got, err)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
 // A misspelled requisite or guard would leave its step unguarded: a release with one is refused before anything
@@ -54,6 +54,6 @@ func strictProgram(t *testing.T, function, argument string) (any, error) {
 	}
 	set, _ := settings(t, map[string]string{"states/t.sls": text})
 	set.Strict = true
-	s := session.New(set)
+	s := families.New(set)
 	return s.Program(t.Context(), s.Named("t"))
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
 // TestHintsForKeysThatAreNotThere looks for keys that the pillar, the grains and a mapping lack. The hint names a key
@@ -26,7 +26,7 @@ func TestHintsForKeysThatAreNotThere(t *testing.T) {
 			"states/t.sls": "a: " + template + "\n", "pillar/top.sls": "base: {'*': [p]}\n",
 			"pillar/p.sls": "site: {address: a}\n",
 		})
-		_, err := answer(t, session.New(set), "state.show_sls", "t")
+		_, err := answer(t, families.New(set), "state.show_sls", "t")
 		if list := mustProblems(t, err); len(list) != 1 || !strings.HasPrefix(list[0].Hint, want) {
 			t.Errorf("%s: %v; want %s", template, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -26,7 +27,7 @@ func TestArchitectureNamesThePackageOfEveryStateModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules := session.New(session.Settings{Host: h, ID: "docs"}).Modules()
+	modules := families.New(session.Settings{Host: h, ID: "docs"}).Modules()
 	for name := range modules {
 		path, ok := packages[name]
 		switch {

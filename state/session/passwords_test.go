@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -179,7 +179,7 @@ func (p password) applied(t *testing.T, h *host.Host) error {
 	}
 	given.Trees = trees.Files
 	family, function, _ := strings.Cut(p.state, ".")
-	resource := session.New(given).Modules()[family][function]()
+	resource := families.New(given).Modules()[family][function]()
 	call := module.Call{Function: function, Arguments: p.arguments, At: func(string) diag.Pos { return diag.Pos{} }}
 	if _, problems := module.Decode(resource, call); len(problems) > 0 {
 		t.Fatal(problems)
@@ -237,9 +237,9 @@ func TestEveryPasswordIsTried(t *testing.T) {
 	secret := regexp.MustCompile(`(^|_)(password|passwd|pass|secret|token)($|_hash$)`)
 	given, _ := settings(t, nil)
 	tried := passwords()
-	for _, name := range session.New(given).Modules().Functions() {
+	for _, name := range families.New(given).Modules().Functions() {
 		family, function, _ := strings.Cut(name, ".")
-		for _, argument := range argumentsOf(reflect.TypeOf(session.New(given).Modules()[family][function]())) {
+		for _, argument := range argumentNames(reflect.TypeOf(families.New(given).Modules()[family][function]())) {
 			if !secret.MatchString(argument) {
 				continue
 			}
@@ -251,8 +251,8 @@ func TestEveryPasswordIsTried(t *testing.T) {
 	}
 }
 
-// argumentsOf lists the arguments that a resource decodes, by the tags of its fields.
-func argumentsOf(of reflect.Type) (all []string) {
+// argumentNames lists the arguments that a resource decodes, by the tags of its fields.
+func argumentNames(of reflect.Type) (all []string) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -264,7 +264,7 @@ func argumentsOf(of reflect.Type) (all []string) {
 		if tag, _, _ := strings.Cut(field.Tag.Get("sls"), ","); tag != "" {
 			all = append(all, tag)
 		} else if field.Anonymous {
-			all = append(all, argumentsOf(field.Type)...)
+			all = append(all, argumentNames(field.Type)...)
 		}
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
@@ -44,7 +45,7 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+		s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
 			States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
 		p, err := s.Program(t.Context(), s.Named("t"))
 		if err != nil {

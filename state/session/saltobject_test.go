@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -33,7 +33,7 @@ func TestFunctionsThatAreNotThereAreUndefined(t *testing.T) {
 		`{% for f in ['no.such', 'test.echo'] if f in salt %}{{ f }}{% endfor %}`: "test.echo",
 	} {
 		set, _ := settings(t, map[string]string{"states/t.sls": "a: '" + strings.ReplaceAll(template, "'", "\"") + "'\n"})
-		got, err := answer(t, session.New(set), "slsutil.renderer", "salt://t.sls")
+		got, err := answer(t, families.New(set), "slsutil.renderer", "salt://t.sls")
 		if m, ok := got.(*value.Map); err != nil || !ok || value.Str(m.Value("a")) != want {
 			t.Errorf("%s: %v, %v; want %s", template, value.Repr(got), err, want)
 		}
@@ -53,7 +53,7 @@ func TestUsingAFunctionThatIsNotThereSaysWhy(t *testing.T) {
 	}
 	for _, c := range cases {
 		set, dir := settings(t, map[string]string{"states/t.sls": "a:\n  b: " + c.template + "\n"})
-		_, err := answer(t, session.New(set), "state.show_sls", "t")
+		_, err := answer(t, families.New(set), "state.show_sls", "t")
 		list := mustProblems(t, err)
 		if len(list) != 1 || !strings.Contains(list[0].Message, c.message) || !strings.Contains(list[0].Hint, c.hint) {
 			t.Errorf("%s: %v", c.template, err)
@@ -97,7 +97,7 @@ func TestGrainsThatCostSomethingAreAskedForOnlyWhenNamed(t *testing.T) {
 		})
 		asked := 0
 		set.Grains.SetLater("fqdn_ip4", func() any { asked++; return value.NewList("10.0.0.9") })
-		got, err := answer(t, session.New(set), "state.show_lowstate")
+		got, err := answer(t, families.New(set), "state.show_lowstate")
 		if err != nil {
 			t.Errorf("%s: %v", template, err)
 			continue

@@ -37,6 +37,7 @@ type Remote interface {
 // templates see them as opts.
 type Settings struct {
 	Host     *host.Host
+	Tables   Tables // the functions that there are; nil for none
 	ID       string
 	Grains   *value.Map
 	States   []roots.Env
@@ -74,7 +75,7 @@ type Session struct {
 	pillars   *roots.Roots
 	templates *templates
 	renderer  *render.Renderer
-	sources   *sources
+	sources   *Sources
 	decoder   module.Decoder
 	functions Functions
 	actions   function.Table // functions, and those that change the host
@@ -105,6 +106,9 @@ func New(settings Settings) *Session {
 	if settings.Grains == nil {
 		settings.Grains = value.NewMap()
 	}
+	if settings.Tables == nil {
+		settings.Tables = noTables{}
+	}
 	if settings.Redactor == nil {
 		settings.Redactor = &redact.Redactor{}
 	}
@@ -116,10 +120,10 @@ func New(settings Settings) *Session {
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
 	s.options = s.minionOptions()
-	s.sources = &sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote,
+	s.sources = &Sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote,
 		releases: slices.Concat(settings.Releases, allDirs(settings.States))}
 	s.functions, s.actions = s.newFunctions()
-	s.modules = s.newModules()
+	s.modules = s.Tables.States(s)
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
 	return s

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -29,7 +29,7 @@ e:
     - changes: Random
     - result: true
 `})
-	got, err := answer(t, session.New(set), "state.apply", "t")
+	got, err := answer(t, families.New(set), "state.apply", "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestBackgroundIsRefused(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": "sleep 1:\n  cmd.run:\n    - bg: True\n",
 		"states/no.sls": "echo 1:\n  cmd.run:\n    - bg: False\n"})
 	set.Strict = true
-	s := session.New(set)
+	s := families.New(set)
 	_, err := s.Program(t.Context(), s.Named("t"))
 	list := mustProblems(t, err)
 	if len(list) != 1 || list[0].Pos.Line != 2 || !strings.Contains(list[0].Message,
@@ -68,7 +68,7 @@ func TestBackgroundIsRefused(t *testing.T) {
 // TestAnIncludeOfNoNameEnds includes the package of an init.sls from itself, which went on for ever.
 func TestAnIncludeOfNoNameEnds(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/web/init.sls": "include: [.]\nx:\n  test.nop: []\n"})
-	s, done := session.New(set), make(chan error, 1)
+	s, done := families.New(set), make(chan error, 1)
 	go func() {
 		_, err := s.Program(t.Context(), s.Named("web"))
 		done <- err
@@ -89,7 +89,7 @@ func TestCirclesOfTemplatesAreNamed(t *testing.T) {
 		"states/t.sls":   "{% import 'a.jinja' as a %}\nx:\n  test.nop: []\n",
 		"states/a.jinja": "{% import 'b.jinja' as b %}\n", "states/b.jinja": "{# b #}\n{% import 'a.jinja' as a %}\n",
 	})
-	s := session.New(set)
+	s := families.New(set)
 	_, err := s.Program(t.Context(), s.Named("t"))
 	text := mustProblems(t, err)[0].Message
 	a, b := dir+"/states/a.jinja:1:11", dir+"/states/b.jinja:2:11"
@@ -113,7 +113,7 @@ func TestRequisitesThatNothingMeetsComeWithOtherMistakes(t *testing.T) {
 	} {
 		set, _ := settings(t, map[string]string{"states/top.sls": "base:\n  '*': [broken, good]\n", "states/good.sls": good,
 			"states/broken.sls": c.broken})
-		_, err := session.New(set).Call(t.Context(), "state.apply", nil, value.NewMap(), nil)
+		_, err := families.New(set).Call(t.Context(), "state.apply", nil, value.NewMap(), nil)
 		list := mustProblems(t, err)
 		if len(list) != c.want || strings.Contains(list.Error(), "there is no test: gone") != (c.want == 2) ||
 			strings.Contains(list.Error(), "there is no test: perhaps") {

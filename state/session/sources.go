@@ -13,13 +13,26 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 )
 
-// sources opens what states name as a source: salt://path of the state tree, file:///path or /path
+// Source is a file that was opened. Mode is that of a file of a tree or of the host; 0 for any other.
+type Source struct {
+	io.ReadCloser
+	Mode fs.FileMode
+}
+
+// Entry is one file, directory or link of a tree.
+type Entry struct {
+	Path   string // below the directory that is listed
+	Dir    bool
+	Target string // of a link
+	Place  string // of a link: where it lies
+}
+
+// Sources opens what states name as a source: salt://path of the state tree, file:///path or /path
 // of the host, and anything else from where it is.
-type sources struct {
+type Sources struct {
 	tree   *roots.Roots
 	trees  host.Files // that the tree lies in
 	host   *host.Host
@@ -29,7 +42,7 @@ type sources struct {
 }
 
 // home are the files among which a place's path is.
-func (s *sources) home(ctx context.Context, p place) host.Files {
+func (s *Sources) home(ctx context.Context, p place) host.Files {
 	if p.scheme == "salt" {
 		return s.trees
 	}
@@ -63,8 +76,8 @@ func parsePlace(rawURL, env string) place {
 // treePath is the path in the state tree that a URL means; other URLs are no path in it.
 func treePath(rawURL string) string { return parsePlace(rawURL, "").path }
 
-// local is the file on the host that a URL means.
-func (s *sources) local(rawURL, env string) (string, bool, error) {
+// Local is the file on the host that a URL means.
+func (s *Sources) Local(rawURL, env string) (string, bool, error) {
 	switch p := parsePlace(rawURL, env); p.scheme {
 	case "salt":
 		return s.tree.Find(p.env, p.path)
@@ -74,10 +87,10 @@ func (s *sources) local(rawURL, env string) (string, bool, error) {
 	return "", false, nil
 }
 
-// Vouched is part of file.Sources.
-func (s *sources) Vouched(rawURL, env string) error {
+// Vouched is what file.Sources asks for.
+func (s *Sources) Vouched(rawURL, env string) error {
 	p := parsePlace(rawURL, env)
-	name, ok, err := s.local(rawURL, env)
+	name, ok, err := s.Local(rawURL, env)
 	if err != nil || !ok || !path.IsAbs(name) {
 		return err
 	}
@@ -85,7 +98,7 @@ func (s *sources) Vouched(rawURL, env string) error {
 }
 
 // vouched refuses a file of the host or a tree that an unprivileged user can change.
-func (s *sources) vouched(scheme, name string) error {
+func (s *Sources) vouched(scheme, name string) error {
 	if scheme == "salt" {
 		return s.tree.Vouched(name)
 	}
@@ -93,52 +106,60 @@ func (s *sources) vouched(scheme, name string) error {
 }
 
 // received refuses a file whose bytes a user controls, in the place of what is not that user's: see host.Received.
-func (s *sources) received(ctx context.Context, scheme, name string) error {
+func (s *Sources) received(ctx context.Context, scheme, name string) error {
 	if scheme != "salt" {
 		return s.host.Received(ctx, name, s.releases...)
 	}
 	return s.ofTrees().Received(ctx, name, s.tree.Top(name))
 }
 
+// ReceivedFrom is received for the file on the host that a URL means.
+func (s *Sources) ReceivedFrom(ctx context.Context, rawURL, name string) error {
+	return s.received(ctx, parsePlace(rawURL, "").scheme, name)
+}
+
+// Missing is the error of a URL that means no file of the tree.
+func (s *Sources) Missing(rawURL, env string) error { return s.missing(parsePlace(rawURL, env)) }
+
 // ofTrees is the host with the files among which the state tree lies.
-func (s *sources) ofTrees() *host.Host {
+func (s *Sources) ofTrees() *host.Host {
 	h := *s.host
 	h.Files = s.trees
 	return &h
 }
 
-// ReceivedLink is part of file.Sources.
-func (s *sources) ReceivedLink(ctx context.Context, place string) error {
+// ReceivedLink is what file.Sources asks for.
+func (s *Sources) ReceivedLink(ctx context.Context, place string) error {
 	return s.ofTrees().ReceivedLink(ctx, place, s.tree.Top(place))
 }
 
-// Open is part of file.Sources.
-func (s *sources) Open(ctx context.Context, rawURL, env string) (file.Source, error) {
+// Open is what file.Sources asks for.
+func (s *Sources) Open(ctx context.Context, rawURL, env string) (Source, error) {
 	p := parsePlace(rawURL, env)
 	if p.scheme != "salt" && p.scheme != "file" {
 		body, err := s.fetch(ctx, p)
-		return file.Source{ReadCloser: body}, err
+		return Source{ReadCloser: body}, err
 	}
-	name, ok, err := s.local(rawURL, env)
+	name, ok, err := s.Local(rawURL, env)
 	if err != nil {
-		return file.Source{}, err
+		return Source{}, err
 	}
 	if !ok {
-		return file.Source{}, s.missing(p)
+		return Source{}, s.missing(p)
 	}
 	files := s.home(ctx, p)
 	info, err := files.Stat(name)
 	if err != nil {
-		return file.Source{}, err
+		return Source{}, err
 	}
 	if err := s.received(ctx, p.scheme, name); err != nil {
-		return file.Source{}, err
+		return Source{}, err
 	}
 	body, err := files.Open(name)
-	return file.Source{ReadCloser: body, Mode: info.Mode.Perm()}, err
+	return Source{ReadCloser: body, Mode: info.Mode.Perm()}, err
 }
 
-func (s *sources) missing(p place) error {
+func (s *Sources) missing(p place) error {
 	err := fmt.Errorf("%w in environment %s", fs.ErrNotExist, p.env)
 	if dirs, dirErr := s.tree.FindDir(p.env, p.path); dirErr != nil || len(dirs) > 0 {
 		if dirErr != nil {
@@ -153,7 +174,7 @@ func (s *sources) missing(p place) error {
 	return diag.WithHint(err, "%s", diag.DidYouMean(p.path, files))
 }
 
-func (s *sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
+func (s *Sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
 	if s.remote == nil {
 		return nil, diag.WithHint(fmt.Errorf("%s:// is not fetched here", p.scheme),
 			"put the file into the state tree and write salt://")
@@ -161,8 +182,8 @@ func (s *sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
 	return s.remote.Open(ctx, p.path)
 }
 
-// First is part of file.Sources.
-func (s *sources) First(ctx context.Context, urls []string, env string) (int, error) {
+// First is what file.Sources asks for.
+func (s *Sources) First(ctx context.Context, urls []string, env string) (int, error) {
 	for i, rawURL := range urls {
 		there, err := s.there(ctx, rawURL, env)
 		if err != nil {
@@ -175,7 +196,7 @@ func (s *sources) First(ctx context.Context, urls []string, env string) (int, er
 	return 0, fs.ErrNotExist
 }
 
-func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
+func (s *Sources) there(ctx context.Context, rawURL, env string) (bool, error) {
 	p := parsePlace(rawURL, env)
 	switch p.scheme {
 	case "salt":
@@ -192,7 +213,7 @@ func (s *sources) there(ctx context.Context, rawURL, env string) (bool, error) {
 }
 
 // inTree reports whether the state tree has a file or a directory.
-func (s *sources) inTree(p place) (bool, error) {
+func (s *Sources) inTree(p place) (bool, error) {
 	_, there, err := s.tree.Find(p.env, p.path)
 	if there || err != nil {
 		return there, err
@@ -201,8 +222,8 @@ func (s *sources) inTree(p place) (bool, error) {
 	return len(dirs) > 0, err
 }
 
-// List is part of file.Sources.
-func (s *sources) List(ctx context.Context, rawURL, env string) ([]file.Entry, error) {
+// List is what file.Sources asks for.
+func (s *Sources) List(ctx context.Context, rawURL, env string) ([]Entry, error) {
 	p := parsePlace(rawURL, env)
 	if p.scheme != "salt" {
 		return nil, diag.WithHint(fmt.Errorf("%s is no directory of the state tree", rawURL), "write salt://")
@@ -220,14 +241,14 @@ func (s *sources) List(ctx context.Context, rawURL, env string) ([]file.Entry, e
 			return nil, err
 		}
 	}
-	structsort.Func(l.entries, func(a, b file.Entry) int { return strings.Compare(a.Path, b.Path) })
+	structsort.Func(l.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return l.entries, nil
 }
 
 // treeLister lists a directory that may be in several roots: what the first of them has, counts.
 type treeLister struct {
 	files   host.Files
-	entries []file.Entry
+	entries []Entry
 	seen    map[string]bool
 	above   map[host.FileID]bool // directories on the way down, for links that lead back up
 }
@@ -255,7 +276,7 @@ func (l *treeLister) walk(ctx context.Context, dir, prefix string) error {
 }
 
 func (l *treeLister) visit(ctx context.Context, name, rel string) error {
-	entry := file.Entry{Path: rel}
+	entry := Entry{Path: rel}
 	info, err := l.files.Lstat(name)
 	if err != nil {
 		return err

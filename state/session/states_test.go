@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
@@ -22,7 +24,7 @@ postgres_tablespace.present postgres_language.present`
 
 // TestApplications holds that a session has all of them.
 func TestApplications(t *testing.T) {
-	have := session.States()
+	have := families.New(session.Settings{Host: &host.Host{}}).Modules().Functions()
 	for _, name := range strings.Fields(applications) {
 		if !slices.Contains(have, name) {
 			t.Errorf("there is no state function %s", name)

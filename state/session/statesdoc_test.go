@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -30,7 +31,7 @@ func TestStatesDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := session.New(session.Settings{Host: h, ID: "docs"}).Modules()
+	registry := families.New(session.Settings{Host: h, ID: "docs"}).Modules()
 	data, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)

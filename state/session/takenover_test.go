@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -83,7 +83,7 @@ func TestTheWarningAboutALeaseSaysWhy(t *testing.T) {
 	h.Host.Files = leasedFiles{h.Host.Files, "/srv/f"}
 	given, _ := settings(t, nil)
 	given.Host = h.Host
-	resource := session.New(given).Modules()["file"]["managed"]()
+	resource := families.New(given).Modules()["file"]["managed"]()
 	call := module.Call{Function: "managed", Arguments: value.NewMap("name", "/srv/f", "contents", "new"),
 		At: func(string) diag.Pos { return diag.Pos{} }}
 	if _, problems := module.Decode(resource, call); len(problems) > 0 {

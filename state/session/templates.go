@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	functions "github.com/corpus-agent/corpus-agent/state/function/table"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -100,7 +99,7 @@ func (t *templates) env(key envKey) *jinja.Env {
 func (s *Session) filters() map[string]jinja.Filter {
 	facts := s.facts()
 	all := jinjasalt.Filters()
-	maps.Copy(all, functions.Filters(&facts))
+	maps.Copy(all, s.Tables.Filters(&facts))
 	return all
 }
 

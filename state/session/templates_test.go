@@ -3,7 +3,7 @@ package session_test
 import (
 	"testing"
 
-	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -36,7 +36,7 @@ func TestTemplatesKnowWhereTheyLie(t *testing.T) {
 		"states/a/lib/n2.jinja":     `{% from "a/lib/deep/d.jinja" import q %}{% macro w() %}{{ tpldir }} {{ q() }}{% endmacro %}`,
 		"states/a/lib/deep/d.jinja": `{% macro q() %}{{ tpldir }}{% endmacro %}`,
 	})
-	got, err := answer(t, session.New(set), "state.show_low_sls", "a.sub.x")
+	got, err := answer(t, families.New(set), "state.show_low_sls", "a.sub.x")
 	if err != nil {
 		t.Fatal(err)
 	}

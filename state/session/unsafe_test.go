@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
@@ -76,7 +77,7 @@ func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
 		"Linux"), Test: dry,
 		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
 	p, err := s.Program(t.Context(), s.Named("t"))
@@ -354,7 +355,7 @@ func TestKeysOfAUserAreNotUsed(t *testing.T) {
 		hosttest.Put(t, filepath.Join(root, "pillar/top.sls"), "base: {'*': [p]}\n", 0o644)
 		hosttest.Put(t, filepath.Join(root, "pillar/p.sls"), "#!yaml|"+renderer+"\na: |\n  "+
 			strings.ReplaceAll(c.text, "\n", "\n  ")+"\n", 0o644)
-		s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+		s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
 			Options: value.NewMap(c.option, c.at),
 			Pillar:  []roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}})
 		if _, err := s.Pillar(t.Context()); err == nil || !strings.Contains(err.Error(),
@@ -401,7 +402,7 @@ func TestFunctionsReadNothingThroughLinksOfUsers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := session.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
+			s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel",
 				"Linux"),
 				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
 			p, err := s.Program(t.Context(), s.Named("t"))

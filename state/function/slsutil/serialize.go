@@ -8,37 +8,36 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/formats"
 	"github.com/corpus-agent/corpus-agent/state/function"
-	files "github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
 // serialize writes a value in one of Salt's formats. Each format has its own options.
-func serialize(ctx context.Context, format string, v any, options *value.Map) (any, error) {
-	return through(ctx, writers(), format, v, options)
+func (s slsutil) serialize(ctx context.Context, format string, v any, options *value.Map) (any, error) {
+	return through(ctx, s.writers(), format, v, options)
 }
 
 // deserialize reads a text.
-func deserialize(ctx context.Context, format string, text any, options *value.Map) (any, error) {
-	return through(ctx, readers(), format, text, options)
+func (s slsutil) deserialize(ctx context.Context, format string, text any, options *value.Map) (any, error) {
+	return through(ctx, s.readers(), format, text, options)
 }
 
-func writers() function.Table {
+func (s slsutil) writers() function.Table {
 	return function.Table{
 		"json": function.Of("obj, indent=None, sort_keys=False, ensure_ascii=False", jsonText),
 		"yaml": function.Of("obj, default_flow_style=None, indent=2, width=80, sort_keys=True, allow_unicode=False",
 			yamlText),
 		"configparser": function.Of("obj", iniText),
 		"keyvalue":     function.Of("obj, separator='=', line_ending='\n', quoting=False", keyValueText),
-		"python":       function.Of("obj, **options", dumpAs("python")),
-		"toml":         function.Of("obj, **options", dumpAs("toml")),
-		"plist":        function.Of("obj, **options", dumpAs("plist")),
-		"msgpack":      function.Of("obj, **options", dumpBytes),
+		"python":       function.Of("obj, **options", s.dumpAs("python")),
+		"toml":         function.Of("obj, **options", s.dumpAs("toml")),
+		"plist":        function.Of("obj, **options", s.dumpAs("plist")),
+		"msgpack":      function.Of("obj, **options", s.dumpBytes),
 		"yamlex":       function.Of("obj, default_flow_style=None", orderedYAML),
 	}
 }
 
-func readers() function.Table {
+func (s slsutil) readers() function.Table {
 	return function.Table{
 		"json": function.Of("stream_or_string, **options", func(text string, _ *value.Map) (any, error) {
 			return function.FromJSON(text, "the text")
@@ -46,7 +45,7 @@ func readers() function.Table {
 		"yaml":     function.Of("stream_or_string", fromPlainYAML),
 		"keyvalue": function.Of("stream_or_string, separator='=', quoting=None", keyValues),
 
-		"configparser": function.Of("stream_or_string, **options", settingsOf),
+		"configparser": function.Of("stream_or_string, **options", s.settingsOf),
 
 		"toml":    function.Of("stream_or_string, **options", readBytes(formats.TOML)),
 		"plist":   function.Of("stream_or_string, **options", readBytes(formats.Plist)),
@@ -87,24 +86,40 @@ func fromYAMLEX(text string) (any, error) {
 }
 
 // dumpAs writes as file.serialize does.
-func dumpAs(format string) func(v any, options *value.Map) (string, error) {
+func (s slsutil) dumpAs(format string) func(v any, options *value.Map) (string, error) {
 	return func(v any, options *value.Map) (string, error) {
-		s, _ := files.SerializerOf(format)
-		return s.Dump(v, options)
+		serializer, err := s.serializer(format)
+		if err != nil {
+			return "", err
+		}
+		return serializer.Dump(v, options)
 	}
 }
 
+// serializer is a format of file.serialize.
+func (s slsutil) serializer(format string) (function.Serializer, error) {
+	if s.Serializer != nil {
+		if serializer, ok := s.Serializer(format); ok {
+			return serializer, nil
+		}
+	}
+	return nil, diag.WithHint(fmt.Errorf("the format %s is not written here", format), "write json, yaml or keyvalue")
+}
+
 // dumpBytes writes MessagePack, which is no text.
-func dumpBytes(v any, options *value.Map) ([]byte, error) {
-	text, err := dumpAs("msgpack")(v, options)
+func (s slsutil) dumpBytes(v any, options *value.Map) ([]byte, error) {
+	text, err := s.dumpAs("msgpack")(v, options)
 	return []byte(text), err
 }
 
 // settingsOf reads sections of settings. References such as %(home)s are replaced by the setting of that name in the
 // section, or in the section DEFAULT, which is part of every other.
-func settingsOf(text string, options *value.Map) (any, error) {
-	s, _ := files.SerializerOf("configparser")
-	v, err := s.Load(text, options)
+func (s slsutil) settingsOf(text string, options *value.Map) (any, error) {
+	serializer, err := s.serializer("configparser")
+	if err != nil {
+		return nil, err
+	}
+	v, err := serializer.Load(text, options)
 	sections, ok := v.(*value.Map)
 	if err != nil || !ok {
 		return nil, err

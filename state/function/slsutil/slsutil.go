@@ -24,8 +24,8 @@ func Functions(f *function.Facts) function.Table {
 		"slsutil.merge":       function.Of("obj_a, obj_b, strategy='smart', renderer='yaml', merge_lists=False", s.merge),
 		"slsutil.merge_all":   function.Of("lst, strategy='smart', renderer='yaml', merge_lists=False", s.mergeAll),
 		"slsutil.renderer":    function.Of("path=None, string=None, default_renderer='jinja|yaml', **kwargs", s.renderer),
-		"slsutil.serialize":   function.Of("serializer, obj, **mod_kwargs", serialize),
-		"slsutil.deserialize": function.Of("serializer, stream_or_string, **mod_kwargs", deserialize),
+		"slsutil.serialize":   function.Of("serializer, obj, **mod_kwargs", s.serialize),
+		"slsutil.deserialize": function.Of("serializer, stream_or_string, **mod_kwargs", s.deserialize),
 		"slsutil.banner": function.Of(
 			"width=72, commentchar='#', borderchar='#', blockstart=None, blockend=None, title=None, text=None, newline=False",
 			bannerText),

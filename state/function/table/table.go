@@ -49,6 +49,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/function/timezone"
 	"github.com/corpus-agent/corpus-agent/state/function/user"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
+	files "github.com/corpus-agent/corpus-agent/state/module/file"
 )
 
 // Acting makes the table of what module.run may call: everything that templates may call, and functions that change the
@@ -70,8 +71,12 @@ func Filters(f *function.Facts) map[string]jinja.Filter {
 	return filters
 }
 
+// serializer is a format of file.serialize.
+func serializer(format string) (function.Serializer, bool) { return files.SerializerOf(format) }
+
 // New makes the table of everything that templates may call.
 func New(facts function.Facts) function.Table {
+	facts.Serializer = serializer
 	f, t := &facts, function.Table{}
 	return t.Add(
 		alternatives.Functions(f), archive.Functions(f), cmd.Functions(f), config.Functions(f), cp.Functions(f),

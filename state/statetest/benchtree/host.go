@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -34,7 +35,7 @@ func Host(t testing.TB, users int) (root string) {
 // Program makes the session of a host that Host made, and of its tree the program.
 func Program(t testing.TB, h *host.Host) (*session.Session, *compile.Program) {
 	t.Helper()
-	s := session.New(session.Settings{
+	s := families.New(session.Settings{
 		Host: h, ID: "bench", Grains: value.NewMap("id", "bench", "os_family", "Debian", "os", "Debian", "kernel", "Linux"),
 		States: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/states"}}},
 		Pillar: []roots.Env{{Name: "base", Dirs: []string{"/srv/salt/pillar"}}},

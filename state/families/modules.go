@@ -1,12 +1,12 @@
-package session
+// Package families joins the state functions and execution functions of all families that a host has, for the sessions
+// that converge it. Programs that change no host do not link it.
+package families
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/action"
 	"github.com/corpus-agent/corpus-agent/state/module/alias"
@@ -55,22 +55,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/virt"
 	"github.com/corpus-agent/corpus-agent/state/module/virtualenv"
 	"github.com/corpus-agent/corpus-agent/state/render"
-	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// newModules is the registry of all state functions, with this session to take sources, templates
+// states is the registry of all state functions, with a session to take sources, templates
 // and pillar from.
-func (s *Session) newModules() module.Registry {
+func states(s *session.Session) module.Registry {
 	in := inputs{file.Inputs{
-		Sources: s.sources, Templates: fileTemplates{s}, Secret: s.Redactor.In, Cache: s.option("cachedir"),
-		Pillar: func(path, delimiter string) (any, bool) { return value.Lookup(s.pillar, path, delimiter) },
+		Sources: treeSources{s.Sources()}, Templates: fileTemplates{s}, Secret: s.Redactor.In, Cache: s.Option("cachedir"),
+		Pillar: func(path, delimiter string) (any, bool) { return s.InPillar(path, delimiter) },
 		Grains: func(path, delimiter string) (any, bool) { return value.Lookup(s.Grains, path, delimiter) },
 	}}
 	all := module.Registry{
 		"alias":           alias.Functions(),
 		"alternatives":    alternatives.Functions(),
-		"archive":         archive.Functions(archives{in.Inputs, s.sources}),
+		"archive":         archive.Functions(archives{in.Inputs, s.Sources()}),
 		"cmd":             cmd.Functions(in),
 		"cron":            cron.Functions(in),
 		"debconf":         debconf.Functions(in),
@@ -86,22 +86,22 @@ func (s *Session) newModules() module.Registry {
 		"kmod":            kmod.Functions(),
 		"locale":          locale.Functions(),
 		"lvm":             lvm.Functions(),
-		"module":          action.Functions(callee{s.actions}),
+		"module":          action.Functions(callee{s.Actions()}),
 		"mount":           mount.Functions(),
 		"network":         network.Functions(in),
 		"npm":             npm.Functions(),
 		"pdbedit":         pdbedit.Functions(),
 		"pecl":            pecl.Functions(),
 		"pip":             pip.Functions(in),
-		"pkg":             pkg.Functions(packageSources{s.sources}),
-		"pkgrepo":         pkgrepo.Functions(packageSources{s.sources}),
+		"pkg":             pkg.Functions(packageSources{s.Sources()}),
+		"pkgrepo":         pkgrepo.Functions(packageSources{s.Sources()}),
 		"selinux":         selinux.Functions(),
 		"service":         service.Functions(),
 		"ssh_auth":        sshauth.Functions(in),
 		"ssh_known_hosts": sshknownhosts.Functions(),
 		"supervisord":     supervisord.Functions(),
 		"sysctl":          sysctl.Functions(),
-		"test":            test.Functions(func(path string) (any, bool) { return value.Lookup(s.pillar, path, ":") }),
+		"test":            test.Functions(func(path string) (any, bool) { return s.InPillar(path, ":") }),
 		"timezone":        timezone.Functions(),
 		"user":            user.Functions(),
 		"virt":            virt.Functions(virt.Pillar(in.Pillar)),
@@ -111,8 +111,8 @@ func (s *Session) newModules() module.Registry {
 	maps.Copy(all, docker.Tables())
 	maps.Copy(all, git.Tables())
 	maps.Copy(all, mongodb.Tables())
-	maps.Copy(all, mysql.Tables(s.connection))
-	maps.Copy(all, postgres.Tables(s.connection))
+	maps.Copy(all, mysql.Tables(s.Connection))
+	maps.Copy(all, postgres.Tables(s.Connection))
 	maps.Copy(all, rabbitmq.Tables())
 	return all
 }
@@ -141,26 +141,10 @@ func (in inputs) Diff(before, after string) string { return in.Inputs.Difference
 // packages is what pip installs into virtual environments.
 func (in inputs) packages(p client.EnvironmentPackages) virtualenv.Pip { return pip.Into(p, in) }
 
-// connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
-// as mysql.user or as user below mysql.
-func (s *Session) connection(name string) string {
-	for _, v := range []any{s.options.Value(name), s.pillar.Value(name)} {
-		if v != nil {
-			return value.Str(v)
-		}
-	}
-	if v, ok := value.Lookup(s.pillar, name, "."); ok && v != nil {
-		if _, is := v.(*value.Map); !is {
-			return value.Str(v)
-		}
-	}
-	return ""
-}
-
 // archives finds archives.
 type archives struct {
 	file.Inputs
-	sources *sources
+	sources *session.Sources
 }
 
 // Archive is part of archive.Sources.
@@ -169,80 +153,59 @@ func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source
 	if err != nil {
 		return archive.Source{}, err
 	}
-	local, ok, err := a.sources.local(l.URL, l.Env)
+	local, ok, err := a.sources.Local(l.URL, l.Env)
 	if err != nil {
 		return archive.Source{}, err
 	}
 	if ok {
-		err = a.sources.received(ctx, parsePlace(l.URL, l.Env).scheme, local)
+		err = a.sources.ReceivedFrom(ctx, l.URL, local)
 	}
 	if err != nil {
 		return archive.Source{}, err
 	}
 	if !ok && l.Cache == "" {
-		return archive.Source{}, a.sources.missing(parsePlace(l.URL, l.Env))
+		return archive.Source{}, a.sources.Missing(l.URL, l.Env)
 	}
 	return archive.Source{Shown: l.Shown, Path: local, Cache: l.Cache, Notes: l.Notes, Sum: l.Sum, Open: l.Open,
 		Verified: l.Verified}, nil
 }
 
 // packageSources opens package files.
-type packageSources struct{ *sources }
+type packageSources struct{ *session.Sources }
 
 // Open is part of pkg.Sources.
 func (p packageSources) Open(ctx context.Context, url, env string) (io.ReadCloser, error) {
-	source, err := p.sources.Open(ctx, url, env)
+	source, err := p.Sources.Open(ctx, url, env)
 	if err != nil {
 		return nil, err
 	}
 	return source.ReadCloser, nil
 }
 
+// treeSources opens the sources of file states.
+type treeSources struct{ *session.Sources }
+
+// Open is part of file.Sources.
+func (t treeSources) Open(ctx context.Context, url, env string) (file.Source, error) {
+	source, err := t.Sources.Open(ctx, url, env)
+	return file.Source{ReadCloser: source.ReadCloser, Mode: source.Mode}, err
+}
+
+// List is part of file.Sources.
+func (t treeSources) List(ctx context.Context, url, env string) ([]file.Entry, error) {
+	entries, err := t.Sources.List(ctx, url, env)
+	all := make([]file.Entry, len(entries))
+	for i, e := range entries {
+		all[i] = file.Entry(e)
+	}
+	return all, err
+}
+
 // fileTemplates renders the templates of files.
-type fileTemplates struct{ session *Session }
+type fileTemplates struct{ session *session.Session }
 
 // Render is part of file.Templates.
 func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, error) {
-	s := t.session
-	vars := s.vars(f.Env, s.pillar)
-	vars.Update(f.Vars)
-	place := f.Source
-	if path, ok, err := s.sources.local(f.Source, f.Env); err != nil {
-		return nil, err
-	} else if ok {
-		place = path
-	}
-	if err := s.sources.Vouched(f.Source, f.Env); err != nil {
-		return nil, err
-	}
-	out, err := s.renderer.Text(withTree(ctx, s.states), f.Engine,
-		render.Source{Name: treePath(f.Source), File: place, Env: f.Env, Text: string(f.Text)}, vars)
+	out, err := t.session.RenderFile(ctx, f.Engine, render.Source{Name: f.Source, Env: f.Env, Text: string(f.Text)}, f.Vars)
 	return []byte(out), err
-}
-
-// vocabulary is what the compiler may know of the registry, and of a tree that brings states of its
-// own along.
-type vocabulary struct {
-	module.Registry
-	tree *roots.Roots
-}
-
-// Refuses is part of compile.Vocabulary.
-func (v vocabulary) Refuses(state string) error { return ownModule(v.tree, "_states", state) }
-
-// ownModule refuses a module of the tree's own by its name, or is nil if there is none.
-func ownModule(tree *roots.Roots, dir, name string) error {
-	for _, env := range tree.Envs() {
-		for _, path := range []string{dir + "/" + name + ".py", dir + "/" + name + "/__init__.py"} {
-			_, ok, err := tree.Find(env, path)
-			if err != nil {
-				return err
-			}
-			if ok && name != "" {
-				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path),
-					"converge this host with `engine: salt-call`, or write it as SLS")
-			}
-		}
-	}
-	return nil
 }

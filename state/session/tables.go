@@ -1,0 +1,79 @@
+package session
+
+import (
+	"context"
+
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Tables are the functions of a session. A host has those of all families (state/families), and a program that changes
+// no host has fewer.
+type Tables interface {
+	// Reading are the functions that templates may call.
+	Reading(f function.Facts) function.Table
+	// Acting are those, and the functions that change something, for people and module.run.
+	Acting(f function.Facts) function.Table
+	// Filters are the filters of templates that ask the host.
+	Filters(f *function.Facts) map[string]jinja.Filter
+	// States are the state functions. They may ask the session, but not before the first of them is used.
+	States(s *Session) module.Registry
+}
+
+// noTables has no functions.
+type noTables struct{}
+
+func (noTables) Reading(function.Facts) function.Table           { return function.Table{} }
+func (noTables) Acting(function.Facts) function.Table            { return function.Table{} }
+func (noTables) Filters(*function.Facts) map[string]jinja.Filter { return nil }
+func (noTables) States(*Session) module.Registry                 { return module.Registry{} }
+
+// Sources opens what states of the session name as a source.
+func (s *Session) Sources() *Sources { return s.sources }
+
+// Actions are the functions that module.run may call.
+func (s *Session) Actions() function.Table { return s.actions }
+
+// Option is an option of the minion that is text; "" for any other.
+func (s *Session) Option(name string) string { return s.option(name) }
+
+// InPillar looks a path up in the pillar as it is now.
+func (s *Session) InPillar(path, delimiter string) (any, bool) {
+	return value.Lookup(s.pillar, path, delimiter)
+}
+
+// RenderFile renders the template of a file, with variables beside the usual ones.
+func (s *Session) RenderFile(ctx context.Context, engine string, src render.Source, own *value.Map) (string, error) {
+	vars := s.vars(src.Env, s.pillar)
+	vars.Update(own)
+	place := src.Name
+	if local, ok, err := s.sources.Local(src.Name, src.Env); err != nil {
+		return "", err
+	} else if ok {
+		place = local
+	}
+	if err := s.sources.Vouched(src.Name, src.Env); err != nil {
+		return "", err
+	}
+	src.File, src.Name = place, treePath(src.Name)
+	return s.renderer.Text(withTree(ctx, s.states), engine, src, vars)
+}
+
+// Connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
+// as mysql.user or as user below mysql.
+func (s *Session) Connection(name string) string {
+	for _, v := range []any{s.options.Value(name), s.pillar.Value(name)} {
+		if v != nil {
+			return value.Str(v)
+		}
+	}
+	if v, ok := value.Lookup(s.pillar, name, "."); ok && v != nil {
+		if _, is := v.(*value.Map); !is {
+			return value.Str(v)
+		}
+	}
+	return ""
+}
