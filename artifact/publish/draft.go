@@ -234,6 +234,13 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 	for _, ref := range slices.Sorted(maps.Keys(required)) {
 		says = append(says, fmt.Sprintf("%s requires %s", ref, required[ref]))
 	}
+	plans, err := trust.Rollouts(role)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range slices.Sorted(maps.Keys(plans)) {
+		says = append(says, fmt.Sprintf("%s rolls out in %s", ref, plans[ref]))
+	}
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return nil, err
@@ -241,6 +248,9 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 	for _, channel := range slices.Sorted(maps.Keys(channels)) {
 		p := channels[channel]
 		says = append(says, fmt.Sprintf("%s/%s is %s, %s", name, channel, p.Version, p.Digest))
+		if p.Rollout != nil {
+			says = append(says, fmt.Sprintf("%s/%s: %s", name, channel, p.Rollout))
+		}
 	}
 	yanks, err := trust.Yanks(role)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,24 @@ type Start struct {
 	Aborted bool      `json:"aborted,omitempty"`
 	Skipped int       `json:"skipped,omitempty"` // waves that are not waited for any more
 	Resumed time.Time `json:"resumed,omitzero"`  // failures and halts before do not count any more
+	Moves   []Move    `json:"moves,omitempty"`   // what people did to it, the oldest first
+}
+
+// Move is what a person did to a rollout.
+type Move struct {
+	What string    `json:"what"` // start, pause, resume, skip-wave or abort
+	At   time.Time `json:"at"`
+	By   []string  `json:"by,omitempty"` // IDs of the keys at hand that may sign the project
+}
+
+// maxMoves is how many moves a start keeps.
+const maxMoves = 50
+
+// Note adds a move to a rollout. Beyond the limit the oldest one goes.
+func (s *Start) Note(m Move) {
+	m.At = m.At.UTC().Truncate(time.Second)
+	s.Moves = append(slices.Clone(s.Moves), m)
+	s.Moves = s.Moves[max(0, len(s.Moves)-maxMoves):]
 }
 
 // Before is the release that a channel named before a rollout: what its hosts keep until their turn, and where an
@@ -57,12 +76,40 @@ func (s Start) Check() error {
 	if len(s.Hosts) > maxWaves || len(s.Cuts) > maxWaves || s.Skipped < 0 || s.Skipped > maxWaves {
 		errs = append(errs, fmt.Errorf("the rollout has more than %d waves", maxWaves))
 	}
+	if len(s.Moves) > maxMoves {
+		errs = append(errs, fmt.Errorf("the rollout has more than %d moves", maxMoves))
+	}
 	for _, n := range s.Hosts {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("a wave of the rollout has %s", diag.Count(n, "host")))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// String returns a start in one line, for people who sign it.
+func (s Start) String() string {
+	hosts := 0
+	for _, n := range s.Hosts {
+		hosts += n
+	}
+	text := fmt.Sprintf("rollout %s of %s to %s, hosts of each wave %v", s.ID, s.At.Format(time.RFC3339),
+		diag.Count(hosts, "host"), s.Hosts)
+	if s.Before != nil {
+		text += ", before it " + s.Before.Version
+	}
+	for _, flag := range []struct {
+		is   bool
+		word string
+	}{{s.Urgent, "urgent"}, {s.Paused, "paused"}, {s.Aborted, "aborted"}} {
+		if flag.is {
+			text += ", " + flag.word
+		}
+	}
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(", does not wait for the first %s", diag.Count(s.Skipped, "wave"))
+	}
+	return text
 }
 
 func checkID(id string) error {

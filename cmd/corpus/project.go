@@ -18,7 +18,8 @@ import (
 
 func (p *program) projectCommand() *cobra.Command {
 	c := &cobra.Command{Use: "project", Short: "Say who may publish what"}
-	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand(), p.projectRequireCommand(), p.projectRemoveCommand())
+	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand(), p.projectRequireCommand(), p.projectRolloutCommand(),
+		p.projectRemoveCommand())
 	return c
 }
 

@@ -69,6 +69,31 @@ func (p Params) Defaults() Params {
 	return p
 }
 
+// Region returns the name of the nth region, from 0 on. The first ones have the names that the plan orders.
+func (p Params) Region(n int) string {
+	if n < len(p.Plan.Regions) {
+		return p.Plan.Regions[n]
+	}
+	return fmt.Sprintf("region%d", n+1)
+}
+
+// cluster returns the name of the cluster of the nth host.
+func (p Params) cluster(n int) string {
+	return fmt.Sprintf("%s-%d", p.Region(n/p.Cluster%p.Regions), n/p.Cluster)
+}
+
+// Places returns the names of the regions and clusters that have hosts.
+func (p Params) Places() (regions, clusters []string) {
+	p = p.Defaults()
+	for i := 0; i < p.Hosts; i += p.Cluster {
+		if n := i / p.Cluster; n < p.Regions {
+			regions = append(regions, p.Region(n))
+		}
+		clusters = append(clusters, p.cluster(i))
+	}
+	return regions, clusters
+}
+
 // Result is how a rollout went.
 type Result struct {
 	Hosts    int           `json:"hosts"`
@@ -158,9 +183,9 @@ func newRun(p Params) *run {
 	release := fmt.Sprintf("sha256:%016x", p.Seed)
 	names := make([]rollout.Host, p.Hosts)
 	for i := range names {
-		region := fmt.Sprintf("region%d", i/p.Cluster%p.Regions+1)
+		region := p.Region(i / p.Cluster % p.Regions)
 		names[i] = rollout.Host{Name: fmt.Sprintf("app-production-%s-%d", region, i+1), Region: region,
-			Cluster: fmt.Sprintf("%s-%d", region, i/p.Cluster)}
+			Cluster: p.cluster(i)}
 		r.slots[names[i].Cluster]++
 	}
 	r.start = p.Plan.NewStart("simulated", release, began, names)
@@ -239,7 +264,7 @@ func (r *run) decide(i int, now time.Time) {
 func (r *run) wait(h *host, v rollout.Verdict, now time.Time) {
 	h.not = v.Not
 	switch {
-	case v.Reason == rollout.Closed && r.awaited.IsZero():
+	case v.Reason == rollout.Closed:
 		r.awaited = now.Add(8 * 24 * time.Hour) // a window opens each week
 	case v.Reason == rollout.Waits && v.Not.After(r.awaited):
 		r.awaited = v.Not

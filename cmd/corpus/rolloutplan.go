@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// planFlags are the flags that change a plan. Those that are not given leave it as it is.
+type planFlags struct {
+	waves, haltAt, atOnce, healthy   string
+	windows, canaries, last, regions []string
+	given                            func(name string) bool
+}
+
+func (f *planFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.waves, "waves", "",
+		"waves as [NAME=]SHARE[:WAIT],..., such as 1%:1h,10%:4h,50%:12h,100%; shares count all hosts up to that wave")
+	flags.StringVar(&f.haltAt, "halt-at", "", "stop at so many failed hosts, at such a share of them, or at both, such as 2,5%")
+	flags.StringVar(&f.atOnce, "at-once", "", "hosts of a cluster that deploy at the same time at most, such as 25%")
+	flags.StringVar(&f.healthy, "healthy", "", "hosts of a wave that have to be healthy before the next one begins, such as 80%")
+	flags.StringArrayVar(&f.windows, "window", nil,
+		`hours in which hosts may take a release, such as "Mon-Thu 09:00-16:00 Europe/Paris"; may be repeated`)
+	flags.StringArrayVar(&f.canaries, "canary", nil,
+		"hosts that are always in the first wave, such as 'myapp-production-*-1'; may be repeated")
+	flags.StringArrayVar(&f.last, "last", nil, "hosts that are always in the last wave; may be repeated")
+	flags.StringSliceVar(&f.regions, "regions", nil, "regions in this order, each as a whole; the others follow")
+	f.given = func(name string) bool { return flags.Changed(name) }
+}
+
+// planFlagNames are the names of these flags.
+func planFlagNames() []string {
+	return []string{"waves", "halt-at", "at-once", "healthy", "window", "canary", "last", "regions"}
+}
+
+// any reports whether one of the flags was given.
+func (f *planFlags) any() bool {
+	return slices.ContainsFunc(planFlagNames(), f.given)
+}
+
+// change writes into a plan what the flags say, and returns every mistake in them and in the plan.
+func (f *planFlags) change(p *rollout.Plan) error {
+	errs := []error{
+		parsed(f, "waves", f.waves, rollout.ParseWaves, &p.Waves),
+		parsed(f, "halt-at", f.haltAt, rollout.ParseHalt, &p.Halt),
+		parsed(f, "at-once", f.atOnce, rollout.ParseShare, &p.AtOnce),
+		parsed(f, "healthy", f.healthy, rollout.ParseShare, &p.Healthy),
+	}
+	if f.given("window") {
+		p.Windows = nil
+		for _, w := range written(f.windows) {
+			p.Windows = append(p.Windows, rollout.Window(w))
+		}
+	}
+	listed(f, "canary", f.canaries, &p.First)
+	listed(f, "last", f.last, &p.Last)
+	listed(f, "regions", f.regions, &p.Regions)
+	return exit.WithCode(exit.Usage, errors.Join(append(errs, p.Check())...))
+}
+
+// parsed parses the text of a flag into a part of a plan. A part that cannot be parsed stays as it is, so that the
+// mistakes in the others are found as well.
+func parsed[T any](f *planFlags, name, text string, parse func(string) (T, error), into *T) error {
+	if !f.given(name) {
+		return nil
+	}
+	value, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", name, err)
+	}
+	*into = value
+	return nil
+}
+
+func listed(f *planFlags, name string, items []string, into *[]string) {
+	if f.given(name) {
+		*into = written(items)
+	}
+}
+
+// written are the items of a list that are not empty: an empty one alone empties the list.
+func written(items []string) []string {
+	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+func (p *program) projectRolloutCommand() *cobra.Command {
+	var flags planFlags
+	none, isNew, agent := false, false, ""
+	c := &cobra.Command{
+		Use:   "rollout PROJECT CHANNEL",
+		Short: "Let a release reach the hosts of a channel in waves that stop by themselves",
+		Long: `rollout writes the plan by which the hosts of a channel take a release: waves of hosts, how long each waits, and at how many
+failed hosts the rollout stops. From then on promote, point and publish --channel start a rollout of the channel. Without flags
+rollout shows the plan.
+
+What is not given stays as the channel has it; a channel without a plan begins with the default one:
+--waves 1%:1h,10%:4h,50%:12h,100% --halt-at 2,5% --at-once 25% --healthy 80%. An empty --window, --canary, --last or --regions
+empties that list.
+
+The plan names the version of the agent that it takes: the one of this corpus, or --agent. A rollout does not start while hosts
+report an older one, since agents that know no plans take a release at once.
+
+It is written into targets, and takes the targets key: who has only the project's key cannot change it. docs/rollouts.md
+explains what hosts do with it.`,
+		Example: `  corpus project rollout myapp production --waves 1%:1h,10%:4h,50%:12h,100% --halt-at 2,5% --store s3://bucket/prefix --keys keys
+  corpus project rollout myapp production --canary 'myapp-production-*-1' --window "Mon-Thu 09:00-16:00 Europe/Paris" --store s3://bucket/prefix --keys keys
+  corpus project rollout myapp production --regions uswest2,useast1 --at-once 10% --store s3://bucket/prefix --keys keys
+  corpus project rollout myapp production --json --store s3://bucket/prefix --trust-root keys/root.json
+  corpus project rollout myapp production --none --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			ref := artifact.Ref{Project: args[0], Channel: args[1]}
+			switch {
+			case none:
+				return p.setPlan(c.Context(), ref, nil, isNew)
+			case !flags.any() && agent == "":
+				return p.showPlan(c.Context(), ref)
+			}
+			return p.setPlan(c.Context(), ref, func(plan *rollout.Plan) error {
+				if agent != "" {
+					plan.Agent = agent
+				}
+				if plan.Agent == "" {
+					plan.Agent = cli.Version
+				}
+				return flags.change(plan)
+			}, isNew)
+		},
+	}
+	flags.add(c)
+	c.Flags().StringVar(&agent, "agent", "", "version of the agent that every host needs before a rollout starts")
+	c.Flags().BoolVar(&none, "none", false, "take the plan away: all hosts take a release at once")
+	newChannelFlag(c, &isNew)
+	for _, name := range append(planFlagNames(), "agent") {
+		c.MarkFlagsMutuallyExclusive("none", name)
+	}
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*rollout.Plan) error, isNew bool) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	publisher.New = isNew
+	result, err := projects.Rollout(ctx, publisher, ref, change)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	text := planText(result)
+	if result.Underway != nil {
+		text += fmt.Sprintf("\nits rollout of %s goes on with this plan; its hosts stay in the waves that they had when it started",
+			stamp(result.Underway.At))
+	}
+	return p.answer(result, "%s", text)
+}
+
+func (p *program) showPlan(ctx context.Context, ref artifact.Ref) error {
+	client, done, err := p.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	result, err := projects.Plan(client, ref)
+	if err != nil {
+		return err
+	}
+	return p.answer(result, "%s", planText(result))
+}
+
+// planText shows a plan to a person.
+func planText(r projects.Planned) string {
+	if r.Plan == nil {
+		return fmt.Sprintf("%s has no rollout plan: its hosts take a release as soon as they see it", r.Ref)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s rolls out in %s, of at least %s\n", r.Ref, diag.Count(len(r.Plan.Waves), "wave"),
+		rollout.Duration(r.Plan.Least()))
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for i, wave := range r.Plan.Waves {
+		after := ""
+		if i < len(r.Plan.Waves)-1 {
+			after = fmt.Sprintf("\tthen %s after %s of them are healthy", wave.Soak, r.Plan.Healthy)
+		}
+		fmt.Fprintf(w, "  wave %s\t%s of the hosts%s\n", trust.Printable(r.Plan.WaveName(i)), wave.Share, after)
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+	fmt.Fprintf(&b, "  stops at %s, %s of a cluster at once", haltText(r.Plan.Halt), r.Plan.AtOnce)
+	for _, list := range []struct {
+		what  string
+		items []string
+	}{{"always first", r.Plan.First}, {"always last", r.Plan.Last}, {"regions in this order", r.Plan.Regions},
+		{"windows", windowTexts(r.Plan.Windows)}} {
+		if len(list.items) > 0 {
+			fmt.Fprintf(&b, "\n  %s: %s", list.what, trust.Printable(strings.Join(list.items, ", ")))
+		}
+	}
+	if r.Plan.Agent != "" {
+		fmt.Fprintf(&b, "\n  takes agents of version %s or newer", trust.Printable(r.Plan.Agent))
+	}
+	return b.String()
+}
+
+// haltText says when a rollout stops by itself.
+func haltText(h rollout.Halt) string {
+	count, share := diag.Count(h.Hosts, "failed host"), fmt.Sprintf("%s of the finished ones (from %d on)", h.Share,
+		rollout.ShareCountsFrom)
+	switch {
+	case h.Hosts > 0 && h.Share > 0:
+		return count + " or " + share
+	case h.Share > 0:
+		return share
+	case h.Hosts > 0:
+		return count
+	}
+	return "no limit of failed hosts"
+}
+
+func windowTexts(windows []rollout.Window) (texts []string) {
+	for _, w := range windows {
+		texts = append(texts, string(w))
+	}
+	return texts
+}
+
+// shortly is a duration for a person, without what is too small to matter.
+func shortly(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return rollout.Duration(d.Round(time.Second)).String()
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	}
+	return rollout.Duration(d.Round(time.Minute)).String()
+}

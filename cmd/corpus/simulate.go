@@ -1,0 +1,375 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// mostSimulated is how many hosts are simulated at most.
+const mostSimulated = 1_000_000
+
+// simulation is what `corpus rollout simulate` is given.
+type simulation struct {
+	plan                           planFlags
+	params                         simulate.Params
+	fails, dead, refused, lost, in string
+	patterns                       bool
+}
+
+func (p *program) rolloutSimulateCommand() *cobra.Command {
+	var s simulation
+	c := &cobra.Command{
+		Use:   "simulate [PROJECT CHANNEL]",
+		Short: "Simulate a rollout: how far a bad release comes, and how long a good one takes",
+		Long: `simulate runs a rollout on a virtual clock, with the code by which hosts decide. It runs a release that fails as the flags say
+and a good one, and prints how many hosts the bad one reaches before it stops, how long the good one takes, and when which wave
+takes each. Nothing is written, and no host is asked.
+
+The plan is the one of a channel, or the default one; plan flags change it. The same --seed gives the same hosts, faults and
+times. --patterns simulates eight ways to fail instead, and prints a table.
+
+Each host looks for something to do every --tick, and a deploy takes at most --deploy. Regions have the names that --regions
+orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so on.`,
+		Example: `  corpus rollout simulate --hosts 10000 --fails 2% --seed 7
+  corpus rollout simulate myapp production --hosts 300 --fails 10% --store s3://bucket/prefix --trust-root keys/root.json
+  corpus rollout simulate --hosts 500 --fails-in region1 --waves 2%:30m,20%:2h,100% --halt-at 5%
+  corpus rollout simulate --hosts 10000 --patterns
+  corpus rollout simulate --hosts 100000 --fails-late 30m --dead 1% --outages 2 --json`,
+		Args: cli.Args(func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return cobra.ExactArgs(2)(c, args)
+		}),
+		RunE: func(c *cobra.Command, args []string) error {
+			plan := rollout.Default()
+			if len(args) == 2 {
+				var err error
+				if plan, err = p.channelPlan(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}); err != nil {
+					return err
+				}
+			}
+			if err := errors.Join(s.plan.change(&plan), s.read(plan)); err != nil {
+				return exit.WithCode(exit.Usage, err)
+			}
+			if s.patterns {
+				return p.simulatePatterns(s)
+			}
+			return p.simulate(s)
+		},
+	}
+	s.plan.add(c)
+	f := c.Flags()
+	f.IntVar(&s.params.Hosts, "hosts", 1000, "hosts of the channel")
+	f.Uint64Var(&s.params.Seed, "seed", 1, "what chance makes: the same seed gives the same result")
+	f.StringVar(&s.fails, "fails", "", "share of the hosts on which the bad release fails (100% unless another --fails flag is given)")
+	f.StringVar(&s.in, "fails-in", "", "region or cluster whose hosts it fails on, such as region1 or region1-0")
+	f.DurationVar(&s.params.Fails.After, "fails-after", 0, "it fails on hosts that take it later than this after the start")
+	f.DurationVar(&s.params.Fails.Late, "fails-late", 0, "it is healthy first, and fails so much later")
+	f.StringVar(&s.dead, "dead", "0%", "share of the hosts that die while they deploy")
+	f.StringVar(&s.refused, "refused", "0%", "share of the requests that the store refuses (503)")
+	f.StringVar(&s.lost, "lost", "0%", "share of the writes whose answer is lost")
+	f.DurationVar(&s.params.Faults.Stale, "stale", 0, "how old a listing of the store may be")
+	f.IntVar(&s.params.Faults.Outages, "outages", 0, "times in the first day at which the store is out of reach")
+	f.DurationVar(&s.params.Faults.Outage, "outage", time.Hour, "how long each is")
+	f.BoolVar(&s.params.Urgent, "urgent", false, "an urgent rollout: no waves")
+	f.IntVar(&s.params.Regions, "in-regions", 4, "regions that the hosts are in")
+	f.IntVar(&s.params.Cluster, "cluster-hosts", 20, "hosts of each cluster")
+	f.DurationVar(&s.params.Tick, "tick", 5*time.Minute, "how often a host looks for something to do")
+	f.DurationVar(&s.params.Deploy, "deploy", 3*time.Minute, "how long a deploy takes at most")
+	f.BoolVar(&s.patterns, "patterns", false, "simulate eight ways to fail, and print a table")
+	for _, name := range []string{"fails", "fails-in", "fails-after", "fails-late"} {
+		c.MarkFlagsMutuallyExclusive("patterns", name)
+	}
+	return c
+}
+
+// channelPlan reads the plan of a channel; one without a plan is an error.
+func (p *program) channelPlan(ctx context.Context, ref artifact.Ref) (rollout.Plan, error) {
+	client, done, err := p.reader(ctx)
+	if err != nil {
+		return rollout.Plan{}, err
+	}
+	defer done()
+	planned, err := projects.Plan(client, ref)
+	if err != nil {
+		return rollout.Plan{}, err
+	}
+	if planned.Plan == nil {
+		return rollout.Plan{}, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has no rollout plan", ref),
+			"give it one with `corpus project rollout %s %s --waves ...`, or simulate the default one without naming a channel",
+			ref.Project, ref.Channel))
+	}
+	return *planned.Plan, nil
+}
+
+// read checks the numbers of a simulation, and returns every mistake in them.
+func (s *simulation) read(plan rollout.Plan) error {
+	s.params.Plan = plan
+	var errs []error
+	for _, share := range []struct {
+		name, text string
+		into       *float64
+	}{{"fails", s.fails, &s.params.Fails.Share}, {"dead", s.dead, &s.params.Faults.Dead},
+		{"refused", s.refused, &s.params.Faults.Refused}, {"lost", s.lost, &s.params.Faults.Lost}} {
+		if share.text == "" {
+			continue
+		}
+		parsed, err := rollout.ParseShare(share.text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", share.name, err))
+		}
+		*share.into = float64(parsed) / float64(rollout.All)
+	}
+	f := &s.params.Fails
+	if s.fails == "" && s.in == "" && f.After == 0 && f.Late == 0 {
+		f.Share = 1
+	}
+	if s.params.Faults.Refused == 1 || s.params.Faults.Lost == 1 {
+		errs = append(errs, diag.WithHint(errors.New("with a store that answers no request no rollout ends"),
+			"give --refused and --lost less than 100%%"))
+	}
+	for name, n := range map[string]int{"hosts": s.params.Hosts, "in-regions": s.params.Regions,
+		"cluster-hosts": s.params.Cluster} {
+		if n < 1 || n > mostSimulated {
+			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %d", name, n), "give 1 to %d", mostSimulated))
+		}
+	}
+	if n := s.params.Faults.Outages; n < 0 || n > 1000 {
+		errs = append(errs, diag.WithHint(fmt.Errorf("--outages is %d", n), "give 0 to 1000"))
+	}
+	return errors.Join(append(errs, s.checkTimes(), s.place())...)
+}
+
+// checkTimes refuses times that would let a simulation run for hours.
+func (s *simulation) checkTimes() error {
+	var errs []error
+	for name, d := range map[string]time.Duration{"tick": s.params.Tick, "deploy": s.params.Deploy} {
+		if d < time.Second || d > 24*time.Hour {
+			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %s", name, d), "give 1s to 24h"))
+		}
+	}
+	for name, d := range map[string]time.Duration{"fails-after": s.params.Fails.After, "fails-late": s.params.Fails.Late,
+		"stale": s.params.Faults.Stale, "outage": s.params.Faults.Outage} {
+		if d < 0 || d > 30*24*time.Hour {
+			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %s", name, d), "give 0s to 720h"))
+		}
+	}
+	s.params.Most = time.Duration(s.params.Plan.Least()) + time.Duration(len(s.params.Plan.Waves)+2)*8*24*time.Hour
+	if s.params.Tick < time.Minute {
+		s.params.Most = min(s.params.Most, 7*24*time.Hour)
+	}
+	return errors.Join(errs...)
+}
+
+// place reads the region or cluster in which the release fails.
+func (s *simulation) place() error {
+	if s.in == "" || s.params.Hosts < 1 || s.params.Hosts > mostSimulated || s.params.Regions < 1 || s.params.Cluster < 1 {
+		return nil
+	}
+	regions, clusters := s.params.Places()
+	switch {
+	case slices.Contains(regions, s.in):
+		s.params.Fails.Region = s.in
+	case slices.Contains(clusters, s.in):
+		s.params.Fails.Cluster = s.in
+	default:
+		return diag.WithHint(fmt.Errorf("--fails-in: there is no region or cluster %s", trust.Printable(s.in)),
+			"there are %s, and clusters such as %s", strings.Join(regions[:min(len(regions), mostNamed)], ", "), clusters[0])
+	}
+	return nil
+}
+
+// simulated is the answer of `corpus rollout simulate`.
+type simulated struct {
+	Plan rollout.Plan    `json:"plan"`
+	Bad  simulate.Result `json:"bad"`
+	Good simulate.Result `json:"good"`
+}
+
+// both simulates the release that fails, and a good one.
+func (s *simulation) both() simulated {
+	good := s.params
+	good.Fails = simulate.Failures{}
+	return simulated{Plan: s.params.Plan, Bad: simulate.Run(s.params), Good: simulate.Run(good)}
+}
+
+func (p *program) simulate(s simulation) error {
+	r := s.both()
+	if p.json {
+		return errors.Join(p.JSON(r), cli.AlreadyReported(r.broken()))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s, seed %d\n\na bad release: %s\n", diag.Count(r.Bad.Hosts, "host"),
+		diag.Count(len(r.Plan.Waves), "wave"), s.params.Seed, badText(r.Bad))
+	b.WriteString(picture(r.Plan, r.Bad))
+	fmt.Fprintf(&b, "\na good release: %s\n", goodText(r.Good))
+	b.WriteString(picture(r.Plan, r.Good))
+	_, err := fmt.Fprint(p.Out, b.String())
+	return errors.Join(err, r.broken())
+}
+
+// broken is an error where a rule of rollouts did not hold in a simulation, which is a mistake in this program.
+func (r simulated) broken() error {
+	var errs []error
+	for _, text := range append(append([]string{}, r.Bad.Broken...), r.Good.Broken...) {
+		errs = append(errs, errors.New(text))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("the simulation broke a rule of rollouts: %w", errors.Join(errs...)),
+		"look whether the plan can end at all (its windows); otherwise report this command and its output as a mistake")
+}
+
+func badText(r simulate.Result) string {
+	if r.Stopped == "" {
+		return fmt.Sprintf("it reaches %s of %d and fails on %d, and nothing stops it", diag.Count(r.Tried, "host"), r.Hosts,
+			r.Failed)
+	}
+	return fmt.Sprintf("it reaches %s of %d (%s) and fails on %d, and stops after %s: %s", diag.Count(r.Tried, "host"),
+		r.Hosts, percent(r.Tried, r.Hosts), r.Failed, shortly(r.StopAt), r.Stopped)
+}
+
+func goodText(r simulate.Result) string {
+	switch {
+	case r.Stopped != "":
+		return fmt.Sprintf("it stops after %s at %s: %s", shortly(r.StopAt), diag.Count(r.Tried, "host"), r.Stopped)
+	case r.Healthy < r.Hosts:
+		return fmt.Sprintf("it reaches %s of %d in %s; %d died", diag.Count(r.Healthy, "host"), r.Hosts, shortly(r.Ended), r.Dead)
+	}
+	return fmt.Sprintf("it reaches all %s in %s", diag.Count(r.Hosts, "host"), shortly(r.Ended))
+}
+
+// percent is a part of a whole, for a person.
+func percent(part, whole int) string {
+	return fmt.Sprintf("%.3g%%", float64(part)*100/float64(max(whole, 1)))
+}
+
+// across is how many columns a picture has.
+const across = 60
+
+// picture draws which share of each wave took the release until when: a row for each wave, and time from left to right.
+func picture(plan rollout.Plan, r simulate.Result) string {
+	end := max(r.Ended, r.StopAt, time.Minute)
+	taken := make([][]int, len(plan.Waves))
+	for w := range taken {
+		taken[w] = make([]int, across)
+	}
+	for _, e := range r.Starts {
+		taken[e.Wave][min(int(int64(across)*int64(e.At)/int64(end+1)), across-1)]++
+	}
+	stop := -1
+	if r.Stopped != "" {
+		stop = min(int(int64(across)*int64(r.StopAt)/int64(end+1)), across-1)
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for i, counts := range taken {
+		row, sum := make([]byte, across), 0
+		for at, n := range counts {
+			sum += n
+			row[at] = shade(sum, r.Waves[i])
+		}
+		if stop >= 0 {
+			row[stop] = '!'
+		}
+		fmt.Fprintf(w, "  %s\t%s\t|%s|\t%d of %d\n", trust.Printable(plan.WaveName(i)), plan.Waves[i].Share,
+			row, sum, r.Waves[i])
+	}
+	left := shortly(end)
+	fmt.Fprintf(w, "\t\t 0%s%s\t\n", strings.Repeat(" ", max(across-1-len(left), 1)), left)
+	_ = w.Flush() // a strings.Builder takes everything
+	legend := "  . some of the wave took it, : a half, # all"
+	if stop >= 0 {
+		legend += ", ! it stops"
+	}
+	lines := strings.Split(b.String()+legend+"\n", "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shade is the sign for a share of a wave.
+func shade(part, whole int) byte {
+	switch {
+	case part == 0:
+		return ' '
+	case part >= whole:
+		return '#'
+	case 2*part >= whole:
+		return ':'
+	}
+	return '.'
+}
+
+// pattern is a row of the table of ways to fail.
+type pattern struct {
+	Fails string          `json:"fails"`
+	Bad   simulate.Result `json:"bad"`
+}
+
+// patternsOf simulates each way to fail.
+func patternsOf(params simulate.Params) []pattern {
+	var rows []pattern
+	for _, one := range simulate.Patterns() {
+		p := params
+		p.Fails = simulate.Failures{}
+		one.Set(&p)
+		rows = append(rows, pattern{one.Name, simulate.Run(p)})
+	}
+	return rows
+}
+
+func (p *program) simulatePatterns(s simulation) error {
+	rows := patternsOf(s.params)
+	good := s.params
+	good.Fails = simulate.Failures{}
+	healthy := simulate.Run(good)
+	var broken []error
+	for _, r := range append(rows, pattern{"", healthy}) {
+		broken = append(broken, simulated{Bad: r.Bad}.broken())
+	}
+	if p.json {
+		return errors.Join(p.JSON(struct {
+			Patterns []pattern       `json:"patterns"`
+			Good     simulate.Result `json:"good"`
+		}{rows, healthy}), cli.AlreadyReported(errors.Join(broken...)))
+	}
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "it fails\treaches\tfails on\tstops after\n")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\n", r.Fails, strings.Join(patternCells(r.Bad), "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Out, "a good release: %s\n", goodText(healthy))
+	return errors.Join(append(broken, err)...)
+}
+
+// patternCells are the cells of a row: hosts that it reaches, hosts that it fails on, and when it stops.
+func patternCells(r simulate.Result) []string {
+	stops := "never"
+	if r.Stopped != "" {
+		stops = shortly(r.StopAt)
+	}
+	return []string{fmt.Sprintf("%d (%s)", r.Tried, percent(r.Tried, r.Hosts)), fmt.Sprint(r.Failed), stops}
+}
