@@ -72,3 +72,19 @@ func Unseal(place string, sealed []byte) (Public, error) {
 func message(place string, object []byte) []byte {
 	return append([]byte(purpose+place+"\n"), object...)
 }
+
+// said begins a text that a host signs beside what carries it, so that no signature of a text is one of an object.
+const said = "corpus: a host says in a name, 1\n"
+
+// Sign returns the signature of a text in unpadded base64 for URLs, for what a host says in the name of an object.
+func (k Key) Sign(text string) string {
+	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(said+text)))
+}
+
+// Signed reports whether a signature that Sign made of a text is that of this key.
+func (p Public) Signed(text, signature string) bool {
+	public, err := base64.RawURLEncoding.Strict().DecodeString(string(p))
+	sig, malformed := base64.RawURLEncoding.Strict().DecodeString(signature)
+	return err == nil && malformed == nil && len(public) == ed25519.PublicKeySize &&
+		ed25519.Verify(public, []byte(said+text), sig)
+}

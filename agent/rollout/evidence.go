@@ -1,0 +1,198 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// How many objects of a rollout are read: a few for each host, and as many again that mean nothing. A reader that
+// stopped there would not know of the failures behind them, so it knows nothing.
+const (
+	objectsOfHost = 20
+	otherObjects  = 20_000
+	ignoredShown  = 20
+)
+
+// Evidence is how the hosts of a rollout fared, as far as it could be verified.
+type Evidence struct {
+	Results []Said    // one for each host: what counts of it; by host
+	Halts   []Said    // of the present epoch, by time
+	Ignored []Ignored // the first names that do not count
+	Objects int       // that were read
+	Summary time.Time // when the summary was made that this is from; zero for a listing
+
+	leases map[string]held // by key below the prefix
+	newest time.Time
+	tally  *plans.Tally
+}
+
+// Ignored is a name that does not count, and why.
+type Ignored struct{ Name, Why string }
+
+// held is what a listing shows of a lease.
+type held struct {
+	size int64
+	at   time.Time
+}
+
+// Read reads how the hosts of a rollout fared: with one listing, or from the summary where the store cannot be listed.
+// now is the store's time as far as it is known. The error wraps ErrNoEvidence where the store shows nobody.
+func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
+	found := gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{}}
+	for info, err := range s.List(ctx, found.prefix) {
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrForbidden) {
+			return r.readSummary(ctx, s, now, err)
+		}
+		if err != nil {
+			return Evidence{}, fmt.Errorf("reading how hosts fared: %w", err)
+		}
+		if err := found.add(info.Key, info.Size, info.Modified); err != nil {
+			return Evidence{}, err
+		}
+	}
+	return found.evidence(), nil
+}
+
+// View is the evidence as a decision at a time takes it. The store has seen all of it, so a clock that is behind does
+// not hide any.
+func (e Evidence) View(now time.Time) plans.View {
+	if e.newest.After(now) {
+		now = e.newest
+	}
+	return e.tally.AsOf(now)
+}
+
+// Decide says whether a host takes the release now.
+func (r Rollout) Decide(h plans.Host, e Evidence, now time.Time) plans.Verdict {
+	if e.newest.After(now) {
+		now = e.newest
+	}
+	return plans.Decide(r.Plan, r.Start, r.Wave(h), now, e.View(now))
+}
+
+// gathering collects what counts of the names of a rollout.
+type gathering struct {
+	rollout Rollout
+	prefix  string
+	said    []Said
+	ignored []Ignored
+	leases  map[string]held
+	of      map[string]int // objects, by host of the roster
+	objects int
+	newest  time.Time
+}
+
+func (g *gathering) add(key string, size int64, at time.Time) error {
+	name := strings.TrimPrefix(key, g.prefix)
+	if g.objects++; g.objects > otherObjects+objectsOfHost*len(g.rollout.Roster.Hosts) {
+		return g.flooded()
+	}
+	if strings.HasPrefix(name, leasesDir) {
+		g.leases[name] = held{size, at}
+		return nil
+	}
+	n, ok := ParseName(name)
+	if parts := strings.SplitN(name, "/", 3); len(parts) == 3 {
+		if m, member := g.rollout.Roster.find(parts[1]); member {
+			g.of[m.Name]++
+		}
+	}
+	why := "it is no name of a result"
+	if ok {
+		why = g.rollout.holds(n)
+	}
+	if why == "" && n.Outcome == "" && n.Epoch != g.rollout.epoch() {
+		why = "it was recorded before the rollout was resumed"
+	}
+	switch top := !strings.Contains(name, "/"); {
+	case why == "":
+		g.said = append(g.said, Said{n, at.UTC(), 0})
+		if at.After(g.newest) {
+			g.newest = at
+		}
+	case !top && len(g.ignored) < ignoredShown:
+		g.ignored = append(g.ignored, Ignored{name, why})
+	}
+	return nil
+}
+
+// flooded is the error of a rollout that has more objects than its hosts can have put there.
+func (g *gathering) flooded() error {
+	worst, most := "hosts that the rollout does not know", g.objects
+	for _, n := range g.of {
+		most -= n
+	}
+	for host, n := range g.of {
+		if n > most || n == most && host < worst {
+			worst, most = host, n
+		}
+	}
+	return diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s", ErrNoEvidence,
+		strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
+		"a host or somebody with its rights floods the store: take its rights away, and remove what it wrote below %sresults/", g.prefix)
+}
+
+// evidence is what follows from what was gathered.
+func (g *gathering) evidence() Evidence {
+	e := Evidence{Ignored: g.ignored, Objects: g.objects, leases: g.leases, newest: g.newest}
+	byHost := map[string][]Said{}
+	for _, said := range g.said {
+		m, _ := g.rollout.Roster.find(said.Host)
+		said.Wave = g.rollout.Wave(m.host())
+		if said.Outcome == "" {
+			e.Halts = append(e.Halts, said)
+			continue
+		}
+		byHost[said.Host] = append(byHost[said.Host], said)
+	}
+	for _, all := range byHost {
+		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
+	}
+	slices.SortFunc(e.Results, func(a, b Said) int { return cmp.Compare(a.Host, b.Host) })
+	slices.SortFunc(e.Halts, func(a, b Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
+	e.tally = g.rollout.tally(e)
+	return e
+}
+
+// counting is what counts of all that one host said: its first failure since the rollout was resumed, or else that it is
+// healthy, unless it failed later. Names that are written again are the same names, so what counts is when the store got
+// them.
+func counting(all []Said, resumed time.Time) Said {
+	slices.SortFunc(all, func(a, b Said) int { return a.At.Compare(b.At) })
+	counts := all[0]
+	for _, said := range all[1:] {
+		switch before, fails := counts.Outcome != Healthy, said.Outcome != Healthy; {
+		case fails && !before: // it went back later
+			counts = said
+		case fails && !counts.At.After(resumed): // it failed again since
+			counts = said
+		case !fails && before && !counts.At.After(resumed): // it was mended
+			counts = said
+		}
+	}
+	return counts
+}
+
+func (r Rollout) tally(e Evidence) *plans.Tally {
+	results := make([]plans.Result, len(e.Results))
+	for i, said := range e.Results {
+		results[i] = plans.Result{Host: said.Host, Wave: said.Wave, Failed: said.Outcome != Healthy, At: said.At}
+	}
+	halts := make([]time.Time, len(e.Halts))
+	for i, h := range e.Halts {
+		halts[i] = h.At
+		if !h.At.After(r.Start.Resumed) { // its epoch is signed, which the store's clock is not
+			halts[i] = r.Start.Resumed.Add(time.Second)
+		}
+	}
+	return plans.NewTally(len(r.Plan.Waves), results, halts)
+}

@@ -1,0 +1,123 @@
+package rollout
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Outcome is how a host fared.
+type Outcome string
+
+// The outcomes. A host that was healthy and went back later says both: the later one counts.
+const (
+	Healthy    Outcome = "healthy"
+	Failed     Outcome = "failed"
+	RolledBack Outcome = "rolled-back"
+)
+
+const (
+	resultsDir = "results/"
+	haltsDir   = "halts/"
+	leasesDir  = "leases/"
+	suffix     = ".json"
+	maxRun     = 64
+	sigLength  = 86 // of ed25519, in unpadded base64
+)
+
+// Name is what the name of an object says: how a host fared, or that it found the limit reached.
+type Name struct {
+	Host    string
+	Outcome Outcome // empty for a halt
+	Epoch   int64   // of a halt: when the rollout was resumed last, in Unix time; 0 for never
+	Run     string  // of the host, that says so
+	Sig     string  // of the host's key, over all of that and the rollout
+}
+
+// String is the name below the prefix of its rollout.
+func (n Name) String() string {
+	dir, says := resultsDir, string(n.Outcome)
+	if n.Outcome == "" {
+		dir, says = haltsDir, strconv.FormatInt(n.Epoch, 10)
+	}
+	return dir + n.Host + "/" + says + "." + n.Run + "." + n.Sig + suffix
+}
+
+// ParseName reads the name of a result or of a halt below the prefix of its rollout. It says nothing of its signature.
+func ParseName(text string) (n Name, ok bool) {
+	rest, halt := strings.CutPrefix(text, haltsDir)
+	if !halt {
+		if rest, ok = strings.CutPrefix(text, resultsDir); !ok {
+			return Name{}, false
+		}
+	}
+	host, file, ok := strings.Cut(rest, "/")
+	says, file, ok2 := strings.Cut(file, ".")
+	file, ok3 := strings.CutSuffix(file, suffix)
+	dot := strings.LastIndexByte(file, '.')
+	if !ok || !ok2 || !ok3 || dot < 0 || artifact.CheckHost(host) != nil {
+		return Name{}, false
+	}
+	n = Name{Host: host, Run: file[:dot], Sig: file[dot+1:]}
+	if !goodRun(n.Run) || !goodSig(n.Sig) {
+		return Name{}, false
+	}
+	if halt {
+		epoch, err := strconv.ParseInt(says, 10, 64)
+		n.Epoch = epoch
+		return n, err == nil && n.String() == text // one spelling for each number
+	}
+	n.Outcome = Outcome(says)
+	return n, n.Outcome == Healthy || n.Outcome == Failed || n.Outcome == RolledBack
+}
+
+// goodRun reports whether a text may be the ID of a run.
+func goodRun(run string) bool { return run != "" && len(run) <= maxRun && plain(run, ".-") }
+
+// goodSig reports whether a text has the form of a signature.
+func goodSig(sig string) bool { return len(sig) == sigLength && plain(sig, "_-") }
+
+// plain reports whether a text has only letters, digits and these characters.
+func plain(text, others string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune(others, c)
+	})
+}
+
+// text is what the signature of a name is of. It names the rollout and the release, so that no name counts elsewhere.
+func (r Rollout) text(n Name) string {
+	says := string(n.Outcome)
+	if n.Outcome == "" {
+		says = "halt " + strconv.FormatInt(n.Epoch, 10)
+	}
+	return strings.Join([]string{"rollout", r.Ref.String(), r.Start.ID, r.Start.Release, says, n.Host, n.Run}, "\n")
+}
+
+// epoch is that of halts which are found now: those that were recorded before a person resumed count no more.
+func (r Rollout) epoch() int64 {
+	if r.Start.Resumed.IsZero() {
+		return 0
+	}
+	return r.Start.Resumed.Unix()
+}
+
+// holds says why a name does not count; "" if it does.
+func (r Rollout) holds(n Name) string {
+	m, ok := r.Roster.find(n.Host)
+	switch {
+	case !ok:
+		return "the host is not in the roster of this rollout"
+	case !m.Key.Signed(r.text(n), n.Sig):
+		return "its signature is not that of the host's key, or not for this rollout"
+	}
+	return ""
+}
+
+// Said is a name that counts, and when the store got it.
+type Said struct {
+	Name
+	At   time.Time
+	Wave int
+}

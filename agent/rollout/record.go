@@ -1,0 +1,94 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+const maxBody = 64 << 10
+
+// Record says how a host fared. Saying the same of the same run again changes nothing.
+func (r Rollout) Record(ctx context.Context, s store.Store, key hostkey.Key, host string, o Outcome, run string) error {
+	if err := r.say(ctx, s, key, Name{Host: host, Outcome: o, Run: run}, struct {
+		Host    string  `json:"host"`
+		Outcome Outcome `json:"outcome"`
+		Run     string  `json:"run"`
+	}{host, o, run}); err != nil {
+		return fmt.Errorf("recording how this host fared in the rollout: %w", err)
+	}
+	return nil
+}
+
+// Grounds are why a rollout stopped, as the host saw it that found the limit reached.
+type Grounds struct {
+	Host     string    `json:"host"`
+	Run      string    `json:"run"`
+	At       time.Time `json:"at"`
+	Failed   int       `json:"failed"`   // hosts
+	Finished int       `json:"finished"` // hosts
+	Limit    string    `json:"limit"`
+	Hosts    []string  `json:"hosts"` // the first of those that failed
+	Why      string    `json:"why"`
+}
+
+// namedInGrounds is how many hosts the grounds of a halt name.
+const namedInGrounds = 20
+
+// RecordHalt says that a host found the limit reached.
+func (r Rollout) RecordHalt(ctx context.Context, s store.Store, key hostkey.Key, host, run string, e Evidence, now time.Time) error {
+	v := r.Decide(r.Roster.member(host), e, now)
+	g := Grounds{Host: host, Run: run, At: now.UTC(), Failed: v.Failed, Finished: v.All, Limit: r.Plan.Halt.String(), Why: v.String()}
+	for _, said := range e.Results {
+		if said.Outcome != Healthy && said.At.After(r.Start.Resumed) && len(g.Hosts) < namedInGrounds {
+			g.Hosts = append(g.Hosts, said.Host)
+		}
+	}
+	if err := r.say(ctx, s, key, Name{Host: host, Epoch: r.epoch(), Run: run}, g); err != nil {
+		return fmt.Errorf("recording that the rollout stops: %w", err)
+	}
+	return nil
+}
+
+// say creates the object of a name.
+func (r Rollout) say(ctx context.Context, s store.Store, key hostkey.Key, n Name, body any) error {
+	if !goodRun(n.Run) {
+		return fmt.Errorf("%q is no ID of a run", n.Run)
+	}
+	n.Sig = key.Sign(r.text(n))
+	place := r.prefix() + n.String()
+	data, err := json.Marshal(body)
+	if err == nil {
+		data, err = key.Seal(place, data)
+	}
+	if err == nil {
+		_, err = s.Put(ctx, place, bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
+	}
+	if errors.Is(err, store.ErrPrecondition) {
+		return nil // it is there
+	}
+	return err
+}
+
+// Grounds reads why a host recorded a halt.
+func (r Rollout) Grounds(ctx context.Context, s store.Store, halt Said) (g Grounds, err error) {
+	place := r.prefix() + halt.Name.String()
+	data, _, err := fetch(ctx, s, place, maxBody)
+	if err != nil {
+		return g, fmt.Errorf("reading why the rollout stopped: %w", err)
+	}
+	m, _ := r.Roster.find(halt.Host)
+	if by, err := hostkey.Unseal(place, data); err != nil || by != m.Key {
+		return g, fmt.Errorf("reading why the rollout stopped: %s is not signed by %s", place, halt.Host)
+	}
+	if err := json.Unmarshal(data, &g); err != nil {
+		return g, fmt.Errorf("reading why the rollout stopped: %w", err)
+	}
+	return g, nil
+}

@@ -1,0 +1,64 @@
+// Package rollout is what hosts say of a rollout in the store, and what a host may do by it.
+//
+// All of a rollout lies below one prefix (rollout.Prefix of artifact/rollout):
+//
+//	roster.json                          the hosts and their public keys when it started; its digest is signed
+//	results/HOST/OUTCOME.RUN.SIG.json    how a host fared
+//	halts/HOST/EPOCH.RUN.SIG.json        a host found the limit reached; its grounds are in the body
+//	leases/CLUSTER/SLOT.json             a host of a cluster deploys
+//	summary.json                         the names of results and halts, for stores that cannot be listed
+//
+// What a host says is in the name of an object, with the host's signature. So one listing shows how all hosts fared, and
+// each name is verified with the key that the roster has for the host. The time of a name is the one at which the store
+// got it. The names are only ever created: a host never replaces what another one said.
+package rollout
+
+import (
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+)
+
+// Rollout is one rollout of a channel: what is signed of it, and the roster that its start names.
+type Rollout struct {
+	Ref    artifact.Ref
+	Plan   plans.Plan
+	Start  plans.Start
+	Roster Roster
+}
+
+// New joins what is signed of a rollout. Where the plan has got another number of waves since the start, the hosts of
+// the roster are divided again: all readers do so alike.
+func New(ref artifact.Ref, plan plans.Plan, start plans.Start, roster Roster) Rollout {
+	if !Divided(plan, start) {
+		start.Cuts, start.Hosts = plan.Cut(start.Release, roster.Places())
+	}
+	return Rollout{Ref: ref, Plan: plan, Start: start, Roster: roster}
+}
+
+// Divided reports whether a start has the waves of a plan. If not, they follow from the roster alone.
+func Divided(plan plans.Plan, start plans.Start) bool {
+	return len(start.Cuts) == len(plan.Waves)-1 && len(start.Hosts) == len(plan.Waves)
+}
+
+// Wave is the wave of a host, from 0 on.
+func (r Rollout) Wave(h plans.Host) int { return r.Plan.Wave(r.Start.Release, h, r.Start.Cuts) }
+
+func (r Rollout) prefix() string { return plans.Prefix(r.Ref, r.Start.ID) }
+
+// Who is the member of the roster that has a key: a host that was renamed keeps its place. Without one it is the host as
+// it is named now, which the roster may not know.
+func (r Rollout) Who(key hostkey.Public, now plans.Host) (who plans.Host, member bool) {
+	for _, m := range r.Roster.Hosts {
+		if m.Key == key {
+			return m.host(), true
+		}
+	}
+	return now, false
+}
+
+// ErrNoEvidence is the error of a store that shows nobody how hosts fared: it cannot be listed, and has no summary that
+// is new enough.
+var ErrNoEvidence = errors.New("the store does not show how other hosts fared")

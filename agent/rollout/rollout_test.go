@@ -1,0 +1,500 @@
+package rollout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+var (
+	production = artifact.Ref{Project: "myapp", Channel: "production"}
+	began      = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	release    = "sha256:" + strings.Repeat("ab", 32)
+)
+
+const runID = "20260105T090000.000001"
+
+// timed is a store with a clock of its own, which counts what is asked of it.
+type timed struct {
+	*mem.Store
+	now      time.Time
+	times    map[string]time.Time
+	unlisted error
+	lists    int
+}
+
+func newTimed() *timed { return &timed{Store: mem.New(), now: began, times: map[string]time.Time{}} }
+
+func (s *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	info, err := s.Store.Put(ctx, key, r, size, cond)
+	if err == nil {
+		s.times[key] = s.now
+	}
+	return info, err
+}
+
+func (s *timed) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	body, info, err := s.Store.Get(ctx, key, from)
+	info.Modified, info.Now = s.times[key], s.now
+	return body, info, err
+}
+
+func (s *timed) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		if s.lists++; s.unlisted != nil {
+			yield(store.Info{}, &store.Error{Op: store.OpList, Object: prefix, Kind: s.unlisted})
+			return
+		}
+		for info, err := range s.Store.List(ctx, prefix) {
+			info.Modified = s.times[info.Key]
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *timed) put(t *testing.T, key, content string) {
+	t.Helper()
+	if _, err := s.Put(t.Context(), key, strings.NewReader(content), int64(len(content)), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fleet is a rollout with hosts that have keys.
+type fleet struct {
+	rollout.Rollout
+	keys map[string]hostkey.Key
+}
+
+func newFleet(t *testing.T, n int) fleet {
+	t.Helper()
+	keys, dir := map[string]hostkey.Key{}, t.TempDir()
+	var roster rollout.Roster
+	for i := range n {
+		name := fmt.Sprintf("myapp-production-useast1-%d", i+1)
+		key, _, err := hostkey.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[name] = key
+		roster.Hosts = append(roster.Hosts, rollout.Member{Name: name, Region: "useast1", Cluster: "myapp-production-useast1",
+			Key: key.Public()})
+	}
+	plan := plans.Default()
+	start := plan.NewStart("1-c0ffee", release, began, roster.Places())
+	data, digest, err := roster.Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if roster, err = rollout.ParseRoster(data, digest); err != nil {
+		t.Fatal(err)
+	}
+	start.Roster = digest
+	return fleet{rollout.New(production, plan, start, roster), keys}
+}
+
+// inWave are the hosts of a wave.
+func (f fleet) inWave(wave int) (names []string) {
+	for _, h := range f.Roster.Places() {
+		if f.Wave(h) == wave {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+func (f fleet) record(t *testing.T, s store.Store, host string, o rollout.Outcome) {
+	t.Helper()
+	if err := f.Record(t.Context(), s, f.keys[host], host, o, runID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f fleet) read(t *testing.T, s *timed) rollout.Evidence {
+	t.Helper()
+	e, err := f.Read(t.Context(), s, s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func place(name string) plans.Host {
+	return plans.Host{Name: name, Region: "useast1", Cluster: "myapp-production-useast1"}
+}
+
+func TestOneListingShowsHowHostsFared(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	first, later := f.inWave(0), f.inWave(1)[0]
+	e := f.read(t, s)
+	if v := f.Decide(place(later), e, s.now.Add(2*time.Hour)); v.Take || v.Reason != plans.TooFew {
+		t.Errorf("without a word of the first wave the second one %+v", v)
+	}
+	for _, host := range first {
+		f.record(t, s, host, rollout.Healthy)
+		f.record(t, s, host, rollout.Healthy) // a lost answer is repeated
+	}
+	s.lists = 0
+	e = f.read(t, s)
+	if s.lists != 1 || len(e.Results) != len(first) || len(e.Ignored) != 0 {
+		t.Errorf("%d listings show %+v, and ignore %v", s.lists, e.Results, e.Ignored)
+	}
+	if v := f.Decide(place(later), e, s.now.Add(59*time.Minute)); v.Take || v.Reason != plans.Waits {
+		t.Errorf("before the first wave has soaked the second one %+v", v)
+	}
+	if v := f.Decide(place(later), e, s.now.Add(time.Hour)); !v.Take {
+		t.Errorf("after the first wave has soaked the second one %+v", v)
+	}
+}
+
+func TestAClockThatIsBehindHidesNoFailure(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	for _, host := range f.inWave(2)[:2] {
+		f.record(t, s, host, rollout.Failed)
+	}
+	e := f.read(t, s)
+	for _, now := range []time.Time{s.now.Add(-24 * time.Hour), s.now, s.now.Add(24 * time.Hour)} {
+		if v := f.Decide(place(f.inWave(0)[0]), e, now); v.Reason != plans.Stops {
+			t.Errorf("at %s: %+v", now, v)
+		}
+	}
+}
+
+func TestWordsThatDoNotCount(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	host, other := f.inWave(0)[0], f.inWave(1)[0]
+	prefix := plans.Prefix(production, f.Start.ID)
+	said := func(change func(*rollout.Rollout)) rollout.Rollout {
+		r := f.Rollout
+		change(&r)
+		return r
+	}
+	// forged: with the key of another host
+	if err := f.Record(t.Context(), s, f.keys[other], host, rollout.Failed, runID); err != nil {
+		t.Fatal(err)
+	}
+	// foreign: a host that the roster does not have
+	stranger, _, err := hostkey.Open(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Record(t.Context(), s, stranger, "myapp-production-useast1-999", rollout.Failed, runID); err != nil {
+		t.Fatal(err)
+	}
+	// replayed: of the same release in an earlier rollout, of another release, and of another channel
+	for what, from := range map[string]rollout.Rollout{
+		"an earlier rollout": said(func(r *rollout.Rollout) { r.Start.ID = "0-c0ffee" }),
+		"another channel":    said(func(r *rollout.Rollout) { r.Ref.Channel = "testing" }),
+		"another release":    said(func(r *rollout.Rollout) { r.Start.Release = "sha256:" + strings.Repeat("cd", 32) }),
+	} {
+		elsewhere := newTimed()
+		if err := from.Record(t.Context(), elsewhere, f.keys[host], host, rollout.Failed, runID); err != nil {
+			t.Fatal(err)
+		}
+		for info, err := range elsewhere.List(t.Context(), "rollouts/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.put(t, prefix+strings.TrimPrefix(info.Key, plans.Prefix(from.Ref, from.Start.ID)), "{}")
+			_ = what
+		}
+	}
+	// a name under the wrong host, and names that are none
+	good := newTimed()
+	f.record(t, good, host, rollout.Failed)
+	for info := range good.List(t.Context(), prefix) {
+		s.put(t, strings.Replace(info.Key, host, other, 1), "{}")
+		s.put(t, strings.Replace(info.Key, "failed.", "healthy.", 1), "{}")
+		s.put(t, strings.Replace(info.Key, runID, "20260105T090000.000002", 1), "{}")
+	}
+	s.put(t, prefix+"results/"+host+"/failed.json", "{}")
+	s.put(t, prefix+"results/"+strings.Repeat("a", 300)+"/x", "{}")
+	s.put(t, prefix+"other/"+strings.Repeat("a", 700), strings.Repeat("x", 1<<20))
+	e := f.read(t, s)
+	if len(e.Results) != 0 || len(e.Halts) != 0 {
+		t.Errorf("it counts %+v, %+v", e.Results, e.Halts)
+	}
+	if len(e.Ignored) != 11 {
+		t.Errorf("ignored: %q", e.Ignored)
+	}
+}
+
+func TestALaterFailureCountsAndAMendedHostToo(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	host := f.inWave(0)[0]
+	outcome := func() rollout.Outcome {
+		e := f.read(t, s)
+		if len(e.Results) != 1 {
+			t.Fatalf("%+v", e.Results)
+		}
+		return e.Results[0].Outcome
+	}
+	f.record(t, s, host, rollout.Healthy)
+	s.now = s.now.Add(time.Hour)
+	f.record(t, s, host, rollout.RolledBack)
+	if got := outcome(); got != rollout.RolledBack {
+		t.Errorf("a host that went back later counts as %s", got)
+	}
+	s.now = s.now.Add(time.Hour)
+	f.Start.Resumed = s.now
+	s.now = s.now.Add(time.Hour)
+	if err := f.Record(t.Context(), s, f.keys[host], host, rollout.Healthy, "20260105T120000.000001"); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcome(); got != rollout.Healthy {
+		t.Errorf("a host that was mended after the rollout was resumed counts as %s", got)
+	}
+	s.now = s.now.Add(time.Hour)
+	if err := f.Record(t.Context(), s, f.keys[host], host, rollout.Failed, "20260105T130000.000001"); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcome(); got != rollout.Failed {
+		t.Errorf("a host that failed again counts as %s", got)
+	}
+}
+
+func TestAHaltIsRecordedWithItsGrounds(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	for _, host := range f.inWave(1)[:2] {
+		f.record(t, s, host, rollout.Failed)
+	}
+	finder := f.inWave(2)[0]
+	if err := f.RecordHalt(t.Context(), s, f.keys[finder], finder, runID, f.read(t, s), s.now); err != nil {
+		t.Fatal(err)
+	}
+	e := f.read(t, s)
+	if len(e.Halts) != 1 {
+		t.Fatalf("%+v", e)
+	}
+	g, err := f.Grounds(t.Context(), s, e.Halts[0])
+	if err != nil || g.Failed != 2 || g.Host != finder || len(g.Hosts) != 2 || g.Limit != "2,5%" {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if v := f.Decide(place(f.inWave(2)[1]), e, s.now); v.Reason != plans.Halted {
+		t.Errorf("%+v", v)
+	}
+	// Its body may be replaced by what the host did not sign.
+	key := plans.Prefix(production, f.Start.ID) + e.Halts[0].String()
+	s.put(t, key, `{"host":"x","why":"<script>"}`)
+	if g, err := f.Grounds(t.Context(), s, e.Halts[0]); err == nil {
+		t.Errorf("unsigned grounds: %+v", g)
+	}
+	// A person resumes, and what was recorded before does not count any more, though it is written again later.
+	f.Start.Resumed = s.now.Add(time.Minute)
+	s.now = s.now.Add(time.Hour)
+	s.put(t, key, "{}")
+	if e = f.read(t, s); len(e.Halts) != 0 {
+		t.Errorf("after it was resumed: %+v", e.Halts)
+	}
+	if v := f.Decide(place(f.inWave(0)[0]), e, s.now); !v.Take {
+		t.Errorf("after it was resumed: %+v", v)
+	}
+}
+
+func TestAHostThatFloodsItsPrefixHoldsTheRolloutAndIsNamed(t *testing.T) {
+	f, s := newFleet(t, 3), newTimed()
+	host := f.inWave(0)[0]
+	prefix := plans.Prefix(production, f.Start.ID)
+	f.record(t, s, host, rollout.Healthy)
+	for i := range 15_000 {
+		s.put(t, fmt.Sprintf("%sresults/%s/%d", prefix, host, i), "")
+	}
+	if e := f.read(t, s); len(e.Results) != 1 || len(e.Ignored) > 20 {
+		t.Errorf("a few thousand names that say nothing change the evidence: %d, %d", len(e.Results), len(e.Ignored))
+	}
+	for i := range 6_000 {
+		s.put(t, fmt.Sprintf("%sresults/%s/x%d", prefix, host, i), "")
+	}
+	_, err := f.Read(t.Context(), s, s.now)
+	if !errors.Is(err, rollout.ErrNoEvidence) || !strings.Contains(err.Error(), host) || diag.HintOf(err) == "" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAStoreThatCannotBeListedHasASummary(t *testing.T) {
+	for _, kind := range []error{errors.ErrUnsupported, store.ErrForbidden} {
+		f, s := newFleet(t, 40), newTimed()
+		for _, host := range f.inWave(0) {
+			f.record(t, s, host, rollout.Healthy)
+		}
+		f.record(t, s, f.inWave(1)[0], rollout.Failed)
+		e := f.read(t, s)
+		s.unlisted = kind
+		if _, err := f.Read(t.Context(), s, s.now); !errors.Is(err, rollout.ErrNoEvidence) || diag.HintOf(err) == "" {
+			t.Errorf("without a summary: %v", err)
+		}
+		if err := f.WriteSummary(t.Context(), s, e, s.now); err != nil {
+			t.Fatal(err)
+		}
+		s.now = s.now.Add(10 * time.Minute)
+		got := f.read(t, s)
+		if len(got.Results) != len(e.Results) || got.Summary.IsZero() {
+			t.Errorf("the summary shows %+v, and the listing %+v", got.Results, e.Results)
+		}
+		s.now = s.now.Add(30 * time.Minute)
+		if _, err := f.Read(t.Context(), s, s.now); !errors.Is(err, rollout.ErrNoEvidence) {
+			t.Errorf("with an old summary: %v", err)
+		}
+		s.put(t, rollout.SummaryKey(production, f.Start.ID), strings.Replace(fmt.Sprintf(
+			`{"at":%q,"names":[{"name":"results/HOST/failed.r.%s.json","at":%q}]}`, s.now.Format(time.RFC3339), strings.Repeat("A", 86),
+			s.now.Format(time.RFC3339)), "HOST", f.inWave(2)[0], 1))
+		if e := f.read(t, s); len(e.Results) != 0 || len(e.Ignored) != 1 {
+			t.Errorf("a forged summary shows %+v", e)
+		}
+	}
+}
+
+func TestAPlanWithMoreWavesDividesTheRosterAgain(t *testing.T) {
+	f := newFleet(t, 100)
+	waves, err := plans.ParseWaves("1%:1h,100%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := f.Plan
+	plan.Waves = waves
+	again := rollout.New(production, plan, f.Start, f.Roster)
+	n := 0
+	for _, h := range f.Roster.Places() {
+		if again.Wave(h) == 0 {
+			n++
+		}
+	}
+	if n != 1 || len(again.Start.Hosts) != 2 || again.Start.Hosts[0] != 1 || again.Start.Hosts[1] != 99 {
+		t.Errorf("%d hosts are in the first wave of %v", n, again.Start.Hosts)
+	}
+}
+
+func TestARenamedHostKeepsItsPlace(t *testing.T) {
+	f := newFleet(t, 10)
+	host := f.Roster.Hosts[3].Name
+	who, member := f.Who(f.keys[host].Public(), plans.Host{Name: "other-production-useast1-1"})
+	if !member || who != place(host) {
+		t.Errorf("%+v, %v", who, member)
+	}
+}
+
+func TestRostersAreVerified(t *testing.T) {
+	f, s := newFleet(t, 5), newTimed()
+	digest, err := rollout.WriteRoster(t.Context(), s, production, f.Start.ID, f.Roster)
+	if err != nil || digest != f.Start.Roster {
+		t.Fatal(digest, err)
+	}
+	if _, err := rollout.WriteRoster(t.Context(), s, production, f.Start.ID, f.Roster); !errors.Is(err, store.ErrPrecondition) {
+		t.Errorf("a roster is written over another: %v", err)
+	}
+	got, data, err := rollout.FetchRoster(t.Context(), s, production, f.Start)
+	if err != nil || len(got.Hosts) != 5 {
+		t.Fatal(got, err)
+	}
+	s.put(t, plans.RosterKey(production, f.Start.ID), strings.Replace(string(data), "useast1", "useast2", 1))
+	if _, _, err := rollout.FetchRoster(t.Context(), s, production, f.Start); err == nil {
+		t.Error("a changed roster is read")
+	}
+	for what, m := range map[string]rollout.Member{
+		"a name that is a way":    {Name: "../x", Key: f.Roster.Hosts[0].Key},
+		"a cluster that is a way": {Name: "x", Cluster: "../x", Key: f.Roster.Hosts[0].Key},
+		"no key":                  {Name: "x"},
+		"a host twice":            f.Roster.Hosts[0],
+	} {
+		bad := rollout.Roster{Hosts: append(f.Roster.Hosts[:5:5], m)}
+		if _, _, err := bad.Content(); err == nil {
+			t.Errorf("a roster with %s is written", what)
+		}
+	}
+}
+
+func TestNoMoreHostsThanPlacesDeployAtTheSameTime(t *testing.T) {
+	f, s := newFleet(t, 8), newTimed() // 25 %: 2 places
+	acquire := func(i int) *rollout.Lease {
+		t.Helper()
+		host := f.Roster.Hosts[i].Name
+		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	a, b := acquire(0), acquire(1)
+	if a == nil || b == nil || acquire(2) != nil {
+		t.Fatal("there are not two places")
+	}
+	if acquire(0) == nil {
+		t.Error("a host that died and came back does not get its place")
+	}
+	if err := b.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := acquire(2)
+	if c == nil || acquire(3) != nil {
+		t.Error("a place that was given back is not free")
+	}
+	if err := b.Release(t.Context()); err != nil {
+		t.Fatal(err) // it is the other host's by now
+	}
+	if acquire(3) != nil {
+		t.Error("a host gave back the place of another one")
+	}
+	s.now = s.now.Add(rollout.LeaseTime)
+	if acquire(3) == nil || acquire(4) == nil || acquire(5) != nil {
+		t.Error("places of hosts that died are not free after their time")
+	}
+}
+
+func TestAPlaceThatNoHostSignedIsFree(t *testing.T) {
+	f, s := newFleet(t, 4), newTimed() // one place
+	host, other := f.Roster.Hosts[0].Name, f.Roster.Hosts[1].Name
+	key := plans.Prefix(production, f.Start.ID) + "leases/myapp-production-useast1/0.json"
+	forged, err := f.keys[host].Seal(key, []byte(`{"host":"`+f.Roster.Hosts[2].Name+`","run":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, content := range map[string]string{
+		"unsigned": `{"host":"` + other + `","run":"x"}`, "another's": string(forged), "none": strings.Repeat("x", 1000),
+	} {
+		s.put(t, key, content)
+		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
+		if l == nil || err != nil {
+			t.Errorf("%s: %v, %v", what, l, err)
+		}
+	}
+}
+
+func FuzzParseName(f *testing.F) {
+	sig := strings.Repeat("A", 86)
+	f.Add("results/myapp-production-useast1-1/healthy." + runID + "." + sig + ".json")
+	f.Add("results/a.b/rolled-back.r." + sig + ".json")
+	f.Add("halts/a/0." + runID + "." + sig + ".json")
+	f.Add("halts/a/-0." + runID + "." + sig + ".json")
+	f.Add("results//healthy.." + sig + ".json")
+	f.Add("leases/x/1.json")
+	f.Fuzz(func(t *testing.T, text string) {
+		n, ok := rollout.ParseName(text)
+		if !ok {
+			return
+		}
+		if n.String() != text {
+			t.Errorf("%q is read as %q", text, n.String())
+		}
+		if err := artifact.CheckHost(n.Host); err != nil {
+			t.Error(err)
+		}
+		if err := store.CheckKey(text); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package rollout
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Limits of a roster, for which a hundred thousand hosts are room enough.
+const (
+	maxRoster  = 64 << 20
+	maxMembers = 200_000
+)
+
+// Roster lists the hosts of a channel when a rollout of it started. What others say counts for nothing.
+type Roster struct {
+	Hosts []Member `json:"hosts"` // by name
+}
+
+// Member is a host of a roster.
+type Member struct {
+	Name    string         `json:"name"`
+	Region  string         `json:"region,omitempty"`
+	Cluster string         `json:"cluster,omitempty"`
+	Key     hostkey.Public `json:"key"` // that it registered first
+}
+
+func (m Member) host() plans.Host { return plans.Host{Name: m.Name, Region: m.Region, Cluster: m.Cluster} }
+
+func (m Member) check() error {
+	_, err := hostkey.ParsePublic(string(m.Key))
+	errs := []error{artifact.CheckHost(m.Name), err}
+	if m.Cluster != "" {
+		errs = append(errs, artifact.CheckHost(m.Cluster)) // it is a part of keys as the name is
+	}
+	return errors.Join(errs...)
+}
+
+// Places are the hosts as plans know them.
+func (r Roster) Places() []plans.Host {
+	hosts := make([]plans.Host, len(r.Hosts))
+	for i, m := range r.Hosts {
+		hosts[i] = m.host()
+	}
+	return hosts
+}
+
+// find returns a host by its name.
+func (r Roster) find(name string) (Member, bool) {
+	i, ok := slices.BinarySearchFunc(r.Hosts, name, func(m Member, name string) int { return cmp.Compare(m.Name, name) })
+	if !ok {
+		return Member{}, false
+	}
+	return r.Hosts[i], true
+}
+
+// Content is the roster's file, and its digest, which Start.Roster has to be.
+func (r Roster) Content() (data []byte, digest string, err error) {
+	r.Hosts = slices.Clone(r.Hosts)
+	slices.SortFunc(r.Hosts, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	if err := r.check(); err != nil {
+		return nil, "", err
+	}
+	if data, err = json.Marshal(r); err != nil {
+		return nil, "", err
+	}
+	data = append(data, '\n')
+	return data, digestOf(data), nil
+}
+
+func digestOf(data []byte) string { return string(artifact.NewDigest(sha256.Sum256(data))) }
+
+func (r Roster) check() error {
+	if len(r.Hosts) > maxMembers {
+		return fmt.Errorf("a rollout has at most %d hosts, and not %d", maxMembers, len(r.Hosts))
+	}
+	for i, m := range r.Hosts {
+		if err := m.check(); err != nil {
+			return fmt.Errorf("host %d of the roster: %w", i+1, err)
+		}
+		if i > 0 && r.Hosts[i-1].Name >= m.Name {
+			return fmt.Errorf("the roster has %s twice, or its hosts are not in the order of their names", m.Name)
+		}
+	}
+	return nil
+}
+
+// ParseRoster reads a roster whose digest a start has.
+func ParseRoster(data []byte, digest string) (Roster, error) {
+	var r Roster
+	if got := digestOf(data); got != digest {
+		return r, fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got, digest)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("reading the roster of the rollout: %w", err)
+	}
+	return r, r.check()
+}
+
+// WriteRoster puts the roster of a rollout that is about to start into the store.
+func WriteRoster(ctx context.Context, s store.Store, ref artifact.Ref, id string, r Roster) (digest string, err error) {
+	data, digest, err := r.Content()
+	if err != nil {
+		return "", err
+	}
+	_, err = s.Put(ctx, plans.RosterKey(ref, id), bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
+	if err != nil {
+		return "", fmt.Errorf("writing the roster of the rollout: %w", err)
+	}
+	return digest, nil
+}
+
+// FetchRoster reads the roster of a rollout; data is its file, for ParseRoster.
+func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (r Roster, data []byte, err error) {
+	if data, _, err = fetch(ctx, s, plans.RosterKey(ref, start.ID), maxRoster); err != nil {
+		return r, nil, fmt.Errorf("reading the roster of the rollout: %w", err)
+	}
+	r, err = ParseRoster(data, start.Roster)
+	return r, data, err
+}
+
+// fetch reads an object of at most limit bytes.
+func fetch(ctx context.Context, s store.Store, key string, limit int64) ([]byte, store.Info, error) {
+	body, info, err := s.Get(ctx, key, 0)
+	if err != nil {
+		return nil, info, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s is longer than the %d bytes allowed", key, limit)
+	}
+	return data, info, err
+}
+
+// member is a host of the roster by its name; one that the roster does not have stands nowhere.
+func (r Roster) member(name string) plans.Host {
+	if m, ok := r.find(name); ok {
+		return m.host()
+	}
+	return plans.Host{Name: name}
+}

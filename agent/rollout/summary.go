@@ -1,0 +1,89 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// SummaryAge is how old a summary may be that hosts decide by.
+const SummaryAge = 30 * time.Minute
+
+const maxSummary = 64 << 20
+
+// SummaryKey is the key of the summary of a rollout.
+func SummaryKey(ref artifact.Ref, id string) string { return plans.Prefix(ref, id) + "summary.json" }
+
+// summary is what a listing shows of a rollout, for stores that cannot be listed. It has no signature: the names in it
+// have those of hosts, and its times can be trusted as far as the times of a listing.
+type summary struct {
+	At    time.Time     `json:"at"`
+	Names []summaryName `json:"names"`
+}
+
+type summaryName struct {
+	Name string    `json:"name"` // below the prefix
+	At   time.Time `json:"at"`   // when the store got it
+}
+
+// WriteSummary puts what counts of the evidence into the store. now is the store's time.
+func (r Rollout) WriteSummary(ctx context.Context, s store.Store, e Evidence, now time.Time) error {
+	sum := summary{At: now.UTC(), Names: []summaryName{}}
+	for _, list := range [][]Said{e.Results, e.Halts} {
+		for _, said := range list {
+			sum.Names = append(sum.Names, summaryName{said.String(), said.At})
+		}
+	}
+	data, err := json.Marshal(sum)
+	if err != nil {
+		return err
+	}
+	key := SummaryKey(r.Ref, r.Start.ID)
+	if _, err := s.Put(ctx, key, bytes.NewReader(append(data, '\n')), int64(len(data)+1), store.Condition{}); err != nil {
+		return fmt.Errorf("writing the summary of the rollout: %w", err)
+	}
+	return nil
+}
+
+// readSummary reads evidence from the summary. unlisted is why the store could not be listed.
+func (r Rollout) readSummary(ctx context.Context, s store.Store, now time.Time, unlisted error) (Evidence, error) {
+	none := func(why error) error {
+		return diag.WithHint(fmt.Errorf("%w: %w; and its summary: %w", ErrNoEvidence, unlisted, why),
+			"let `corpus rollout watch` run where the store can be listed, at least every %s", plans.Duration(SummaryAge/2))
+	}
+	data, info, err := fetch(ctx, s, SummaryKey(r.Ref, r.Start.ID), maxSummary)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
+		return Evidence{}, none(err)
+	case err != nil:
+		return Evidence{}, fmt.Errorf("reading how hosts fared: %w", err)
+	}
+	var sum summary
+	if err := json.Unmarshal(data, &sum); err != nil {
+		return Evidence{}, none(err)
+	}
+	if !info.Now.IsZero() {
+		now = info.Now
+	}
+	if age := now.Sub(sum.At); age > SummaryAge || age < -SummaryAge {
+		return Evidence{}, none(fmt.Errorf("it was made at %s, and it is %s now", sum.At.UTC().Format(time.RFC3339),
+			now.UTC().Format(time.RFC3339)))
+	}
+	found := gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{}}
+	for _, n := range sum.Names {
+		if err := found.add(n.Name, 0, n.At); err != nil {
+			return Evidence{}, err
+		}
+	}
+	e := found.evidence()
+	e.Summary = sum.At
+	return e, nil
+}
