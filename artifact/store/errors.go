@@ -14,6 +14,7 @@ var (
 	ErrNotFound     = errors.New("no such object")
 	ErrForbidden    = errors.New("access denied")
 	ErrPrecondition = errors.New("the object was changed by another writer")
+	ErrUnchanged    = errors.New("the object has not changed") // since the version of Range.Unless
 	ErrReadOnly     = errors.New("the store is read-only")
 	ErrUnreachable  = errors.New("the store cannot be reached")
 	ErrThrottled    = errors.New("the store asks to slow down")

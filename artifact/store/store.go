@@ -59,6 +59,19 @@ type Range struct {
 	From   int64  // offset of the first byte
 	Length int64  // bytes to read, fewer if the object ends; 0 means the rest
 	ETag   string // the version; ErrPrecondition if the object has another ETag
+	Unless string // a version that the caller has already; ErrUnchanged if the object still has this ETag
+}
+
+// Outdated returns ErrPrecondition if an object with this ETag is not the version that a Range asks for, ErrUnchanged if
+// it is the one that the caller has already, and nil otherwise.
+func (r Range) Outdated(etag string) error {
+	switch {
+	case r.ETag != "" && r.ETag != etag:
+		return ErrPrecondition
+	case r.Unless != "" && r.Unless == etag:
+		return ErrUnchanged
+	}
+	return nil
 }
 
 // Ranger is a Store that can open a part of an object, so that an interrupted download can be continued and several
@@ -78,9 +91,9 @@ func GetRange(ctx context.Context, s Store, key string, part Range) (io.ReadClos
 	if err != nil {
 		return nil, Info{}, err
 	}
-	if part.ETag != "" && part.ETag != info.ETag {
+	if err := part.Outdated(info.ETag); err != nil {
 		_ = body.Close() // the body is not used
-		return nil, Info{}, &Error{Op: OpGet, Object: key, Kind: ErrPrecondition}
+		return nil, Info{}, &Error{Op: OpGet, Object: key, Kind: err}
 	}
 	if part.Length > 0 {
 		body = limited{io.LimitReader(body, part.Length), body}

@@ -176,14 +176,22 @@ func refusedClock(err error) bool {
 }
 
 func (c *Client) newestOf(ctx context.Context, s store.Store) error {
+	read, unchanged, err := c.askUnchanged(ctx, s)
+	if unchanged || err != nil {
+		return err
+	}
+	known := c.set.Root.Signed.Version
 	probe, err := c.followRoots(ctx, s)
 	if err != nil {
 		return err
 	}
+	if c.set.Root.Signed.Version != known { // the timestamp may have been signed since, with a key of the new root
+		read = nil
+	}
 	if err := expired(c.set.Root.Signed.Expires, c.set.RefTime); err != nil {
 		return &Refused{Check: CheckExpiry, Of: rootFile, Err: err}
 	}
-	err = c.refreshTimestamp(ctx, s)
+	err = c.refreshTimestamp(ctx, s, read)
 	if errors.Is(err, store.ErrForbidden) && probe != nil {
 		return probe
 	}
@@ -229,7 +237,8 @@ func (c *Client) followRoots(ctx context.Context, s store.Store) (probe, err err
 		Err: fmt.Errorf("more than %d new roots at once", maxRotations)}
 }
 
-func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
+// refreshTimestamp updates the timestamp to the one in the store, which is read unless it has been read already.
+func (c *Client) refreshTimestamp(ctx context.Context, s store.Store, have *object) error {
 	local, err := c.seen.load(timestampFile)
 	if err != nil {
 		return err
@@ -241,13 +250,16 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 			return err
 		}
 	}
-	data, err := read(ctx, s, TimestampKey, maxTimestamp)
+	if have == nil {
+		have, err = readObject(ctx, s, TimestampKey, maxTimestamp, "")
+	}
 	if errors.Is(err, store.ErrNotFound) && SetUp(ctx, s) {
 		err = LostTimestamp(err)
 	}
 	if err != nil {
 		return err
 	}
+	data := have.data
 	err = guardFile(data, func() error { return c.set.UpdateTimestamp(data) })
 	if as[*tuf.SameVersionError](err) {
 		if err := c.sameTimestamp(local, data); err != nil {
@@ -255,7 +267,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 		}
 		err = expired(c.set.Timestamp.Signed.Expires, c.set.RefTime)
 		if err == nil {
-			return nil
+			return c.keepVersion(have)
 		}
 	}
 	if err != nil {
@@ -264,7 +276,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store) error {
 	if err := c.checkClock(); err != nil {
 		return err
 	}
-	return c.seen.keep(timestampFile, data)
+	return errors.Join(c.seen.keep(timestampFile, data), c.keepVersion(have))
 }
 
 // sameTimestamp refuses a timestamp that has the version of the one seen before and names another snapshot. Publishers

@@ -11,8 +11,9 @@
 //	timestamp  the version of the snapshot; short-lived, so that hosts notice a store that stands still
 //
 // A person gives a host the first root, once. From then on the host follows only the roots that it leads to, keeps the
-// metadata that it has seen, and refuses anything older. A check that finds nothing new costs two small requests: one
-// for the next root, which is absent, and one for the timestamp.
+// metadata that it has seen, and refuses anything older. A check that finds nothing new costs one small request, for
+// the timestamp unless it is the version that the host has; where a store names no versions, it costs a second one, for
+// the next root. The host takes nothing new before it has looked for a newer root.
 //
 // The result is a Verified: an artifact whose every byte is the one that the project's key signed. Only this package
 // can make one, and artifact/unpack accepts nothing else.

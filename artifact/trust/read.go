@@ -73,7 +73,22 @@ func CheckSize(role string, size int) error {
 
 // read fetches a whole object of at most limit bytes; a longer one is refused.
 func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, error) {
-	body, _, err := s.Get(ctx, key, 0)
+	o, err := readObject(ctx, s, key, limit, "")
+	if err != nil {
+		return nil, err
+	}
+	return o.data, nil
+}
+
+// object is an object of a store with what the store says of it.
+type object struct {
+	data []byte
+	info store.Info
+}
+
+// readObject is read for an object that may be one that the caller has: store.ErrUnchanged if its ETag is unless.
+func readObject(ctx context.Context, s store.Store, key string, limit int64, unless string) (*object, error) {
+	body, info, err := store.GetRange(ctx, s, key, store.Range{Unless: unless})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +106,7 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	if int64(len(data)) > limit {
 		return nil, &Refused{Check: CheckLength, Of: key, Err: fmt.Errorf("it is longer than the %d bytes allowed", limit)}
 	}
-	return data, nil
+	return &object{data, info}, nil
 }
 
 // PageInstead returns an error if the start of a response is a web page, which no object is. The error is that of an

@@ -69,9 +69,9 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	if err != nil {
 		return nil, store.Info{}, o.failed(err)
 	}
-	if part.ETag != "" && part.ETag != info.ETag {
+	if err := part.Outdated(info.ETag); err != nil {
 		_ = f.Close() // nothing was read
-		return nil, store.Info{}, o.failed(store.ErrPrecondition)
+		return nil, store.Info{}, o.failed(err)
 	}
 	left := max(info.Size-part.From, 0)
 	if part.Length > 0 {

@@ -28,7 +28,7 @@ func (o operation) failed(err error) error {
 	switch {
 	case errors.As(err, &bad):
 		return &store.Error{Op: o.op, Object: o.object(), Kind: bad.error}
-	case errors.Is(err, store.ErrPrecondition):
+	case errors.Is(err, store.ErrPrecondition), errors.Is(err, store.ErrUnchanged):
 		e.Kind, e.Cause = err, nil
 	case o.op != store.OpPut && (absent(err) || errors.Is(err, syscall.ENAMETOOLONG)):
 		e.Kind, e.Cause = store.ErrNotFound, nil

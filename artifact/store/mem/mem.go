@@ -49,8 +49,8 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	if !ok {
 		return nil, store.Info{}, failed(store.OpGet, key, store.ErrNotFound)
 	}
-	if part.ETag != "" && part.ETag != o.info.ETag {
-		return nil, store.Info{}, failed(store.OpGet, key, store.ErrPrecondition)
+	if err := part.Outdated(o.info.ETag); err != nil {
+		return nil, store.Info{}, failed(store.OpGet, key, err)
 	}
 	data := o.data[min(part.From, o.info.Size):]
 	if part.Length > 0 {

@@ -131,6 +131,9 @@ func getOptions(part store.Range) minio.GetObjectOptions {
 	if part.ETag != "" {
 		_ = opts.SetMatchETag(part.ETag) // it only fails for an empty one
 	}
+	if part.Unless != "" {
+		_ = opts.SetMatchETagExcept(part.Unless) // it only fails for an empty one
+	}
 	return opts
 }
 

@@ -76,7 +76,7 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 		return nil, store.Info{}, err
 	}
 	in := &s3.GetObjectInput{Bucket: &s.opts.Bucket, Key: aws.String(s.path(key)), Range: optional(wire.RangeHeader(part)),
-		IfMatch: optional(part.ETag)}
+		IfMatch: optional(part.ETag), IfNoneMatch: optional(part.Unless)}
 	out, err := api.GetObject(ctx, in)
 	if err != nil && call.Status() == http.StatusRequestedRangeNotSatisfiable {
 		return s.pastEnd(ctx, call, api, part)

@@ -113,6 +113,19 @@ func (s suite) testVersion(t *testing.T) {
 	}
 }
 
+func (s suite) testUnchanged(t *testing.T) {
+	st := s.open(t)
+	old := put(t, st, "key", []byte("the old one"))
+	if _, _, err := store.GetRange(t.Context(), st, "key", store.Range{Unless: old.ETag}); !errors.Is(err, store.ErrUnchanged) {
+		t.Errorf("the version that the reader has: %v, want %v", err, store.ErrUnchanged)
+	}
+	put(t, st, "key", []byte("the new one"))
+	got, _ := get(t, st, "key", store.Range{Unless: old.ETag})
+	wantBytes(t, "a version that the reader does not have", got, []byte("the new one"))
+	_, _, err := store.GetRange(t.Context(), st, "absent", store.Range{Unless: old.ETag})
+	wantErr(t, "no object", err, store.ErrNotFound)
+}
+
 func (s suite) testBadKeys(t *testing.T) {
 	st := s.open(t)
 	for _, key := range []string{"", "/abs", "../up", "a/../../up", "a//b", "a/", ".", "a/./b", "nul\x00", "line\nbreak",

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Run("Large", s.testLarge)
 	t.Run("Overwrite", s.testOverwrite)
 	t.Run("Version", s.testVersion)
+	t.Run("Unchanged", s.testUnchanged)
 	t.Run("WrongSize", s.testWrongSize)
 	t.Run("FailingSource", s.testFailingSource)
 	t.Run("BadKeys", s.testBadKeys)

@@ -9,7 +9,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -87,6 +86,9 @@ func (s *Store) url(key string) *url.URL {
 	return &u
 }
 
+// madeUp begins the ETag of an object whose server sends none.
+const madeUp = "modified-"
+
 func ask(h http.Header, part store.Range) {
 	h.Set("User-Agent", "corpus-agent")
 	h.Set("Accept-Encoding", "identity")
@@ -95,6 +97,9 @@ func ask(h http.Header, part store.Range) {
 	}
 	if strings.HasPrefix(part.ETag, `"`) { // a weak tag, or one made up below, would never match
 		h.Set("If-Match", part.ETag)
+	}
+	if part.Unless != "" && !strings.HasPrefix(part.Unless, madeUp) {
+		h.Set("If-None-Match", part.Unless)
 	}
 }
 
@@ -119,7 +124,7 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 			"turn off compression for the store's files on the web server")
 	}
 	if opened.ETag == "" && !opened.Modified.IsZero() {
-		opened.ETag = fmt.Sprintf("modified-%d", opened.Modified.Unix()) // the best substitute for an ETag
+		opened.ETag = madeUp + strconv.FormatInt(opened.Modified.Unix(), 10) // the best substitute for an ETag
 	}
 	return call.Open(part, opened)
 }

@@ -45,8 +45,8 @@ func (c *Call) open(part store.Range, o Opened) (io.ReadCloser, store.Info, erro
 		}
 		info.Size, skip = size, 0
 	}
-	if part.ETag != "" && part.ETag != info.ETag {
-		return nil, info, c.Precondition()
+	if err := part.Outdated(info.ETag); err != nil {
+		return nil, info, c.tell(verdict{kind: err}, nil)
 	}
 	b := &body{call: c, inner: o.Body, skip: skip, left: math.MaxInt64, sure: info.Size >= 0}
 	if b.sure {

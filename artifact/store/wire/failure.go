@@ -168,6 +168,8 @@ func (c *Call) byStatus() verdict {
 		return verdict{kind: store.ErrThrottled, again: true, hint: throttled}
 	case s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
 		return verdict{kind: store.ErrUnreachable, again: true}
+	case s == http.StatusNotModified && c.Op == store.OpGet:
+		return verdict{kind: store.ErrUnchanged}
 	case s >= 300 && s < 400:
 		return c.elsewhere()
 	}
