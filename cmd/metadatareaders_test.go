@@ -21,6 +21,7 @@ func jsonReaders() map[string]string {
 		"trust.isJSON":     "whether a file of this host is damaged",
 		"trust.isMetadata": "whether a file of this host is damaged", "trust.proofs": "a file of this host",
 		"trust.SameBytes":    "a file of this host",
+		"trust.version":      "a file of this host, which only saves requests",
 		"blobs.ReadNote":     "a note that is not signed",
 		"publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",
 	}
