@@ -83,9 +83,9 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 func treeFlags(c *cobra.Command, t *inspect.Trees) {
 	flags := c.Flags()
 	flags.StringVarP(&t.Minion, "config-dir", "c", "", "directory with a Salt minion file, such as /etc/salt")
-	flags.StringArrayVar(&t.States, "states", nil,
+	cli.RepeatedVar(flags, &t.States, "states", "",
 		"directory of SLS files instead; may be given several times, the first that has a file wins")
-	flags.StringArrayVar(&t.Pillar, "pillar", nil,
+	cli.RepeatedVar(flags, &t.Pillar, "pillar", "",
 		"directory of pillar files instead, or a YAML file whose content goes over the pillar")
 	flags.StringVar(&t.Grains, "grains", "", "YAML or JSON file of grains that win over this host's")
 }

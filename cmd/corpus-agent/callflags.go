@@ -118,11 +118,11 @@ func idle(flags *pflag.FlagSet, name, why string) {
 	case "timeout":
 		flags.StringP(name, "t", "", why)
 	case "user":
-		flags.StringArrayP(name, "u", nil, why)
+		cli.RepeatedVar(flags, new([]string), name, "u", why)
 	case "module-dirs":
-		flags.StringArrayP(name, "m", nil, why)
+		cli.RepeatedVar(flags, new([]string), name, "m", why)
 	default:
-		flags.StringArray(name, nil, why)
+		cli.RepeatedVar(flags, new([]string), name, "", why)
 	}
 	_ = flags.MarkHidden(name) // it was declared above
 }

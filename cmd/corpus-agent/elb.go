@@ -57,8 +57,8 @@ myapp-testing-useast1. Region and instance are asked of EC2, and credentials are
 		},
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&b.Names, "name", nil, "classic load balancer; may be given again")
-	flags.StringArrayVar(&b.TargetGroups, "target-group", nil, "ARN of a target group; may be given again")
+	cli.RepeatedVar(flags, &b.Names, "name", "", "classic load balancer; may be given again")
+	cli.RepeatedVar(flags, &b.TargetGroups, "target-group", "", "ARN of a target group; may be given again")
 	flags.DurationVar(&b.wait, "wait", 0, "wait this long for the load balancers to agree")
 	flags.StringVar(&b.region, "region", "", "region, such as us-east-1")
 	flags.StringVar(&b.instance, "instance-id", "", "instance, such as i-0123456789abcdef0")

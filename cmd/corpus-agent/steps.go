@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
 // stepFlags choose steps of a deploy and set the project's configuration for it.
@@ -20,7 +21,7 @@ type stepFlags struct {
 func (s *stepFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.only, "only", "", "run these steps alone, with commas between them: "+
 		strings.Join(procedure.Steps(), ", "))
-	flags.StringArrayVar(&s.set, "set", nil,
+	cli.RepeatedVar(flags, &s.set, "set", "",
 		"key=value of the project's configuration, for this run; key=- and key=@FILE take a secret from the standard "+
 			"input or a file; may be given again")
 }

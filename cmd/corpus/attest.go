@@ -55,7 +55,7 @@ channels carry. corpus promote PROJECT TO TO takes them in.`,
 			return p.attest(c.Context(), ref, strings.Join(args[2:], ""), count)
 		},
 	}
-	c.Flags().StringArrayVar(&count.except, "except", nil, "host whose failure does not count; may be repeated")
+	cli.RepeatedVar(c.Flags(), &count.except, "except", "", "host whose failure does not count; may be repeated")
 	c.Flags().BoolVar(&count.otherRoot, "allow-other-root", false,
 		"count runs below another root (corpus-agent --root) as well")
 	c.Flags().BoolVar(&renew, "renew", false, "sign anew what channels carry")

@@ -130,7 +130,7 @@ role in --keys DIR and the environment. Everybody who signs the same content see
 			return p.tellDraft(args[0], d)
 		},
 	}
-	c.Flags().StringArrayVar(&files, "key", nil, "private key file, or awskms:ARN; may be repeated")
+	cli.RepeatedVar(c.Flags(), &files, "key", "", "private key file, or awskms:ARN; may be repeated")
 	c.Flags().BoolVar(&show, "show", false, "sign nothing")
 	return c
 }

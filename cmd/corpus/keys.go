@@ -43,7 +43,7 @@ type sealing struct {
 
 func (s *sealing) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&s.passphrase, "encrypt", false, "encrypt new keys with a passphrase")
-	c.Flags().StringArrayVar(&s.recipients, "encrypt-to", nil,
+	cli.RepeatedVar(c.Flags(), &s.recipients, "encrypt-to", "",
 		"encrypt new keys to this age recipient (age1...); may be repeated")
 	c.MarkFlagsMutuallyExclusive("encrypt", "encrypt-to")
 }

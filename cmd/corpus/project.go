@@ -44,7 +44,7 @@ NAME may be attestation: its keys sign no project, but that releases were health
 			return p.addProject(c.Context(), args[0], files, threshold, isNew)
 		},
 	}
-	c.Flags().StringArrayVar(&files, "key", nil, "public key file of the project; may be repeated")
+	cli.RepeatedVar(c.Flags(), &files, "key", "", "public key file of the project; may be repeated")
 	c.Flags().IntVar(&threshold, "threshold", 0, "how many of the project's keys have to sign; 0 leaves it as it is")
 	c.Flags().BoolVar(&isNew, "new", false,
 		"begin a project that was removed without the versions that it had, which other keys have signed")
@@ -118,7 +118,7 @@ until then hosts stay on what they run. It takes the targets key.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return p.revoke(c.Context(), args[0], keys) },
 	}
-	c.Flags().StringArrayVar(&keys, "key", nil, "public key file, or the beginning of a key's ID; may be repeated")
+	cli.RepeatedVar(c.Flags(), &keys, "key", "", "public key file, or the beginning of a key's ID; may be repeated")
 	_ = c.MarkFlagRequired("key")
 	p.draftFlag(c)
 	p.atOnceFlag(c)

@@ -56,7 +56,7 @@ that tag, or the beginning of the commit, and the provenance names repository an
 			return p.build(c.Context(), tree, how)
 		},
 	}
-	c.Flags().StringArrayVarP(&how.outputs, "output", "o", nil, "file to write; may be given several times")
+	cli.RepeatedVar(c.Flags(), &how.outputs, "output", "o", "file to write; may be given several times")
 	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
 	c.Flags().StringVar(&how.onTop, "image-base", "",
 		"directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")

@@ -113,10 +113,10 @@ anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" +
 			return p.changeRoot(c.Context(), change)
 		},
 	}
-	c.Flags().StringArrayVar(&add, "add-key", nil, "ROLE=PUB: let this public key sign the role; may be repeated")
-	c.Flags().StringArrayVar(&remove, "remove-key", nil,
+	cli.RepeatedVar(c.Flags(), &add, "add-key", "", "ROLE=PUB: let this public key sign the role; may be repeated")
+	cli.RepeatedVar(c.Flags(), &remove, "remove-key", "",
 		"ROLE=ID or ROLE=PUB: take this key away from the role; may be repeated")
-	c.Flags().StringArrayVar(&thresholds, "threshold", nil,
+	cli.RepeatedVar(c.Flags(), &thresholds, "threshold", "",
 		"ROLE=N: so many of the role's keys have to sign; may be repeated")
 	c.Flags().BoolVar(&renew, "renew", false, "sign the root anew although nothing else changes")
 	p.draftFlag(c)

@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"crypto/md5"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -13,17 +12,16 @@ import (
 	"time"
 )
 
-// Sums are checksums of a part of an object: for comparing it with what the server has, and for signing a request.
+// Sums are checksums of a part of an object, for comparing it with what the server has.
 type Sums struct {
 	// as S3 writes it: base64 of the checksum; for an object in parts, of the parts' checksums, and their number
-	CRC32  string
-	MD5    []byte
-	SHA256 string // hexadecimal; empty for an object in parts
+	CRC32 string
+	MD5   []byte
 }
 
 func sumsOf(data []byte) Sums {
-	crc, sum, sha := crc32.ChecksumIEEE(data), md5.Sum(data), sha256.Sum256(data)
-	return Sums{CRC32: crcText(crc), MD5: sum[:], SHA256: hex.EncodeToString(sha[:])}
+	sum := md5.Sum(data)
+	return Sums{CRC32: crcText(crc32.ChecksumIEEE(data)), MD5: sum[:]}
 }
 
 func crcText(crc uint32) string {
