@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
@@ -70,6 +72,7 @@ func ReportKey(project, host, run string) string {
 	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
 }
 
+// upload puts the report of the run into the store, and the host's record, which says how the host now is.
 func (r *run) upload(ctx context.Context) error {
 	url := r.storeURL()
 	if url == "" || r.identity.Service == "" {
@@ -79,27 +82,43 @@ func (r *run) upload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(r.outgoing())
+	key, err := r.registered(ctx, s)
 	if err != nil {
 		return err
 	}
-	key := ReportKey(r.identity.Service, r.report.Host, r.id)
-	if err := store.CheckKey(key); err != nil {
-		return fmt.Errorf("naming it: %w", err)
+	out := r.outgoing()
+	err = r.uploadReport(ctx, s, key, out)
+	record := hostrecord.Writer{Store: s, URL: redact.URLs(url), Key: key, File: r.Layout.HostRecord()}
+	says := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
+	failed := record.Write(store.LockWait(ctx, uploadLockWait), hostrecord.Of(out, r.ledger.Hold != nil), says)
+	if failed != nil {
+		r.record.Note("%s", strings.Join(append([]string{failed.Error()}, diag.AllHints(failed)...), "; "))
 	}
-	if data, err = r.sealed(ctx, s, key, data); err != nil {
-		return err
-	}
-	_, err = s.Put(store.LockWait(ctx, uploadLockWait), key, bytes.NewReader(data), int64(len(data)), store.Condition{})
 	return err
 }
 
-// sealed is a report with the signature of this host, whose key the store then has. A key that cannot be registered is
-// noted: the report counts as one without a signature.
-func (r *run) sealed(ctx context.Context, s store.Store, place string, data []byte) ([]byte, error) {
+func (r *run) uploadReport(ctx context.Context, s store.Store, key hostkey.Key, out *report.Report) error {
+	data, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	place := ReportKey(r.identity.Service, r.report.Host, r.id)
+	if err := store.CheckKey(place); err != nil {
+		return fmt.Errorf("naming it: %w", err)
+	}
+	if data, err = key.Seal(place, data); err != nil {
+		return err
+	}
+	_, err = s.Put(store.LockWait(ctx, uploadLockWait), place, bytes.NewReader(data), int64(len(data)), store.Condition{})
+	return err
+}
+
+// registered is the key of this host, which the store then has. A key that cannot be registered is noted: what it signs
+// counts as what has no signature.
+func (r *run) registered(ctx context.Context, s store.Store) (hostkey.Key, error) {
 	key, damaged, err := hostkey.Open(r.Layout.HostKey())
 	if err != nil {
-		return nil, err
+		return key, err
 	}
 	if damaged != nil {
 		r.record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.report.Host)
@@ -108,7 +127,7 @@ func (r *run) sealed(ctx context.Context, s store.Store, place string, data []by
 	if err := key.RegisterDaily(store.LockWait(ctx, uploadLockWait), s, redact.URLs(r.storeURL()), r.Layout.HostRegistered(), about); err != nil {
 		r.record.Note("%v", err)
 	}
-	return key.Seal(place, data)
+	return key, nil
 }
 
 // outgoing is the report as it may leave the host.

@@ -150,6 +150,9 @@ func (l Layout) HostKey() string { return filepath.Join(l.State(), "host.key") }
 // HostRegistered is the file about the newest registration of that key in a store.
 func (l Layout) HostRegistered() string { return filepath.Join(l.State(), "registered.json") }
 
+// HostRecord is the file about the records that a store may have of this host.
+func (l Layout) HostRecord() string { return filepath.Join(l.State(), "record.json") }
+
 // HoldRequest is the file of a hold, or its end, that the ledger does not say yet.
 func (l Layout) HoldRequest() string { return filepath.Join(l.State(), "hold.json") }
 

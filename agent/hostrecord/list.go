@@ -1,0 +1,118 @@
+package hostrecord
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Listed is a record that a store has and that counts.
+type Listed struct {
+	Record
+	Key    string    `json:"-"`
+	Seen   time.Time `json:"seen"`   // when the store got it, by the store's clock
+	Signed bool      `json:"signed"` // with the key that the host registered first
+}
+
+// Ignored is a record that does not count.
+type Ignored struct {
+	Host string `json:"host"`
+	Why  string `json:"why"`
+}
+
+// mostTried is how many records of a host are looked at to find one that counts.
+const mostTried = 32
+
+// candidate is a record whose signature was not checked yet.
+type candidate struct {
+	Listed
+	name, signature string
+}
+
+// List reads the current records of a project's hosts, or of all hosts for "", by host: in one request for a thousand
+// names. Of a host that has registered a key only what its first key signed counts.
+func List(ctx context.Context, s store.Store, known hostkey.Registry, project string) (hosts []Listed, ignored []Ignored,
+	err error) {
+	found := map[string][]candidate{}
+	for info, err := range s.List(ctx, PrefixOf(project)) {
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the records of hosts: %w", err)
+		}
+		r, name, signature, err := parse(info.Key)
+		if err != nil {
+			continue // other names may be here, and count for nothing
+		}
+		c := candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, name, signature}
+		found[r.Host] = keepNewest(append(found[r.Host], c))
+	}
+	for _, host := range slices.Sorted(maps.Keys(found)) {
+		if r, why := newest(found[host], known[host]); why == "" {
+			hosts = append(hosts, r)
+		} else {
+			ignored = append(ignored, Ignored{host, why})
+		}
+	}
+	return hosts, ignored, nil
+}
+
+// keepNewest bounds what is remembered of a host that has many records.
+func keepNewest(all []candidate) []candidate {
+	if len(all) <= 2*mostTried {
+		return all
+	}
+	inOrder(all)
+	return all[:mostTried]
+}
+
+// inOrder sorts records, the latest run first: by the number that the host signed, and then by the store's clock, since
+// that of a host may be wrong.
+func inOrder(all []candidate) {
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), b.Seen.Compare(a.Seen))
+	})
+}
+
+// newest is the latest record of a host that counts, or why none does.
+func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
+	inOrder(all)
+	if len(keys) == 0 {
+		return all[0].Listed, ""
+	}
+	for _, c := range all[:min(len(all), mostTried)] {
+		if keys[0].Key.SignedName(c.name, c.signature) {
+			c.Signed = true
+			return c.Listed, ""
+		}
+	}
+	return Listed{}, "the key that signed its record is not the one that it registered first"
+}
+
+// maxObject is how many bytes are read of a record's object.
+const maxObject = 64 << 10
+
+// Read reads what a record says beyond its name. It is the zero Detail where the object is gone, or is not what the host
+// signed.
+func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) (Detail, error) {
+	body, _, err := s.Get(ctx, r.Key, 0)
+	if err != nil {
+		return Detail{}, fmt.Errorf("reading the record of a host: %w", err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, maxObject))
+	if err != nil {
+		return Detail{}, fmt.Errorf("reading the record of a host: %w", err)
+	}
+	var d Detail
+	if _, err := known.Check(r.Host, r.Key, data); err != nil || json.Unmarshal(data, &d) != nil {
+		return Detail{}, nil //nolint:nilerr // whoever may write to the store wrote it
+	}
+	return d, nil
+}

@@ -1,0 +1,77 @@
+package hostrecord
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Of is the record of a host after a run. The report is the one that may leave the host.
+func Of(r *report.Report, held bool) Record {
+	out := Record{
+		Project: r.Service, Host: r.Host, Run: r.ID, Sequence: r.Sequence,
+		Outcome: strings.ReplaceAll(string(r.Outcome), " ", "-"), Exit: r.Exit, Agent: r.Agent, Form: r.Form,
+		Flags: Flags{
+			Held: held, Quarantined: quarantined(r), Drifted: drifted(r), Unserved: len(r.Unserved) > 0,
+			OtherRoot: r.OtherRoot, Expiring: len(r.Expiring) > 0,
+		},
+	}
+	left, wanted := r.Left, r.Withheld
+	if left == nil {
+		left = r.BaseAlone
+	}
+	if wanted == nil {
+		wanted = r.To
+	}
+	out.Service, out.Base = placed(r, left, r.Service), placed(r, left, artifact.Base)
+	out.Wanted = other(placed(r, wanted, r.Service), out.Service)
+	out.WantedBase = other(placed(r, wanted, artifact.Base), out.Base)
+	return out
+}
+
+// placed is a project's release in a pair. Where the pair has none, it says which channel the host follows.
+func placed(r *report.Report, pair *ledger.Pair, project string) *Place {
+	var p Place
+	for _, ref := range r.Channels {
+		if ref.Project == project {
+			p.Channel = ref.Channel
+		}
+	}
+	if pair != nil {
+		for _, release := range pair.Releases() {
+			if release.Project == project {
+				p.Version, p.Digest = release.Version, release.Digest.Short()
+			}
+		}
+	}
+	if p == (Place{}) {
+		return nil
+	}
+	return &p
+}
+
+// other is a place where it is not the one that is deployed.
+func other(wanted, deployed *Place) *Place {
+	if wanted == nil || wanted.Digest == "" || deployed != nil && wanted.Digest == deployed.Digest {
+		return nil
+	}
+	return wanted
+}
+
+// quarantined reports whether the host keeps away what its channels name since it failed here.
+func quarantined(r *report.Report) bool {
+	if r.Withheld == nil {
+		return false
+	}
+	return slices.ContainsFunc(r.Withheld.Releases(), func(release artifact.Release) bool {
+		return slices.ContainsFunc(r.Quarantined, func(q report.Quarantined) bool { return q.Release.Is(release) })
+	})
+}
+
+// drifted reports whether a run that brought nothing new had to change the host.
+func drifted(r *report.Report) bool {
+	return r.Outcome == report.Converged && r.From != nil && r.Left != nil && r.From.Same(*r.Left) && r.States.Effective() > 0
+}

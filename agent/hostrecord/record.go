@@ -1,0 +1,239 @@
+// Package hostrecord keeps the current record of each host in a store: a small object whose name says how the host is.
+//
+// A reader of the whole fleet needs no request for each host: one listing has a thousand names, and a name has all that a
+// table of the fleet shows. The host signs the name, so that a record counts for no other host and no other state; see
+// package hostkey. The object itself holds what only a page about the host shows: the error and its hint.
+//
+// A host writes its record after each run and then deletes the one before. Where several are there, since a power cut
+// came between the two or the host may not delete, the one of the latest run counts.
+package hostrecord
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Prefix is where a store keeps the records, as fleet/PROJECT/HOST/... Those of one project are listed without the
+// others.
+const Prefix = "fleet/"
+
+// PrefixOf is where a store keeps the records of a project's hosts; those of all projects for "".
+func PrefixOf(project string) string {
+	if project == "" {
+		return Prefix
+	}
+	return Prefix + project + "/"
+}
+
+// Place is a release on a host: which channel it came from, and what it is.
+type Place struct {
+	Channel string `json:"channel,omitempty"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"` // how it begins; see artifact.Digest.Short
+}
+
+// Is reports whether a release with this digest may be meant.
+func (p *Place) Is(d artifact.Digest) bool { return p != nil && p.Digest != "" && p.Digest == d.Short() }
+
+// Record is how a host was after its newest run.
+type Record struct {
+	Project  string `json:"project"`
+	Host     string `json:"host"`
+	Run      string `json:"run"`      // its ID, which begins with when it started, by the host's clock
+	Sequence int64  `json:"sequence"` // of the run among those of the host
+	Outcome  string `json:"outcome"`  // as in the report, with dashes
+	Exit     int    `json:"exit_code"`
+	Flags
+
+	Agent string `json:"agent,omitempty"` // version of the program
+	Form  int    `json:"reads_form"`      // newest form of projects' metadata that it reads
+
+	// What is deployed; nil for nothing. Channel is also set where nothing of the channel was deployed yet.
+	Service *Place `json:"service,omitempty"`
+	Base    *Place `json:"base,omitempty"`
+	// What the run tried, or the channels name, where that is not what is deployed; nil where it is.
+	Wanted     *Place `json:"wanted,omitempty"`
+	WantedBase *Place `json:"wanted_base,omitempty"`
+}
+
+// Flags say more of a host than the outcome of its run.
+type Flags struct {
+	Held        bool `json:"held,omitempty"`
+	Quarantined bool `json:"quarantined,omitempty"` // what the channels name
+	Drifted     bool `json:"drifted,omitempty"`     // the run corrected drift
+	Unserved    bool `json:"unserved,omitempty"`    // units do not run what is deployed
+	OtherRoot   bool `json:"other_root,omitempty"`  // the run worked below another root
+	Expiring    bool `json:"expiring,omitempty"`    // signatures of the store expire soon
+}
+
+// letters are the flags as a name has them.
+func (f *Flags) letters() map[string]*bool {
+	return map[string]*bool{
+		"h": &f.Held, "q": &f.Quarantined, "d": &f.Drifted, "u": &f.Unserved, "o": &f.OtherRoot, "x": &f.Expiring,
+	}
+}
+
+func (f *Flags) String() string {
+	text, known := "", f.letters()
+	for _, letter := range strings.Split("hqduox", "") {
+		if *known[letter] {
+			text += letter
+		}
+	}
+	return text
+}
+
+func (f *Flags) parse(text string) {
+	known := f.letters()
+	for _, letter := range strings.Split(text, "") {
+		if flag := known[letter]; flag != nil { // a newer agent may have others
+			*flag = true
+		}
+	}
+}
+
+// Started is when the run of the record started, by the host's clock; zero where its ID does not say.
+func (r *Record) Started() time.Time {
+	at, err := time.Parse("20060102T150405.000000", r.Run)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+const (
+	nothing = "-" // a segment with nothing to say
+	suffix  = ".json"
+)
+
+// name is the key of the record's object without its last segment, which is the signature of what stands before it.
+// Each segment fits a file name.
+func (r *Record) name() string {
+	run := join(r.Run, strconv.FormatInt(r.Sequence, 10), r.Outcome, strconv.Itoa(r.Exit), r.Flags.String(), r.Agent,
+		strconv.Itoa(r.Form))
+	return PrefixOf(r.Project) + strings.Join([]string{
+		r.Host, run, place(r.Service), place(r.Base), place(r.Wanted), place(r.WantedBase),
+	}, "/")
+}
+
+// Key is where a store keeps the record, signed with a host's key.
+func (r *Record) Key(k hostkey.Key) (string, error) {
+	name := r.name()
+	key := name + "/" + k.SignName(name) + suffix
+	if err := store.CheckKey(key); err != nil {
+		return "", fmt.Errorf("naming the host's record: %w", err)
+	}
+	return key, nil
+}
+
+func place(p *Place) string {
+	if p == nil {
+		return nothing
+	}
+	return join(p.Channel, p.Version, p.Digest)
+}
+
+// join writes fields into a segment. What is no letter, digit, dot, dash or underscore becomes ! and two hexadecimal
+// digits, so that every store keeps the name as it is.
+func join(fields ...string) string {
+	var b strings.Builder
+	for i, field := range fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j := range len(field) {
+			if c := field[j]; plain(c) {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, "!%02x", c)
+			}
+		}
+	}
+	return b.String()
+}
+
+func plain(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_'
+}
+
+// split is the reverse of join.
+func split(segment string) ([]string, error) {
+	fields := strings.Split(segment, ",")
+	for i, field := range fields {
+		parts := strings.Split(field, "!")
+		for j, part := range parts[1:] {
+			if len(part) < 2 {
+				return nil, errors.New("it ends in the middle of a character")
+			}
+			c, err := strconv.ParseUint(part[:2], 16, 8)
+			if err != nil {
+				return nil, err
+			}
+			parts[j+1] = string([]byte{byte(c)}) + part[2:]
+		}
+		fields[i] = strings.Join(parts, "")
+	}
+	return fields, nil
+}
+
+const segments = 8 // fleet, project, host, run, service, base, what is wanted of both, and the signature
+
+// parse reads the key of a record's object. Whoever may write to the store chose it: nothing of it counts before the
+// signature was checked.
+func parse(key string) (r Record, name, signature string, err error) {
+	parts := strings.Split(key, "/")
+	last, ok := strings.CutSuffix(parts[len(parts)-1], suffix)
+	if len(parts) != segments || !ok {
+		return r, "", "", errors.New("it is no record of a host")
+	}
+	r.Project, r.Host = parts[1], parts[2]
+	if err := cmp.Or(artifact.CheckProject(r.Project), artifact.CheckHost(r.Host), r.parseRun(parts[3])); err != nil {
+		return r, "", "", err
+	}
+	for i, to := range []**Place{&r.Service, &r.Base, &r.Wanted, &r.WantedBase} {
+		if *to, err = parsePlace(parts[4+i]); err != nil {
+			return r, "", "", err
+		}
+	}
+	return r, strings.TrimSuffix(key, "/"+last+suffix), last, nil
+}
+
+func (r *Record) parseRun(segment string) error {
+	fields, err := split(segment)
+	if err != nil || len(fields) < 7 {
+		return errors.New("it does not name a run")
+	}
+	r.Run, r.Outcome, r.Agent = fields[0], fields[2], fields[5]
+	r.Flags.parse(fields[4])
+	var errs [3]error
+	r.Sequence, errs[0] = strconv.ParseInt(fields[1], 10, 64)
+	r.Exit, errs[1] = strconv.Atoi(fields[3])
+	r.Form, errs[2] = strconv.Atoi(fields[6])
+	if r.Started().IsZero() {
+		return errors.New("it does not say when its run started")
+	}
+	return errors.Join(errs[:]...)
+}
+
+func parsePlace(segment string) (*Place, error) {
+	if segment == nothing {
+		return nil, nil //nolint:nilnil // the host says that there is none
+	}
+	fields, err := split(segment)
+	if err != nil || len(fields) < 3 {
+		return nil, errors.New("it does not name a release")
+	}
+	p := &Place{fields[0], fields[1], fields[2]}
+	if p.Channel != "" && artifact.CheckChannel(p.Channel) != nil || p.Version != "" && artifact.CheckVersion(p.Version) != nil {
+		return nil, errors.New("it does not name a release")
+	}
+	return p, nil
+}
