@@ -43,8 +43,8 @@ func Prefix(project string) string {
 	return prefix + project + "/"
 }
 
-// Quarantined is a release that a host does not deploy, and why.
-type Quarantined struct {
+// QuarantinedRelease is a release that a host does not deploy, and why.
+type QuarantinedRelease struct {
 	Release artifact.Release `json:"release"`
 	Reason  string           `json:"reason"`
 	Run     string           `json:"run"` // that quarantined it
@@ -68,12 +68,12 @@ type Report struct {
 	Left     *ledger.Pair   `json:"left"`
 	Error    string         `json:"error"`
 
-	Command     string         `json:"command"`
-	From        *ledger.Pair   `json:"from"`
-	Leaves      *ledger.Pair   `json:"leaves"`
-	Proven      *ledger.Proven `json:"proven"`
-	Unserved    []string       `json:"unserved"`
-	Quarantined []Quarantined  `json:"quarantined"`
+	Command     string               `json:"command"`
+	From        *ledger.Pair         `json:"from"`
+	Leaves      *ledger.Pair         `json:"leaves"`
+	Proven      *ledger.Proven       `json:"proven"`
+	Unserved    []string             `json:"unserved"`
+	Quarantined []QuarantinedRelease `json:"quarantined"`
 	// Proves says that Proven is there where a run asked units and probes. In reports of older agents, which
 	// do not say so, a run that made a release current asked what there was to ask.
 	Proves bool `json:"proves"`

@@ -33,8 +33,8 @@ func proven(n byte, run string, at time.Time) *ledger.Proven {
 	return &ledger.Proven{Pair: *pair(n), Run: run, At: at}
 }
 
-func quarantined(n byte) []fleet.Quarantined {
-	return []fleet.Quarantined{{Release: pair(n).Service, Reason: "rolled back by hand", Run: "R"}}
+func quarantined(n byte) []fleet.QuarantinedRelease {
+	return []fleet.QuarantinedRelease{{Release: pair(n).Service, Reason: "rolled back by hand", Run: "R"}}
 }
 
 func put(t *testing.T, s store.Store, key string, content any) {

@@ -34,33 +34,48 @@ const mostTried = 32
 // candidate is a record whose signature was not checked yet.
 type candidate struct {
 	Listed
-	name, signature string
+	signed, signature string
 }
 
-// List reads the current records of a project's hosts, or of all hosts for "", by host: in one request for a thousand
-// names. Of a host that has registered a key only what its first key signed counts.
-func List(ctx context.Context, s store.Store, known hostkey.Registry, project string) (hosts []Listed, ignored []Ignored,
-	err error) {
-	found := map[string][]candidate{}
+// Unchecked are the records that a store has, by host. None of them counts before Check.
+type Unchecked map[string][]candidate
+
+// List reads the records of a project's hosts, or of all hosts for "", in one request for a thousand names.
+func List(ctx context.Context, s store.Store, project string) (Unchecked, error) {
+	found := Unchecked{}
 	for info, err := range s.List(ctx, PrefixOf(project)) {
 		if err != nil {
-			return nil, nil, fmt.Errorf("reading the records of hosts: %w", err)
+			return nil, fmt.Errorf("reading the records of hosts: %w", err)
 		}
-		r, name, signature, err := parse(info.Key)
+		r, text, signature, err := parse(info.Key)
 		if err != nil {
 			continue // other names may be here, and count for nothing
 		}
-		c := candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, name, signature}
+		c := candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, text, signature}
 		found[r.Host] = keepNewest(append(found[r.Host], c))
 	}
-	for _, host := range slices.Sorted(maps.Keys(found)) {
-		if r, why := newest(found[host], known[host]); why == "" {
+	return found, nil
+}
+
+// Keys are the keys of the objects of a host's records, those that count and those that do not.
+func (u Unchecked) Keys(host string) (keys []string) {
+	for _, c := range u[host] {
+		keys = append(keys, c.Key)
+	}
+	return keys
+}
+
+// Check returns the current record of each host, by host. Of a host that has registered a key only what its first key
+// signed counts.
+func (u Unchecked) Check(known hostkey.Registry) (hosts []Listed, ignored []Ignored) {
+	for _, host := range slices.Sorted(maps.Keys(u)) {
+		if r, why := newest(u[host], known[host]); why == "" {
 			hosts = append(hosts, r)
 		} else {
 			ignored = append(ignored, Ignored{host, why})
 		}
 	}
-	return hosts, ignored, nil
+	return hosts, ignored
 }
 
 // keepNewest bounds what is remembered of a host that has many records.
@@ -87,7 +102,7 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 		return all[0].Listed, ""
 	}
 	for _, c := range all[:min(len(all), mostTried)] {
-		if keys[0].Key.SignedName(c.name, c.signature) {
+		if keys[0].Key.SignedName(c.signed, c.signature) {
 			c.Signed = true
 			return c.Listed, ""
 		}

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,9 @@ type Place struct {
 }
 
 // Is reports whether a release with this digest may be meant.
-func (p *Place) Is(d artifact.Digest) bool { return p != nil && p.Digest != "" && p.Digest == d.Short() }
+func (p *Place) Is(d artifact.Digest) bool {
+	return p != nil && p.Digest != "" && p.Digest == d.Short()
+}
 
 // Record is how a host was after its newest run.
 type Record struct {
@@ -81,7 +84,7 @@ func (f *Flags) letters() map[string]*bool {
 	}
 }
 
-func (f *Flags) String() string {
+func (f *Flags) text() string {
 	text, known := "", f.letters()
 	for _, letter := range strings.Split("hqduox", "") {
 		if *known[letter] {
@@ -109,36 +112,49 @@ func (r *Record) Started() time.Time {
 	return at
 }
 
-const (
-	nothing = "-" // a segment with nothing to say
-	suffix  = ".json"
-)
+const suffix = ".json"
 
-// name is the key of the record's object without its last segment, which is the signature of what stands before it.
-// Each segment fits a file name.
-func (r *Record) name() string {
-	run := join(r.Run, strconv.FormatInt(r.Sequence, 10), r.Outcome, strconv.Itoa(r.Exit), r.Flags.String(), r.Agent,
-		strconv.Itoa(r.Form))
-	return PrefixOf(r.Project) + strings.Join([]string{
-		r.Host, run, place(r.Service), place(r.Base), place(r.Wanted), place(r.WantedBase),
-	}, "/")
+// longestSegment is after how many bytes a name goes on in another segment: file systems allow 255.
+const longestSegment = 240
+
+// text is what a record says, as the host signs it. What changes rarely comes first, so that in a directory few segments
+// of long names are left behind when a record is deleted.
+func (r *Record) text() string {
+	return join(slices.Concat(
+		r.Service.fields(true), r.Base.fields(true), r.Wanted.fields(false), r.WantedBase.fields(false),
+		[]string{r.Run, strconv.FormatInt(r.Sequence, 10), r.Outcome, strconv.Itoa(r.Exit), r.Flags.text(), r.Agent,
+			strconv.Itoa(r.Form)})...)
 }
+
+// signed is what the host signs: the text, and whose it is.
+func signed(project, host, text string) string { return PrefixOf(project) + host + "/" + text }
+
+// placeFields and runFields are how many fields a name has at least for what is deployed, and for the run.
+const placeFields, runFields = 3 + 3 + 2 + 2, 7
 
 // Key is where a store keeps the record, signed with a host's key.
 func (r *Record) Key(k hostkey.Key) (string, error) {
-	name := r.name()
-	key := name + "/" + k.SignName(name) + suffix
+	text := r.text()
+	text += "," + k.SignName(signed(r.Project, r.Host, text)) + suffix
+	parts := []string{PrefixOf(r.Project) + r.Host}
+	for len(text) > longestSegment {
+		parts, text = append(parts, text[:longestSegment]), text[longestSegment:]
+	}
+	key := strings.Join(append(parts, text), "/")
 	if err := store.CheckKey(key); err != nil {
 		return "", fmt.Errorf("naming the host's record: %w", err)
 	}
 	return key, nil
 }
 
-func place(p *Place) string {
+func (p *Place) fields(channel bool) []string {
 	if p == nil {
-		return nothing
+		p = &Place{}
 	}
-	return join(p.Channel, p.Version, p.Digest)
+	if channel {
+		return []string{p.Channel, p.Version, p.Digest}
+	}
+	return []string{p.Version, p.Digest}
 }
 
 // join writes fields into a segment. What is no letter, digit, dot, dash or underscore becomes ! and two hexadecimal
@@ -184,33 +200,35 @@ func split(segment string) ([]string, error) {
 	return fields, nil
 }
 
-const segments = 8 // fleet, project, host, run, service, base, what is wanted of both, and the signature
-
-// parse reads the key of a record's object. Whoever may write to the store chose it: nothing of it counts before the
-// signature was checked.
-func parse(key string) (r Record, name, signature string, err error) {
+// parse reads the key of a record's object, and what of it is signed with which signature. Whoever may write to the store
+// chose the key: nothing of it counts before the signature was checked.
+func parse(key string) (r Record, text, signature string, err error) {
+	none := errors.New("it is no record of a host")
 	parts := strings.Split(key, "/")
-	last, ok := strings.CutSuffix(parts[len(parts)-1], suffix)
-	if len(parts) != segments || !ok {
-		return r, "", "", errors.New("it is no record of a host")
+	if len(parts) < 4 {
+		return r, "", "", none
 	}
 	r.Project, r.Host = parts[1], parts[2]
-	if err := cmp.Or(artifact.CheckProject(r.Project), artifact.CheckHost(r.Host), r.parseRun(parts[3])); err != nil {
+	if err := cmp.Or(artifact.CheckProject(r.Project), artifact.CheckHost(r.Host)); err != nil {
 		return r, "", "", err
 	}
-	for i, to := range []**Place{&r.Service, &r.Base, &r.Wanted, &r.WantedBase} {
-		if *to, err = parsePlace(parts[4+i]); err != nil {
-			return r, "", "", err
-		}
+	text, ok := strings.CutSuffix(strings.Join(parts[3:], ""), suffix)
+	comma := strings.LastIndexByte(text, ',')
+	if !ok || comma < 0 {
+		return r, "", "", none
 	}
-	return r, strings.TrimSuffix(key, "/"+last+suffix), last, nil
+	text, signature = text[:comma], text[comma+1:]
+	fields, err := split(text)
+	if err != nil || len(fields) < placeFields+runFields {
+		return r, "", "", none
+	}
+	if err := cmp.Or(r.parsePlaces(fields[:placeFields]), r.parseRun(fields[placeFields:])); err != nil {
+		return r, "", "", err
+	}
+	return r, signed(r.Project, r.Host, text), signature, nil
 }
 
-func (r *Record) parseRun(segment string) error {
-	fields, err := split(segment)
-	if err != nil || len(fields) < 7 {
-		return errors.New("it does not name a run")
-	}
+func (r *Record) parseRun(fields []string) error {
 	r.Run, r.Outcome, r.Agent = fields[0], fields[2], fields[5]
 	r.Flags.parse(fields[4])
 	var errs [3]error
@@ -223,17 +241,25 @@ func (r *Record) parseRun(segment string) error {
 	return errors.Join(errs[:]...)
 }
 
-func parsePlace(segment string) (*Place, error) {
-	if segment == nothing {
-		return nil, nil //nolint:nilnil // the host says that there is none
+func (r *Record) parsePlaces(f []string) (err error) {
+	read := func(channel, version, digest string) *Place {
+		p := Place{channel, version, digest}
+		if channel != "" && artifact.CheckChannel(channel) != nil || version != "" && artifact.CheckVersion(version) != nil ||
+			len(digest) > 64 {
+			err = errors.New("it does not name a release")
+		}
+		if p == (Place{}) {
+			return nil
+		}
+		return &p
 	}
-	fields, err := split(segment)
-	if err != nil || len(fields) < 3 {
-		return nil, errors.New("it does not name a release")
+	r.Service, r.Base = read(f[0], f[1], f[2]), read(f[3], f[4], f[5])
+	r.Wanted, r.WantedBase = read("", f[6], f[7]), read("", f[8], f[9])
+	if r.Wanted != nil && r.Service != nil {
+		r.Wanted.Channel = r.Service.Channel
 	}
-	p := &Place{fields[0], fields[1], fields[2]}
-	if p.Channel != "" && artifact.CheckChannel(p.Channel) != nil || p.Version != "" && artifact.CheckVersion(p.Version) != nil {
-		return nil, errors.New("it does not name a release")
+	if r.WantedBase != nil && r.Base != nil {
+		r.WantedBase.Channel = r.Base.Channel
 	}
-	return p, nil
+	return err
 }

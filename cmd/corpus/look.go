@@ -96,6 +96,15 @@ func (p *program) memoryOf(root []byte) string {
 			return beside
 		}
 	}
+	cache := p.cacheDir()
+	if cache == "" {
+		return ""
+	}
+	return filepath.Join(cache, seenName, fmt.Sprintf("%x", sha256.Sum256(root)))
+}
+
+// cacheDir is the directory of what this person's earlier looks have seen; "" where there is none.
+func (p *program) cacheDir() string {
 	cache := p.Getenv("XDG_CACHE_HOME")
 	if home := p.Getenv("HOME"); cache == "" && home != "" {
 		cache = filepath.Join(home, ".cache")
@@ -103,7 +112,7 @@ func (p *program) memoryOf(root []byte) string {
 	if !filepath.IsAbs(cache) {
 		return ""
 	}
-	return filepath.Join(cache, "corpus", seenName, fmt.Sprintf("%x", sha256.Sum256(root)))
+	return filepath.Join(cache, "corpus")
 }
 
 // remember keeps in the cache what a look has seen. What publishers have seen is theirs to write.

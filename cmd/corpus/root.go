@@ -89,7 +89,7 @@ promoting points another channel at the same bytes.`,
 	flags.BoolVar(&p.json, "json", false, "answer in JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
-		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(),
+		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(), p.fleetCommand(),
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),

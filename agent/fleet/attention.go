@@ -1,0 +1,143 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// Attention is something that a person should look at, with all hosts that it concerns.
+type Attention struct {
+	What    string    `json:"what"` // a State, or one of the words below
+	Project string    `json:"project,omitempty"`
+	Channel string    `json:"channel,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Hosts   []string  `json:"hosts"`
+	Since   time.Time `json:"since"`          // when the first of these hosts said so
+	Why     string    `json:"why,omitempty"`  // as one of the hosts says
+	Hint    string    `json:"hint,omitempty"` // what to do
+}
+
+// What a person should look at besides the states of hosts.
+const (
+	WrongKey     = "wrong key"
+	Conflict     = "conflict"
+	Silent       = "silent"
+	Withdrawn    = "withdrawn"
+	Unregistered = "unregistered"
+)
+
+// ranks are the kinds of what a person should look at, the most urgent first.
+func ranks() []string {
+	return []string{string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Withdrawn, Silent,
+		Unregistered, string(Held)}
+}
+
+// attention gathers what a person should look at, the most urgent first and then what concerns most hosts.
+func attention(v *View) []Attention {
+	found := map[string]*Attention{}
+	add := func(what, hint string, h Host) {
+		a := Attention{What: what, Hint: hint, Project: h.Project}
+		if place := concerns(what, h); place != nil {
+			a.Channel, a.Version = place.Channel, place.Version
+		}
+		id := fmt.Sprint(what, a.Project, " ", a.Channel, " ", a.Version)
+		if found[id] == nil {
+			a.Since = h.Seen
+			found[id] = &a
+		}
+		found[id].Hosts = append(found[id].Hosts, h.Host)
+		if h.Seen.Before(found[id].Since) {
+			found[id].Since = h.Seen
+		}
+	}
+	for _, h := range v.Hosts {
+		notice(h, add)
+	}
+	for _, i := range v.Ignored {
+		add(WrongKey, "if the machine was replaced: corpus host forget "+i.Host, Host{Listed: hostrecord.Listed{
+			Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
+	}
+	out := []Attention{}
+	for _, a := range found {
+		out = append(out, *a)
+	}
+	order := ranks()
+	slices.SortFunc(out, func(a, b Attention) int {
+		return cmp.Or(slices.Index(order, a.What)-slices.Index(order, b.What), len(b.Hosts)-len(a.Hosts),
+			cmp.Compare(a.Project, b.Project), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Channel, b.Channel))
+	})
+	return out
+}
+
+// notice adds what is to be said of a host.
+func notice(h Host, add func(what, hint string, h Host)) {
+	switch h.State {
+	case Failed, RolledBack:
+		add(string(h.State), "", h)
+	case Quarantined:
+		add(string(h.State), "publish a corrected version, or on the host: corpus-agent why", h)
+	case Held:
+		add(string(h.State), "on the host: corpus-agent unhold", h)
+	}
+	if h.Conflicts > 0 {
+		add(Conflict, "look at both machines: corpus host show "+h.Host, h)
+	}
+	if h.Withdrawn {
+		add(Withdrawn, "point the channel at another version: corpus promote, or corpus point", h)
+	}
+	if h.Silent {
+		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
+	}
+	if !h.Signed {
+		add(Unregistered, "the host registers its key with its next report; anybody who may write to the store can write this", h)
+	}
+}
+
+// concerns is the release that is meant where there is something to say of a host.
+func concerns(what string, h Host) *hostrecord.Place {
+	switch State(what) {
+	case Failed, RolledBack, Quarantined:
+		if h.Wanted == nil && h.WantedBase != nil {
+			base := *h.WantedBase
+			base.Version = "with base " + base.Version
+			return &base
+		}
+		return cmp.Or(h.Wanted, h.Service)
+	case Healthy, Held, Drifted:
+		return h.Service
+	}
+	if what == Silent || what == Unregistered {
+		return nil
+	}
+	return h.Service
+}
+
+// mostExplained is for how much of what needs a person the reason is read, a request each.
+const mostExplained = 20
+
+// Explain reads why hosts failed: for each group of them what one host says.
+func (v *View) Explain(ctx context.Context, s store.Store) error {
+	byName := map[string]Host{}
+	for _, h := range v.Hosts {
+		byName[h.Host] = h
+	}
+	for i := range v.Attention[:min(len(v.Attention), mostExplained)] {
+		a := &v.Attention[i]
+		h, ok := byName[a.Hosts[0]]
+		if !ok || a.What != string(Failed) && a.What != string(RolledBack) {
+			continue
+		}
+		detail, err := hostrecord.Read(ctx, s, v.Known, h.Listed)
+		if err != nil {
+			return err
+		}
+		a.Why, a.Hint = detail.Error, detail.Hint
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// State is how a host is, in a word.
+type State string
+
+// The states of a host, the worst first.
+const (
+	Failed      State = "failed"
+	RolledBack  State = "rolled back"
+	Quarantined State = "quarantined" // it keeps away what its channels name, since that failed here
+	Held        State = "held"
+	Drifted     State = "drifted" // its newest run had to correct it
+	Healthy     State = "healthy"
+)
+
+// States lists the states, the worst first.
+func States() []State { return []State{Failed, RolledBack, Quarantined, Held, Drifted, Healthy} }
+
+// stateOf is the state that a record says.
+func stateOf(r hostrecord.Record) State {
+	switch {
+	case r.Outcome == "rolled-back":
+		return RolledBack
+	case r.Outcome != "converged" && r.Outcome != "refused", r.Unserved:
+		return Failed
+	case r.Quarantined:
+		return Quarantined
+	case r.Held:
+		return Held
+	case r.Drifted:
+		return Drifted
+	}
+	return Healthy
+}
+
+// Host is a host as its current record has it.
+type Host struct {
+	hostrecord.Listed
+	State     State `json:"state"`
+	Behind    bool  `json:"behind,omitempty"`    // it does not have what a channel names that it follows
+	Silent    bool  `json:"silent,omitempty"`    // it has not reported for longer than View.SilentAfter
+	Withdrawn bool  `json:"withdrawn,omitempty"` // a release that it has was taken back
+	Conflicts int   `json:"conflicts,omitempty"` // other keys that were registered for its name
+}
+
+// Row counts the hosts of a channel by version. Hosts, Healthy, Held, Drifted, Behind and Silent count those that have the
+// version; Failed, RolledBack and Quarantined those on which it failed, whatever they have now.
+type Row struct {
+	artifact.Ref
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+	Named   bool   `json:"named"` // the channel names this version
+	Hosts   int    `json:"hosts"`
+	Healthy int    `json:"healthy"`
+
+	Failed      int `json:"failed"`
+	RolledBack  int `json:"rolled_back"`
+	Quarantined int `json:"quarantined"`
+
+	Held    int `json:"held"`
+	Drifted int `json:"drifted"`
+	Behind  int `json:"behind"`
+	Silent  int `json:"silent"`
+}
+
+// View is a fleet at one moment.
+type View struct {
+	At          time.Time            `json:"at"`
+	SilentAfter time.Duration        `json:"silent_after_ns"`
+	Rows        []Row                `json:"rows"`
+	Attention   []Attention          `json:"needs_a_person"`
+	Hosts       []Host               `json:"hosts"`
+	Ignored     []hostrecord.Ignored `json:"ignored,omitempty"` // records that do not count
+
+	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
+	Fresh bool             `json:"-"` // they were read now
+}
+
+// Query is what of a fleet is asked for.
+type Query struct {
+	Store    store.Store
+	Listings []trust.Listing // what the projects' channels name
+	Now      time.Time
+	// SilentAfter is how long a host may say nothing before it counts as silent.
+	SilentAfter time.Duration
+	// Known are the keys of hosts from an earlier look. They are read again where they do not explain every record.
+	Known hostkey.Registry
+
+	Project, Channel   string // only hosts of these; "" for all
+	BehindOnly, Silent bool   // only hosts that are behind, or silent
+}
+
+// Look reads how the hosts of a fleet are: in one request for a thousand hosts, and as many for their keys where these are
+// not known from an earlier look.
+func Look(ctx context.Context, q Query) (*View, error) {
+	records, err := hostrecord.List(ctx, q.Store, q.Project)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{At: q.Now.UTC(), SilentAfter: q.SilentAfter, Rows: []Row{}, Attention: []Attention{}, Hosts: []Host{},
+		Known: q.Known}
+	listed, ignored := records.Check(v.Known)
+	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, func(r hostrecord.Listed) bool { return !r.Signed }) {
+		if v.Known, err = hostkey.List(ctx, q.Store); err != nil {
+			return nil, err
+		}
+		v.Fresh = true
+		listed, ignored = records.Check(v.Known)
+	}
+	v.Ignored = ignored
+	named := channels(q.Listings)
+	for _, r := range listed {
+		h := named.host(r, q)
+		h.Conflicts = max(0, len(v.Known[r.Host])-1)
+		if q.wants(h) {
+			v.Hosts = append(v.Hosts, h)
+		}
+	}
+	v.Rows = rows(v.Hosts, named, q)
+	v.Attention = attention(v)
+	return v, nil
+}
+
+func (q Query) wants(h Host) bool {
+	if q.BehindOnly && !h.Behind || q.Silent && !h.Silent {
+		return false
+	}
+	if q.Channel == "" {
+		return true
+	}
+	return h.Service != nil && h.Service.Channel == q.Channel
+}
+
+// pointers are what channels name and what was taken back.
+type pointers struct {
+	named     map[artifact.Ref]trust.Pointer
+	withdrawn map[string]string // "project digest" -> why; the digest as a record has it
+}
+
+func channels(listings []trust.Listing) pointers {
+	p := pointers{map[artifact.Ref]trust.Pointer{}, map[string]string{}}
+	for _, l := range listings {
+		for name, pointer := range l.Channels {
+			p.named[artifact.Ref{Project: l.Project, Channel: name}] = pointer
+		}
+		for _, yank := range l.Yanked {
+			p.withdrawn[l.Project+" "+yank.Digest.Short()] = yank.Reason
+		}
+	}
+	return p
+}
+
+func (p pointers) host(r hostrecord.Listed, q Query) Host {
+	h := Host{Listed: r, State: stateOf(r.Record)}
+	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen) > q.SilentAfter
+	for project, place := range places(r.Record) {
+		h.Behind = h.Behind || p.behind(project, place)
+		_, withdrawn := p.withdrawn[project+" "+place.Digest]
+		h.Withdrawn = h.Withdrawn || withdrawn && place.Digest != ""
+	}
+	return h
+}
+
+func (p pointers) behind(project string, place *hostrecord.Place) bool {
+	pointer, ok := p.named[artifact.Ref{Project: project, Channel: place.Channel}]
+	return ok && !place.Is(pointer.Digest)
+}
+
+// places are the projects of a host with what of them is deployed.
+func places(r hostrecord.Record) map[string]*hostrecord.Place {
+	all := map[string]*hostrecord.Place{}
+	if r.Base != nil {
+		all[artifact.Base] = r.Base
+	}
+	if r.Service != nil {
+		all[r.Project] = r.Service
+	}
+	return all
+}
+
+// rows counts hosts by project, channel and version. What channels name has a row even without hosts.
+func rows(hosts []Host, p pointers, q Query) []Row {
+	t := table{}
+	for ref, pointer := range p.named {
+		if (q.Project == "" || ref.Project == q.Project) && (q.Channel == "" || ref.Channel == q.Channel) {
+			t.row(ref, &hostrecord.Place{Version: pointer.Version, Digest: pointer.Digest.Short()}).Named = true
+		}
+	}
+	for _, h := range hosts {
+		for project, place := range places(h.Record) {
+			wanted := h.Wanted
+			if project == artifact.Base {
+				wanted = h.WantedBase
+			}
+			ref := artifact.Ref{Project: project, Channel: place.Channel}
+			t.row(ref, place).count(h, p.behind(project, place))
+			t.blame(ref, h, cmp.Or(wanted, place), project)
+		}
+	}
+	out := []Row{}
+	for _, r := range t {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.Channel, b.Channel),
+			-boolean(a.Named)+boolean(b.Named), compareVersions(b.Version, a.Version))
+	})
+	return out
+}
+
+// compareVersions orders versions as people number them, and others by their letters.
+func compareVersions(a, b string) int {
+	return cmp.Or(artifact.CompareVersions(a, b), strings.Compare(a, b))
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+type table map[string]*Row
+
+func (t table) row(ref artifact.Ref, place *hostrecord.Place) *Row {
+	id := ref.String() + " " + place.Version + " " + place.Digest
+	if t[id] == nil {
+		t[id] = &Row{Ref: ref, Version: place.Version, Digest: place.Digest}
+	}
+	return t[id]
+}
+
+// count counts a host that has the row's version.
+func (r *Row) count(h Host, behind bool) {
+	r.Hosts++
+	r.Behind += boolean(behind)
+	r.Silent += boolean(h.Silent)
+	r.Held += boolean(h.Held)
+	r.Drifted += boolean(h.State == Drifted)
+	r.Healthy += boolean(h.State != Failed && !h.Silent && r.Version != "")
+}
+
+// blame counts a host on which the version failed that it was to have. Base is to blame only where another release of it
+// was to come and none of the service.
+func (t table) blame(ref artifact.Ref, h Host, wanted *hostrecord.Place, project string) {
+	if project == artifact.Base && h.Project != artifact.Base && (h.WantedBase == nil || h.Wanted != nil) {
+		return
+	}
+	r := t.row(ref, wanted)
+	r.Failed += boolean(h.State == Failed)
+	r.RolledBack += boolean(h.State == RolledBack)
+	r.Quarantined += boolean(h.State == Quarantined)
+}

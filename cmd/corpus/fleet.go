@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// silentAfter is how long a host may say nothing before it counts as silent. Its timer runs every five minutes.
+const silentAfter = time.Hour
+
+// watchEvery is how often `corpus fleet --watch` looks.
+const watchEvery = 30 * time.Second
+
+// fleetOptions are what is asked of a fleet.
+type fleetOptions struct {
+	project, channel string
+	behind           bool
+	silent           time.Duration
+	watch            bool
+}
+
+func (p *program) fleetCommand() *cobra.Command {
+	var o fleetOptions
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "Show how all hosts are",
+		Long: `fleet shows projects, channels and versions with how many hosts have them, and then what needs a person, the most urgent
+first. Hosts that upload reports (reports.upload) keep a record of how they are in the store, signed with their key.
+
+A row counts the hosts that have its version: HOSTS, and of these HEALTHY, HELD, DRIFTED (their last run corrected them),
+BEHIND (the channel names another version) and SILENT (no report for an hour, or for --silent). FAILED, ROLLED BACK and
+QUARANTINED count the hosts on which the version failed, whatever they have now. A star marks what the channel names.
+
+It takes the right to list the store. A thousand hosts are one request, and another one for their keys where these changed
+since the last look.`,
+		Example: `  corpus fleet --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --project myapp --channel production --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --behind --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --silent 1h --json --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --watch --store s3://bucket/prefix --trust-root keys/root.json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("silent") && o.silent <= 0 {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--silent is not more than nothing"),
+					"say how long a host has to be silent, such as --silent 1h"))
+			}
+			return p.fleet(c.Context(), o)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.project, "project", "", "only hosts of this project")
+	flags.StringVar(&o.channel, "channel", "", "only hosts that follow this channel of their project")
+	flags.BoolVar(&o.behind, "behind", false, "only hosts that do not have what their channels name")
+	flags.DurationVar(&o.silent, "silent", 0, "only hosts that have not reported for so long, such as 1h")
+	flags.BoolVar(&o.watch, "watch", false, "look again every 30 seconds until interrupted")
+	return c
+}
+
+// fleet shows the fleet, once or again and again.
+func (p *program) fleet(ctx context.Context, o fleetOptions) error {
+	look, done, err := p.fleetLook(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		v, err := look(ctx)
+		if err != nil {
+			return err
+		}
+		if o.watch && cli.Terminal(p.Out) && !p.json {
+			if f := cli.File(p.Out); f != nil {
+				_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // a terminal that is gone needs nothing more
+			}
+		}
+		if err := p.showFleet(v); err != nil || !o.watch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// fleetLook opens the store for looks at the fleet, each of which relies on the keys of hosts that the one before has seen.
+func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look func(context.Context) (*fleet.View, error),
+	done func(), err error) {
+	client, done, err := p.reader(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := p.openStore()
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	known := p.recallKeys()
+	first := true
+	return func(ctx context.Context) (*fleet.View, error) {
+		if !first {
+			if err := client.Refresh(ctx); err != nil {
+				return nil, err
+			}
+		}
+		first = false
+		list, err := client.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v, err := fleet.Look(ctx, o.query(s, list, known.registry(time.Now())))
+		if err != nil {
+			return nil, err
+		}
+		if v.Fresh {
+			known.keep(p, v.Known, time.Now())
+		}
+		return v, v.Explain(ctx, s)
+	}, done, nil
+}
+
+func (p *program) showFleet(v *fleet.View) error {
+	if p.json {
+		return p.JSON(v)
+	}
+	if len(v.Hosts) == 0 {
+		fmt.Fprintln(p.Out, "no host has a record here; hosts write one with each report (reports.upload: true)")
+	}
+	if err := p.printRows(v.Rows); err != nil {
+		return err
+	}
+	return p.printAttention(v.Attention)
+}
+
+func (p *program) printRows(rows []fleet.Row) error {
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "CHANNEL\tVERSION\tHOSTS\tHEALTHY\tFAILED\tROLLED BACK\tQUARANTINED\tHELD\tDRIFTED\tBEHIND\tSILENT")
+	before := ""
+	for _, r := range rows {
+		name, version := r.Ref.String(), r.Version
+		if name == before {
+			name = ""
+		}
+		before = r.Ref.String()
+		if version == "" {
+			version = "none"
+		}
+		if r.Named {
+			version += " *"
+		}
+		fmt.Fprintf(w, "%s\t%s", name, version)
+		for _, n := range []int{r.Hosts, r.Healthy, r.Failed, r.RolledBack, r.Quarantined, r.Held, r.Drifted, r.Behind, r.Silent} {
+			fmt.Fprintf(w, "\t%s", number(n))
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+// number is a count in a table, in which what is not there does not draw the eye.
+func number(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+// mostOnLine is how many hosts a line names.
+const mostOnLine = 5
+
+func (p *program) printAttention(all []fleet.Attention) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(p.Out, "\nnothing needs a person")
+		return err
+	}
+	fmt.Fprintf(p.Out, "\nneeds a person:\n")
+	for _, a := range all {
+		fmt.Fprintf(p.Out, "  %s\n", attentionText(a))
+		if why, _, _ := strings.Cut(a.Why, "\n"); why != "" {
+			fmt.Fprintf(p.Out, "      %s\n", trust.Printable(why))
+		}
+		if a.Hint != "" {
+			fmt.Fprintf(p.Out, "      hint: %s\n", trust.Printable(strings.ReplaceAll(a.Hint, "\n", "; ")))
+		}
+	}
+	return nil
+}
+
+func attentionText(a fleet.Attention) string {
+	text := a.What
+	if a.Version != "" {
+		text += ": " + a.Project + " " + a.Version
+	}
+	names := a.Hosts[:min(len(a.Hosts), mostOnLine)]
+	text += " on " + hostCountOf(len(a.Hosts)) + ": " + strings.Join(names, ", ")
+	if more := len(a.Hosts) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func hostCountOf(n int) string { return diag.Count(n, "host") }
