@@ -113,8 +113,17 @@ func TestBucketPolicies(t *testing.T) {
 	as("host-reports")
 	r.must("corpus-agent deploy")
 	may(t, r.store, "host-reports",
-		"reports/myapp/myapp-testing-useast1-898900/probe hosts/myapp-testing-useast1-898900/probe",
-		"metadata/probe deploy/myapp/probe reports/myapp/other/probe hosts/other/probe")
+		"reports/myapp/myapp-testing-useast1-898900/probe hosts/myapp-testing-useast1-898900/probe "+
+			"fleet/myapp/myapp-testing-useast1-898900/probe",
+		"metadata/probe deploy/myapp/probe reports/myapp/other/probe hosts/other/probe fleet/myapp/other/probe")
+	r.must("corpus-agent converge")
+	as("viewer")
+	if out := r.must("corpus fleet --json"); strings.Count(out, `"host": "myapp-testing-useast1-898900"`) != 1 ||
+		!strings.Contains(out, `"signed": true`) {
+		t.Errorf("the fleet is %s", out)
+	}
+	r.must("corpus host show myapp-testing-useast1-898900")
+	may(t, r.store, "viewer", "", "metadata/probe deploy/myapp/probe reports/myapp/h/probe fleet/myapp/h/probe hosts/h/probe")
 	as("promoter")
 	if out := r.must("corpus host ls"); !strings.HasPrefix(out, "myapp-testing-useast1-898900 ") {
 		t.Errorf("the host did not register its key: %s", out)

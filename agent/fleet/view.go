@@ -101,6 +101,7 @@ type Query struct {
 	Known hostkey.Registry
 
 	Project, Channel   string // only hosts of these; "" for all
+	Host               string // only this host; "" for all
 	BehindOnly, Silent bool   // only hosts that are behind, or silent
 }
 
@@ -111,10 +112,14 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.Host != "" {
+		records = hostrecord.Unchecked{q.Host: records[q.Host]}
+	}
 	v := &View{At: q.Now.UTC(), SilentAfter: q.SilentAfter, Rows: []Row{}, Attention: []Attention{}, Hosts: []Host{},
 		Known: q.Known}
 	listed, ignored := records.Check(v.Known)
-	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, func(r hostrecord.Listed) bool { return !r.Signed }) {
+	doubtful := func(r hostrecord.Listed) bool { return !r.Signed || r.Passed > 0 }
+	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, doubtful) {
 		if v.Known, err = hostkey.List(ctx, q.Store); err != nil {
 			return nil, err
 		}

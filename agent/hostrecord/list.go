@@ -20,6 +20,7 @@ type Listed struct {
 	Key    string    `json:"-"`
 	Seen   time.Time `json:"seen"`   // when the store got it, by the store's clock
 	Signed bool      `json:"signed"` // with the key that the host registered first
+	Passed int       `json:"-"`      // later records that do not count
 }
 
 // Ignored is a record that does not count.
@@ -57,18 +58,23 @@ func List(ctx context.Context, s store.Store, project string) (Unchecked, error)
 	return found, nil
 }
 
-// Keys are the keys of the objects of a host's records, those that count and those that do not.
-func (u Unchecked) Keys(host string) (keys []string) {
+// SignedBy are the keys of the objects of a host's records that this key of a host signed.
+func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) {
 	for _, c := range u[host] {
-		keys = append(keys, c.Key)
+		if key.SignedName(c.signed, c.signature) {
+			objects = append(objects, c.Key)
+		}
 	}
-	return keys
+	return objects
 }
 
 // Check returns the current record of each host, by host. Of a host that has registered a key only what its first key
 // signed counts.
 func (u Unchecked) Check(known hostkey.Registry) (hosts []Listed, ignored []Ignored) {
 	for _, host := range slices.Sorted(maps.Keys(u)) {
+		if len(u[host]) == 0 {
+			continue
+		}
 		if r, why := newest(u[host], known[host]); why == "" {
 			hosts = append(hosts, r)
 		} else {
@@ -101,9 +107,9 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	if len(keys) == 0 {
 		return all[0].Listed, ""
 	}
-	for _, c := range all[:min(len(all), mostTried)] {
+	for i, c := range all[:min(len(all), mostTried)] {
 		if keys[0].Key.SignedName(c.signed, c.signature) {
-			c.Signed = true
+			c.Signed, c.Passed = true, i
 			return c.Listed, ""
 		}
 	}

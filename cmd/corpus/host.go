@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -40,6 +44,14 @@ type knownHost struct {
 	Key       hostkey.Public       `json:"key"`
 	Since     time.Time            `json:"since"`
 	Conflicts []hostkey.Registered `json:"conflicts,omitempty"`
+	// Current is how the host was after its newest run; nil where the store has no record of it that counts.
+	Current *currentHost `json:"current,omitempty"`
+}
+
+// currentHost is the record of a host with all that it says.
+type currentHost struct {
+	fleet.Host
+	hostrecord.Detail
 }
 
 func newKnownHost(name string, keys []hostkey.Registered) knownHost {
@@ -98,7 +110,9 @@ func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MS
 func (p *program) hostShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show the keys that the store has for a host",
+		Short: "Show the keys of a host, and how it is",
+		Long: `show shows the keys that the store has for a host, and how the host was after its newest run: what it has, which release
+failed there and why. It takes the right to list the store.`,
 		Example: `  corpus host show myapp-production-3 --store s3://bucket/prefix
   corpus host show myapp-production-3 --json --store s3://bucket/prefix`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -111,10 +125,13 @@ func (p *program) hostShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if h.Current, err = current(c.Context(), s, h); err != nil {
+				return err
+			}
 			if p.json {
 				return p.JSON(h)
 			}
-			if err := p.printHosts([]knownHost{h}); err != nil || len(h.Conflicts) == 0 {
+			if err := errors.Join(p.printHosts([]knownHost{h}), p.printCurrent(h.Current)); err != nil || len(h.Conflicts) == 0 {
 				return err
 			}
 			_, err = fmt.Fprintf(p.Out, "if %s was replaced and the first key is gone with the old machine: corpus host forget %s\n",
@@ -122,6 +139,73 @@ func (p *program) hostShowCommand() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// current reads the record of a host; nil for none that counts.
+func current(ctx context.Context, s store.Store, h knownHost) (*currentHost, error) {
+	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)}
+	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Known: known, Host: h.Host})
+	if err != nil || len(v.Hosts) == 0 {
+		return nil, err
+	}
+	detail, err := hostrecord.Read(ctx, s, known, v.Hosts[0].Listed)
+	return &currentHost{v.Hosts[0], detail}, err
+}
+
+func (p *program) printCurrent(h *currentHost) error {
+	if h == nil {
+		_, err := fmt.Fprintln(p.Out, "no record: it has not reported since agents write one")
+		return err
+	}
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, trust.Printable(text))
+		}
+	}
+	line("state", stateText(h.Host))
+	line("run", h.Run+", "+h.Outcome+", exit code "+strconv.Itoa(h.Exit)+", reported "+stamp(h.Seen))
+	line("has", placesText(h.Base, h.Service))
+	line("wanted", placesText(h.WantedBase, h.Wanted))
+	line("agent", h.Agent)
+	line("error", strings.ReplaceAll(h.Error, "\n", "; "))
+	line("hint", strings.ReplaceAll(h.Hint, "\n", "; "))
+	return w.Flush()
+}
+
+// stateText is the state of a host with what else is to be said of it.
+func stateText(h fleet.Host) string {
+	text := string(h.State)
+	for _, more := range []struct {
+		is   bool
+		what string
+	}{
+		{h.Held && h.State != fleet.Held, "held"}, {h.Silent, "silent"}, {h.OtherRoot, "below another root (--root)"},
+		{h.Expiring, "signatures of the store expire soon"},
+	} {
+		if more.is {
+			text += ", " + more.what
+		}
+	}
+	return text
+}
+
+func placesText(base, service *hostrecord.Place) string {
+	var all []string
+	for _, place := range []*hostrecord.Place{base, service} {
+		if place == nil {
+			continue
+		}
+		version := cmp.Or(place.Version, "nothing")
+		if place.Channel != "" {
+			version += " of " + place.Channel
+		}
+		all = append(all, version)
+	}
+	if base != nil && len(all) > 0 {
+		all[0] = "base " + all[0]
+	}
+	return strings.Join(all, ", ")
 }
 
 // hostInStore reads what a store knows of a host; it is an error if it knows nothing.
@@ -145,10 +229,10 @@ func (p *program) hostForgetCommand() *cobra.Command {
 		Short: "Remove the key of a host that was replaced",
 		Long: `forget removes the key that counts for a host from the store. If another key was registered for the same name, the first
 of those counts from now on; otherwise the next machine of this name registers its own. Reports that the removed key signed
-count for nothing. With --key another key than the one that counts is removed, as one of a machine that had the name by
+count for nothing, and its record is removed, so that corpus fleet no longer shows it. With --key another key than the one that counts is removed, as one of a machine that had the name by
 mistake.
 
-It takes the right to list the store and to delete below hosts/. A machine that still has the removed key registers it again
+It takes the right to list the store and to delete below hosts/ and fleet/. A machine that still has the removed key registers it again
 within a day.`,
 		Example: `  corpus host forget myapp-production-3 --store s3://bucket/prefix
   corpus host forget myapp-production-3 --key Vn2kM7 --store s3://bucket/prefix`,
@@ -183,6 +267,16 @@ func (p *program) forgetHost(ctx context.Context, s store.Store, name, key strin
 		return err
 	}
 	result := forgotten{Host: name, Removed: keys[at].Key}
+	records, err := hostrecord.List(ctx, s, "")
+	if err != nil {
+		return err
+	}
+	for _, object := range records.SignedBy(name, result.Removed) {
+		if err := s.Delete(ctx, object); err != nil {
+			return fmt.Errorf("removing the record of %s: %w", name, err)
+		}
+	}
+	p.recallKeys().forget()
 	if err := s.Delete(ctx, hostkey.Place(name, result.Removed)); err != nil {
 		return fmt.Errorf("removing the key of %s: %w", name, err)
 	}

@@ -1,0 +1,257 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/fakes3"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+func hostKey(t testing.TB) hostkey.Key {
+	t.Helper()
+	key, damaged, err := hostkey.Open(filepath.Join(t.TempDir(), "host.key"))
+	if err != nil || damaged != nil {
+		t.Fatal(err, damaged)
+	}
+	return key
+}
+
+// bucket answers listings as S3 does, a thousand keys at a time, and counts them.
+type bucket struct {
+	keys     []string // sorted
+	requests atomic.Int64
+}
+
+type listing struct {
+	XMLName     xml.Name `xml:"ListBucketResult"`
+	IsTruncated bool
+	Next        string `xml:"NextContinuationToken,omitempty"`
+	Contents    []listed
+}
+
+type listed struct {
+	Key, LastModified, ETag string
+	Size                    int
+}
+
+func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.requests.Add(1)
+	q := r.URL.Query()
+	from, _ := slices.BinarySearch(b.keys, q.Get("prefix"))
+	if token := q.Get("continuation-token"); token != "" {
+		from, _ = slices.BinarySearch(b.keys, token)
+	}
+	var out listing
+	for i := from; i < len(b.keys) && strings.HasPrefix(b.keys[i], q.Get("prefix")); i++ {
+		if len(out.Contents) == 1000 {
+			out.IsTruncated, out.Next = true, b.keys[i]
+			break
+		}
+		out.Contents = append(out.Contents, listed{b.keys[i], now.Format("2006-01-02T15:04:05.000Z"), `"x"`, 2})
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	_ = xml.NewEncoder(w).Encode(out)
+}
+
+// TestTenThousandHostsTakeTenRequests, and ten more for their keys the first time.
+func TestTenThousandHostsTakeTenRequests(t *testing.T) {
+	const hosts = 10_000
+	key := hostKey(t)
+	b := &bucket{}
+	for i := range hosts {
+		r := hostrecord.Record{
+			Project: fmt.Sprintf("app%d", i%4), Host: fmt.Sprintf("app%d-production-%05d", i%4, i),
+			Run: "20260501T115500.000000", Sequence: int64(i + 1), Outcome: "converged",
+			Service: &hostrecord.Place{Channel: "production", Version: "1.0", Digest: "0a000000"},
+			Base:    &hostrecord.Place{Channel: "production", Version: "7", Digest: "0b000000"},
+		}
+		object, err := r.Key(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.keys = append(b.keys, object, hostkey.Place(r.Host, key.Public()))
+	}
+	slices.Sort(b.keys)
+	fakes3.Login(t, "user", "secret")
+	server := httptest.NewServer(b)
+	defer server.Close()
+	s, err := stores.Open("s3://bucket?endpoint="+server.URL, stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(q fleet.Query) *fleet.View {
+		t.Helper()
+		b.requests.Store(0)
+		q.Store, q.Now = s, now
+		began := time.Now()
+		v, err := fleet.Look(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d hosts in %d requests, %v", len(v.Hosts), b.requests.Load(), time.Since(began).Round(time.Millisecond))
+		return v
+	}
+	first := look(fleet.Query{})
+	if n := b.requests.Load(); len(first.Hosts) != hosts || n != 20 || !first.Hosts[0].Signed {
+		t.Errorf("%d hosts in %d requests", len(first.Hosts), n)
+	}
+	if v := look(fleet.Query{Known: first.Known}); len(v.Hosts) != hosts || b.requests.Load() != 10 || !v.Hosts[0].Signed {
+		t.Errorf("with their keys: %d hosts in %d requests", len(v.Hosts), b.requests.Load())
+	}
+	if v := look(fleet.Query{Known: first.Known, Project: "app2"}); len(v.Hosts) != hosts/4 || b.requests.Load() != 3 {
+		t.Errorf("of one project: %d hosts in %d requests", len(v.Hosts), b.requests.Load())
+	}
+}
+
+// member is a host of a small fleet.
+type member struct {
+	record hostrecord.Record
+	key    hostkey.Key
+	none   bool // it has registered no key
+}
+
+func place(version string, n byte) *hostrecord.Place {
+	return &hostrecord.Place{Channel: "production", Version: version, Digest: digest(n).Short()}
+}
+
+// TestAFleetIsCountedByVersion, and says what needs a person.
+func TestAFleetIsCountedByVersion(t *testing.T) {
+	s := mem.New()
+	converged := func(name string, service *hostrecord.Place) member {
+		return member{record: hostrecord.Record{Project: "myapp", Host: name, Run: "20260501T110000.000000", Sequence: 1,
+			Outcome: "converged", Service: service, Base: place("7", 100)}, key: hostKey(t)}
+	}
+	good, drifted, held := converged("a", place("2", 2)), converged("b", place("2", 2)), converged("c", place("1", 1))
+	drifted.record.Drifted, held.record.Held = true, true
+	back, quarantine := converged("d", place("1", 1)), converged("e", place("1", 1))
+	back.record.Outcome, back.record.Exit, back.record.Wanted = "rolled-back", 7, place("2", 2)
+	quarantine.record.Quarantined, quarantine.record.Wanted = true, place("2", 2)
+	failed, unregistered := converged("f", nil), converged("g", place("0", 9))
+	failed.record.Outcome, failed.record.Wanted = "failed", place("2", 2)
+	failed.record.Service = &hostrecord.Place{Channel: "production"}
+	unregistered.none = true
+	stranger := converged("a", place("1", 1))
+	stranger.record.Host = "h"
+	for _, m := range []member{good, drifted, held, back, quarantine, failed, unregistered, stranger} {
+		w := hostrecord.Writer{Store: s, Key: m.key, File: filepath.Join(t.TempDir(), "record.json")}
+		if err := w.Write(t.Context(), m.record, hostrecord.Detail{Error: m.record.Host + " says why"}); err != nil {
+			t.Fatal(err)
+		}
+		if m.none {
+			continue
+		}
+		if m.record.Host == "h" {
+			m.key = hostKey(t)
+		}
+		if err := m.key.Register(t.Context(), s, hostkey.Registration{Host: m.record.Host}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listings := []trust.Listing{
+		{Project: "myapp", Channels: map[string]trust.Pointer{"production": {Version: "2", Digest: digest(2)}},
+			Yanked: map[string]trust.Yank{"0": {Digest: digest(9), Reason: "leaks"}}},
+		{Project: "base", Channels: map[string]trust.Pointer{"production": {Version: "7", Digest: digest(100)}}},
+	}
+	q := fleet.Query{Store: s, Listings: listings, Now: time.Now(), SilentAfter: time.Hour}
+	v, err := fleet.Look(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Explain(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	app := artifact.Ref{Project: "myapp", Channel: "production"}
+	want := []fleet.Row{
+		{Ref: artifact.Ref{Project: "base", Channel: "production"}, Version: "7", Digest: digest(100).Short(), Named: true,
+			Hosts: 7, Healthy: 6, Held: 1, Drifted: 1},
+		{Ref: app, Version: "2", Digest: digest(2).Short(), Named: true, Hosts: 2, Healthy: 2, Failed: 1, RolledBack: 1,
+			Quarantined: 1, Drifted: 1},
+		{Ref: app, Version: "1", Digest: digest(1).Short(), Hosts: 3, Healthy: 3, Held: 1, Behind: 3},
+		{Ref: app, Version: "0", Digest: digest(9).Short(), Hosts: 1, Healthy: 1, Behind: 1},
+		{Ref: app, Hosts: 1, Behind: 1},
+	}
+	if !slices.Equal(v.Rows, want) {
+		t.Errorf("the rows are\n%+v\nwant\n%+v", v.Rows, want)
+	}
+	var says []string
+	for _, a := range v.Attention {
+		says = append(says, fmt.Sprint(a.What, " ", a.Version, " ", strings.Join(a.Hosts, ","), " ", a.Why))
+	}
+	wantSays := []string{"failed 2 f f says why", "rolled back 2 d d says why", "quarantined 2 e ", "wrong key  h ",
+		"withdrawn 0 g ", "unregistered  g ", "held 1 c "}
+	if !slices.Equal(says, wantSays) {
+		t.Errorf("what needs a person is\n%q\nwant\n%q", says, wantSays)
+	}
+	for name, c := range map[string]struct {
+		change func(*fleet.Query)
+		hosts  string
+	}{
+		"behind":          {func(q *fleet.Query) { q.BehindOnly = true }, "cdefg"},
+		"silent":          {func(q *fleet.Query) { q.Silent = true }, ""},
+		"silent, later":   {func(q *fleet.Query) { q.Silent, q.Now = true, q.Now.Add(2*time.Hour) }, "abcdefg"},
+		"another project": {func(q *fleet.Query) { q.Project = "other" }, ""},
+		"another channel": {func(q *fleet.Query) { q.Channel = "testing" }, ""},
+		"one host":        {func(q *fleet.Query) { q.Host = "b" }, "b"},
+	} {
+		asked := q
+		c.change(&asked)
+		v, err := fleet.Look(t.Context(), asked)
+		hosts := ""
+		for _, h := range v.Hosts {
+			hosts += h.Host
+		}
+		if err != nil || hosts != c.hosts {
+			t.Errorf("%s: %q, %v, want %q", name, hosts, err, c.hosts)
+		}
+	}
+}
+
+// TestKeysOfAnEarlierLookAreReadAgain where they do not explain a record: the host was replaced since, and its first key
+// forgotten.
+func TestKeysOfAnEarlierLookAreReadAgain(t *testing.T) {
+	s := mem.New()
+	first, second := hostKey(t), hostKey(t)
+	r := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1, Outcome: "converged"}
+	write := func(k hostkey.Key) {
+		t.Helper()
+		w := hostrecord.Writer{Store: s, Key: k, File: filepath.Join(t.TempDir(), "record.json")}
+		if err := w.Write(context.Background(), r, hostrecord.Detail{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Register(t.Context(), s, hostkey.Registration{Host: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(first)
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now()})
+	if err != nil || len(v.Hosts) != 1 || !v.Fresh {
+		t.Fatal(v, err)
+	}
+	for _, object := range []string{hostkey.Place("a", first.Public())} {
+		if err := s.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Sequence = 2
+	write(second)
+	again, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), Known: v.Known})
+	if err != nil || len(again.Hosts) != 1 || !again.Hosts[0].Signed || again.Hosts[0].Sequence != 2 || !again.Fresh {
+		t.Errorf("%+v, %v", again, err)
+	}
+}

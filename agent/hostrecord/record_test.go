@@ -1,0 +1,251 @@
+package hostrecord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+)
+
+func newKey(t testing.TB) hostkey.Key {
+	t.Helper()
+	key, damaged, err := hostkey.Open(filepath.Join(t.TempDir(), "host.key"))
+	if err != nil || damaged != nil {
+		t.Fatal(err, damaged)
+	}
+	return key
+}
+
+func sample(sequence int64) Record {
+	return Record{
+		Project: "myapp", Host: "myapp-production-3", Run: "20260501T120000.000000", Sequence: sequence, Outcome: "rolled-back",
+		Exit: 7, Flags: Flags{Held: true, OtherRoot: true}, Agent: "1.2.0+abc", Form: 2,
+		Service: &Place{"production", "1.1~rc1+2", "68cb9278"}, Base: &Place{"production", "1.0", "712908a6"},
+		Wanted: &Place{"production", "1.2", "a40a59dc"},
+	}
+}
+
+// TestANameSaysAll that a record says, also where versions have signs that stores treat in their own ways, and where names
+// are long.
+func TestANameSaysAll(t *testing.T) {
+	key := newKey(t)
+	long := sample(1)
+	long.Service = &Place{strings.Repeat("c", 63), strings.Repeat("v", 128), "68cb9278"}
+	long.Wanted.Channel = long.Service.Channel
+	long.Base = &Place{strings.Repeat("d", 63), strings.Repeat("w", 128), "68cb9278"}
+	for name, r := range map[string]Record{"usual": sample(12), "long": long, "nothing deployed": {
+		Project: "p", Host: "h", Run: "20260501T120000.000000", Outcome: "failed", Exit: 5, Wanted: &Place{"", "1", "aa"},
+	}} {
+		object, err := r.Key(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for segment := range strings.SplitSeq(object, "/") {
+			if len(segment) > 255 {
+				t.Errorf("%s: a segment of %d bytes fits no file name", name, len(segment))
+			}
+		}
+		if strings.ContainsAny(object, "~+ ") {
+			t.Errorf("%s: %s has signs that are not the same everywhere", name, object)
+		}
+		got, text, signature, err := parse(object)
+		if err != nil || !reflect.DeepEqual(got, r) {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, r)
+		}
+		if !key.Public().SignedName(text, signature) {
+			t.Errorf("%s: the signature does not hold", name)
+		}
+	}
+}
+
+// write writes a record as the host of this key.
+func write(t *testing.T, s store.Store, key hostkey.Key, file string, r Record) {
+	t.Helper()
+	w := Writer{Store: s, URL: "mem:", Key: key, File: file}
+	if err := w.Write(t.Context(), r, Detail{Error: "it failed", Hint: "look"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func objects(t *testing.T, s store.Store) (keys []string) {
+	t.Helper()
+	for info, err := range s.List(t.Context(), Prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+// TestAHostHasOneRecord after each of its runs, also after a power cut between writing one and deleting the one before.
+func TestAHostHasOneRecord(t *testing.T) {
+	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
+	for i := range int64(3) {
+		write(t, s, key, file, sample(i))
+		if keys := objects(t, s); len(keys) != 1 {
+			t.Fatalf("after run %d there are %q", i, keys)
+		}
+	}
+	cut := Writer{Store: undeletable{s, errors.New("the power is gone")}, URL: "mem:", Key: key, File: file}
+	if err := cut.Write(t.Context(), sample(3), Detail{}); err == nil || len(objects(t, s)) != 2 {
+		t.Fatalf("%v, %q", err, objects(t, s))
+	}
+	known := hostkey.Registry{"myapp-production-3": {{Key: key.Public()}}}
+	if hosts, ignored := check(t, s, known); len(hosts) != 1 || hosts[0].Sequence != 3 || len(ignored) != 0 {
+		t.Errorf("%+v, %v", hosts, ignored)
+	}
+	write(t, s, key, file, sample(4))
+	if keys := objects(t, s); len(keys) != 1 || !strings.Contains(keys[0], ",4,rolled-back,") {
+		t.Errorf("there are %q", keys)
+	}
+	hosts, _ := check(t, s, known)
+	if d, err := Read(t.Context(), s, known, hosts[0]); err != nil || d.Error != "it failed" || d.Hint != "look" {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+type undeletable struct {
+	store.Store
+	err error
+}
+
+func (u undeletable) Delete(context.Context, string) error { return u.err }
+
+// TestAHostThatMayNotDelete is told what to give it the right to, and its newest record counts.
+func TestAHostThatMayNotDelete(t *testing.T) {
+	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
+	write(t, s, key, file, sample(1))
+	refused := undeletable{s, &store.Error{Op: store.OpDelete, Kind: store.ErrForbidden}}
+	err := Writer{Store: refused, URL: "mem:", Key: key, File: file}.Write(t.Context(), sample(2), Detail{})
+	if err == nil || !errors.Is(err, store.ErrForbidden) {
+		t.Fatal(err)
+	}
+	hosts, _ := check(t, s, hostkey.Registry{"myapp-production-3": {{Key: key.Public()}}})
+	if len(hosts) != 1 || hosts[0].Sequence != 2 {
+		t.Errorf("%+v", hosts)
+	}
+	write(t, s, key, file, sample(3))
+	if keys := objects(t, s); len(keys) != 1 {
+		t.Errorf("what could not be deleted is left: %q", keys)
+	}
+}
+
+func check(t *testing.T, s store.Store, known hostkey.Registry) ([]Listed, []Ignored) {
+	t.Helper()
+	records, err := List(t.Context(), s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records.Check(known)
+}
+
+// TestRecordsThatDoNotCount are those of another key, of another host, with another state, and old ones that are put back.
+func TestRecordsThatDoNotCount(t *testing.T) {
+	key, other := newKey(t), newKey(t)
+	real, err := sample2(5).Key(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _ := sample2(4).Key(key)
+	foreign, _ := sample2(9).Key(other)
+	known := hostkey.Registry{"h": {{Key: key.Public()}, {Key: other.Public()}}}
+	for name, c := range map[string]struct {
+		also    []string
+		counts  int
+		ignored int
+	}{
+		"nothing else":        {nil, 1, 0},
+		"of another key":      {[]string{foreign}, 1, 0},
+		"old, put back later": {[]string{old}, 1, 0},
+		"with another state":  {[]string{strings.Replace(real, ",5,converged,", ",6,failed,", 1)}, 1, 0},
+		"no records":          {[]string{"fleet/x", "fleet/myapp/h/x.json", "fleet/a/b/c/d/e", "fleet/myapp/h/,,,,,.json"}, 1, 0},
+		"of another host":     {[]string{strings.Replace(real, "/h/", "/g/", 1)}, 1, 1},
+	} {
+		s := mem.New()
+		for _, object := range append([]string{real}, c.also...) {
+			time.Sleep(time.Millisecond) // the store's clock orders them
+			if _, err := s.Put(t.Context(), object, strings.NewReader("{}"), 2, store.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		known["g"] = []hostkey.Registered{{Key: other.Public()}}
+		hosts, ignored := check(t, s, known)
+		if len(hosts) != c.counts || hosts[0].Sequence != 5 || !hosts[0].Signed || len(ignored) != c.ignored {
+			t.Errorf("%s: %+v, ignored %v", name, hosts, ignored)
+		}
+		if d, err := Read(t.Context(), s, known, hosts[0]); err != nil || d != (Detail{}) {
+			t.Errorf("%s: an object that the host did not sign says %+v, %v", name, d, err)
+		}
+	}
+}
+
+func sample2(sequence int64) *Record {
+	return &Record{Project: "myapp", Host: "h", Run: "20260501T120000.000000", Sequence: sequence, Outcome: "converged"}
+}
+
+// TestAHostThatFloodsItsPrefix is still one host, with its latest run, and no other is affected.
+func TestAHostThatFloodsItsPrefix(t *testing.T) {
+	key := newKey(t)
+	s := mem.New()
+	for i := range int64(300) {
+		object, _ := sample2(i).Key(key)
+		if i%2 == 0 { // with a signature that does not hold
+			object = strings.Replace(object, ",converged,", ",failed,", 1)
+		}
+		if _, err := s.Put(t.Context(), object, strings.NewReader("{}"), 2, store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hosts, ignored := check(t, s, hostkey.Registry{"h": {{Key: key.Public()}}})
+	if len(hosts) != 1 || hosts[0].Sequence != 299 || len(ignored) != 0 {
+		t.Errorf("%+v, %v", hosts, ignored)
+	}
+}
+
+// FuzzParse never panics, and what it reads of a record's key is what the record writes.
+func FuzzParse(f *testing.F) {
+	key := newKey(f)
+	for i := range int64(2) {
+		r := sample(i)
+		object, err := r.Key(key)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(object)
+	}
+	f.Add("fleet/a/b/,,,!,!2,!zz,x.json")
+	f.Fuzz(func(t *testing.T, object string) {
+		r, text, signature, err := parse(object)
+		if err != nil {
+			return
+		}
+		again, err := r.Key(key)
+		if err != nil {
+			return // too long a name, such as one of many signs
+		}
+		back, _, _, err := parse(again)
+		if err != nil || fmt.Sprintf("%+v", flat(back)) != fmt.Sprintf("%+v", flat(r)) {
+			t.Errorf("%q is %+v, and %q %+v, %v", object, flat(r), again, flat(back), err)
+		}
+		if key.Public().SignedName(text, signature) && !slices.Contains([]int64{0, 1}, r.Sequence) {
+			t.Errorf("%q counts", object)
+		}
+	})
+}
+
+// flat is a record as text that is the same for the same content.
+func flat(r Record) string {
+	all := r.text()
+	r.Service, r.Base, r.Wanted, r.WantedBase = nil, nil, nil, nil
+	return fmt.Sprintf("%+v %s", r, all)
+}
