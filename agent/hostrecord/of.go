@@ -27,6 +27,9 @@ func Of(r *report.Report, held bool) Record {
 		wanted = r.To
 	}
 	out.Service, out.Base = placed(r, left, r.Service), placed(r, left, artifact.Base)
+	if out.Base != nil && out.Base.Digest == "" {
+		out.Base = nil // the store has none, or none was deployed yet
+	}
 	out.Wanted = other(placed(r, wanted, r.Service), out.Service)
 	out.WantedBase = other(placed(r, wanted, artifact.Base), out.Base)
 	return out

@@ -138,7 +138,7 @@ func (p *program) showFleet(v *fleet.View) error {
 	if p.json {
 		return p.JSON(v)
 	}
-	if len(v.Hosts) == 0 {
+	if len(v.Hosts) == 0 && len(v.Ignored) == 0 {
 		fmt.Fprintln(p.Out, "no host has a record here; hosts write one with each report (reports.upload: true)")
 	}
 	if err := p.printRows(v.Rows); err != nil {
