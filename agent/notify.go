@@ -90,7 +90,7 @@ func (r *run) upload(ctx context.Context) error {
 	err = r.uploadReport(ctx, s, key, out)
 	record := hostrecord.Writer{Store: s, URL: redact.URLs(url), Key: key, File: r.Layout.HostRecord()}
 	says := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
-	failed := record.Write(store.LockWait(ctx, uploadLockWait), hostrecord.Of(out, r.ledger.Hold != nil), says)
+	failed := record.Write(store.LockWait(ctx, uploadLockWait), outgoing.Record(out, r.ledger.Hold != nil), says)
 	if failed != nil {
 		r.record.Note("%s", strings.Join(append([]string{failed.Error()}, diag.AllHints(failed)...), "; "))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // keysCount is how long keys of hosts are relied on without another look. A key that is not known, or that did not sign,
@@ -35,7 +36,7 @@ func (p *program) recallKeys() *knownKeys {
 		return k
 	}
 	k.file = filepath.Join(dir, "hosts", fmt.Sprintf("%x.json", sha256.Sum256([]byte(p.store))))
-	data, err := os.ReadFile(k.file)
+	data, err := walk.ReadFile(k.file)
 	if err != nil || json.Unmarshal(data, k) != nil {
 		return &knownKeys{file: k.file}
 	}

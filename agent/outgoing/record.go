@@ -1,20 +1,21 @@
-package hostrecord
+package outgoing
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Of is the record of a host after a run. The report is the one that may leave the host.
-func Of(r *report.Report, held bool) Record {
-	out := Record{
+// Record is the record of a host after a run, made of the copy of its report.
+func Record(r *report.Report, held bool) hostrecord.Record {
+	out := hostrecord.Record{
 		Project: r.Service, Host: r.Host, Run: r.ID, Sequence: r.Sequence,
 		Outcome: strings.ReplaceAll(string(r.Outcome), " ", "-"), Exit: r.Exit, Agent: r.Agent, Form: r.Form,
-		Flags: Flags{
+		Flags: hostrecord.Flags{
 			Held: held, Quarantined: quarantined(r), Drifted: drifted(r), Unserved: len(r.Unserved) > 0,
 			OtherRoot: r.OtherRoot, Expiring: len(r.Expiring) > 0,
 		},
@@ -36,8 +37,8 @@ func Of(r *report.Report, held bool) Record {
 }
 
 // placed is a project's release in a pair. Where the pair has none, it says which channel the host follows.
-func placed(r *report.Report, pair *ledger.Pair, project string) *Place {
-	var p Place
+func placed(r *report.Report, pair *ledger.Pair, project string) *hostrecord.Place {
+	var p hostrecord.Place
 	for _, ref := range r.Channels {
 		if ref.Project == project {
 			p.Channel = ref.Channel
@@ -50,14 +51,14 @@ func placed(r *report.Report, pair *ledger.Pair, project string) *Place {
 			}
 		}
 	}
-	if p == (Place{}) {
+	if p == (hostrecord.Place{}) {
 		return nil
 	}
 	return &p
 }
 
 // other is a place where it is not the one that is deployed.
-func other(wanted, deployed *Place) *Place {
+func other(wanted, deployed *hostrecord.Place) *hostrecord.Place {
 	if wanted == nil || wanted.Digest == "" || deployed != nil && wanted.Digest == deployed.Digest {
 		return nil
 	}
