@@ -27,8 +27,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	if some, err := hook.Any(r.Layout.Path(dir)); err != nil || !some {
 		return err
 	}
-	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout,
-		Setting: hook.Setting, Check: r.CheckScript}
+	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout, Check: r.CheckScript}
 	switch {
 	case r.Layout.Relocated() && !r.Chroot:
 		r.record.Note("the %s hooks were skipped: they would run on the running system and not below %s", stage, r.Layout.Root)

@@ -64,6 +64,8 @@ type Report struct {
 	Exit     int            `json:"exit_code"`
 	Outcome  string         `json:"outcome"`
 	Channels []artifact.Ref `json:"channels"`
+	Service  string         `json:"service"`
+	Instance string         `json:"instance"`
 	To       *ledger.Pair   `json:"to"`
 	Left     *ledger.Pair   `json:"left"`
 	Error    string         `json:"error"`
@@ -84,7 +86,8 @@ type Report struct {
 	Agent string `json:"agent"`      // version of the program; reports of older agents do not have it
 	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for agents that do not say
 
-	signed bool // with the key that the host registered
+	signed bool      // with the key that the host registered
+	seen   time.Time // when the store got it, by the store's clock
 }
 
 // Word is what a host says of a release: how its newest run that says anything about it ended.
@@ -226,7 +229,7 @@ type reader struct {
 
 // read reads a report of a host; nil for what is none, or does not count.
 func (d *reader) read(ctx context.Context, host, key string) (*Report, error) {
-	body, _, err := d.store.Get(ctx, key, 0)
+	body, info, err := d.store.Get(ctx, key, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading the reports of hosts: %w", err)
 	}
@@ -239,6 +242,7 @@ func (d *reader) read(ctx context.Context, host, key string) (*Report, error) {
 	if json.Unmarshal(data, &r) != nil {
 		return nil, nil
 	}
+	r.seen = info.Modified.UTC()
 	if r.signed, err = d.known.Check(host, key, data); err != nil {
 		run := strings.TrimSuffix(path.Base(key), ".json")
 		d.ignored = append(d.ignored, Ignored{Host: host, Run: run, Why: err.Error()})

@@ -237,24 +237,10 @@ func once(ctx context.Context, p recipe.Probe, o Options) (answered string, err 
 	switch {
 	case seen.err != nil: // whatever it answered
 		return "", seen.err
-	case tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
-		return "", o.unanswered(ctx, err)
+	case err != nil && tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+		return "", fmt.Errorf("no answer within %s", diag.Elapsed(o.Timeout))
 	}
 	return seen.answered, err
-}
-
-// unanswered is the error of a try that got no answer within its time, or within that of all probes, which ctx has.
-func (o Options) unanswered(ctx context.Context, err error) error {
-	var script *scriptError
-	printed := ""
-	if errors.As(err, &script) {
-		printed = ": " + script.line
-	}
-	if ctx.Err() != nil {
-		return errors.New("no answer within the deadline" + printed)
-	}
-	return diag.WithHint(fmt.Errorf("no answer within %s%s", diag.Elapsed(o.Timeout), printed),
-		"see what takes so long, or raise the timeout of health in corpus.yaml or agent.yaml")
 }
 
 func ask(ctx context.Context, p recipe.Probe, o Options, seen *connection) error {

@@ -124,18 +124,9 @@ func askScript(ctx context.Context, p recipe.Probe, o Options) error {
 	result, err := hook.Program(ctx, path, hook.Options{Env: o.Env, Dir: o.Dir, Timeout: o.Timeout, Args: p.Args,
 		Output: 4 << 10, Check: o.Check})
 	if err != nil && result.Output != "" {
-		return &scriptError{err: err, line: lastLine(result.Output)}
+		return fmt.Errorf("%w: %s", err, lastLine(result.Output))
 	}
 	return err
 }
-
-// scriptError is the failure of a script that printed something.
-type scriptError struct {
-	err  error
-	line string // its last
-}
-
-func (s *scriptError) Error() string { return s.err.Error() + ": " + s.line }
-func (s *scriptError) Unwrap() error { return s.err }
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }

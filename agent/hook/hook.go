@@ -7,7 +7,6 @@ package hook
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,16 +26,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Setting is the setting that limits hooks, and procedures that a project brings along.
-const Setting = "hooks.timeout"
-
 // Options of a stage's hooks.
 type Options struct {
 	Env     []string      // NAME=value, all of it
 	Root    string        // system tree in which the hooks run; "" for the running system
 	Dir     string        // working directory, as seen in the root
 	Timeout time.Duration // of each hook
-	Setting string        // the setting that Timeout comes from, for the hint; "" where no setting raises it
 	Grace   time.Duration // between SIGTERM and SIGKILL; 10 s by default
 	Output  int           // bytes of output kept of each hook; 64 KiB by default
 	Args    []string      // arguments; hooks get none
@@ -170,8 +165,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 			return Result{Name: filepath.Base(path), Error: err.Error()}, err
 		}
 	}
-	over := &overran{limit: o.Timeout}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, over)
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	out := &bounded{limit: orDefault(o.Output, 64<<10)}
 	cmd := exec.CommandContext(ctx, path, o.Args...)
@@ -193,32 +187,24 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 		out.note("[a process that it left behind held its output open, and was ended]")
 	}
 	r := Result{Name: filepath.Base(path), Duration: time.Since(started), Output: out.String()}
-	if err = explain(ctx, err, over, o.Setting); err != nil {
+	if err = explain(ctx, err, o.Timeout); err != nil {
 		r.Error = err.Error()
 	}
 	return r, err
 }
 
-// overran is the end of a program that took longer than its time limit.
-type overran struct{ limit time.Duration }
-
-func (o *overran) Error() string { return fmt.Sprintf("it ran longer than %s and was ended", o.limit) }
-
-// Unwrap makes it a context.DeadlineExceeded.
-func (o *overran) Unwrap() error { return context.DeadlineExceeded }
-
-// explain says why a program failed. One that ended by itself with success has not failed, whatever the time. The end
-// of the caller's time is the caller's to explain.
-func explain(ctx context.Context, err error, over *overran, setting string) error {
+// explain says why a program failed. One that ended by itself with success has not failed, whatever the time.
+func explain(ctx context.Context, err error, timeout time.Duration) error {
 	switch {
 	case err == nil:
 		return nil
-	case !errors.Is(context.Cause(ctx), over):
-		return cmp.Or(ctx.Err(), err)
-	case setting == "":
-		return over
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout),
+			"make it faster, or raise hooks.timeout in agent.yaml")
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return diag.WithHint(over, "make it faster, or raise %s in agent.yaml", setting)
+	return err
 }
 
 // ownTree makes a command the root of a tree of processes that is ended as a whole: SIGTERM when the

@@ -85,29 +85,6 @@ func TestHookThatHangsIsEndedWithAllItStarted(t *testing.T) {
 	gone(t, pids)
 }
 
-func TestTheHintNamesTheSettingThatLimitsAProgram(t *testing.T) {
-	dir := hooks(t, map[string]string{"hang": "exec sleep 300"})
-	for setting, want := range map[string]string{hook.Setting: "make it faster, or raise hooks.timeout in agent.yaml", "": ""} {
-		_, err := hook.Program(t.Context(), filepath.Join(dir, "hang"), hook.Options{Timeout: 100 * time.Millisecond,
-			Setting: setting, Env: []string{"PATH=" + os.Getenv("PATH")}})
-		if !errors.Is(err, context.DeadlineExceeded) || diag.HintOf(err) != want ||
-			err.Error() != "it ran longer than 100ms and was ended" {
-			t.Errorf("setting %q: got %v, hint %q", setting, err, diag.HintOf(err))
-		}
-	}
-}
-
-func TestTheEndOfTheCallersTimeIsNotThatOfTheHook(t *testing.T) {
-	dir := hooks(t, map[string]string{"hang": "exec sleep 300"})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err := hook.Program(ctx, filepath.Join(dir, "hang"), hook.Options{Timeout: time.Hour, Setting: hook.Setting,
-		Env: []string{"PATH=" + os.Getenv("PATH")}})
-	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "1h0m0s") || diag.HintOf(err) != "" {
-		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
-	}
-}
-
 func TestHookThatForksLeavesNothingBehind(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"fork": `sleep 300 >/dev/null 2>&1 </dev/null & echo $! >` + pids})

@@ -164,7 +164,6 @@ func (r *Run) program(ctx context.Context, name string, own procedure.Own, pair 
 		Env:     append(r.HookEnv(name, pair), "CORPUS_CFG="+r.Layout.Inside(file.Name())),
 		Dir:     r.Layout.Inside(r.tree(pair)),
 		Timeout: r.Config.HookTimeout,
-		Setting: hook.Setting,
 		Check:   r.CheckScript,
 	}
 	if r.Layout.Relocated() {

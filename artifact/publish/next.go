@@ -22,6 +22,8 @@ type Next struct {
 	Ready     map[string]ReadyFiles  // roles that others have signed
 	Brief     bool                   // only the timestamp is signed again
 
+	Ahead []func(context.Context) error // writes what the change names, before it is signed
+
 	NewName bool                   // allow a channel name that looks mistyped
 	Strict  bool                   // hosts must accept the store in the end, even if they refused it before
 	Allowed map[string]bool        // what hosts may refuse in the end because the caller asked for that

@@ -20,7 +20,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
@@ -65,9 +67,25 @@ type Publisher struct {
 	// to add a removed project again with other keys; it begins without the versions that it had.
 	New bool
 
+	// Start prepares the rollout of a release to a channel that has a plan, since a publisher does not know the hosts.
+	// keep writes what belongs to it, before the pointer is signed. A nil start is a release that all hosts take at once.
+	// A publisher without Start moves no channel that has a plan.
+	Start func(ctx context.Context, b Beginning) (start *rollout.Start, keep func(context.Context) error, err error)
+	// Urgent lets rollouts that this publisher starts wait for no waves.
+	Urgent bool
+
 	// Waiting has, in addition to Keys, the new keys of rotations that are under way. They sign as soon as the store
 	// lets them.
 	Waiting []keyring.Ring
+}
+
+// Beginning is a rollout that is about to start.
+type Beginning struct {
+	Ref     artifact.Ref
+	Plan    rollout.Plan
+	Release artifact.Release
+	Before  *rollout.Before // nil for a channel that named nothing
+	Urgent  bool
 }
 
 // Keyring has the keys that a publisher signs with.
@@ -96,6 +114,11 @@ func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 		}
 		if err := edit(n); err != nil {
 			return err
+		}
+		for _, keep := range n.Ahead {
+			if err := keep(ctx); err != nil {
+				return err
+			}
 		}
 		if p.Hand != nil {
 			return n.MakeDraft(ctx)

@@ -3,6 +3,8 @@ package rollout
 import (
 	"fmt"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Reason is why a host takes a release, or does not yet.
@@ -119,7 +121,7 @@ func (v Verdict) String() string {
 	case Waits:
 		return fmt.Sprintf("wave %s begins at %s at the earliest", v.Wave, v.Not.UTC().Format("2006-01-02 15:04 MST"))
 	case TooFew:
-		return fmt.Sprintf("%d healthy hosts of wave %s are needed, and there are %d", v.Need, v.Wave, v.Have)
+		return fmt.Sprintf("it needs %s of wave %s, and there are %d", diag.Count(v.Need, "healthy host"), v.Wave, v.Have)
 	case Closed:
 		if v.Err != nil {
 			return v.Err.Error()

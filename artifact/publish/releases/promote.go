@@ -49,6 +49,9 @@ func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.
 	if pointer.Proof, err = proofs.Prove(ctx, n, ref, pointer, before, from); err != nil {
 		return err
 	}
+	if pointer.Rollout, err = begin(ctx, n, ref, r, before); err != nil {
+		return err
+	}
 	channels[ref.Channel] = pointer
 	return trust.SetChannels(role, channels)
 }

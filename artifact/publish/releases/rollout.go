@@ -1,0 +1,201 @@
+package releases
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// begin returns the rollout with which a channel moves to a release: a new one where the channel has a plan, and the one
+// that is under way where the channel names the release already.
+func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
+	before trust.Pointer) (*rollout.Start, error) {
+	p := n.Publisher
+	if before.Version == r.Version && before.Digest == r.Digest {
+		return hurried(n, ref, before.Rollout)
+	}
+	plan, err := n.Client.Rollout(ref)
+	if err != nil || plan == nil {
+		return nil, err
+	}
+	if p.Start == nil {
+		return nil, fmt.Errorf("%s has a rollout plan, and this program cannot start a rollout", ref)
+	}
+	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Urgent: p.Urgent}
+	if before.Version != "" {
+		b.Before = &rollout.Before{Version: before.Version, Digest: before.Digest}
+	}
+	start, keep, err := p.Start(ctx, b)
+	if err != nil || start == nil {
+		return nil, err
+	}
+	n.Ahead = append(n.Ahead, keep)
+	begun := *start
+	begun.Note(moved(n, ref.Project, "start"))
+	return &begun, begun.Check()
+}
+
+// hurried is a rollout that goes on, without waves from now on where the publisher is in a hurry.
+func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.Start, error) {
+	if start == nil || start.Urgent || start.Aborted || !n.Publisher.Urgent {
+		return start, nil
+	}
+	next := *start
+	next.Urgent = true
+	next.Note(moved(n, ref.Project, "urgent"))
+	return &next, nil
+}
+
+// moved is what somebody does to a rollout now, with the keys at hand that may sign the project.
+func moved(n *publish.Next, project, what string) rollout.Move {
+	m := rollout.Move{What: what, At: n.Publisher.Time()}
+	keys, _, err := n.Publisher.AtHand(project, n.Client.Delegation(project))
+	if err != nil {
+		return m // signing reports it
+	}
+	for _, k := range keys {
+		m.By = append(m.By, k.ID)
+	}
+	return m
+}
+
+// Steered is a channel after a move of its rollout.
+type Steered struct {
+	Ref     artifact.Ref   `json:"ref"`
+	Move    string         `json:"move"`
+	Version string         `json:"version"` // that the channel names now
+	Start   *rollout.Start `json:"rollout"`
+}
+
+// Steer changes the rollout that is under way on a channel: change gets its start, and what it returns is signed with the
+// channel's pointer.
+func Steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what string,
+	change func(*rollout.Start) error) (Steered, error) {
+	return steer(ctx, p, ref, what, func(_ *publish.Next, _ *trust.Role, pointer *trust.Pointer) error {
+		return change(pointer.Rollout)
+	})
+}
+
+// Abort ends a rollout: the channel names again what it named before, and hosts that have taken the release go back. A
+// channel that named nothing before goes on to name the release, and no more hosts take it.
+func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
+	return steer(ctx, p, ref, "abort", func(n *publish.Next, role *trust.Role, pointer *trust.Pointer) error {
+		pointer.Rollout.Aborted = true
+		before := pointer.Rollout.Before
+		if before == nil {
+			return nil
+		}
+		release, err := signed(role, ref, before)
+		if err != nil {
+			return err
+		}
+		last := *pointer
+		pointer.Version, pointer.Digest = release.Version, release.Digest
+		pointer.Proof, err = proofs.Prove(ctx, n, ref, *pointer, last, "")
+		return diag.WithHint(err, "stop it first with `corpus rollout pause %s %s`; a channel that requires proof takes it for the "+
+			"release before as well: `corpus attest %s FROM %s`", ref.Project, ref.Channel, ref.Project, before.Version)
+	})
+}
+
+// signed finds the release that a channel named before, which has to be signed still and not withdrawn.
+func signed(role *trust.Role, ref artifact.Ref, before *rollout.Before) (artifact.Release, error) {
+	yanks, err := trust.Yanks(role)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	for _, r := range trust.Releases(ref.Project, role) {
+		if r.Version != before.Version || r.Digest != before.Digest {
+			continue
+		}
+		if yank, withdrawn := yanks[r.Version]; withdrawn {
+			return r, diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank},
+				"point the channel at another version: `corpus point %s %s VERSION --urgent`", ref.Project, ref.Channel)
+		}
+		return r, nil
+	}
+	return artifact.Release{}, publish.NewMistake("`corpus ls` shows the versions there are; point the channel at one of them",
+		"the project signs %s no more, which %s named before", before.Version, ref)
+}
+
+// steer signs a move of a channel that has a rollout.
+func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what string,
+	change func(*publish.Next, *trust.Role, *trust.Pointer) error) (Steered, error) {
+	result := Steered{Ref: ref, Move: what}
+	if err := publish.CheckRef(ref); err != nil {
+		return result, err
+	}
+	err := p.Change(ctx, func(n *publish.Next) error {
+		n.Strict = true
+		role, err := n.Project(ctx, ref.Project)
+		if err != nil {
+			return err
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		pointer, there := channels[ref.Channel]
+		if !there {
+			return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
+		}
+		if pointer.Rollout == nil {
+			return publish.NewMistake("`corpus project rollout` gives a channel a plan, and its next promotion starts a rollout",
+				"%s has no rollout", ref)
+		}
+		if pointer.Rollout.Aborted {
+			return publish.NewMistake("promote or point the channel to start another one", "the rollout of %s was aborted", ref)
+		}
+		start := *pointer.Rollout
+		pointer.Rollout, pointer.Serial = &start, pointer.Serial+1
+		if err := change(n, role, &pointer); err != nil {
+			return err
+		}
+		start.Note(moved(n, ref.Project, what))
+		result.Start, result.Version = &start, pointer.Version
+		channels[ref.Channel] = pointer
+		return trust.SetChannels(role, channels)
+	})
+	return result, err
+}
+
+// Pause stops a rollout until it is resumed: no host takes the release meanwhile.
+func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
+	return Steer(ctx, p, ref, "pause", func(s *rollout.Start) error {
+		if s.Paused {
+			return publish.NewMistake("`corpus rollout resume` lets it go on", "the rollout of %s is paused", ref)
+		}
+		s.Paused = true
+		return nil
+	})
+}
+
+// Resume lets a rollout go on that was paused or has stopped. Failures and halts up to forget do not count any more; where
+// it is zero, all go on to count.
+func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget time.Time) (Steered, error) {
+	return Steer(ctx, p, ref, "resume", func(s *rollout.Start) error {
+		if !s.Paused && forget.IsZero() {
+			return publish.NewMistake("`corpus rollout status` shows what it waits for", "the rollout of %s is neither paused nor stopped",
+				ref)
+		}
+		s.Paused = false
+		if !forget.IsZero() {
+			s.Resumed = forget.UTC().Truncate(time.Second)
+		}
+		return nil
+	})
+}
+
+// SkipWaves lets the first waves of a rollout not be waited for any more.
+func SkipWaves(ctx context.Context, p *publish.Publisher, ref artifact.Ref, waves int) (Steered, error) {
+	return Steer(ctx, p, ref, "skip-wave", func(s *rollout.Start) error {
+		s.Skipped = max(s.Skipped, waves)
+		return nil
+	})
+}
