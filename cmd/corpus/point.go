@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 )
 
 func (p *program) pointCommand() *cobra.Command {
-	remove, isNew := false, false
+	remove, isNew, urgent := false, false, false
 	c := &cobra.Command{
 		Use:   "point PROJECT CHANNEL VERSION",
 		Short: "Point a channel at a version that is published, or remove the channel",
@@ -26,7 +27,9 @@ With --remove and without a version it takes the channel out of the project. Hos
 run of them says that the project has no such channel. Versions that no other channel names may then go (corpus gc --keep).
 
 It takes the project's key and those of snapshot and timestamp. A channel that requires proof that a release was healthy
-elsewhere first (corpus project require) takes it from the store, as with corpus promote; without one the exit code is 4.`,
+elsewhere first (corpus project require) takes it from the store, as with corpus promote; without one the exit code is 4.
+
+Where the channel has a plan (corpus project rollout), point starts a rollout; see corpus promote.`,
 		Example: `  corpus point myapp testing 1.0 --store s3://bucket/prefix --keys keys
   corpus point myapp testing --remove --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(func(c *cobra.Command, args []string) error {
@@ -44,18 +47,20 @@ elsewhere first (corpus project require) takes it from the store, as with corpus
 			if remove {
 				return p.unpoint(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]})
 			}
-			release, err := releases.Point(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]}, args[2])
+			ref, starter := artifact.Ref{Project: args[0], Channel: args[1]}, p.starts(publisher, urgent)
+			release, err := releases.Point(c.Context(), publisher, ref, args[2])
 			if err != nil {
 				return code(err)
 			}
 			if p.drafted != nil {
 				return p.answerDraft()
 			}
-			return p.answer(release, "%s/%s is %s", args[0], args[1], release.Version)
+			return starter.answer(ref, release, fmt.Sprintf("%s is %s", ref, release.Version))
 		},
 	}
 	c.Flags().BoolVar(&remove, "remove", false, "remove the channel")
 	newChannelFlag(c, &isNew)
+	urgentFlag(c, &urgent)
 	p.draftFlag(c)
 	return c
 }

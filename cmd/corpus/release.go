@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
@@ -95,7 +96,7 @@ func fetched(named string, fetch func(dst string) error) (file string, done func
 }
 
 func (p *program) publishCommand() *cobra.Command {
-	request, unscanned := releases.Request{}, false
+	request, unscanned, urgent := releases.Request{}, false, false
 	var fetch source.Options
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
@@ -118,6 +119,8 @@ corpus build --version gave counts as the artifact's own while the provenance li
 What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
 FILE, is signed with it.
 
+Where the channel has a plan (corpus project rollout), publish starts a rollout; see corpus promote.
+
 FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
@@ -134,7 +137,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 			if !unscanned {
 				request.Check = packaging.CheckSecrets
 			}
-			return p.publish(c.Context(), request)
+			return p.publish(c.Context(), request, urgent)
 		},
 	}
 	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
@@ -147,15 +150,17 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
 		"publish without looking for secrets in the files of the artifact")
+	urgentFlag(c, &urgent)
 	p.draftFlag(c)
 	return c
 }
 
-func (p *program) publish(ctx context.Context, request releases.Request) error {
+func (p *program) publish(ctx context.Context, request releases.Request, urgent bool) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
+	starter := p.starts(publisher, urgent)
 	if _, err := os.Stat(request.File); err != nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err),
 			"make it: corpus build TREE -o FILE"))
@@ -168,14 +173,15 @@ func (p *program) publish(ctx context.Context, request releases.Request) error {
 		return p.answerDraft()
 	}
 	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, diag.Size(release.Length))
+	ref := artifact.Ref{Project: release.Project, Channel: request.Channel}
 	if request.Channel != "" {
-		text += fmt.Sprintf("\n%s/%s is %s", release.Project, request.Channel, release.Version)
+		text += fmt.Sprintf("\n%s is %s", ref, release.Version)
 	}
-	return p.answer(release, "%s", text)
+	return starter.answer(ref, release, text)
 }
 
 func (p *program) promoteCommand() *cobra.Command {
-	isNew := false
+	isNew, urgent := false, false
 	c := &cobra.Command{
 		Use:   "promote PROJECT FROM TO",
 		Short: "Point a channel at what another one points at",
@@ -186,8 +192,14 @@ it in from the store, where corpus attest put it; without one the exit code is 4
 itself, promote takes in a newer proof of what the channel names.
 
 TO may be a channel that is new. It is refused without --new where its name is a letter or two off that of another one of the
-project, or off testing, staging or production. corpus point --remove removes a channel.`,
-		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys`,
+project, or off testing, staging or production. corpus point --remove removes a channel.
+
+Where TO has a plan (corpus project rollout), promote starts a rollout: it divides the hosts that follow the channel into waves,
+and hosts take the release in their turn. That takes the right to list the store and to read below reports/ and hosts/. While
+hosts have older agents than the plan takes, nothing is promoted, and the exit code is 4. With --urgent a rollout waits for no
+waves, one that is under way too, and still stops where the release fails.`,
+		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys
+  corpus promote myapp testing production --urgent --store s3://bucket/prefix --keys keys`,
 		Args:    cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			publisher, err := p.pinned(c.Context())
@@ -195,6 +207,7 @@ project, or off testing, staging or production. corpus point --remove removes a 
 				return err
 			}
 			publisher.New = isNew
+			starter := p.starts(publisher, urgent)
 			release, err := releases.Promote(c.Context(), publisher, args[0], args[1], args[2])
 			if err != nil {
 				return code(err)
@@ -202,10 +215,12 @@ project, or off testing, staging or production. corpus point --remove removes a 
 			if p.drafted != nil {
 				return p.answerDraft()
 			}
-			return p.answer(release, "%s/%s is %s, as %s/%s", args[0], args[2], release.Version, args[0], args[1])
+			return starter.answer(artifact.Ref{Project: args[0], Channel: args[2]}, release,
+				fmt.Sprintf("%s/%s is %s, as %s/%s", args[0], args[2], release.Version, args[0], args[1]))
 		},
 	}
 	newChannelFlag(c, &isNew)
+	urgentFlag(c, &urgent)
 	p.draftFlag(c)
 	return c
 }

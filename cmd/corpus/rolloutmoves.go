@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// rolloutMove is a command that signs a move of a channel's rollout.
+type rolloutMove struct {
+	name, short, long string
+	do                func(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error)
+}
+
+func (p *program) rolloutMoveCommand(m rolloutMove) *cobra.Command {
+	c := &cobra.Command{
+		Use:   m.name + " PROJECT CHANNEL",
+		Short: m.short,
+		Long:  m.long + "\n\nIt is a move of the channel, and takes the project's key and those of snapshot and timestamp.",
+		Example: fmt.Sprintf("  corpus rollout %s myapp production --store s3://bucket/prefix --keys keys\n"+
+			"  corpus rollout %s myapp production --store s3://bucket/prefix --keys keys --draft myapp.draft", m.name, m.name),
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			publisher, err := p.pinned(c.Context())
+			if err != nil {
+				return err
+			}
+			result, text, err := m.do(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]})
+			if err != nil {
+				return code(err)
+			}
+			if p.drafted != nil {
+				return p.answerDraft()
+			}
+			return p.answer(result, "%s", text)
+		},
+	}
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) rolloutMoveCommands() []*cobra.Command {
+	var commands []*cobra.Command
+	for _, m := range []rolloutMove{
+		{"pause", "Stop a rollout until it is resumed",
+			"pause lets no more hosts take the release. Hosts that have begun go on, and those that have it keep it.", pauseRollout},
+		{"resume", "Let a rollout go on that was paused or has stopped",
+			`resume lets a rollout go on that was paused, or that stopped at its limit. Where it stopped, failures up to now count no more:
+it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, p.resumeRollout},
+		{"abort", "End a rollout, and point the channel back",
+			`abort points the channel at the version that it named before the rollout, at once and for all hosts: those that have taken the
+release go back by themselves, and take back what its states changed as corpus-agent rollback does where the release says so. A channel
+that named nothing before keeps the release, and no more hosts take it.
+
+A channel that requires proof (corpus project require) requires it of the version before, too.`, abortRollout},
+		{"skip-wave", "Let the next wave begin without waiting for the one before",
+			`skip-wave opens the first wave that is still waiting: neither the time nor the healthy hosts of the waves before it are waited for.
+Windows and limits of failed hosts go on to count.`, skipWave},
+	} {
+		commands = append(commands, p.rolloutMoveCommand(m))
+	}
+	return commands
+}
+
+func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+	result, err := releases.Pause(ctx, publisher, ref)
+	return result, fmt.Sprintf("the rollout of %s is paused: no more hosts take %s", ref, result.Version), err
+}
+
+func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+	result, err := releases.Abort(ctx, publisher, ref)
+	if err != nil {
+		return result, "", err
+	}
+	if result.Start.Before == nil {
+		return result, fmt.Sprintf("the rollout of %s is aborted: no more hosts take %s, which the channel named first", ref,
+			result.Version), nil
+	}
+	return result, fmt.Sprintf("the rollout of %s is aborted: it is %s again, and hosts that took the release go back", ref,
+		result.Version), nil
+}
+
+// resumeRollout forgets failures only where the rollout has stopped at them.
+func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+	u, err := publisherRollout(ctx, publisher, ref)
+	if err != nil {
+		return releases.Steered{}, "", err
+	}
+	forget := u.stopsAt()
+	result, err := releases.Resume(ctx, publisher, ref, forget)
+	text := fmt.Sprintf("the rollout of %s goes on", ref)
+	if !forget.IsZero() {
+		text += "; failures up to now count no more"
+	}
+	return result, text, err
+}
+
+// stopsAt is a time up to which failures have to be forgotten so that the rollout goes on; zero where none stop it. The
+// store's clock may be ahead of this one, so the time is after all that the store has.
+func (u *underway) stopsAt() time.Time {
+	start := u.rollout.Start
+	start.Paused = false
+	v := rollout.Decide(u.plan, start, len(u.plan.Waves)-1, u.now, u.seen.View(u.now))
+	if v.Reason != rollout.Halted && v.Reason != rollout.Stops {
+		return time.Time{}
+	}
+	last := u.now
+	for _, said := range append(u.seen.Results, u.seen.Halts...) {
+		if said.At.After(last) {
+			last = said.At
+		}
+	}
+	return last.Add(time.Second)
+}
+
+func skipWave(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+	u, err := publisherRollout(ctx, publisher, ref)
+	if err != nil {
+		return releases.Steered{}, "", err
+	}
+	at := u.waitsAt()
+	if at == len(u.plan.Waves) {
+		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.WithHint(
+			fmt.Errorf("every wave of the rollout of %s has begun", ref), "`corpus rollout status` shows which hosts it waits for"))
+	}
+	if v := u.verdict(at); v.Reason != rollout.Waits && v.Reason != rollout.TooFew {
+		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.WithHint(
+			fmt.Errorf("%s does not wait for a wave: %s", ref, v), "`corpus rollout status` shows what it waits for"))
+	}
+	result, err := releases.SkipWaves(ctx, publisher, ref, at)
+	return result, fmt.Sprintf("wave %s of the rollout of %s begins now", u.plan.WaveName(at), ref), err
+}
+
+func (p *program) rolloutBackCommand() *cobra.Command {
+	urgent := false
+	c := &cobra.Command{
+		Use:   "back PROJECT CHANNEL",
+		Short: "Roll a channel out to the version before its last rollout",
+		Long: `back points the channel at the version that it named before its last rollout. Unlike abort, it is for a release that has arrived:
+it starts a rollout of its own, with the waves and limits of the plan, since the version before may fail where the release has
+changed something. With --urgent it waits for no waves.
+
+It is a move of the channel, and takes the project's key and those of snapshot and timestamp.`,
+		Example: `  corpus rollout back myapp production --store s3://bucket/prefix --keys keys
+  corpus rollout back myapp production --urgent --store s3://bucket/prefix --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.rolloutBack(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}, urgent)
+		},
+	}
+	urgentFlag(c, &urgent)
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	u, err := publisherRollout(ctx, publisher, ref)
+	var start rollout.Start
+	if u != nil {
+		start = u.rollout.Start
+	}
+	if err != nil && !errors.Is(err, errNoPlan) {
+		return code(err)
+	}
+	switch {
+	case start.Aborted:
+		err = fmt.Errorf("the rollout of %s was aborted, so it is %s already", ref, u.version)
+	case start.Before == nil:
+		err = fmt.Errorf("%s named nothing before its rollout", ref)
+	default:
+		err = nil
+	}
+	if err != nil {
+		return exit.WithCode(exit.Usage, diag.WithHint(err, "point it at a version: `corpus point %s %s VERSION`", ref.Project,
+			ref.Channel))
+	}
+	starter := p.starts(publisher, urgent)
+	release, err := releases.Point(ctx, publisher, ref, start.Before.Version)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	return starter.answer(ref, release, fmt.Sprintf("%s is %s, as before its last rollout", ref, release.Version))
+}

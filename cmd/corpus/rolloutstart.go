@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// How long ago the newest report of a host may be: one that is divided into waves, since a wave waits for its hosts, and
+// one whose agent is looked at, since it may come back.
+const (
+	inRoster = 24 * time.Hour
+	mayAgain = 7 * 24 * time.Hour
+)
+
+func urgentFlag(c *cobra.Command, urgent *bool) {
+	c.Flags().BoolVar(urgent, "urgent", false,
+		"a security fix: a rollout of it waits for no waves and no windows, and still stops where it fails")
+}
+
+// starter prepares rollouts for a publisher. A change that is tried again goes on with the same rollout.
+type starter struct {
+	program *program
+	store   store.Store
+	begun   map[string]*begun // by channel and digest
+}
+
+type begun struct {
+	start  rollout.Start
+	roster hosts.Roster
+	kept   bool
+	others int // hosts of the channel that sign no reports
+}
+
+// starts lets a publisher start rollouts.
+func (p *program) starts(publisher *publish.Publisher, urgent bool) *starter {
+	s := &starter{program: p, store: publisher.Store, begun: map[string]*begun{}}
+	publisher.Start, publisher.Urgent = s.begin, urgent
+	return s
+}
+
+func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Start, func(context.Context) error, error) {
+	of := b.Ref.String() + " " + string(b.Release.Digest)
+	if s.begun[of] == nil {
+		made, err := s.prepare(ctx, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.begun[of] = made
+	}
+	made := s.begun[of]
+	if b.Before == nil && len(made.roster.Hosts) == 0 {
+		return nil, nil, nil // it is the first release, and there is no host that it could harm
+	}
+	made.start.Before, made.start.Urgent = b.Before, b.Urgent
+	start := made.start
+	keep := func(ctx context.Context) error {
+		if made.kept {
+			return nil
+		}
+		_, err := hosts.WriteRoster(ctx, s.store, b.Ref, start.ID, made.roster)
+		made.kept = err == nil
+		return err
+	}
+	return &start, keep, nil
+}
+
+// prepare divides the hosts that follow a channel.
+func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, error) {
+	now := time.Now()
+	all, err := fleet.Followers(ctx, s.store, b.Ref, now.Add(-mayAgain))
+	if err != nil {
+		return nil, diag.WithHint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err),
+			"a rollout takes the right to list the store, and to read below reports/ and hosts/")
+	}
+	if err := oldAgents(b, all); err != nil {
+		return nil, err
+	}
+	made := newBegun(all, now.Add(-inRoster))
+	if len(made.roster.Hosts) == 0 && b.Before != nil && !b.Urgent {
+		return nil, exit.WithCode(exit.Refused, diag.WithHint(
+			fmt.Errorf("%s has no host that signed a report in the last %s, so nothing would stop the rollout", b.Ref,
+				rollout.Duration(inRoster)),
+			"let its hosts upload reports (reports.upload in agent.yaml); where it has no hosts yet, give --urgent"))
+	}
+	id, err := newRolloutID(now)
+	if err != nil {
+		return nil, err
+	}
+	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
+	_, made.start.Roster, err = made.roster.Content()
+	return made, err
+}
+
+// newBegun makes a roster of the hosts that signed a report since a time. Of names that one key has signed for, since a
+// host was renamed, the newest one counts.
+func newBegun(all []fleet.Follower, since time.Time) *begun {
+	made, byKey := &begun{}, map[hostkey.Public]fleet.Follower{}
+	for _, f := range all {
+		if f.Key == "" {
+			made.others++
+		} else if last, there := byKey[f.Key]; !f.At.Before(since) && (!there || f.At.After(last.At)) {
+			byKey[f.Key] = f
+		}
+	}
+	for _, f := range byKey {
+		made.roster.Hosts = append(made.roster.Hosts, hosts.Member{Name: f.Host, Region: f.Region, Cluster: f.Cluster, Key: f.Key})
+	}
+	slices.SortFunc(made.roster.Hosts, func(a, b hosts.Member) int { return strings.Compare(a.Name, b.Name) })
+	return made
+}
+
+// newRolloutID returns an ID that no other rollout has.
+func newRolloutID(now time.Time) (string, error) {
+	chance := make([]byte, 4)
+	if _, err := rand.Read(chance); err != nil {
+		return "", err
+	}
+	return now.UTC().Format("20060102t150405") + "-" + hex.EncodeToString(chance), nil
+}
+
+// oldAgents refuses a rollout while hosts of the channel have agents that are older than the plan takes: they would take
+// the release at once.
+func oldAgents(b publish.Beginning, all []fleet.Follower) error {
+	if b.Plan.Agent == "" {
+		return nil
+	}
+	var old []fleet.Agent
+	for _, f := range all {
+		if f.Agent == "" || artifact.CompareVersions(released(f.Agent), released(b.Plan.Agent)) < 0 {
+			old = append(old, fleet.Agent{Host: f.Host, Version: f.Agent})
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	return exit.WithCode(exit.Refused, diag.WithHint(
+		fmt.Errorf("%d of %s of %s have agents older than %s, which would take the release at once: %s", len(old),
+			diag.Count(len(all), "host"), b.Ref, trust.Printable(b.Plan.Agent), namedHosts(old)),
+		"install that version there and wait for their next run; or, where older agents know rollouts, sign a plan with "+
+			"`corpus project rollout %s %s --agent VERSION`", b.Ref.Project, b.Ref.Channel))
+}
+
+// released is a version without what follows a dash or a plus sign, as in 1.4.0-rc1.
+func released(version string) string {
+	before, _, _ := strings.Cut(version, "+")
+	before, _, _ = strings.Cut(before, "-")
+	return before
+}
+
+// placed is a release that a channel names now, and the rollout by which its hosts take it.
+type placed struct {
+	artifact.Release
+	Rollout *rollout.Start `json:"rollout,omitempty"`
+}
+
+// answer tells which rollout has started, after the text that says what the channel is now.
+func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string) error {
+	made := s.begun[ref.String()+" "+string(release.Digest)]
+	if made == nil || !made.kept {
+		return s.program.answer(placed{Release: release}, "%s", text)
+	}
+	if made.others > 0 {
+		fmt.Fprintf(s.program.Err, "warning: %s of %s sign no reports with a registered key (corpus host ls): they wait with the "+
+			"others, and do not count\n", diag.Count(made.others, "host"), ref)
+	}
+	sizes := []string{}
+	for _, n := range made.start.Hosts {
+		sizes = append(sizes, fmt.Sprint(n))
+	}
+	return s.program.answer(placed{release, &made.start},
+		"%s\nits rollout to %s in %s (%s) has started: corpus rollout status %s %s", text,
+		diag.Count(len(made.roster.Hosts), "host"), diag.Count(len(sizes), "wave"), strings.Join(sizes, ", "), ref.Project,
+		ref.Channel)
+}

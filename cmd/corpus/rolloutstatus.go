@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// underway is the rollout of a channel, as its pointer and the store have it.
+type underway struct {
+	ref     artifact.Ref
+	version string // that the channel names
+	plan    rollout.Plan
+	rollout hosts.Rollout
+	seen    hosts.Evidence
+	now     time.Time
+}
+
+// The errors for a channel that has nothing to look at.
+var (
+	errNoRollout = errors.New("it has no rollout")
+	errNoPlan    = errors.New("its plan was taken away, so its hosts take the release at once")
+)
+
+// loadRollout reads the rollout of a channel and how its hosts fared. The error wraps errNoRollout or errNoPlan where there is
+// none; the version that the channel names is known then.
+func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (*underway, error) {
+	_, pointer, err := client.Named(ctx, ref)
+	var withdrawn *trust.Withdrawn
+	if err != nil && !errors.As(err, &withdrawn) {
+		return nil, err
+	}
+	u := &underway{ref: ref, version: pointer.Version, now: time.Now()}
+	if pointer.Rollout == nil {
+		return u, errNoRollout
+	}
+	u.rollout.Start = *pointer.Rollout
+	plan, err := client.Rollout(ref)
+	if err != nil {
+		return u, err
+	}
+	if plan == nil {
+		return u, errNoPlan
+	}
+	roster, _, err := hosts.FetchRoster(ctx, s, ref, *pointer.Rollout)
+	if err != nil {
+		return u, err
+	}
+	u.plan, u.rollout = *plan, hosts.New(ref, *plan, *pointer.Rollout, roster)
+	u.seen, err = u.rollout.Read(ctx, s, u.now)
+	return u, err
+}
+
+// noRollout gives the error of a command that needs a rollout its exit code and hint.
+func noRollout(ref artifact.Ref, err error) error {
+	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", ref, err),
+			"`corpus project rollout %s %s` shows its plan; with one, the next promotion starts a rollout", ref.Project, ref.Channel))
+	}
+	return err
+}
+
+// waveStatus is how a wave fares.
+type waveStatus struct {
+	Name    string        `json:"name"`
+	Share   rollout.Share `json:"share"`
+	Hosts   int           `json:"hosts"`
+	Healthy int           `json:"healthy"`
+	Failed  int           `json:"failed"` // or rolled back
+	Waiting int           `json:"waiting"`
+	Open    bool          `json:"open"` // its hosts may take the release
+	Why     string        `json:"why"`  // they may, or not yet
+}
+
+// haltStatus is a halt that a host recorded.
+type haltStatus struct {
+	Host    string         `json:"host"`
+	At      time.Time      `json:"at"` // when the store got it
+	Grounds *hosts.Grounds `json:"grounds,omitempty"`
+	Unread  string         `json:"unread,omitempty"` // why its grounds are not known
+}
+
+// failedHost is a host on which the release failed.
+type failedHost struct {
+	Host    string        `json:"host"`
+	Outcome hosts.Outcome `json:"outcome"`
+	Wave    string        `json:"wave"`
+	Run     string        `json:"run"`
+	At      time.Time     `json:"at"`
+}
+
+// rolloutStatus is the answer of `corpus rollout status`.
+type rolloutStatus struct {
+	Ref     artifact.Ref   `json:"ref"`
+	Version string         `json:"version"` // that the channel names
+	State   string         `json:"state"`   // none, running, paused, halted, aborted or finished
+	Next    string         `json:"next"`    // what comes next
+	Start   *rollout.Start `json:"rollout,omitempty"`
+	Plan    *rollout.Plan  `json:"plan,omitempty"`
+	Waves   []waveStatus   `json:"waves,omitempty"`
+	Failed  []failedHost   `json:"failed,omitempty"`
+	Halts   []haltStatus   `json:"halts,omitempty"`
+	Ignored int            `json:"ignored,omitempty"` // names in the store that count for nothing; the first ones, at most 20
+	Summary time.Time      `json:"summary,omitzero"`  // when the summary was made that this is from
+}
+
+// mostHalts is how many halts are shown; a rollout goes on after the first one of an epoch only by a person.
+const mostHalts = 5
+
+// status says how a rollout stands.
+func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
+	start := u.rollout.Start
+	r := rolloutStatus{Ref: u.ref, Version: u.version, Start: &start, Plan: &u.plan, Ignored: len(u.seen.Ignored),
+		Summary: u.seen.Summary}
+	for i, w := range u.plan.Waves {
+		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
+	}
+	for _, said := range u.seen.Results {
+		w := &r.Waves[said.Wave]
+		if said.Outcome == hosts.Healthy {
+			w.Healthy++
+			continue
+		}
+		w.Failed++
+		r.Failed = append(r.Failed, failedHost{said.Host, said.Outcome, w.Name, said.Run, said.At})
+	}
+	waiting := 0
+	for i := range r.Waves {
+		w := &r.Waves[i]
+		w.Waiting = w.Hosts - w.Healthy - w.Failed
+		waiting += w.Waiting
+		v := u.verdict(i)
+		w.Open, w.Why = v.Take, v.String()
+	}
+	for _, halt := range u.seen.Halts[:min(len(u.seen.Halts), mostHalts)] {
+		h := haltStatus{Host: halt.Host, At: halt.At}
+		if g, err := u.rollout.Grounds(ctx, s, halt); err != nil {
+			h.Unread = err.Error()
+		} else {
+			h.Grounds = &g
+		}
+		r.Halts = append(r.Halts, h)
+	}
+	r.State, r.Next = u.next(waiting)
+	return r
+}
+
+func (u *underway) verdict(wave int) rollout.Verdict {
+	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
+}
+
+// waitsAt is the first wave whose hosts do not take the release yet; the number of waves where all do.
+func (u *underway) waitsAt() int {
+	for i := range u.plan.Waves {
+		if !u.verdict(i).Take {
+			return i
+		}
+	}
+	return len(u.plan.Waves)
+}
+
+// next says how a rollout stands, and what comes next.
+func (u *underway) next(waiting int) (state, next string) {
+	of := u.ref.Project + " " + u.ref.Channel
+	v := u.verdict(len(u.plan.Waves) - 1)
+	switch v.Reason {
+	case rollout.Aborted:
+		if u.rollout.Start.Before == nil {
+			return "aborted", "no more hosts take the release; promote or point the channel to another one"
+		}
+		return "aborted", fmt.Sprintf("hosts that took the release go back to %s", u.rollout.Start.Before.Version)
+	case rollout.Paused:
+		return "paused", fmt.Sprintf("no host takes the release until `corpus rollout resume %s`", of)
+	case rollout.Halted, rollout.Stops:
+		return "halted", fmt.Sprintf("no host takes the release: `corpus rollout resume %s` goes on, and `corpus rollout abort %s` goes back",
+			of, of)
+	}
+	if waiting == 0 {
+		return "finished", "every host of the rollout has finished"
+	}
+	if at := u.waitsAt(); at < len(u.plan.Waves) {
+		return "running", u.verdict(at).String()
+	}
+	return "running", fmt.Sprintf("%s may take the release at the next look", diag.Count(waiting, "host"))
+}
+
+func (p *program) rolloutStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status PROJECT CHANNEL",
+		Short: "Show how a rollout stands: its waves, what failed, and what comes next",
+		Long: `status shows the waves of a channel's rollout with the hosts that are healthy, failed and waiting, each halt with the host that
+found the limit reached and its grounds, what people did to the rollout, and what comes next. It counts what hosts count: what the
+hosts of the roster signed.
+
+It takes the right to list the store below rollouts/; where a store cannot be listed, it reads the summary that corpus rollout
+watch keeps.`,
+		Example: `  corpus rollout status myapp production --store s3://bucket/prefix --trust-root keys/root.json
+  corpus rollout status myapp production --json --store s3://bucket/prefix --trust-root keys/root.json`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.rolloutStatus(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]})
+		},
+	}
+}
+
+func (p *program) rolloutStatus(ctx context.Context, ref artifact.Ref) error {
+	client, done, err := p.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s, err := p.openStore()
+	if err != nil {
+		return err
+	}
+	u, err := loadRollout(ctx, client, s, ref)
+	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
+		none := rolloutStatus{Ref: ref, Version: u.version, State: "none", Next: err.Error()}
+		return p.answer(none, "%s is %s, and %v", ref, u.version, err)
+	}
+	if err != nil {
+		return err
+	}
+	r := u.status(ctx, s)
+	return p.answer(r, "%s", strings.TrimRight(r.text(), "\n"))
+}
+
+// text shows a rollout to a person.
+func (r rolloutStatus) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: rollout of %s is %s", r.Ref, r.rolledOut(), r.State)
+	if r.Start.Urgent {
+		b.WriteString(", urgent: it waits for no waves")
+	}
+	fmt.Fprintf(&b, "\n  next: %s\n", r.Next)
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")
+	for _, wave := range r.Waves {
+		why := "may take it"
+		if !wave.Open {
+			why = "wait: " + wave.Why
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy, wave.Failed, wave.Waiting,
+			why)
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
+		fmt.Fprintf(&b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, stamp(f.At))
+	}
+	if more := len(r.Failed) - mostNamed; more > 0 {
+		fmt.Fprintf(&b, "  and %d more failed\n", more)
+	}
+	for _, h := range r.Halts {
+		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
+	}
+	for _, m := range r.Start.Moves {
+		by := ""
+		if len(m.By) > 0 {
+			by = ", signed with " + shortKeys(m.By)
+		}
+		fmt.Fprintf(&b, "  %s at %s%s\n", m.What, stamp(m.At), by)
+	}
+	if r.Ignored > 0 {
+		fmt.Fprintf(&b, "  names in the store that count for nothing: %d or more\n", r.Ignored)
+	}
+	if !r.Summary.IsZero() {
+		fmt.Fprintf(&b, "  from the summary of %s\n", stamp(r.Summary))
+	}
+	return b.String()
+}
+
+// rolledOut is the version that is rolled out, or its digest where the channel names another one by now.
+func (r rolloutStatus) rolledOut() string {
+	if !r.Start.Aborted || r.Start.Before == nil {
+		return r.Version
+	}
+	return artifact.Digest(r.Start.Release).Short()
+}
+
+func (h haltStatus) why() string {
+	if h.Grounds == nil {
+		return trust.Printable(h.Unread)
+	}
+	return trust.Printable(fmt.Sprintf("%s (limit %s; %s)", h.Grounds.Why, h.Grounds.Limit, strings.Join(h.Grounds.Hosts, ", ")))
+}
+
+// publisherRollout is loadRollout for a publisher that is about to steer it.
+func publisherRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (*underway, error) {
+	n, err := publisher.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u, err := loadRollout(ctx, n.Client, publisher.Store, ref)
+	return u, noRollout(ref, err)
+}
