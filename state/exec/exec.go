@@ -57,6 +57,10 @@ type Runner struct {
 	Test     bool // look, but change nothing
 	Failhard bool // stop at the first failure
 
+	// Parallel is how many steps may run at once, of those whose functions allow it (module.Concurrent); below 2 they run
+	// by order.
+	Parallel int
+
 	// Grace is how long a step under way may go on once the run is asked to end; 0 is until it ends. A
 	// package manager that changes packages may go on for longer.
 	Grace time.Duration
@@ -76,11 +80,19 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
 		program: p.Steps}
-	w.steps(ctx, p.Steps)
+	if r.Parallel > 1 {
+		w.sideBySide(ctx, p.Steps)
+		w.settle(p.Steps)
+	} else {
+		w.steps(ctx, p.Steps)
+	}
 	if ctx.Err() == nil {
 		w.listen(ctx, p.Steps)
 	}
 	w.settle(p.Steps)
+	if r.Parallel > 1 {
+		w.inOrder()
+	}
 	return w.running
 }
 
@@ -112,6 +124,7 @@ type walk struct {
 	program []*compile.Step
 	// planned are the accounts that a dry run would make and remove, as the steps would report them.
 	planned []any
+	wide    *wide // nil where steps run by order
 }
 
 // flags are what the walk notes on a step for prereq.
@@ -377,7 +390,10 @@ func (w *walk) wait(r *Result) {
 	if r == nil || r.pending == nil {
 		return
 	}
-	done := <-r.pending
+	w.takeOver(r, <-r.pending)
+}
+
+func (w *walk) takeOver(r, done *Result) {
 	done.Step, done.RunNum, done.Parallel = r.Step, r.RunNum, true
 	*r = *done
 	if o := w.runner.Observer; o != nil {

@@ -30,7 +30,7 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if s.Fun() == watchAction {
 		return w.watch(ctx, s)
 	}
-	if value.Truth(s.Chunk.Value("parallel")) {
+	if value.Truth(s.Chunk.Value("parallel")) || w.beside(s) {
 		return w.parallel(ctx, s)
 	}
 	r := w.numbered(w.runner.attempt(ctx, w.tryOf(s)))
@@ -64,7 +64,14 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	pending := make(chan *Result, 1)
 	r.pending = pending
 	t := w.tryOf(s)
-	go func() { pending <- w.runner.attempt(ctx, t) }()
+	side := w.wide
+	go func() {
+		if side != nil {
+			side.room <- struct{}{}
+			defer func() { <-side.room; side.finished <- struct{}{} }()
+		}
+		pending <- w.runner.attempt(ctx, t)
+	}()
 	return r
 }
 

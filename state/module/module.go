@@ -46,6 +46,9 @@ type Constant interface {
 	ActsAlways() bool
 }
 
+// Concurrent is a Resource that may run beside others: it shares nothing with them but what its arguments name.
+type Concurrent interface{ RunsBeside() }
+
 // Validator is a Resource that runs its check_cmd argument itself, before its result is in place. For other
 // resources, the run does so after Apply.
 type Validator interface{ ValidatesItself() }

@@ -61,6 +61,7 @@ type Settings struct {
 
 	Test     bool
 	Failhard bool
+	Parallel int // see exec.Runner
 	// Running lists the runs that change the host now, a text each, for state.running; nil for none.
 	Running func() []string
 	Grace   time.Duration // see exec.Runner
@@ -351,7 +352,7 @@ func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) 
 
 func (s *Session) runner(o exec.Observer) *exec.Runner {
 	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test,
-		Failhard: s.Failhard, Grace: s.Grace}
+		Failhard: s.Failhard, Grace: s.Grace, Parallel: s.Parallel}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell
 	}

@@ -1,0 +1,180 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// wide is what a walk keeps to run steps side by side.
+type wide struct {
+	room     chan struct{}                     // a place for each step that may run at once
+	finished chan struct{}                     // a step that ran beside others has ended
+	after    map[*compile.Step][]*compile.Step // the earlier steps that a step names in its arguments
+}
+
+// sideBySide walks steps, several at once where their functions allow it. A step waits for its requisites, for the
+// earlier steps whose names its arguments have, and for every earlier step if its function runs alone.
+func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
+	w.wide = &wide{room: make(chan struct{}, w.runner.Parallel), finished: make(chan struct{}, len(steps)),
+		after: w.named(steps)}
+	left := steps
+	for len(left) > 0 && !w.stopped && ctx.Err() == nil {
+		blocked := w.pass(ctx, left)
+		if len(blocked) == len(left) && !w.await(ctx) {
+			w.wide = nil // they wait for one another, and the walk by order says so
+			w.steps(ctx, left)
+			return
+		}
+		left = blocked
+	}
+}
+
+// pass starts every step that waits for nothing, and gives the others.
+func (w *walk) pass(ctx context.Context, steps []*compile.Step) (blocked []*compile.Step) {
+	for _, s := range steps {
+		if w.stopped || ctx.Err() != nil {
+			return nil
+		}
+		switch {
+		case w.running.Get(s.Tag()) != nil:
+		case w.waits(s, len(blocked) > 0):
+			blocked = append(blocked, s)
+			if !w.beside(s) {
+				return append(blocked, steps[slices.Index(steps, s)+1:]...)
+			}
+		default:
+			w.active = map[string]bool{}
+			w.step(ctx, s, 0)
+			w.stopped = w.stopped || w.failsHard(s)
+		}
+	}
+	return blocked
+}
+
+// waits reports whether a step has to wait. behind says that an earlier step does.
+func (w *walk) waits(s *compile.Step, behind bool) bool {
+	if !w.beside(s) && (behind || slices.ContainsFunc(w.running.list, func(r *Result) bool { return !w.settled(r) })) {
+		return true
+	}
+	for _, q := range s.Requisites {
+		for _, t := range q.Targets {
+			if q.Kind != "listen" && !w.done(t.Steps) {
+				return true
+			}
+		}
+	}
+	return !w.done(w.wide.after[s])
+}
+
+func (w *walk) done(steps []*compile.Step) bool {
+	return !slices.ContainsFunc(steps, func(s *compile.Step) bool {
+		r := w.running.Get(s.Tag())
+		return r == nil || !w.settled(r)
+	})
+}
+
+// settled reports whether a result is there, and takes it over if its step has just ended.
+func (w *walk) settled(r *Result) bool {
+	if r.pending == nil {
+		return true
+	}
+	select {
+	case done := <-r.pending:
+		w.takeOver(r, done)
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits until a step that runs beside others has ended; it reports false if none runs.
+func (w *walk) await(ctx context.Context) bool {
+	if !slices.ContainsFunc(w.running.list, func(r *Result) bool { return r.pending != nil }) {
+		return false
+	}
+	select {
+	case <-w.wide.finished:
+	case <-ctx.Done():
+	}
+	for _, r := range w.running.list {
+		if w.settled(r) {
+			w.stopped = w.stopped || w.failsHard(r.Step)
+		}
+	}
+	return true
+}
+
+// beside reports whether a step may run beside others.
+func (w *walk) beside(s *compile.Step) bool {
+	if w.wide == nil || s.Chunk.Has("retry") || s.Fun() == watchAction {
+		return false
+	}
+	resource, ok := w.runner.Modules.New(s.State(), s.Fun())
+	if !ok {
+		return false
+	}
+	_, concurrent := resource.(module.Concurrent)
+	return concurrent
+}
+
+// named finds for each step the earlier ones whose names its arguments have.
+func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
+	after, byName, same := map[*compile.Step][]*compile.Step{}, map[string][]*compile.Step{}, map[string]*compile.Step{}
+	for _, s := range steps {
+		words := map[string]bool{}
+		for key, v := range s.Chunk.All() {
+			if name := value.Str(key); name != "name" && !strings.HasPrefix(name, "__") {
+				collect(v, words)
+			}
+		}
+		for word := range words {
+			after[s] = append(after[s], byName[word]...)
+		}
+		if before := same[s.State()+" "+s.Name()]; before != nil {
+			after[s] = append(after[s], before)
+		}
+		same[s.State()+" "+s.Name()] = s
+		byName[s.Name()] = append(byName[s.Name()], s)
+	}
+	return after
+}
+
+// collect gathers the texts of a value, and the words in them.
+func collect(v any, words map[string]bool) {
+	switch v := v.(type) {
+	case string:
+		words[v] = true
+		for word := range strings.FieldsFuncSeq(v, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+		}) {
+			words[word] = true
+		}
+	case *value.Map:
+		for key, item := range v.All() {
+			collect(key, words)
+			collect(item, words)
+		}
+	case *value.List:
+		for _, item := range v.Items {
+			collect(item, words)
+		}
+	}
+}
+
+// inOrder puts the results into the order in which the steps are written, and numbers them so.
+func (w *walk) inOrder() {
+	place := map[string]int{}
+	for i, s := range w.program {
+		place[s.Tag()] = i
+	}
+	slices.SortStableFunc(w.running.list, func(a, b *Result) int { return place[a.Tag()] - place[b.Tag()] })
+	for i, r := range w.running.list {
+		r.RunNum = i
+	}
+}
