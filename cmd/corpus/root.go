@@ -93,6 +93,7 @@ promoting points another channel at the same bytes.`,
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
+		p.orchestrateCommand(),
 		cli.VersionCommand(p.IO))
 	return root
 }

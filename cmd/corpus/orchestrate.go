@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/minion"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module/aws"
+	"github.com/corpus-agent/corpus-agent/state/orchestration"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// orchestration is what the orchestrate command was given.
+type orchestrating struct {
+	*program
+	tree, minion, endpoint string
+	set, pillar            []string
+	test, yes              bool
+	parallel               int
+	redactor               *redact.Redactor
+}
+
+func (p *program) orchestrateCommand() *cobra.Command {
+	o := &orchestrating{program: p, redactor: &redact.Redactor{}}
+	c := &cobra.Command{
+		Use:   "orchestrate [SLS]...",
+		Short: "Make what hosts live in: security groups, roles, load balancers, auto scaling groups",
+		Long: `orchestrate reads SLS files whose states (boto_secgroup, boto_elb, boto_asg and so on) are resources of AWS, shows
+what differs, and corrects it. It runs wherever people and CI run corpus, and changes no host. Without names of SLS
+files the top file says which count. docs/orchestration.md lists the states.
+
+Credentials are those of AWS's own tools, or of the profile that a state names. A plan that deletes something is asked
+about on a terminal; elsewhere it takes --yes.
+
+Exit codes are the agent's: 0 done, or with --test nothing failed; 2 usage, or SLS that does not compile; 3 states
+failed; 130 interrupted.`,
+		Example: `  corpus orchestrate --tree ./salt orchestration.myapp --test
+  corpus orchestrate --tree ./salt orchestration.myapp --set service_instance=testing
+  corpus orchestrate -c ./salt/.orchestration`,
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.tree, "tree", "", "directory of the tree: SLS files in it, or below states; pillar below pillar")
+	f.StringVarP(&o.minion, "config-dir", "c", "", "directory with a Salt minion file that names the trees instead")
+	f.StringArrayVar(&o.set, "set", nil, "grain as NAME=VALUE; may be given several times")
+	f.StringArrayVar(&o.pillar, "pillar", nil,
+		"directory of pillar files instead, or a YAML file whose content goes over the pillar")
+	f.StringVar(&o.endpoint, "endpoint", "", "URL of a server to ask instead of AWS (aws.endpoint)")
+	f.BoolVar(&o.test, "test", false, "only show what would be done")
+	f.BoolVar(&o.yes, "yes", false, "delete what the plan deletes without asking")
+	f.IntVar(&o.parallel, "parallel", 8, "how many resources are read or made at once")
+	return c
+}
+
+func (o *orchestrating) run(ctx context.Context, names []string) error {
+	var all []string
+	for _, name := range names {
+		all = append(all, strings.Split(name, ",")...)
+	}
+	dry, err := o.pass(ctx, all, true)
+	if err != nil {
+		return err
+	}
+	if o.test || ctx.Err() != nil || !dry.wouldChange() {
+		return o.end(ctx, dry)
+	}
+	if !o.json {
+		dry.plan(o.Out)
+	}
+	if err := o.agreed(dry.deletions()); err != nil {
+		return err
+	}
+	done, err := o.pass(ctx, all, false)
+	if err != nil {
+		return err
+	}
+	return o.end(ctx, done)
+}
+
+// pass compiles and runs the program once, with everything read again.
+func (o *orchestrating) pass(ctx context.Context, names []string, dry bool) (*orchestrated, error) {
+	s, err := o.session(dry)
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	program, err := o.compile(ctx, s, names)
+	if err != nil {
+		return nil, err
+	}
+	if len(program.Steps) == 0 {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("the tree declares nothing"),
+			"name an SLS file, or give this minion some in the top file"))
+	}
+	result := &orchestrated{dry: dry, started: time.Now()}
+	var observer exec.Observer
+	if !dry && !o.json {
+		observer = &progress{out: o.Err, all: len(program.Steps)}
+	}
+	result.list = s.Run(ctx, program, observer).All()
+	result.took = time.Since(result.started)
+	return result, nil
+}
+
+func (o *orchestrating) compile(ctx context.Context, s *session.Session, names []string) (*compile.Program, error) {
+	if len(names) > 0 {
+		return s.Program(ctx, s.Named(names...))
+	}
+	matches, err := s.Top(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Program(ctx, matches)
+}
+
+// session opens the trees.
+func (o *orchestrating) session(dry bool) (*session.Session, error) {
+	h, err := host.Open(host.Options{}, host.Caches{})
+	if err != nil {
+		return nil, err
+	}
+	id, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the name of this machine: %w", err)
+	}
+	settings := session.Settings{Host: h, ID: id, Grains: value.NewMap("id", id), Options: value.NewMap(), Version: cli.Version,
+		Redactor: o.redactor, Test: dry, Strict: true, Parallel: o.parallel, Grace: 30 * time.Second}
+	if err := o.trees(&settings); err != nil {
+		return nil, err
+	}
+	if err := o.given(&settings); err != nil {
+		return nil, err
+	}
+	settings.Log = func(level, message string) {
+		if dry && (level == "warning" || level == "error" || level == "critical") {
+			fmt.Fprintf(o.Err, "%s: %s\n", level, message)
+		}
+	}
+	cloud := &aws.Cloud{Endpoint: o.endpoint}
+	settings.Tables = orchestration.Tables{Cloud: cloud}
+	return session.New(settings), nil
+}
+
+// trees takes the directories of a tree, or what a minion file says.
+func (o *orchestrating) trees(s *session.Settings) error {
+	switch {
+	case (o.tree == "") == (o.minion == ""):
+		return diag.WithHint(errors.New("one of --tree and -c says where the SLS files are"),
+			"give --tree DIR, or -c DIR with a Salt minion file")
+	case o.minion != "":
+		c, err := minion.Load(o.minion)
+		if err != nil {
+			return err
+		}
+		s.States, s.Pillar, s.Options, s.Failhard = c.States, c.Pillar, c.Options, c.Failhard
+		s.Grains.Update(c.Grains)
+		if c.ID != "" {
+			s.ID = c.ID
+			s.Grains.Set("id", c.ID)
+		}
+		return nil
+	}
+	tree, err := filepath.Abs(o.tree)
+	if err != nil {
+		return err
+	}
+	if is, err := walk.Directory(tree); err != nil || !is {
+		return errors.Join(err, diag.WithHint(fmt.Errorf("there is no directory %s", tree), "--tree takes the directory of SLS files"))
+	}
+	var states []string
+	for _, dir := range []string{filepath.Join(tree, "states"), tree} {
+		if is, err := walk.Directory(dir); err == nil && is {
+			states = append(states, dir)
+		}
+	}
+	s.States = []roots.Env{{Name: "base", Dirs: states}}
+	if is, err := walk.Directory(filepath.Join(tree, "pillar")); err == nil && is {
+		s.Pillar = []roots.Env{{Name: "base", Dirs: []string{filepath.Join(tree, "pillar")}}}
+	}
+	return nil
+}
+
+// given takes the grains and the pillar of the command line.
+func (o *orchestrating) given(s *session.Settings) error {
+	args, grains := session.ParseArguments(o.set)
+	if len(args) > 0 {
+		return diag.WithHint(fmt.Errorf("--set %s has no value", value.Str(args[0])), "write --set NAME=VALUE")
+	}
+	s.Grains.Update(grains)
+	var dirs []string
+	for _, path := range o.pillar {
+		is, err := walk.Directory(path)
+		if err != nil {
+			return fmt.Errorf("--pillar %s: %w", path, err)
+		}
+		if is {
+			dir, err := filepath.Abs(path)
+			if err != nil {
+				return err
+			}
+			dirs = append(dirs, dir)
+			continue
+		}
+		data, err := custom.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		s.Override = s.Override.Clone()
+		s.Override.Update(data)
+	}
+	if len(dirs) > 0 {
+		s.Pillar = []roots.Env{{Name: "base", Dirs: dirs}}
+	}
+	return nil
+}
+
+// agreed asks whether what the plan deletes may go.
+func (o *orchestrating) agreed(deletions []string) error {
+	if len(deletions) == 0 || o.yes {
+		return nil
+	}
+	if !cli.Terminal(o.Err) || o.json {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the plan deletes %s", strings.Join(deletions, ", ")),
+			"look at it with --test, and give --yes to agree"))
+	}
+	fmt.Fprintf(o.Err, "This deletes %s. Go on? [y/N] ", strings.Join(deletions, ", "))
+	answer, _ := bufio.NewReader(o.In).ReadString('\n') // the end of input is no yes
+	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
+		return nil
+	}
+	return exit.WithCode(exit.Usage, errors.New("nothing was done: the deletions were not agreed to"))
+}
+
+// end shows what came out, keeps the report and gives the exit code.
+func (o *orchestrating) end(ctx context.Context, r *orchestrated) error {
+	kept, keepErr := r.keep(o.Getenv)
+	if o.json {
+		if err := o.JSON(r.document()); err != nil {
+			return err
+		}
+	} else {
+		r.show(o.Out)
+		if kept != "" {
+			fmt.Fprintf(o.Err, "report: %s\n", kept)
+		}
+	}
+	if keepErr != nil {
+		fmt.Fprintf(o.Err, "the report could not be kept: %v\n", keepErr)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failed := r.failures(); failed > 0 {
+		return exit.WithCode(exit.Failed, cli.AlreadyReported(fmt.Errorf("%d states failed", failed)))
+	}
+	return nil
+}

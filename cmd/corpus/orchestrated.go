@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// orchestrated is what one pass came to.
+type orchestrated struct {
+	dry     bool
+	list    []*exec.Result
+	started time.Time
+	took    time.Duration
+}
+
+func changesOf(r *exec.Result) *value.Map {
+	if r.Outcome == exec.Pending && r.Predicted.Len() > 0 {
+		return r.Predicted
+	}
+	return r.Changes
+}
+
+// sign is + for a resource that is made, - for one that is deleted, ~ for one that changes, ! for a failure.
+func sign(r *exec.Result) string {
+	changes := changesOf(r)
+	old, hasOld := changes.Get("old")
+	new, hasNew := changes.Get("new")
+	switch {
+	case r.Fails():
+		return "!"
+	case changes.Len() == 0 && r.Outcome != exec.Pending:
+		return "="
+	case hasOld && hasNew && old == nil:
+		return "+"
+	case hasOld && hasNew && new == nil:
+		return "-"
+	}
+	return "~"
+}
+
+// count counts the results by their signs.
+func (o *orchestrated) count() map[string]int {
+	n := map[string]int{}
+	for _, r := range o.list {
+		n[sign(r)]++
+	}
+	return n
+}
+
+func (o *orchestrated) wouldChange() bool {
+	n := o.count()
+	return n["+"]+n["-"]+n["~"] > 0
+}
+
+func (o *orchestrated) failures() int { return o.count()["!"] }
+
+// deletions are the resources that the plan deletes.
+func (o *orchestrated) deletions() (names []string) {
+	for _, r := range o.list {
+		if sign(r) == "-" {
+			names = append(names, strings.TrimSuffix(r.Step.State(), "_absent")+" "+r.Name())
+		}
+	}
+	return names
+}
+
+// plan shows what would be done.
+func (o *orchestrated) plan(w io.Writer) {
+	for _, r := range o.list {
+		s := sign(r)
+		if s == "=" {
+			continue
+		}
+		fmt.Fprintf(w, "%s %s %s\n", s, r.Step.Function(), r.Name())
+		fields(w, changesOf(r))
+		if s == "!" || r.Unknown {
+			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(r.Comment, "\n", "\n    "))
+		}
+		if s == "!" && r.Hint != "" {
+			fmt.Fprintf(w, "    hint: %s\n", r.Hint)
+		}
+		for _, warning := range r.Warnings {
+			fmt.Fprintf(w, "    warning: %s\n", warning)
+		}
+	}
+}
+
+// failed shows what failed.
+func (o *orchestrated) failed(w io.Writer) {
+	var list []*exec.Result
+	for _, r := range o.list {
+		if r.Fails() || len(r.Warnings) > 0 {
+			list = append(list, r)
+		}
+	}
+	(&orchestrated{list: list}).plan(w)
+}
+
+// show is the plan, or what failed of a run, with a line that counts.
+func (o *orchestrated) show(w io.Writer) {
+	if o.dry {
+		o.plan(w)
+	} else {
+		o.failed(w)
+	}
+	n := o.count()
+	verb := [3]string{"made", "changed", "deleted"}
+	if o.dry {
+		verb = [3]string{"to make", "to change", "to delete"}
+	}
+	fmt.Fprintf(w, "%d as declared, %d %s, %d %s, %d %s, %d failed in %.1fs\n", n["="], n["+"], verb[0], n["~"], verb[1],
+		n["-"], verb[2], n["!"], o.took.Seconds())
+}
+
+// fields shows each field that differs.
+func fields(w io.Writer, changes *value.Map) {
+	old, _ := changes.Value("old").(*value.Map)
+	new, _ := changes.Value("new").(*value.Map)
+	names := old.Names()
+	for _, name := range new.Names() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		switch {
+		case old == nil:
+			fmt.Fprintf(w, "    + %s: %s\n", name, short(new.Value(name)))
+		case new == nil:
+			fmt.Fprintf(w, "    - %s: %s\n", name, short(old.Value(name)))
+		default:
+			fmt.Fprintf(w, "    ~ %s: %s -> %s\n", name, short(old.Value(name)), short(new.Value(name)))
+		}
+	}
+	if done, ok := changes.Value("done").(*value.List); ok {
+		for _, item := range done.Items {
+			fmt.Fprintf(w, "    done: %s\n", value.Str(item))
+		}
+	}
+}
+
+// longest is how much of a value a plan shows.
+const longest = 200
+
+func short(v any) string {
+	text := []rune(value.Repr(v))
+	if len(text) > longest {
+		return string(text[:longest]) + "…"
+	}
+	return string(text)
+}
+
+// document is the report.
+func (o *orchestrated) document() *value.Map {
+	results := value.NewMap()
+	for _, r := range o.list {
+		m := r.Map()
+		m.Set("changes", changesOf(r))
+		m.Set("action", map[string]string{"+": "make", "-": "delete", "~": "change", "!": "fail", "=": "none"}[sign(r)])
+		results.Set(r.ShownTag(), m)
+	}
+	return value.NewMap("started", o.started.UTC().Format(time.RFC3339), "seconds", o.took.Seconds(), "test", o.dry,
+		"results", results)
+}
+
+// keptReports is how many reports are kept.
+const keptReports = 100
+
+// keep writes the report below the user's state directory.
+func (o *orchestrated) keep(getenv func(string) string) (string, error) {
+	base := getenv("XDG_STATE_HOME")
+	if base == "" && getenv("HOME") != "" {
+		base = filepath.Join(getenv("HOME"), ".local", "state")
+	}
+	if !filepath.IsAbs(base) {
+		return "", nil
+	}
+	dir := filepath.Join(base, "corpus", "orchestrate")
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	text, err := value.Dumps(o.document(), value.JSONOptions{})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, o.started.UTC().Format("20060102T150405.000000000Z")+".json")
+	if err := durable.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return file, prune(dir)
+}
+
+func prune(dir string) error {
+	entries, err := os.ReadDir(dir) // sorted by name, which is by time
+	if err != nil {
+		return err
+	}
+	for len(entries) > keptReports {
+		if err := durable.Remove(filepath.Join(dir, entries[0].Name())); err != nil {
+			return err
+		}
+		entries = entries[1:]
+	}
+	return nil
+}
+
+// progress shows each state as it ends, with its time.
+type progress struct {
+	out  io.Writer
+	mu   sync.Mutex
+	all  int
+	done int
+}
+
+// StepStarted is part of exec.Observer.
+func (*progress) StepStarted(*compile.Step) {}
+
+// StepDone is part of exec.Observer.
+func (p *progress) StepDone(r *exec.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	fmt.Fprintf(p.out, "[%d/%d] %6.1fs  %s %s %s\n", p.done, p.all, r.Duration.Seconds(), sign(r), r.Step.Function(), r.Name())
+}

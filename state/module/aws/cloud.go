@@ -1,0 +1,240 @@
+// Package aws has the boto_* states: they make what hosts live in, such as security groups, load balancers and auto
+// scaling groups. They take the arguments of Salt 3006's states of these names and use the SDK of AWS for Go.
+//
+// Every state reads the resource, notes each field that differs together with the request that corrects it (plan), and
+// sends these requests only in a run. A dry run therefore shows what a run does. What one state makes and another
+// refers to, such as the ID of a security group, is not known before; Cloud.coming notes what a run would make, so that
+// a dry run plans what depends on it.
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Cloud reaches AWS for all states of a run.
+type Cloud struct {
+	// Setting is an option of the minion's configuration, or of the pillar; nil for none. A profile is one.
+	Setting func(name string) any
+	// Endpoint is asked instead of AWS; "" for AWS.
+	Endpoint string
+	// APIOptions change what each client does with a request; tests answer requests with it.
+	APIOptions []func(*middleware.Stack) error
+
+	mu       sync.Mutex
+	accounts map[access]*account
+}
+
+// access is how an account of AWS is reached.
+type access struct{ region, keyID, key, profile string }
+
+// Account are the arguments that all states have: how AWS is reached.
+type Account struct {
+	Region  string `sls:"region"`
+	KeyID   string `sls:"keyid"`
+	Key     string `sls:"key"`
+	Profile any    `sls:"profile"`
+}
+
+// account is one account in one region.
+type account struct {
+	access
+	config sdk.Config
+
+	mu     sync.Mutex
+	kept   map[string]*kept
+	coming map[string]bool
+}
+
+// kept is an answer that several states ask for.
+type kept struct {
+	once  sync.Once
+	value any
+	err   error
+}
+
+// account gives the account that a state's arguments mean. service has settings of its own, such as sqs.region.
+func (c *Cloud) account(ctx context.Context, service string, a Account) (*account, error) {
+	to, err := c.access(service, a)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.accounts[to]; known != nil {
+		return known, nil
+	}
+	cfg, err := c.configFor(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if c.accounts == nil {
+		c.accounts = map[access]*account{}
+	}
+	c.accounts[to] = &account{access: to, config: cfg, kept: map[string]*kept{}, coming: map[string]bool{}}
+	return c.accounts[to], nil
+}
+
+// access works out how an account is reached: arguments count before the profile, and the profile before settings.
+func (c *Cloud) access(service string, a Account) (access, error) {
+	to := access{region: a.Region, keyID: a.KeyID, key: a.Key}
+	profile := a.Profile
+	if name, ok := profile.(string); ok {
+		if profile = c.setting(name); profile == nil {
+			to.profile = name
+		}
+	}
+	switch p := profile.(type) {
+	case nil:
+	case *value.Map:
+		to.fill(func(name string) any { return p.Value(name) })
+	default:
+		return to, fmt.Errorf("profile is a %s, and a name or a mapping was expected", value.TypeName(profile))
+	}
+	to.fill(func(name string) any { return c.setting(service + "." + name) })
+	if (to.key == "") != (to.keyID == "") {
+		return to, diag.WithHint(errors.New("of key and keyid one is missing"), "give both, or neither")
+	}
+	return to, nil
+}
+
+func (a *access) fill(of func(name string) any) {
+	for name, field := range map[string]*string{"region": &a.region, "keyid": &a.keyID, "key": &a.key} {
+		if v := of(name); *field == "" && v != nil {
+			*field = value.Str(v)
+		}
+	}
+}
+
+func (c *Cloud) setting(name string) any {
+	if c.Setting == nil {
+		return nil
+	}
+	return c.Setting(name)
+}
+
+func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithRetryer(func() sdk.Retryer {
+			return retry.AddWithMaxAttempts(retry.NewAdaptiveMode(), 10)
+		}),
+		config.WithAPIOptions(c.APIOptions),
+		config.WithDefaultRegion("us-east-1"), // Salt's
+	}
+	if to.region != "" {
+		options = append(options, config.WithRegion(to.region))
+	}
+	if to.profile != "" {
+		options = append(options, config.WithSharedConfigProfile(to.profile))
+	}
+	if to.keyID != "" {
+		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(to.keyID, to.key, "")))
+	}
+	if c.Endpoint != "" {
+		options = append(options, config.WithBaseEndpoint(c.Endpoint))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return cfg, diag.WithHint(fmt.Errorf("reading how AWS is reached: %w", err),
+			"name a profile of the pillar or of AWS's configuration, or give region, keyid and key")
+	}
+	return cfg, nil
+}
+
+// remember gives an answer that several states need, and asks for it only once until it is forgotten.
+func remember[T any](a *account, key string, ask func() (T, error)) (T, error) {
+	a.mu.Lock()
+	k := a.kept[key]
+	if k == nil {
+		k = &kept{}
+		a.kept[key] = k
+	}
+	a.mu.Unlock()
+	k.once.Do(func() { k.value, k.err = ask() })
+	if k.err != nil {
+		a.forget(key)
+		var none T
+		return none, k.err
+	}
+	return k.value.(T), nil
+}
+
+// forget drops the answers whose keys begin so.
+func (a *account) forget(prefix string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.kept {
+		if strings.HasPrefix(key, prefix) {
+			delete(a.kept, key)
+		}
+	}
+}
+
+// expect notes that a run makes a resource.
+func (a *account) expect(kind, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.coming[kind+" "+name] = true
+}
+
+// expects reports whether a run makes a resource that is not there yet.
+func (a *account) expects(kind, name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.coming[kind+" "+name]
+}
+
+// later stands in a plan for what is known only when a resource has been made.
+const later = "(known once it is made)"
+
+// missing is the error of a resource that others refer to and that is not there.
+func missing(kind, name, state string) error {
+	return diag.WithHint(fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name", state)
+}
+
+// failed says what failed and for which resource; AWS's own error says why.
+func failed(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	wrapped := fmt.Errorf("%s %s: %w", what, name, err)
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return wrapped
+	}
+	switch code := api.ErrorCode(); {
+	case strings.Contains(code, "AccessDenied") || strings.Contains(code, "Unauthorized"):
+		return diag.WithHint(wrapped, "allow the account this action, or name another profile")
+	case strings.Contains(code, "InvalidClientTokenId") || strings.Contains(code, "SignatureDoesNotMatch"),
+		strings.Contains(code, "ExpiredToken"), strings.Contains(code, "AuthFailure"):
+		return diag.WithHint(wrapped, "renew the credentials of the profile")
+	}
+	return wrapped
+}
+
+// code reports whether an error of AWS has one of these codes.
+func code(err error, codes ...string) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	for _, c := range codes {
+		if api.ErrorCode() == c {
+			return true
+		}
+	}
+	return false
+}
