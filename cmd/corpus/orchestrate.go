@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -154,9 +156,28 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 			fmt.Fprintf(o.Err, "%s: %s\n", level, message)
 		}
 	}
-	cloud := &aws.Cloud{Endpoint: o.endpoint}
+	cloud := &aws.Cloud{Endpoint: o.endpoint, Bootstrap: userData}
 	settings.Tables = orchestration.Tables{Cloud: cloud}
 	return session.New(settings), nil
+}
+
+// userData is what bootstrap prints, of the settings that a launch configuration gives.
+func userData(settings *value.Map) (string, error) {
+	b, known := packaging.Bootstrap{Balance: value.Truth(settings.Value("elb"))}, []string{"elb"}
+	for name, field := range map[string]*string{"store": &b.Store, "agent": &b.Agent, "trust_root": &b.Root,
+		"agent_digest": &b.Sum, "service": &b.Service, "instance": &b.Instance} {
+		known = append(known, name)
+		if v := settings.Value(name); v != nil {
+			*field = value.Str(v)
+		}
+	}
+	for _, name := range settings.Names() {
+		if !slices.Contains(known, name) {
+			return "", diag.WithHint(fmt.Errorf("bootstrap has no setting %s", name), "%s", diag.DidYouMean(name, known))
+		}
+	}
+	b.Sum = strings.TrimPrefix(b.Sum, "sha256:")
+	return b.UserData()
 }
 
 // trees takes the directories of a tree, or what a minion file says.

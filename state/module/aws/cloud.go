@@ -31,6 +31,8 @@ type Cloud struct {
 	Setting func(name string) any
 	// Endpoint is asked instead of AWS; "" for AWS.
 	Endpoint string
+	// Bootstrap is the user data with which a host deploys itself, of the settings of `corpus bootstrap`; nil for none.
+	Bootstrap func(settings *value.Map) (string, error)
 	// APIOptions change what each client does with a request; tests answer requests with it.
 	APIOptions []func(*middleware.Stack) error
 
@@ -169,7 +171,8 @@ func remember[T any](a *account, key string, ask func() (T, error)) (T, error) {
 		var none T
 		return none, k.err
 	}
-	return k.value.(T), nil
+	v, _ := k.value.(T)
+	return v, nil
 }
 
 // forget drops the answers whose keys begin so.
@@ -237,4 +240,19 @@ func code(err error, codes ...string) bool {
 		}
 	}
 	return false
+}
+
+// pages gathers the items of all pages. ask is given where the next page begins, nil for the first. The paginators of the
+// SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
+func pages[T any](ask func(next *string) (items []T, after *string, err error)) (all []T, err error) {
+	for next, more := (*string)(nil), true; more; {
+		items, after, err := ask(next)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		more = after != nil && *after != "" && (next == nil || *after != *next)
+		next = after
+	}
+	return all, nil
 }

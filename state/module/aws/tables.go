@@ -5,7 +5,15 @@ import "github.com/corpus-agent/corpus-agent/state/module"
 // Tables are the state functions of AWS, by the names of Salt's states.
 func Tables(c *Cloud) module.Registry {
 	return module.Registry{
-		"boto_sqs": sqsTable(c),
-		"aws_sqs":  sqsTable(c),
+		"aws_sqs":               sqsTable(c),
+		"boto_asg":              asgTable(c),
+		"boto_cloudwatch_alarm": alarmTable(c),
+		"boto_elb":              elbTable(c),
+		"boto_iam_role":         iamRoleTable(c),
+		"boto_lc":               lcTable(c),
+		"boto_route53":          route53Table(c),
+		"boto_secgroup":         secgroupTable(c),
+		"boto_sns":              snsTable(c),
+		"boto_sqs":              sqsTable(c),
 	}
 }
