@@ -31,7 +31,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// orchestration is what the orchestrate command was given.
+// orchestrating is what the orchestrate command was given.
 type orchestrating struct {
 	*program
 	tree, minion, endpoint string
@@ -203,20 +203,38 @@ func (o *orchestrating) trees(s *session.Settings) error {
 	if err != nil {
 		return err
 	}
-	if is, err := walk.Directory(tree); err != nil || !is {
-		return errors.Join(err, diag.WithHint(fmt.Errorf("there is no directory %s", tree), "--tree takes the directory of SLS files"))
+	root, err := existing(tree)
+	if err != nil {
+		return err
 	}
-	var states []string
-	for _, dir := range []string{filepath.Join(tree, "states"), tree} {
-		if is, err := walk.Directory(dir); err == nil && is {
-			states = append(states, dir)
-		}
+	if len(root) == 0 {
+		return diag.WithHint(fmt.Errorf("there is no directory %s", tree), "--tree takes the directory of SLS files")
+	}
+	states, err := existing(filepath.Join(tree, "states"), tree)
+	if err != nil {
+		return err
 	}
 	s.States = []roots.Env{{Name: "base", Dirs: states}}
-	if is, err := walk.Directory(filepath.Join(tree, "pillar")); err == nil && is {
-		s.Pillar = []roots.Env{{Name: "base", Dirs: []string{filepath.Join(tree, "pillar")}}}
+	pillars, err := existing(filepath.Join(tree, "pillar"))
+	if len(pillars) > 0 {
+		s.Pillar = []roots.Env{{Name: "base", Dirs: pillars}}
 	}
-	return nil
+	return err
+}
+
+// existing are those of directories that exist.
+func existing(dirs ...string) (all []string, err error) {
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		found, err := walk.Found(err)
+		if err != nil {
+			return nil, err
+		}
+		if found && info.IsDir() {
+			all = append(all, dir)
+		}
+	}
+	return all, nil
 }
 
 // given takes the grains and the pillar of the command line.

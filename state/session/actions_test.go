@@ -224,7 +224,7 @@ called:
 func TestRefusedStates(t *testing.T) {
 	s, _ := stateTree(t, map[string]string{"t.sls": "web:\n  boto_secgroup.present: []\n"})
 	text := value.Repr(applied(t, s, true)["web"])
-	if !strings.Contains(text, "boto_secgroup.present: no such state function: things in a cloud") {
+	if !strings.Contains(text, "boto_secgroup.present: no such state function: resources of AWS") {
 		t.Errorf("a cloud's state gives %s", text)
 	}
 }

@@ -278,6 +278,10 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *plan, a *account, has *
 	for _, l := range want {
 		kept[l.LoadBalancerPort] = true
 		d, there := now[l.LoadBalancerPort]
+		if there && a.config.BaseEndpoint != nil &&
+			sdk.ToString(d.Listener.InstanceProtocol) == sdk.ToString(d.Listener.Protocol) {
+			d.Listener.InstanceProtocol = l.InstanceProtocol // emulators of AWS keep none of their own
+		}
 		if there && value.Equal(shownListener(*d.Listener), shownListener(l.Listener)) {
 			continue
 		}
