@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -103,7 +103,7 @@ func (o file) below(ctx context.Context, dir string) (*value.List, error) {
 		if err != nil || !info.IsDir() || seen[info.ID()] {
 			return
 		}
-		if err := host.Descend(ctx, dir, level); err != nil {
+		if err := descent.Enter(ctx, dir, level); err != nil {
 			leftOut = err
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -59,7 +60,7 @@ func TestDigestsEndWithTheContext(t *testing.T) {
 // and the log says what that is.
 func TestWalksSayWhatTheyLeaveOut(t *testing.T) {
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", host.MostLevels+5)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", descent.MostLevels+5)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	h, err := host.Open(host.Options{Root: root}, host.Caches{})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -134,7 +135,7 @@ func globIn(h *host.Host, dir, pattern string) []string {
 }
 
 // Walk calls visit for every directory below one, with the names in it; links are not entered. visit says whether to go
-// deeper. What is [host.TooDeep] is left out, and the error says what that is. The walk ends with the context.
+// deeper. What is [descent.TooDeep] is left out, and the error says what that is. The walk ends with the context.
 func Walk(ctx context.Context, h *host.Host, dir string, visit func(dir string, dirs, files []string) bool) error {
 	w := walker{ctx: ctx, host: h, visit: visit}
 	w.below(dir, 0)
@@ -149,7 +150,7 @@ type walker struct {
 }
 
 func (w *walker) below(dir string, level int) {
-	if err := host.Descend(w.ctx, dir, level); err != nil {
+	if err := descent.Enter(w.ctx, dir, level); err != nil {
 		if w.leftOut == nil {
 			w.leftOut = err
 		}

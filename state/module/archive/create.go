@@ -17,6 +17,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -167,7 +168,7 @@ func (b *builder) directory(p string, info host.Info) error {
 	if err := b.header(p, info, &tar.Header{Typeflag: tar.TypeDir}); err != nil {
 		return err
 	}
-	if err := host.Descend(b.ctx, p, b.level); err != nil {
+	if err := descent.Enter(b.ctx, p, b.level); err != nil {
 		return err
 	}
 	b.level++

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 )
 
 // complete refuses links that lead out of the directory, once all entries are known. The author of an archive
@@ -18,7 +18,7 @@ func (r *rules) complete() error {
 	}
 	isDir := func(name string) bool { return r.seen[name] == directory }
 	for _, name := range slices.Sorted(maps.Keys(r.links)) {
-		if r.seen[name] == symlink && host.LeadsOut(r.dir, name, r.links[name], isDir) {
+		if r.seen[name] == symlink && descent.LeadsOut(r.dir, name, r.links[name], isDir) {
 			return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: it links to %s, which is not below %s",
 				shown(name), shown(r.links[name]), r.dir),
 				"leave it out with options: --exclude, or set allow_outside_links: True if later states may write and "+

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -89,10 +90,10 @@ func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *v
 // look decides about all entries of a directory and reports whether any of them stays. It does not descend
 // below the depth limit: such a directory is removed unless k.names or a pattern may keep something in it.
 func (k *keeper) look(ctx context.Context, h *host.Host, dir string, level int) (stays bool, err error) {
-	if host.TooDeep(dir, level) && !k.names[dir] && len(k.exclude) == 0 {
+	if descent.TooDeep(dir, level) && !k.names[dir] && len(k.exclude) == 0 {
 		return false, nil
 	}
-	if err := host.Descend(ctx, dir, level); err != nil {
+	if err := descent.Enter(ctx, dir, level); err != nil {
 		return false, err
 	}
 	names, err := h.Files.ReadDir(dir)

@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 )
 
 // copyTree copies a file, a symbolic link, or a directory with all its content, modes included. Nothing may
@@ -28,7 +29,7 @@ func copyBelow(ctx context.Context, h *host.Host, from, to string, own owner, le
 	if err := copyOne(ctx, h, from, to, info, own); err != nil || !info.IsDir() {
 		return err
 	}
-	if err := host.Descend(ctx, from, level); err != nil {
+	if err := descent.Enter(ctx, from, level); err != nil {
 		return err
 	}
 	names, err := h.Files.ReadDir(from)

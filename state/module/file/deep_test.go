@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -78,7 +79,7 @@ func TestDeepTrees(t *testing.T) {
 			refused(copyTree(t.Context(), h, "/srv", "/copy", owner{uid: -1, gid: -1}))
 			_, err = converge(t.Context(), h, &pruned{Name: "/srv", Recurse: true})
 			refused(err)
-			_, err = host.OutwardLinks(t.Context(), h.Files, "/srv", ".git")
+			_, err = descent.OutwardLinks(t.Context(), h.Files, "/srv", ".git")
 			refused(err)
 
 			tidy := newTidied()

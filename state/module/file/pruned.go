@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -58,7 +59,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 
 // look reports whether a directory is empty or contains only directories that are removed.
 func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) (empty bool, err error) {
-	if err := host.Descend(ctx, dir, level); err != nil {
+	if err := descent.Enter(ctx, dir, level); err != nil {
 		return false, err
 	}
 	names, err := h.Files.ReadDir(dir)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -117,9 +118,9 @@ type looking struct {
 // look finds the paths to remove below a directory, the deepest first. A directory below the depth limit stays,
 // with a note, unless a directory above it is removed.
 func (t *tidied) look(ctx context.Context, h *host.Host, dir string, at looking) error {
-	if host.TooDeep(dir, at.level) || at.links > maxLinkDepth {
+	if descent.TooDeep(dir, at.level) || at.links > maxLinkDepth {
 		if !at.going && at.links <= maxLinkDepth {
-			t.notes = append(t.notes, host.Descend(ctx, dir, at.level).Error()+"; what is below stays")
+			t.notes = append(t.notes, descent.Enter(ctx, dir, at.level).Error()+"; what is below stays")
 		}
 		return ctx.Err()
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 )
 
 // found is a path that a walk has found.
@@ -22,7 +23,7 @@ func walk(ctx context.Context, h *host.Host, dir string, depth int) ([]found, er
 }
 
 func walkFrom(ctx context.Context, h *host.Host, dir string, depth, level int) ([]found, error) {
-	if err := host.Descend(ctx, dir, level); err != nil {
+	if err := descent.Enter(ctx, dir, level); err != nil {
 		return nil, err
 	}
 	files, dirs, err := list(ctx, h, dir)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/descent"
 )
 
 // written is a work tree that git is about to write, with the way to restore it if links lead out of it. The
@@ -27,7 +28,7 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 	if w.allowed || a.User != "" && a.User != "root" {
 		return write()
 	}
-	before, err := host.OutwardLinks(ctx, h.Files, w.dir, ".git")
+	before, err := descent.OutwardLinks(ctx, h.Files, w.dir, ".git")
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 
 // added returns the links that lead out of the work tree and did not before.
 func (w written) added(ctx context.Context, h *host.Host, before map[string]string) (map[string]string, error) {
-	found, err := host.OutwardLinks(ctx, h.Files, w.dir, ".git")
+	found, err := descent.OutwardLinks(ctx, h.Files, w.dir, ".git")
 	maps.DeleteFunc(found, func(name, target string) bool { return before[name] == target })
 	return found, err
 }

@@ -1,4 +1,4 @@
-package host
+package descent
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is where the link is below dir.
@@ -38,7 +40,7 @@ func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 // OutwardLinks are the symbolic links below a directory that may lead out of it, and what they lead to, by their names
 // below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root
 // does not follow a link of such a user. There are none in a directory that is not there.
-func OutwardLinks(ctx context.Context, files Files, dir, skip string) (map[string]string, error) {
+func OutwardLinks(ctx context.Context, files host.Files, dir, skip string) (map[string]string, error) {
 	dir = path.Clean(dir)
 	info, err := files.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -53,14 +55,14 @@ func OutwardLinks(ctx context.Context, files Files, dir, skip string) (map[strin
 
 // outward looks for links that lead out of a directory.
 type outward struct {
-	files     Files
+	files     host.Files
 	dir, skip string
 	owner     int
 	found     map[string]string
 }
 
 func (t outward) below(ctx context.Context, at string, level int) error {
-	if err := Descend(ctx, path.Join(t.dir, at), level); err != nil {
+	if err := Enter(ctx, path.Join(t.dir, at), level); err != nil {
 		return err
 	}
 	names, err := t.files.ReadDir(path.Join(t.dir, at))

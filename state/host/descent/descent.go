@@ -1,4 +1,6 @@
-package host
+// Package descent is what walks by paths through the directories of users have in common: how deep they go, and which
+// links lead out of where they are.
+package descent
 
 import (
 	"context"
@@ -20,9 +22,9 @@ func TooDeep(dir string, level int) bool {
 	return level > MostLevels || len(dir)+unix.NAME_MAX+1 >= unix.PathMax
 }
 
-// Descend is called by a walk by paths for each directory, before it lists it. It fails where the run was ended, and
+// Enter is called by a walk by paths for each directory, before it lists it. It fails where the run was ended, and
 // where the directory is [TooDeep].
-func Descend(ctx context.Context, dir string, level int) error {
+func Enter(ctx context.Context, dir string, level int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
