@@ -299,9 +299,9 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *plan, a *account, has *
 	if !p.made && len(add)+len(drop) > 0 {
 		p.differ("listeners", shownListeners(old), shownListeners(want))
 		p.then("listeners set", func(ctx context.Context) error {
-			if len(drop) > 0 {
+			for _, port := range drop {
 				if _, err := client.DeleteLoadBalancerListeners(ctx, &elb.DeleteLoadBalancerListenersInput{
-					LoadBalancerName: &e.Name, LoadBalancerPorts: drop}); err != nil {
+					LoadBalancerName: &e.Name, LoadBalancerPorts: []int32{port}}); err != nil {
 					return failed("deleting listeners of load balancer", e.Name, err)
 				}
 			}

@@ -73,6 +73,8 @@ func (r *rolePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (m
 	return r.apply(ctx)
 }
 
+const policyVersion = "2012-10-17"
+
 // trust is who may take the role: EC2's instances by default.
 func (r *rolePresent) trust() *value.Map {
 	m := value.NewMap()
@@ -83,7 +85,7 @@ func (r *rolePresent) trust() *value.Map {
 	if m.Len() > 0 {
 		return m
 	}
-	return value.NewMap("Version", "2008-10-17", "Statement", value.NewList(value.NewMap("Effect", "Allow", "Principal",
+	return value.NewMap("Version", policyVersion, "Statement", value.NewList(value.NewMap("Effect", "Allow", "Principal",
 		value.NewMap("Service", "ec2.amazonaws.com"), "Action", "sts:AssumeRole")))
 }
 
@@ -125,6 +127,9 @@ func (r *rolePresent) look(ctx context.Context) (*plan, error) {
 		})
 	} else {
 		old := document(sdk.ToString(has.AssumeRolePolicyDocument))
+		if m := mapOf(old); r.Document.Len() == 0 && m != nil && text(m, "Version") == "2008-10-17" { // which Salt wrote
+			m.Set("Version", policyVersion)
+		}
 		if !samePolicy(old, r.trust()) {
 			p.differ("policy_document", old, r.trust())
 			p.then("policy document set", func(ctx context.Context) error {

@@ -15,5 +15,6 @@ func Tables(c *Cloud) module.Registry {
 		"boto_secgroup":         secgroupTable(c),
 		"boto_sns":              snsTable(c),
 		"boto_sqs":              sqsTable(c),
+		"boto_vpc":              vpcTable(c),
 	}
 }

@@ -1,0 +1,257 @@
+//go:build integration
+
+package aws_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// emulator is the URL of moto's server: MOTO_ENDPOINT, or one that the test starts from PATH.
+func emulator(t *testing.T) string {
+	t.Helper()
+	url := os.Getenv("MOTO_ENDPOINT")
+	if url == "" {
+		program, err := exec.LookPath("moto_server")
+		if err != nil {
+			t.Skip("there is no moto_server on PATH, and MOTO_ENDPOINT names none")
+		}
+		url = "http://127.0.0.1:5599"
+		server := exec.Command(program, "-p", "5599")
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Post(url+"/moto-api/reset", "", nil)
+		if err == nil {
+			_ = resp.Body.Close()
+			return url
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// state runs one state function; dry ones only check.
+func state(t *testing.T, url, function, arguments string, dry bool) *value.Map {
+	t.Helper()
+	doc, err := yaml.LoadString(arguments, function)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, fun, _ := strings.Cut(function, ".")
+	r, ok := aws.Tables(&aws.Cloud{Endpoint: url})[name][fun]
+	if !ok {
+		t.Fatalf("there is no %s", function)
+	}
+	resource := r()
+	if _, problems := module.Decode(resource, module.Call{Function: function, Arguments: doc.Value.(*value.Map)}); len(problems) > 0 {
+		t.Fatalf("%s: %v", function, problems)
+	}
+	if v, ok := resource.(module.Validated); ok {
+		if err := v.Valid(); err != nil {
+			t.Fatalf("%s: %v", function, err)
+		}
+	}
+	diff, err := resource.Check(context.Background(), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", function, err)
+	}
+	if dry || diff.Empty() {
+		return diff.Changes
+	}
+	report, err := resource.Apply(context.Background(), nil, diff)
+	if err != nil {
+		t.Fatalf("%s: %v", function, err)
+	}
+	return report.Changes
+}
+
+// resource is a state with the arguments it is made with, and with other values of each that a run has to find and set.
+type resource struct {
+	function, base string
+	drift          map[string]string // by what differs: lines of arguments that take the place of base's
+	fixed          string            // arguments that cannot drift, or that the emulator does not keep
+}
+
+// TestEveryDriftIsFoundAndCorrected makes each resource, changes each argument by another run, and wants a dry run to find
+// it, a run to correct it, and the run after that to change nothing.
+func TestEveryDriftIsFoundAndCorrected(t *testing.T) {
+	url := emulator(t)
+	state(t, url, "boto_route53.hosted_zone_present", "{name: example.com, domain_name: example.com.}", false)
+	state(t, url, "boto_secgroup.present", "{name: other, description: other}", false)
+	state(t, url, "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: 80, elb_protocol: HTTP}]}", false)
+	for _, r := range resources() {
+		t.Run(r.function, func(t *testing.T) {
+			if changes := state(t, url, r.function, r.base, true); changes.Value("old") != nil || changes.Value("new") == nil {
+				t.Errorf("the plan of a new resource is %s", value.Repr(changes))
+			}
+			state(t, url, r.function, r.base, false)
+			if changes := state(t, url, r.function, r.base, false); changes.Len() > 0 {
+				t.Fatalf("a second run changes %s", value.Repr(changes))
+			}
+			for what, drift := range r.drift {
+				arguments := r.with(t, drift)
+				planned := state(t, url, r.function, arguments, true)
+				if planned.Len() == 0 {
+					t.Errorf("%s: the drift is not found", what)
+					continue
+				}
+				if done := state(t, url, r.function, arguments, false); !value.Equal(planned, done) {
+					t.Errorf("%s: the plan says %s, and the run does %s", what, value.Repr(planned), value.Repr(done))
+				}
+				if again := state(t, url, r.function, arguments, false); again.Len() > 0 {
+					t.Errorf("%s: another run changes %s", what, value.Repr(again))
+				}
+				state(t, url, r.function, r.base, false)
+				if again := state(t, url, r.function, r.base, false); again.Len() > 0 {
+					t.Errorf("%s: the way back is not complete: %s", what, value.Repr(again))
+				}
+			}
+		})
+	}
+}
+
+// with is the base with other arguments.
+func (r resource) with(t *testing.T, drift string) string {
+	t.Helper()
+	base, err := yaml.LoadString(r.base, "base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := yaml.LoadString("{"+drift+"}", "drift")
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", drift, err))
+	}
+	m := base.Value.(*value.Map)
+	m.Update(other.Value.(*value.Map))
+	return yaml.Dump(m, yaml.DumpOptions{Indent: 2, Width: 200, Collections: yaml.Block})
+}
+
+// TestEachArgumentDrifts holds that the table above has each argument of each function.
+func TestEachArgumentDrifts(t *testing.T) {
+	tables := aws.Tables(&aws.Cloud{})
+	for _, r := range resources() {
+		name, fun, _ := strings.Cut(r.function, ".")
+		arguments, _ := module.ArgumentsOf(tables[name][fun]())
+		for _, a := range arguments {
+			if strings.Contains(" name region key keyid profile "+r.fixed+" ", " "+a.Name+" ") ||
+				strings.HasSuffix(a.Name, "_from_pillar") || strings.HasSuffix(a.Name, "_from_pillars") {
+				continue
+			}
+			found := false
+			for what := range r.drift {
+				found = found || strings.HasPrefix(what, a.Name)
+			}
+			if !found {
+				t.Errorf("%s: no drift of %s is tried", r.function, a.Name)
+			}
+		}
+	}
+}
+
+const alarmAttributes = "metric: CPUUtilization, namespace: AWS/EC2, statistic: Average, comparison: '>=', threshold: 50.0, " +
+	"period: 300, evaluation_periods: 1, unit: null, description: d"
+
+func resources() []resource {
+	rule := "{ip_protocol: tcp, from_port: 80, to_port: 80, cidr_ip: 10.0.0.0/8}"
+	policy := "{Version: '2012-10-17', Statement: [{Action: ['s3:Get*'], Effect: Allow, Resource: ['*']}]}"
+	trust := "{Version: '2012-10-17', Statement: [{Action: 'sts:AssumeRole', Effect: Allow, Principal: {Service: lambda.amazonaws.com}}]}"
+	lc := "{image_id: ami-12c6146b, instance_type: t3.micro"
+	return []resource{
+		{function: "boto_sqs.present", base: "{name: q, attributes: {DelaySeconds: 3, VisibilityTimeout: 60}}",
+			drift: map[string]string{"attributes": "attributes: {DelaySeconds: 5, VisibilityTimeout: 30}"}},
+		{function: "boto_sns.present", base: "{name: topic, subscriptions: []}",
+			drift: map[string]string{}, fixed: "subscriptions"},
+		{function: "boto_secgroup.present", base: "{name: g, description: d, rules: [" + rule + "], rules_egress: [], tags: {a: b}}",
+			drift: map[string]string{
+				"rules":          "rules: [{ip_protocol: tcp, from_port: 80, to_port: 81, cidr_ip: 10.0.0.0/8}]",
+				"rules none":     "rules: []",
+				"rules of group": "rules: [{ip_protocol: all, source_group_name: [g, other]}]",
+				"rules_egress":   "rules_egress: [{ip_protocol: udp, from_port: 53, to_port: 53, cidr_ip: [10.0.0.2/32, 10.0.0.3/32]}]",
+				"tags":           "tags: {c: d}",
+			}, fixed: "description vpc_id vpc_name delete_ingress_rules delete_egress_rules"},
+		{function: "boto_iam_role.present", base: "{name: r, policies: {p: " + policy + "}}",
+			drift: map[string]string{
+				"policies":        "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + "}",
+				"policies other":  "policies: {other: " + policy + "}",
+				"policy_document": "policy_document: " + trust,
+			}, fixed: "path create_instance_profile delete_policies detach_policies managed_policies"},
+		{function: "boto_cloudwatch_alarm.present", base: "{name: alarm, attributes: {" + alarmAttributes +
+			", dimensions: {Q: [v]}, alarm_actions: ['arn:aws:sns:us-east-1:123456789012:a'], ok_actions: [], insufficient_data_actions: []}}",
+			drift: map[string]string{
+				"attributes threshold": "attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}",
+				"attributes actions":   "attributes: {" + alarmAttributes + ", alarm_actions: [], ok_actions: ['arn:aws:sns:us-east-1:123456789012:b'], insufficient_data_actions: ['arn:aws:sns:us-east-1:123456789012:c']}",
+				"attributes metric":    "attributes: {" + strings.Replace(alarmAttributes, "CPUUtilization", "NetworkIn", 1) + "}",
+				"attributes compare":   "attributes: {" + strings.Replace(alarmAttributes, ">=", "<", 1) + "}",
+				"attributes period":    "attributes: {" + strings.Replace(alarmAttributes, "300", "60", 1) + "}",
+				"attributes several":   "attributes: {" + strings.Replace(alarmAttributes, "evaluation_periods: 1", "evaluation_periods: 2", 1) + "}",
+				"attributes describe":  "attributes: {" + strings.Replace(alarmAttributes, "description: d", "description: e", 1) + "}",
+				"attributes statistic": "attributes: {" + strings.Replace(alarmAttributes, "Average", "Maximum", 1) + "}",
+				"attributes dimension": "attributes: {" + alarmAttributes + ", dimensions: {Q: [w]}}",
+			}},
+		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: 10.0.0.1, ttl: 60}",
+			drift: map[string]string{"value": "value: [10.0.0.2, 10.0.0.3]", "ttl": "ttl: 300"},
+			fixed: "zone record_type identifier wait_for_sync split_dns private_zone alias"},
+		{function: "boto_lc.present", base: lc + ", name: lc, security_groups: [other], user_data: hello}",
+			drift: map[string]string{
+				"image_id": "image_id: ami-03cf127a", "instance_type": "instance_type: t3.large", "key_name": "key_name: k",
+				"security_groups": "security_groups: [other, default]", "user_data": "user_data: bye",
+				"cloud_init": "user_data: '', cloud_init: {scripts: {a: echo}, boothooks: {b: x}, cloud-config: {packages: [git]}}",
+				"kernel_id":  "kernel_id: aki-1", "ramdisk_id": "ramdisk_id: ari-1",
+				"block_device_mappings":       "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, delete_on_termination: true}]",
+				"instance_monitoring":         "instance_monitoring: true",
+				"spot_price":                  "spot_price: '0.1'",
+				"instance_profile_name":       "instance_profile_name: r",
+				"ebs_optimized":               "ebs_optimized: true",
+				"associate_public_ip_address": "associate_public_ip_address: true",
+			}, fixed: "vpc_id vpc_name bootstrap"},
+		{function: "boto_elb.present", base: "{name: elb, availability_zones: [us-east-1a], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP}], " +
+			"health_check: {target: 'HTTP:80/', interval: 30}, attributes: {connection_draining: {enabled: false}}, tags: {a: b}, " +
+			"security_groups: [other], cnames: [{name: elb.example.com., zone: example.com., ttl: 60}], alarms: {cpu: {name: n, attributes: {" + alarmAttributes + "}}}}",
+			drift: map[string]string{
+				"listeners":          "listeners: [{elb_port: 80, instance_port: 8080, elb_protocol: HTTP}, {elb_port: 22, elb_protocol: TCP}]",
+				"availability_zones": "availability_zones: [us-east-1b, us-east-1c]",
+				"health_check":       "health_check: {target: 'TCP:80', interval: 20, timeout: 4, healthy_threshold: 4, unhealthy_threshold: 6}",
+				"attributes": "attributes: {connection_draining: {enabled: true, timeout: 20}, cross_zone_load_balancing: {enabled: true}, " +
+					"access_log: {enabled: true, s3_bucket_name: b, s3_bucket_prefix: p, emit_interval: 5}, connecting_settings: {idle_timeout: 90}}",
+				"tags": "tags: {c: d}", "security_groups": "security_groups: [default]",
+				"cnames":   "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
+				"alarms":   "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
+				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
+			}, fixed: "scheme subnets subnet_names wait_for_sync instance_ids backends"},
+		{function: "boto_asg.present", base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
+			"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: true}], default_cooldown: 300, " +
+			"health_check_type: EC2, health_check_period: 300, termination_policies: [Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: 60}], " +
+			"scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
+			drift: map[string]string{
+				"min_size": "min_size: 1, desired_capacity: 1", "max_size": "max_size: 3", "desired_capacity": "desired_capacity: 1",
+				"health_check_type": "health_check_type: ELB", "health_check_period": "health_check_period: 60",
+				"availability_zones":    "availability_zones: [us-east-1b]",
+				"suspended_processes":   "suspended_processes: [AlarmNotification]",
+				"tags":                  "tags: [{key: a, value: c, propagate_at_launch: false}]",
+				"scaling_policies":      "scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 2, cooldown: 90}, {name: Down, adjustment_type: ChangeInCapacity, scaling_adjustment: -1}]",
+				"scheduled_actions":     "scheduled_actions: {night: {desired_capacity: 1, min_size: 0, max_size: 1, recurrence: '0 19 * * 1-5'}}",
+				"launch_config":         "launch_config: [{image_id: ami-12c6146b, instance_type: t3.large}]",
+				"load_balancers":        "load_balancers: [spare]",
+				"alarms":                "alarms: {cpu: {attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
+				"instance_profile_name": "instance_profile_name: r",
+			}, fixed: "default_cooldown termination_policies launch_config_name placement_group vpc_zone_identifier subnet_names target_group_arns notification_arn notification_types"},
+	}
+}
