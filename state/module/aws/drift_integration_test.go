@@ -169,6 +169,8 @@ func TestEachArgumentDrifts(t *testing.T) {
 const alarmAttributes = "metric: CPUUtilization, namespace: AWS/EC2, statistic: Average, comparison: '>=', threshold: 50.0, " +
 	"period: 300, evaluation_periods: 1, unit: null, description: d"
 
+const netFixed = "instance_tenancy vpc_id vpc_name availability_zone route_table_name "
+
 func resources() []resource {
 	rule := "{ip_protocol: tcp, from_port: 80, to_port: 80, cidr_ip: 10.0.0.0/8}"
 	policy := "{Version: '2012-10-17', Statement: [{Action: ['s3:Get*'], Effect: Allow, Resource: ['*']}]}"
@@ -206,6 +208,18 @@ func resources() []resource {
 				"attributes statistic": "attributes: {" + strings.Replace(alarmAttributes, "Average", "Maximum", 1) + "}",
 				"attributes dimension": "attributes: {" + alarmAttributes + ", dimensions: {Q: [w]}}",
 			}},
+		{function: "boto_vpc.present", base: "{name: net, cidr_block: 10.9.0.0/16, tags: {a: b}}",
+			drift: map[string]string{"dns_support": "dns_support: false", "dns_hostnames": "dns_hostnames: true", "tags": "tags: {c: d}"},
+			fixed: netFixed + "cidr_block auto_assign_public_ipv4 routes subnet_ids subnet_names"},
+		{function: "boto_vpc.subnet_present", base: "{name: sub, vpc_name: net, cidr_block: 10.9.1.0/24, auto_assign_public_ipv4: false, tags: {a: b}}",
+			drift: map[string]string{"auto_assign_public_ipv4": "auto_assign_public_ipv4: true", "tags": "tags: {c: d}"},
+			fixed: netFixed + "cidr_block dns_support dns_hostnames routes subnet_ids subnet_names"},
+		{function: "boto_vpc.internet_gateway_present", base: "{name: gate, vpc_name: net, tags: {a: b}}",
+			drift: map[string]string{"tags": "tags: {c: d}"},
+			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 routes subnet_ids subnet_names"},
+		{function: "boto_vpc.route_table_present", base: "{name: ways, vpc_name: net, routes: [{destination_cidr_block: 0.0.0.0/0, internet_gateway_name: gate}], subnet_names: [sub]}",
+			drift: map[string]string{"routes": "routes: [{destination_cidr_block: 10.0.0.0/8, internet_gateway_name: gate}]", "subnet_names": "subnet_names: []"},
+			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 subnet_ids tags"},
 		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: 10.0.0.1, ttl: 60}",
 			drift: map[string]string{"value": "value: [10.0.0.2, 10.0.0.3]", "ttl": "ttl: 300"},
 			fixed: "zone record_type identifier wait_for_sync split_dns private_zone alias"},

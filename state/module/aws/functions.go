@@ -1,8 +1,205 @@
 package aws
 
-import "github.com/corpus-agent/corpus-agent/state/function"
+import (
+	"context"
+	"fmt"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// reach are the arguments that each function has after its own.
+const reach = ", region=None, key=None, keyid=None, profile=None"
+
+// asked is a question of a template.
+type asked struct{ cloud *Cloud }
+
+func (q asked) account(ctx context.Context, service, region, key, keyID string, profile any) (*account, error) {
+	return q.cloud.account(ctx, service, Account{Region: region, Key: key, KeyID: keyID, Profile: profile})
+}
 
 // Reading are the functions of templates that ask AWS.
 func Reading(c *Cloud) function.Table {
-	return function.Table{}
+	q := asked{c}
+	return function.Table{
+		"boto_secgroup.get_group_id": function.Of("name, vpc_id=None, vpc_name=None"+reach, q.groupID),
+		"boto_secgroup.exists": function.Of("name, region=None, key=None, keyid=None, profile=None, vpc_id=None, vpc_name=None",
+			func(ctx context.Context, name, region, key, keyID string, profile any, vpc, vpcName string) (bool, error) {
+				id, err := q.groupID(ctx, name, vpc, vpcName, region, key, keyID, profile)
+				return id != nil, err
+			}),
+		"boto_elb.get_elb_config": function.Of("name"+reach, q.elbConfig),
+		"boto_elb.exists": function.Of("name"+reach,
+			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
+				m, err := q.elbConfig(ctx, name, region, key, keyID, profile)
+				return m.Len() > 0, err
+			}),
+		"boto_vpc.get_id": function.Of("name=None, cidr=None, tags=None"+reach,
+			func(ctx context.Context, name, _ string, _ any, region, key, keyID string, profile any) (*value.Map, error) {
+				id, err := q.resourceID(ctx, "vpc", name, region, key, keyID, profile)
+				return value.NewMap("id", id), err
+			}),
+		"boto_vpc.exists": function.Of("vpc_id=None, name=None, cidr=None, tags=None"+reach, q.vpcExists),
+		"boto_vpc.get_resource_id": function.Of("resource, name"+reach,
+			func(ctx context.Context, kind, name, region, key, keyID string, profile any) (*value.Map, error) {
+				id, err := q.resourceID(ctx, kind, name, region, key, keyID, profile)
+				return value.NewMap("id", id), err
+			}),
+		"boto_iam.get_account_id": function.Of("region=None, key=None, keyid=None, profile=None", q.accountID),
+		"boto_iam.role_exists": function.Of("name"+reach,
+			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
+				a, err := q.account(ctx, "iam", region, key, keyID, profile)
+				if err != nil {
+					return false, err
+				}
+				all, err := roles(ctx, a)
+				_, there := all[name]
+				return there, err
+			}),
+		"boto_sqs.exists": function.Of("name"+reach,
+			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
+				a, err := q.account(ctx, "sqs", region, key, keyID, profile)
+				if err != nil {
+					return false, err
+				}
+				url, err := queueURL(ctx, sqs.NewFromConfig(a.config), name)
+				return url != "", err
+			}),
+		"boto_sns.get_arn": function.Of("name"+reach,
+			func(ctx context.Context, name, region, key, keyID string, profile any) (string, error) {
+				a, err := q.account(ctx, "sns", region, key, keyID, profile)
+				if err != nil {
+					return "", err
+				}
+				return topicARN(ctx, a, name)
+			}),
+		"boto_asg.exists": function.Of("name"+reach,
+			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
+				a, err := q.account(ctx, "asg", region, key, keyID, profile)
+				if err != nil {
+					return false, err
+				}
+				group, err := describeASG(ctx, a, name)
+				return group != nil, err
+			}),
+	}
+}
+
+// groupID is the ID of a security group; None for none.
+func (q asked) groupID(ctx context.Context, name, vpcID, vpcName, region, key, keyID string, profile any) (any, error) {
+	a, err := q.account(ctx, "secgroup", region, key, keyID, profile)
+	if err != nil {
+		return nil, err
+	}
+	vpc, err := vpcOf(ctx, a, vpcID, vpcName)
+	if err != nil {
+		return nil, err
+	}
+	group, err := groupOf(ctx, a, vpc, name)
+	if group == nil || err != nil {
+		return nil, err
+	}
+	return sdk.ToString(group.GroupId), nil
+}
+
+// elbConfig describes a load balancer; empty for none.
+func (q asked) elbConfig(ctx context.Context, name, region, key, keyID string, profile any) (*value.Map, error) {
+	a, err := q.account(ctx, "elb", region, key, keyID, profile)
+	if err != nil {
+		return nil, err
+	}
+	has, err := describeELB(ctx, a, name)
+	if has == nil || err != nil {
+		return value.NewMap(), err
+	}
+	listeners := value.NewList()
+	for _, d := range has.ListenerDescriptions {
+		m := shownListener(*d.Listener)
+		m.Set("policies", value.Strings(d.PolicyNames...))
+		listeners.Append(m)
+	}
+	return value.NewMap("dns_name", sdk.ToString(has.DNSName), "canonical_hosted_zone_name", sdk.ToString(has.CanonicalHostedZoneName),
+		"canonical_hosted_zone_name_id", sdk.ToString(has.CanonicalHostedZoneNameID), "scheme", sdk.ToString(has.Scheme),
+		"availability_zones", value.Strings(has.AvailabilityZones...), "subnets", value.Strings(has.Subnets...),
+		"security_groups", value.Strings(has.SecurityGroups...), "listeners", listeners, "instances", instanceIDs(has.Instances)), nil
+}
+
+func instanceIDs(all []types.Instance) *value.List {
+	ids := value.NewList()
+	for _, i := range all {
+		ids.Append(sdk.ToString(i.InstanceId))
+	}
+	return ids
+}
+
+// resourceID is the ID of a resource of a network by its name; None for none.
+func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID string, profile any) (any, error) {
+	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
+	if err != nil {
+		return nil, err
+	}
+	n := netResource{Name: name, kind: kind}
+	var id *string
+	switch kind {
+	case "vpc":
+		has, asking := n.named(ctx, a)
+		if err = asking; has != nil {
+			id = has.VpcId
+		}
+	case "subnet":
+		has, asking := n.findSubnet(ctx, a)
+		if err = asking; has != nil {
+			id = has.SubnetId
+		}
+	case "internet_gateway":
+		has, asking := gatewayOf(ctx, a, name)
+		if err = asking; has != nil {
+			id = has.InternetGatewayId
+		}
+	case "route_table":
+		has, asking := tableOf(ctx, a, name)
+		if err = asking; has != nil {
+			id = has.RouteTableId
+		}
+	default:
+		return nil, fmt.Errorf("no %s is looked for here: it may be vpc, subnet, internet_gateway or route_table", kind)
+	}
+	if id == nil || err != nil {
+		return nil, err
+	}
+	return *id, nil
+}
+
+func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region, key, keyID string, profile any) (bool, error) {
+	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
+	if err != nil {
+		return false, err
+	}
+	all, err := vpcs(ctx, a)
+	for _, v := range all {
+		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && tagOf(v.Tags, "Name") == name {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// accountID is the number of the account.
+func (q asked) accountID(ctx context.Context, region, key, keyID string, profile any) (string, error) {
+	a, err := q.account(ctx, "iam", region, key, keyID, profile)
+	if err != nil {
+		return "", err
+	}
+	return remember(a, "account", func() (string, error) {
+		out, err := sts.NewFromConfig(a.config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return "", failed("asking for the number of", "the account", err)
+		}
+		return sdk.ToString(out.Account), nil
+	})
 }
