@@ -79,7 +79,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 		o.Coming(p.Steps)
 	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
-		program: p.Steps}
+		program: p.Steps, tried: map[*compile.Step]bool{}, made: map[*compile.Step]module.Report{}}
 	if r.Parallel > 1 {
 		w.sideBySide(ctx, p.Steps)
 		w.settle(p.Steps)
@@ -99,7 +99,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 // RunID runs the steps of one ID, each with the steps it requires and no others.
 func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Results {
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
-		program: p.Steps}
+		program: p.Steps, tried: map[*compile.Step]bool{}, made: map[*compile.Step]module.Report{}}
 	for _, s := range p.Steps {
 		if s.ID() == id {
 			w.steps(ctx, []*compile.Step{s})
@@ -122,6 +122,9 @@ type walk struct {
 	// to.
 	coming  []*compile.Step
 	program []*compile.Step
+	rest    []*compile.Step                 // the step whose turn it is, and those after it
+	tried   map[*compile.Step]bool          // steps that a batch was tried with
+	made    map[*compile.Step]module.Report // what batches have done for later steps
 	// planned are the accounts that a dry run would make and remove, as the steps would report them.
 	planned []any
 	wide    *wide // nil where steps run by order
@@ -145,7 +148,8 @@ func (w *walk) flag(s *compile.Step) *flags {
 }
 
 func (w *walk) steps(ctx context.Context, steps []*compile.Step) {
-	for _, s := range steps {
+	for i, s := range steps {
+		w.rest = steps[i:]
 		if w.stopped || ctx.Err() != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -60,6 +61,7 @@ type Result struct {
 	redactor *redact.Redactor // for the ID and name of its step; nil for none
 	cause    error            // of a failure, where there was an error
 	pending  chan *Result     // while it runs in parallel
+	made     []module.Report  // what it did for the steps of its batch
 }
 
 // wouldChange reports whether a step changed something, or surely would.

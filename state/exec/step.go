@@ -33,7 +33,10 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	if value.Truth(s.Chunk.Value("parallel")) || w.beside(s) {
 		return w.parallel(ctx, s)
 	}
-	r := w.numbered(w.runner.attempt(ctx, w.tryOf(s)))
+	t := w.tryOf(s)
+	t.together = w.together(s)
+	r := w.numbered(w.runner.attempt(ctx, t))
+	w.keepMade(t.together, r)
 	return w.retry(ctx, s, r)
 }
 
@@ -48,7 +51,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
 		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test,
-		coming: w.coming, planned: w.planned, steps: w.program,
+		coming: w.coming, planned: w.planned, steps: w.program, made: w.made[s],
 	}
 }
 
@@ -96,6 +99,8 @@ type try struct {
 	steps    []*compile.Step // of the whole program
 	watching bool            // take the watch action
 	changed  []string        // the watched steps that changed
+	together []*compile.Step // for which this one acts as well, see batch.go
+	made     module.Report   // what an earlier step has done for this one
 	again    bool            // it reacts to steps that act at every run, and to no other
 }
 
@@ -126,6 +131,9 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	if r.guarded(ctx, t.step, result) {
 		t.doubtGuard(true, result)
 		return result
+	}
+	if len(t.together) > 0 {
+		t.made = r.batch(ctx, resource, t, result)
 	}
 	if result.Comment == "" {
 		r.settle(ctx, resource, t, result)
@@ -286,6 +294,9 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 	if rehearser, ok := resource.(module.Rehearser); ok && t.dry {
 		return rehearser.Rehearse(ctx, h)
 	}
+	if !t.dry {
+		ctx = module.Deciding(ctx)
+	}
 	return resource.Check(ctx, h)
 }
 
@@ -304,6 +315,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		}
 	case diff.Empty():
 		result.Outcome = Succeeded
+		result.takeMade(t.made)
 	case t.dry && diff.Harmless:
 		result.Outcome, result.Changes = Succeeded, orEmpty(diff.Changes)
 	case t.dry:
@@ -312,6 +324,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		t.weigh(result, diff.Lacks)
 	default:
 		r.apply(ctx, resource, diff, warnings, result)
+		result.takeMade(t.made)
 	}
 	if err == nil && t.dry {
 		t.overtaken(result)

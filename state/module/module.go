@@ -49,6 +49,26 @@ type Constant interface {
 // Concurrent is a Resource that may run beside others: it shares nothing with them but what its arguments name.
 type Concurrent interface{ RunsBeside() }
 
+// Batcher is a Resource that can act for other ones as well, in one go: package managers take about as long for ten
+// packages as for one.
+type Batcher interface {
+	// Batch does at once what this resource and the leading ones of others declare. Its reports have the changes that were
+	// made for each of them, this one first; it returns none if it would act for this one alone. Each resource is checked
+	// by itself afterwards and applied if anything is left to do, so a failure of the batch is no failure of a step.
+	Batch(ctx context.Context, h *host.Host, others []Resource) []Report
+}
+
+type decidingKey struct{}
+
+// Deciding returns a context for a Check that only decides whether there is something to do, since Apply follows. Its
+// Diff need not say what.
+func Deciding(ctx context.Context) context.Context {
+	return context.WithValue(ctx, decidingKey{}, true)
+}
+
+// Decides reports whether a context is one of [Deciding].
+func Decides(ctx context.Context) bool { return ctx.Value(decidingKey{}) != nil }
+
 // Validator is a Resource that runs its check_cmd argument itself, before its result is in place. For other
 // resources, the run does so after Apply.
 type Validator interface{ ValidatesItself() }
