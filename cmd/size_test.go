@@ -20,7 +20,6 @@ func unlinked() map[string]string {
 		"github.com/aws/aws-sdk-go-v2/config.":        "use grains/ec2/account: people sign in with the rest",
 		"github.com/aws/aws-sdk-go-v2/service/sso":    "people sign in with it, and with ssooidc",
 		"github.com/aws/aws-sdk-go-v2/service/signin": "people sign in with it",
-		"github.com/minio/minio-go/v7.":               "its servers speak S3: use artifact/store/s3",
 		"google.golang.org/protobuf/":                 "nothing here speaks it",
 		"github.com/sigstore/":                        "it links protobuf; use artifact/tuf",
 		"github.com/theupdateframework/":              "it links sigstore; use artifact/tuf",

@@ -46,8 +46,12 @@ func aliasKeys(opts Options) keys {
 	if json.Unmarshal(data, &config) != nil {
 		return keys{}
 	}
+	server := "https://" + opts.Host
+	if opts.Plain {
+		server = "http://" + opts.Host
+	}
 	for _, alias := range config.Aliases {
-		if strings.TrimSuffix(alias.URL, "/") == opts.server() {
+		if strings.TrimSuffix(alias.URL, "/") == server {
 			return keys{access: alias.AccessKey, secret: alias.SecretKey}
 		}
 	}

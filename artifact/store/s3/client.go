@@ -75,7 +75,7 @@ func (s *Store) place(o *s3.Options) {
 	}
 	if o.BaseEndpoint != nil {
 		o.UsePathStyle = true
-		if s.opts.Plainly || os.Getenv("AWS_REQUEST_CHECKSUM_CALCULATION") == "" {
+		if os.Getenv("AWS_REQUEST_CHECKSUM_CALCULATION") == "" {
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		}
 		if o.Region == "" {

@@ -7,7 +7,6 @@
 package s3
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -33,8 +32,6 @@ type Options struct {
 	Endpoint  string  // URL of another server than AWS; default: AWS_ENDPOINT_URL_S3 and similar variables
 	PathStyle *bool   // bucket in the path, not in the host name; default: for other servers than AWS
 	Account   Account // default: that of a host, on which nobody signs in; see account.Load
-	Name      string  // what messages call the bucket; default: s3:// and its name
-	Plainly   bool    // sends no checksums in trailers, whatever AWS's environment says
 }
 
 // Store is a store in a bucket.
@@ -48,9 +45,7 @@ type Store struct {
 func New(opts Options) *Store { return &Store{opts: opts} }
 
 // name returns the name of an object in messages.
-func (s *Store) name(key string) string {
-	return cmp.Or(s.opts.Name, "s3://"+s.opts.Bucket) + "/" + s.path(key)
-}
+func (s *Store) name(key string) string { return "s3://" + s.opts.Bucket + "/" + s.path(key) }
 
 func (s *Store) path(key string) string {
 	if s.opts.Prefix == "" {

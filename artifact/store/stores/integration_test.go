@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -20,14 +19,13 @@ import (
 	"testing"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/minio"
 	"github.com/corpus-agent/corpus-agent/artifact/store/s3"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
+	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -49,9 +47,7 @@ func TestConformanceOnMinIO(t *testing.T) {
 		"minio over TLS": func(*testing.T) store.Store {
 			return minio.New(minio.Options{
 				Host: strings.TrimPrefix(secure.URL, "https://"), Bucket: minioserver.Bucket, Prefix: prefix(),
-				Client: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-					t.TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
-				}),
+				Transport: wire.Listen(secure.Client().Transport),
 			})
 		},
 		"stack": func(t *testing.T) store.Store { return open(t, server.MinioURL(prefix())) },

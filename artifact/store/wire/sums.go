@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -12,16 +13,17 @@ import (
 	"time"
 )
 
-// Sums are checksums of a part of an object, for comparing it with what the server has.
+// Sums are checksums of a part of an object: for comparing it with what the server has, and for signing a request.
 type Sums struct {
 	// as S3 writes it: base64 of the checksum; for an object in parts, of the parts' checksums, and their number
-	CRC32 string
-	MD5   []byte
+	CRC32  string
+	MD5    []byte
+	SHA256 string // hexadecimal; empty for an object in parts
 }
 
 func sumsOf(data []byte) Sums {
-	sum := md5.Sum(data)
-	return Sums{CRC32: crcText(crc32.ChecksumIEEE(data)), MD5: sum[:]}
+	crc, sum, sha := crc32.ChecksumIEEE(data), md5.Sum(data), sha256.Sum256(data)
+	return Sums{CRC32: crcText(crc), MD5: sum[:], SHA256: hex.EncodeToString(sha[:])}
 }
 
 func crcText(crc uint32) string {

@@ -1,10 +1,10 @@
 // Package wire is the common part of the stores that use HTTP: connecting, interpreting responses, and describing
 // failures.
 //
-// Two clients, for S3 and for web servers, report the same failures in two ways. Here each operation is a Call, which
-// observes responses at the lowest level, below the client, and so has information that clients drop: how long the
-// server asks to wait, its clock, the region of a bucket. Errors are made by Call, so that they read alike and are
-// retried alike for both clients.
+// Three clients (two for S3, one for web servers) report the same failures in three ways. Here each operation is a
+// Call, which observes responses at the lowest level, below the client, and so has information that clients drop: how
+// long the server asks to wait, its clock, the region of a bucket. Errors are made by Call, so that they read alike and
+// are retried alike for all clients.
 //
 // A server may be hostile. The bodies of errors and listings, which clients read into memory, are limited here; the
 // bodies of objects must have the announced length and place in the object.
