@@ -35,7 +35,7 @@ func (w *walk) together(s *compile.Step) []*compile.Step {
 // joins reports whether a step may be a part of a batch.
 func (w *walk) joins(s *compile.Step) bool {
 	resource, _ := w.runner.Modules.New(s.State(), s.Fun())
-	if _, ok := resource.(module.Batcher); !ok || len(s.Requisites) > 0 || w.flags[s] != nil || w.running.Get(s.Tag()) != nil {
+	if _, ok := resource.(module.Batcher); !ok || len(s.Requisites) > 0 || *w.flag(s) != (flags{}) || w.running.Get(s.Tag()) != nil {
 		return false
 	}
 	if _, asked := s.Targets("prerequired"); asked {

@@ -1,0 +1,97 @@
+package exec_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/statetest"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestBatches has trees of states that install packages, what the package manager does for them, and what the states
+// report.
+func TestBatches(t *testing.T) {
+	const repository = "foo 1.0\nbar 1.1 1.0 needs=lib\nbaz 1.0\nlib 3.0\n"
+	for name, c := range map[string]struct {
+		sls, packages, log string
+		failhard           bool
+		results            map[string]string // by ID: outcome and the packages that changed
+	}{
+		"states in a row are one transaction, and each reports its own packages": {
+			sls:     "foo: {pkg.installed: []}\nbar: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
+			log:     "refresh\ninstall foo bar baz\n",
+			results: map[string]string{"foo": "True foo lib", "bar": "True bar", "baz": "True baz"},
+		},
+		"names, lists and versions": {
+			sls:     "a: {pkg.installed: [{names: [foo, baz]}]}\nb: {pkg.installed: [{pkgs: [foo, bar: '1.0']}]}\n",
+			log:     "refresh\ninstall foo baz bar=1.0\n",
+			results: map[string]string{"a": "True foo lib baz", "b": "True bar"},
+		},
+		"what is there is in no transaction": {
+			sls:      "foo: {pkg.installed: []}\nbar: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
+			packages: "foo 1.0\nbaz 1.0\n", log: "refresh\ninstall bar\n",
+			results: map[string]string{"foo": "True", "bar": "True bar lib", "baz": "True"},
+		},
+		"a package that no repository has fails its own state": {
+			sls:     "foo: {pkg.installed: []}\nnone: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
+			log:     "refresh\ninstall foo\ninstall baz\n",
+			results: map[string]string{"foo": "True foo", "none": "False", "baz": "True baz"},
+		},
+		"requisites, guards and other options part a batch": {
+			sls: "foo: {pkg.installed: []}\nbar: {pkg.installed: [{require: [{pkg: foo}]}]}\n" +
+				"baz: {pkg.installed: [{retry: {attempts: 1}}]}\nlib: {pkg.installed: [{install_recommends: false}]}\n",
+			log:     "refresh\ninstall foo\ninstall bar\ninstall baz\n",
+			results: map[string]string{"foo": "True foo", "bar": "True bar lib", "baz": "True baz", "lib": "True"},
+		},
+		"a state that stops the run by its failure is no part of one": {
+			sls: "none: {pkg.installed: []}\nfoo: {pkg.installed: []}\n", failhard: true, log: "refresh\n",
+			results: map[string]string{"none": "False"},
+		},
+		"another version of a package of the batch is left to its own state": {
+			sls: "a: {pkg.installed: [{pkgs: [bar: '1.1']}]}\nb: {pkg.installed: [{pkgs: [foo]}]}\n" +
+				"c: {pkg.installed: [{pkgs: [bar: '1.0']}]}\n",
+			log:     "refresh\ninstall bar=1.1 foo\ninstall bar=1.0\n",
+			results: map[string]string{"a": "True bar lib", "b": "True foo", "c": "True bar"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := statetest.NewHost(t)
+			statetest.UsePackages(h)
+			h.Put("/repository", repository)
+			h.Put("/packages", c.packages)
+			h.Put("/srv/t.sls", c.sls)
+			s := families.New(session.Settings{Host: h.Host, ID: "h", Grains: value.NewMap("id", "h"), Failhard: c.failhard,
+				States: []roots.Env{{Name: "base", Dirs: []string{"/srv"}}}})
+			answer, err := s.Call(context.Background(), "state.apply", []any{"t"}, value.NewMap(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, r := range answer.Value.(*value.Map).All() {
+				r := r.(*value.Map)
+				id := value.Str(r.Value("__id__"))
+				if got[id] == "" {
+					got[id] = value.Str(r.Value("result"))
+				}
+				for _, name := range r.Value("changes").(*value.Map).Names() {
+					got[id] += " " + name
+				}
+			}
+			for id, want := range c.results {
+				if got[id] != want {
+					t.Errorf("%s: %q, want %q", id, got[id], want)
+				}
+			}
+			if len(got) != len(c.results) {
+				t.Errorf("results of %v", got)
+			}
+			if log, _ := h.Files.ReadFile("/packages.log"); string(log) != c.log {
+				t.Errorf("the package manager did\n%swant\n%s", log, c.log)
+			}
+		})
+	}
+}
