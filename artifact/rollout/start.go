@@ -112,6 +112,17 @@ func (s Start) String() string {
 	return text
 }
 
+// Older reports whether a version of the agent is older than one that a rollout takes. A version that is no release of
+// the agent, such as dev, is as new as any; an agent that does not say its version is older than all.
+func Older(version, takes string) bool {
+	released := func(v string) bool { return v != "" && v[0] >= '0' && v[0] <= '9' && !strings.HasPrefix(v, "0.0.0") }
+	version, takes = strings.TrimPrefix(version, "v"), strings.TrimPrefix(takes, "v")
+	if version == "" {
+		return takes != ""
+	}
+	return released(version) && released(takes) && artifact.CompareVersions(version, takes) < 0
+}
+
 func checkID(id string) error {
 	plain := func(r rune) bool { return r < '0' || r > '9' && r < 'a' || r > 'z' }
 	if id == "" || len(id) > maxID || strings.ContainsFunc(strings.ReplaceAll(id, "-", ""), plain) || id[0] == '-' {

@@ -200,7 +200,7 @@ hosts have older agents than the plan takes, nothing is promoted, and the exit c
 waves, one that is under way too, and still stops where the release fails.`,
 		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys
   corpus promote myapp testing production --urgent --store s3://bucket/prefix --keys keys`,
-		Args:    cli.Args(cobra.ExactArgs(3)),
+		Args: cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			publisher, err := p.pinned(c.Context())
 			if err != nil {

@@ -60,8 +60,8 @@ func (p *program) rolloutMoveCommands() []*cobra.Command {
 it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, p.resumeRollout},
 		{"abort", "End a rollout, and point the channel back",
 			`abort points the channel at the version that it named before the rollout, at once and for all hosts: those that have taken the
-release go back by themselves, and take back what its states changed as corpus-agent rollback does where the release says so. A channel
-that named nothing before keeps the release, and no more hosts take it.
+release go back by themselves, and take back what its states changed, as corpus-agent rollback --converge does. The release is not
+quarantined there: another rollout may bring it.
 
 A channel that requires proof (corpus project require) requires it of the version before, too.`, abortRollout},
 		{"skip-wave", "Let the next wave begin without waiting for the one before",
@@ -80,15 +80,8 @@ func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifac
 
 func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
 	result, err := releases.Abort(ctx, publisher, ref)
-	if err != nil {
-		return result, "", err
-	}
-	if result.Start.Before == nil {
-		return result, fmt.Sprintf("the rollout of %s is aborted: no more hosts take %s, which the channel named first", ref,
-			result.Version), nil
-	}
 	return result, fmt.Sprintf("the rollout of %s is aborted: it is %s again, and hosts that took the release go back", ref,
-		result.Version), nil
+		result.Version), err
 }
 
 // resumeRollout forgets failures only where the rollout has stopped at them.

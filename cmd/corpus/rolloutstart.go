@@ -144,7 +144,7 @@ func oldAgents(b publish.Beginning, all []fleet.Follower) error {
 	}
 	var old []fleet.Agent
 	for _, f := range all {
-		if f.Agent == "" || artifact.CompareVersions(released(f.Agent), released(b.Plan.Agent)) < 0 {
+		if rollout.Older(f.Agent, b.Plan.Agent) {
 			old = append(old, fleet.Agent{Host: f.Host, Version: f.Agent})
 		}
 	}
@@ -156,13 +156,6 @@ func oldAgents(b publish.Beginning, all []fleet.Follower) error {
 			diag.Count(len(all), "host"), b.Ref, trust.Printable(b.Plan.Agent), namedHosts(old)),
 		"install that version there and wait for their next run; or, where older agents know rollouts, sign a plan with "+
 			"`corpus project rollout %s %s --agent VERSION`", b.Ref.Project, b.Ref.Channel))
-}
-
-// released is a version without what follows a dash or a plus sign, as in 1.4.0-rc1.
-func released(version string) string {
-	before, _, _ := strings.Cut(version, "+")
-	before, _, _ = strings.Cut(before, "-")
-	return before
 }
 
 // placed is a release that a channel names now, and the rollout by which its hosts take it.
@@ -178,8 +171,8 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 		return s.program.answer(placed{Release: release}, "%s", text)
 	}
 	if made.others > 0 {
-		fmt.Fprintf(s.program.Err, "warning: %s of %s sign no reports with a registered key (corpus host ls): they wait with the "+
-			"others, and do not count\n", diag.Count(made.others, "host"), ref)
+		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): such hosts wait with the "+
+			"others, and count for nothing\n", diag.Count(made.others, "host"), ref)
 	}
 	sizes := []string{}
 	for _, n := range made.start.Hosts {

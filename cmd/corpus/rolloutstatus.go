@@ -180,10 +180,7 @@ func (u *underway) next(waiting int) (state, next string) {
 	v := u.verdict(len(u.plan.Waves) - 1)
 	switch v.Reason {
 	case rollout.Aborted:
-		if u.rollout.Start.Before == nil {
-			return "aborted", "no more hosts take the release; promote or point the channel to another one"
-		}
-		return "aborted", fmt.Sprintf("hosts that took the release go back to %s", u.rollout.Start.Before.Version)
+		return "aborted", fmt.Sprintf("hosts that took the release go back to %s", u.version)
 	case rollout.Paused:
 		return "paused", fmt.Sprintf("no host takes the release until `corpus rollout resume %s`", of)
 	case rollout.Halted, rollout.Stops:
@@ -286,7 +283,7 @@ func (r rolloutStatus) text() string {
 
 // rolledOut is the version that is rolled out, or its digest where the channel names another one by now.
 func (r rolloutStatus) rolledOut() string {
-	if !r.Start.Aborted || r.Start.Before == nil {
+	if !r.Start.Aborted {
 		return r.Version
 	}
 	return artifact.Digest(r.Start.Release).Short()

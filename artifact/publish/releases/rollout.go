@@ -83,15 +83,16 @@ func Steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 	})
 }
 
-// Abort ends a rollout: the channel names again what it named before, and hosts that have taken the release go back. A
-// channel that named nothing before goes on to name the release, and no more hosts take it.
+// Abort ends a rollout: the channel names again what it named before, and hosts that have taken the release go back.
 func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
 	return steer(ctx, p, ref, "abort", func(n *publish.Next, role *trust.Role, pointer *trust.Pointer) error {
-		pointer.Rollout.Aborted = true
 		before := pointer.Rollout.Before
 		if before == nil {
-			return nil
+			return publish.NewMistake(fmt.Sprintf("`corpus rollout pause %s %s` keeps it from more hosts, and `corpus point %s %s --remove` "+
+				"removes the channel", ref.Project, ref.Channel, ref.Project, ref.Channel),
+				"%s named nothing before its rollout, so there is nothing to go back to", ref)
 		}
+		pointer.Rollout.Aborted = true
 		release, err := signed(role, ref, before)
 		if err != nil {
 			return err
