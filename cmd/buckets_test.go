@@ -117,6 +117,13 @@ func TestBucketPolicies(t *testing.T) {
 			"fleet/myapp/myapp-testing-useast1-898900/probe",
 		"metadata/probe deploy/myapp/probe reports/myapp/other/probe hosts/other/probe fleet/myapp/other/probe")
 	r.must("corpus-agent converge")
+	host := "rollouts/myapp/production/1/"
+	as("host-rollouts")
+	may(t, r.store, "host-rollouts", host+"results/myapp-testing-useast1-898900/probe "+host+
+		"halts/myapp-testing-useast1-898900/probe "+host+"leases/c/0.json", host+"results/other/probe "+host+"halts/other/probe "+
+		host+"roster.json "+host+"summary.json metadata/probe rollouts/other/production/1/leases/c/0.json")
+	as("promoter")
+	may(t, r.store, "promoter", host+"roster.json "+host+"summary.json", host+"results/h/probe "+host+"leases/c/0.json")
 	as("viewer")
 	if out := r.must("corpus fleet --json"); strings.Count(out, `"host": "myapp-testing-useast1-898900"`) != 1 ||
 		!strings.Contains(out, `"signed": true`) {

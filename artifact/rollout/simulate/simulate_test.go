@@ -60,15 +60,24 @@ func faulty(seed uint64) simulate.Params {
 }
 
 // TestInvariants of rollouts: none goes on beyond a limit that its hosts can see, none is ahead of its evidence, and
-// every good release arrives. A seed that fails replays with TestASeed.
+// every good release arrives. CORPUS_SEEDS=10000 takes that many seeds, and CORPUS_SEED=N replays one that failed.
 func TestInvariants(t *testing.T) {
-	seeds := uint64(1000)
+	first, seeds := uint64(0), uint64(1000)
 	if n, err := strconv.ParseUint(os.Getenv("CORPUS_SEEDS"), 10, 64); err == nil {
 		seeds = n
 	}
-	for seed := range seeds {
-		if r := simulate.Run(faulty(seed)); len(r.Broken) > 0 {
-			t.Errorf("seed %d: %q", seed, r.Broken)
+	if n, err := strconv.ParseUint(os.Getenv("CORPUS_SEED"), 10, 64); err == nil {
+		first, seeds = n, 1
+	}
+	for i := range seeds {
+		seed := first + i
+		r := simulate.Run(faulty(seed))
+		if len(r.Broken) == 0 {
+			continue
+		}
+		t.Errorf("%q\nreplay it: CORPUS_SEED=%d go test -run Invariants ./artifact/rollout/simulate", r.Broken, seed)
+		if again := simulate.Run(faulty(seed)); !reflect.DeepEqual(r, again) {
+			t.Errorf("seed %d does not replay: %q", seed, again.Broken)
 		}
 	}
 }
