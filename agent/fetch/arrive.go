@@ -42,7 +42,7 @@ func (f *Fetcher) arrive(ctx context.Context, release artifact.Release) (*arriva
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
-	if err := room(file.Name(), release.Length); err != nil {
+	if err := hasSpace(file.Name(), release.Length); err != nil {
 		return nil, errors.Join(fmt.Errorf("fetching %s: %w", release, err), file.Close())
 	}
 	verified, err := f.Client.Download(ctx, blocks, file, progress)
@@ -58,7 +58,7 @@ func (f *Fetcher) arriveWhole(ctx context.Context, release artifact.Release, pro
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", release, err)
 	}
-	if err := room(file.Name(), release.Length); err != nil {
+	if err := hasSpace(file.Name(), release.Length); err != nil {
 		return nil, errors.Join(fmt.Errorf("fetching %s: %w", release, err), file.Close(), os.Remove(file.Name()))
 	}
 	verified, err := f.Client.Fetch(ctx, release, file, progress)

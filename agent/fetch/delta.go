@@ -110,7 +110,7 @@ func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *c
 			err = errors.Join(err, cache.Close())
 		}
 	}()
-	if err := room(file, plan.Bytes()); err != nil {
+	if err := hasSpace(file, plan.Bytes()); err != nil {
 		return fmt.Errorf("fetching %s: %w", release, err)
 	}
 	if err := plan.Fetch(ctx, f.Store, cache, f.progress(release, plan.Bytes())); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// NoRoom says that an archive does not fit on the disk.
-type NoRoom struct {
+// NoSpace says that an archive does not fit on the disk.
+type NoSpace struct {
 	Dir        string
 	Need, Free int64    // bytes
 	Nodes      bool     // Need and Free count files: the filesystem has too few inodes
@@ -27,10 +27,10 @@ type NoRoom struct {
 	Largest    []string // what takes most of the tree, with sizes
 }
 
-func (n *NoRoom) Error() string {
+func (n *NoSpace) Error() string {
 	need, free := diag.Size(n.Need), diag.Size(n.Free)
 	if n.Nodes {
-		need, free = diag.Count(int(n.Need), "file"), fmt.Sprintf("room for %d", n.Free)
+		need, free = diag.Count(int(n.Need), "file"), fmt.Sprintf("space for %d", n.Free)
 	}
 	if n.Grown {
 		return fmt.Sprintf("the tree grew from %s beyond %s while it was archived", need, free)
@@ -43,7 +43,7 @@ func (n *NoRoom) Error() string {
 }
 
 // Hint says what to do.
-func (n *NoRoom) Hint() string {
+func (n *NoSpace) Hint() string {
 	return "make room: remove what is largest, or lower keep.archives and keep.failed in agent.yaml"
 }
 
@@ -70,7 +70,7 @@ func vanished(err error) bool {
 // Archive copies the tree to a directory of root's: everything in it with modes, owners where that is allowed, and
 // times, but without setuid and setgid bits. Nothing is linked to the original; the names of one file are names of one
 // file in the copy. The copy gets its name when it is complete. A tree that has grown out of what Measure found for it
-// is a *NoRoom.
+// is a *NoSpace.
 func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return unwritable(to, err)
@@ -134,9 +134,9 @@ func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
 		return err
 	}
 	defer several.Close()
-	c := copier{ctx: ctx, several: several, copied: map[inode]string{}, room: takes.Bytes + takes.Bytes/20 + grows}
+	c := copier{ctx: ctx, several: several, copied: map[inode]string{}, space: takes.Bytes + takes.Bytes/20 + grows}
 	if err = c.directory(from, to, 0); errors.Is(err, errGrown) {
-		err = &NoRoom{Dir: archives, Need: takes.Bytes, Free: takes.Bytes + takes.Bytes/20 + grows, Grown: true}
+		err = &NoSpace{Dir: archives, Need: takes.Bytes, Free: takes.Bytes + takes.Bytes/20 + grows, Grown: true}
 	}
 	if c.left > 0 && t.Note != nil {
 		t.Note("%s of %s left out of the archive, for changing meanwhile or being unsafe to read; the first: %v",
@@ -156,7 +156,7 @@ type copier struct {
 	ctx     context.Context
 	several *walk.Dir        // has a name for each copy of a file with several names
 	copied  map[inode]string // those names
-	room    int64            // bytes that may still be written
+	space   int64            // bytes that may still be written
 	left    int              // names that were left out
 	first   error
 }
@@ -276,7 +276,7 @@ func (c *copier) file(from, to *walk.Dir, name string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return &fs.PathError{Op: "archive", Path: name, Err: fs.ErrNotExist} // it is no file any more
 	}
-	if c.room -= entry; c.room < 0 {
+	if c.space -= entry; c.space < 0 {
 		return errGrown
 	}
 	if c.linked(to, name, &st) {
@@ -304,7 +304,7 @@ func (c *copier) content(in, out *os.File, size int64) error {
 			break
 		}
 		end = min(end, start+maxPiece)
-		if c.room -= end - start; c.room < 0 {
+		if c.space -= end - start; c.space < 0 {
 			return errGrown
 		}
 		n, err := io.Copy(io.NewOffsetWriter(out, start), io.NewSectionReader(in, start, end-start))

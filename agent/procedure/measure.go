@@ -124,22 +124,22 @@ func (m *measure) rank(s share) {
 	*large = (*large)[:min(len(*large), mostNamed)]
 }
 
-// Fits reports, as a *NoRoom, that such a copy does not fit beside a directory. Some is left free, since a full disk
+// Fits returns a *NoSpace if such a copy does not fit beside a directory. Some space is left free, since a full disk
 // stops more than an archive.
 func (t Takes) Fits(dir string) error { return t.FitsAfter(dir, Takes{}) }
 
 // FitsAfter is Fits once something else was removed from the same filesystem.
 func (t Takes) FitsAfter(dir string, removed Takes) error {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(dir, &disk); err != nil {
+	space, err := walk.SpaceAt(dir)
+	if err != nil {
 		return fmt.Errorf("measuring %s: %w", dir, err)
 	}
-	free := int64(disk.Bavail)*disk.Bsize + removed.Bytes
+	free := space.Unreserved + removed.Bytes
 	if t.Bytes+t.Bytes/20 > free {
-		return &NoRoom{Dir: dir, Need: t.Bytes, Free: free, Largest: t.named()}
+		return &NoSpace{Dir: dir, Need: t.Bytes, Free: free, Largest: t.named()}
 	}
-	if nodes := int64(disk.Ffree) + removed.Files; disk.Files > 0 && t.Files+t.Files/20 > nodes {
-		return &NoRoom{Dir: dir, Need: t.Files, Free: nodes, Nodes: true, Largest: t.named()}
+	if nodes := space.Files + removed.Files; t.Files+t.Files/20 > nodes {
+		return &NoSpace{Dir: dir, Need: t.Files, Free: nodes, Nodes: true, Largest: t.named()}
 	}
 	return nil
 }

@@ -38,15 +38,15 @@ func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
 	return r.Record.Stage(
 		procedure.Archive,
 		good.Service.String(),
-		func() error { return r.keepTree(ctx, *good, asked) },
+		func() error { return r.archiveTree(ctx, *good, asked) },
 	)
 }
 
-// keepTree archives the tree of a pair's service, and runs its hooks and its own archive procedure. The project's user
+// archiveTree archives the tree of a pair's service, and runs its hooks and its own archive procedure. The project's user
 // writes the writable paths, and must not be able to stop deploys by filling them: a tree that does not fit is not
 // archived, which the run notes. It is an error if the archive was asked for by name, or if the configuration requires
 // archives.
-func (r *Run) keepTree(ctx context.Context, good ledger.Pair, asked bool) error {
+func (r *Run) archiveTree(ctx context.Context, good ledger.Pair, asked bool) error {
 	project := r.LayoutOf(good.Service.Project)
 	if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
 		return diag.WithHint(
@@ -60,9 +60,9 @@ func (r *Run) keepTree(ctx context.Context, good ledger.Pair, asked bool) error 
 	}
 	defer root.Close()
 	tree := procedure.Tree{Root: root, Path: r.Layout.Inside(r.tree(good)), Note: r.Record.Note}
-	missing := r.makeRoom(ctx, tree, project)
-	if missing != nil && (!noRoom(missing) || asked || r.Config.ArchiveRequired) {
-		return missing
+	noSpace := r.makeSpace(ctx, tree, project)
+	if noSpace != nil && (!isNoSpace(noSpace) || asked || r.Config.ArchiveRequired) {
+		return noSpace
 	}
 	if err := r.Hooks(ctx, "pre-archive", good); err != nil {
 		return err
@@ -71,71 +71,71 @@ func (r *Run) keepTree(ctx context.Context, good ledger.Pair, asked bool) error 
 		return err
 	}
 	to := filepath.Join(project.Archives(), r.ID)
-	if missing == nil {
-		if missing = tree.Archive(ctx, filepath.Join(to, layout.ArchivedTree)); missing == nil {
+	if noSpace == nil {
+		if noSpace = tree.Archive(ctx, filepath.Join(to, layout.ArchivedTree)); noSpace == nil {
 			r.Kept(to)
 		}
 	}
 	switch {
-	case missing == nil:
-	case !noRoom(missing) || asked || r.Config.ArchiveRequired:
-		return fetch.ExplainSpace(missing)
+	case noSpace == nil:
+	case !isNoSpace(noSpace) || asked || r.Config.ArchiveRequired:
+		return fetch.ExplainSpace(noSpace)
 	default:
 		r.Record.Note(
 			"%s was not archived: %v; the deploy goes on without the archive. %s",
 			good.Service,
-			missing,
-			diag.HintOf(missing),
+			noSpace,
+			diag.HintOf(noSpace),
 		)
 	}
 	return r.Hooks(ctx, "post-archive", good)
 }
 
-// noRoom reports whether err says that there is no room for an archive.
-func noRoom(err error) bool {
-	var none *procedure.NoRoom
+// isNoSpace reports whether err says that there is no space for an archive.
+func isNoSpace(err error) bool {
+	var none *procedure.NoSpace
 	return errors.As(err, &none) || fetch.Full(err)
 }
 
-// makeRoom removes the oldest archived trees of a project if the tree fits then, and returns a *procedure.NoRoom if it
+// makeSpace removes the oldest archived trees of a project if the tree fits then, and returns a *procedure.NoSpace if it
 // does not. It keeps the newest archive, so that no user can have all of them removed by writing much.
-func (r *Run) makeRoom(ctx context.Context, tree procedure.Tree, project layout.Project) error {
+func (r *Run) makeSpace(ctx context.Context, tree procedure.Tree, project layout.Project) error {
 	takes, err := tree.Measure(ctx)
 	if err != nil {
 		return err
 	}
-	missing := takes.Fits(project.Archives())
-	if missing == nil || !noRoom(missing) {
-		return missing
+	noSpace := takes.Fits(project.Archives())
+	if noSpace == nil || !isNoSpace(noSpace) {
+		return noSpace
 	}
 	older, err := fetch.ArchivedTrees(project)
 	if err != nil || len(older) < 2 {
-		return errors.Join(missing, err)
+		return errors.Join(noSpace, err)
 	}
 	older = older[1:]
 	var held procedure.Takes
 	for _, path := range older {
 		one, err := r.measured(ctx, path)
 		if err != nil {
-			return errors.Join(missing, err)
+			return errors.Join(noSpace, err)
 		}
 		held.Bytes, held.Files = held.Bytes+one.Bytes, held.Files+one.Files
 	}
 	if takes.FitsAfter(project.Archives(), held) != nil {
-		return missing
+		return noSpace
 	}
-	for missing != nil && len(older) > 0 {
+	for noSpace != nil && len(older) > 0 {
 		oldest := older[len(older)-1]
 		if err := fetch.RemoveArchivedTree(ctx, oldest); err != nil {
-			return errors.Join(missing, err)
+			return errors.Join(noSpace, err)
 		}
 		r.Record.Note(
-			"the archive of run %s was removed to make room for a newer one",
+			"the archive of run %s was removed to make space for a newer one",
 			filepath.Base(filepath.Dir(oldest)),
 		)
-		older, missing = older[:len(older)-1], takes.Fits(project.Archives())
+		older, noSpace = older[:len(older)-1], takes.Fits(project.Archives())
 	}
-	return missing
+	return noSpace
 }
 
 // measured returns the size of a tree in a directory that belongs to root.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -43,19 +42,18 @@ const (
 // Unwritable is why the agent cannot write into its own directory; nil where it can. It changes nothing: it asks the
 // filesystem, which knows whether it is full or read-only.
 func (s *Site) Unwritable() error {
-	var fs unix.Statfs_t
 	dir := s.Layout.State()
-	if err := unix.Statfs(dir, &fs); err != nil || fs.Blocks == 0 {
+	left, err := walk.SpaceAt(dir)
+	if err != nil {
 		return nil //nolint:nilerr // a directory that is not there yet is made, and what reads from it reports other errors
 	}
-	free := int64(fs.Bfree) * fs.Frsize
 	switch {
-	case fs.Flags&unix.ST_RDONLY != 0:
+	case left.ReadOnly:
 		return ExplainDisk(fmt.Errorf("%s cannot be written: %w", dir, syscall.EROFS))
-	case free < leastState:
-		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Size(free), syscall.ENOSPC))
-	case fs.Files > 0 && fs.Ffree < leastFiles:
-		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Count(int(fs.Ffree), "inode"), syscall.ENOSPC))
+	case left.Bytes < leastState:
+		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Size(left.Bytes), syscall.ENOSPC))
+	case left.Files < leastFiles:
+		return ExplainDisk(fmt.Errorf("%s has %s left: %w", dir, diag.Count(int(left.Files), "inode"), syscall.ENOSPC))
 	}
 	return nil
 }

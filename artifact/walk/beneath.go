@@ -26,20 +26,8 @@ func (r *Root) Beneath(path string) (*Root, error) {
 }
 
 // Free returns how many bytes the program can still write to the root's filesystem, and how many files it can make
-// there. files is negative on filesystems that do not count files.
+// there.
 func (r *Root) Free() (bytes, files int64, err error) {
-	var st unix.Statfs_t
-	// Before Linux 3.6, fstatfs(2) failed for descriptors opened with O_PATH.
-	if err := Retry(func() error { return unix.Fstatfs(int(r.dir.Fd()), &st) }); err != nil {
-		return 0, 0, pathError("statfs", r.name, err)
-	}
-	avail := st.Bavail
-	if r.self == 0 {
-		avail = st.Bfree
-	}
-	files = int64(st.Ffree)
-	if st.Files == 0 {
-		files = -1
-	}
-	return int64(avail) * st.Bsize, files, nil
+	s, err := SpaceFor(r.dir)
+	return s.For(r.self), s.Files, err
 }

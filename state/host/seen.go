@@ -11,7 +11,7 @@ import (
 )
 
 // Seen gives the content that a file had when it was opened, for as long as a context lasts: a user may append to a
-// file for as long as it is read, and a file may be larger than any disk and take no room. A file of a host that tells
+// file for as long as it is read, and a file may be larger than any disk and take no space. A file of a host that tells
 // no size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is no file ends
 // with the context alone. Files.Write keeps the holes of what Seen gives, and [Same] skips them; whoever else reads
 // them gets an error after 4 GiB of zeros that are not on the disk.
@@ -65,10 +65,10 @@ func (s *seen) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Sparse reports whether the file takes less room than it has bytes.
+// Sparse reports whether the file takes less space than it has bytes.
 func (s *seen) Sparse() bool { return s.sparse() != nil }
 
-// sparse returns the file if it takes less room than it has bytes, or nil.
+// sparse returns the file if it takes less space than it has bytes, or nil.
 func (s *seen) sparse() *opened {
 	var st unix.Stat_t
 	if s.file != nil && s.size > 0 && unix.Fstat(int(s.file.Fd()), &st) == nil && st.Blocks*512 < s.size {
@@ -77,7 +77,7 @@ func (s *seen) sparse() *opened {
 	return nil
 }
 
-// writeContent fills a new file, as far as its filesystem has room. Content that is sparse leaves holes in it.
+// writeContent fills a new file, as far as its filesystem has space. Content that is sparse leaves holes in it.
 func writeContent(file *os.File, content io.Reader) error {
 	if w, ok := content.(Wrapped); ok {
 		content = w.Content()
@@ -85,7 +85,7 @@ func writeContent(file *os.File, content io.Reader) error {
 	if s, ok := content.(*seen); ok && !s.begun && s.Sparse() {
 		return s.copyTo(file)
 	}
-	limited, err := inRoom(file, content)
+	limited, err := withinSpace(file, content)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func writeContent(file *os.File, content io.Reader) error {
 
 // copyTo copies what the file holds, and nothing of its holes.
 func (s *seen) copyTo(file *os.File) error {
-	room := roomy{file: file}
+	limit := spaceLimit{file: file}
 	for at := int64(0); at < s.size; {
 		if err := s.ctx.Err(); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (s *seen) copyTo(file *os.File) error {
 			break
 		}
 		end = min(end, start+unasked)
-		if _, err := room.fits(end - start); err != nil {
+		if _, err := limit.fits(end - start); err != nil {
 			return err
 		}
 		n, err := io.Copy(io.NewOffsetWriter(file, start), io.NewSectionReader(s.file, start, end-start))
@@ -123,7 +123,7 @@ func (s *seen) copyTo(file *os.File) error {
 			break // it was cut meanwhile
 		}
 		at = start + n
-		room.given += n
+		limit.given += n
 	}
 	return file.Truncate(s.size)
 }
@@ -139,7 +139,7 @@ func SizeOf(content io.Reader) int64 {
 	return 0
 }
 
-// Sparse reports whether content says that it comes from a file that takes less room than it has bytes.
+// Sparse reports whether content says that it comes from a file that takes less space than it has bytes.
 func Sparse(content io.Reader) bool {
 	s, ok := content.(interface{ Sparse() bool })
 	return ok && s.Sparse()

@@ -147,7 +147,7 @@ func TestContentLeavesSomeRoom(t *testing.T) {
 	do(t, f.Write("/etc/much", host.NewFile{Content: io.LimitReader(most, 70<<20), UID: -1, GID: -1}))
 }
 
-// lowest gives zeros, and looks how much room there is.
+// lowest gives zeros, and notes the least space that is left.
 type lowest struct {
 	dir  string
 	free int64
@@ -156,7 +156,7 @@ type lowest struct {
 func (l *lowest) Read(p []byte) (int, error) {
 	var st unix.Statfs_t
 	err := unix.Statfs(l.dir, &st)
-	l.free = min(l.free, int64(st.Bfree)*st.Bsize)
+	l.free = min(l.free, int64(st.Bfree)*st.Frsize)
 	clear(p)
 	return len(p), err
 }

@@ -63,7 +63,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 		return err
 	}
 	defer files.Close()
-	space := &room{files: files, limits: x.limits()}
+	space := &spaceLimit{files: files, limits: x.limits()}
 	if err := space.fits(x.size, len(x.contents)); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 	}
 	defer staged.Close()
 	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil,
-		room: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{},
+		space: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{},
 		unsynced: len(x.contents) > fewFiles}
 	if err := x.walk(ctx, h, w.write); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (x *extracted) clear(files host.Files, stage string) error {
 type writer struct {
 	h        *host.Host
 	files    host.Files
-	room     *room
+	space    *spaceLimit
 	uid, gid int
 	plain    bool // drop setuid and setgid bits, since files have another owner than the user who could change the archive
 	rules    *rules
@@ -173,7 +173,7 @@ func (w *writer) write(e entry, content io.Reader) error {
 	if w.plain {
 		mode &^= fs.ModeSetuid | fs.ModeSetgid
 	}
-	if err := w.files.Write(full, host.NewFile{Content: w.room.of(content), Mode: &mode, UID: uid, GID: gid,
+	if err := w.files.Write(full, host.NewFile{Content: w.space.of(content), Mode: &mode, UID: uid, GID: gid,
 		ReplaceLink: true, Unsynced: w.unsynced}); err != nil {
 		return err
 	}

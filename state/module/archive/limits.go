@@ -133,16 +133,16 @@ func (a *atMost) Read(p []byte) (int, error) {
 // spared is the free space that must remain on the file system, in bytes.
 const spared = 16 << 20
 
-// room counts the written bytes against max_bytes and the free space of the file system.
-type room struct {
+// spaceLimit counts the written bytes against max_bytes and the free space of the file system.
+type spaceLimit struct {
 	files   host.Beneath
 	limits  limits
 	written int64
 	check   int64 // the number of written bytes at which to query the file system again
 }
 
-// fits checks that the file system has room for a number of bytes and entries.
-func (r *room) fits(bytes int64, entries int) error {
+// fits checks that the file system has space for a number of bytes and entries.
+func (r *spaceLimit) fits(bytes int64, entries int) error {
 	free, files, err := r.files.Free()
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (r *room) fits(bytes int64, entries int) error {
 	if bytes > free-spared {
 		return full(fmt.Errorf("it holds %d bytes, and the filesystem has %d left", bytes, max(free, 0)))
 	}
-	if files >= 0 && int64(entries) > files {
+	if int64(entries) > files {
 		return full(fmt.Errorf("it has %s, and the filesystem can take %d more files", diag.Count(entries, "entry"), files))
 	}
 	return nil
@@ -161,14 +161,14 @@ func full(err error) error {
 }
 
 // of returns a reader that counts what is read from content.
-func (r *room) of(content io.Reader) io.Reader { return &roomReader{r, content} }
+func (r *spaceLimit) of(content io.Reader) io.Reader { return &spaceReader{r, content} }
 
-type roomReader struct {
-	*room
+type spaceReader struct {
+	*spaceLimit
 	content io.Reader
 }
 
-func (r *roomReader) Read(p []byte) (int, error) {
+func (r *spaceReader) Read(p []byte) (int, error) {
 	n, err := r.content.Read(p)
 	r.written += int64(n)
 	if r.written > r.limits.bytes {
