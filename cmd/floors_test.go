@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +68,41 @@ func floor(path string) int {
 		return 4
 	}
 	return 5
+}
+
+// TestDocsListTheGroundFloor compares floor with what CONTRIBUTING.md, docs/architecture.md and the linter's
+// configuration list as floor 1.
+func TestDocsListTheGroundFloor(t *testing.T) {
+	var want []string
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		if above := filepath.Dir(path); floor(path) == 1 && (above == "." || above == "artifact" || floor(above) != 1) {
+			want = append(want, path)
+		}
+	}
+	slices.Sort(want)
+	for file, list := range map[string]struct{ block, entry *regexp.Regexp }{
+		"CONTRIBUTING.md":      {regexp.MustCompile(`(?m)^    1  (.*(?:\n       .*)*)`), regexp.MustCompile(`[a-z/]+`)},
+		"docs/architecture.md": {regexp.MustCompile(`(?m)^    1  \+-*\+((?:\n       \|.*)*)`), regexp.MustCompile(`([a-z/]+): `)},
+		".golangci.yml":        {regexp.MustCompile(`bottom:\n *files: \[(.*)\]`), regexp.MustCompile(`"\*\*/([a-z/]+)/\*\.go"`)},
+	} {
+		text, err := os.ReadFile("../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := list.block.FindStringSubmatch(string(text))
+		if block == nil {
+			t.Errorf("%s has no list of floor 1", file)
+			continue
+		}
+		var got []string
+		for _, entry := range list.entry.FindAllStringSubmatch(block[1], -1) {
+			got = append(got, entry[len(entry)-1])
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s lists as floor 1\n%q; floor of cmd/floors_test.go has\n%q", file, got, want)
+		}
+	}
 }
 
 func under(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }
@@ -175,11 +213,11 @@ func TestEveryPackageExplainsItself(t *testing.T) {
 	}
 }
 
-// loggers are what only agent/report and the programs may import.
+// Only agent/report and the programs log. Packages that are only linked into tests may.
 func TestFloorsBelowTheAgentDoNotLog(t *testing.T) {
 	for _, p := range packages(t) {
 		from := strings.TrimPrefix(p.ImportPath, module)
-		if strings.Contains(from, "test") { // packages that only lend things to tests
+		if forTests(from) {
 			continue
 		}
 		for _, i := range p.Imports {
@@ -188,4 +226,12 @@ func TestFloorsBelowTheAgentDoNotLog(t *testing.T) {
 			}
 		}
 	}
+}
+
+// forTests reports whether a package is only linked into tests: storetest and what is below it, but not the Salt module
+// test.
+func forTests(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool {
+		return name != "test" && strings.HasSuffix(name, "test")
+	})
 }
