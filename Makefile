@@ -24,14 +24,16 @@ RACE := ./agent/fetch ./agent/fleet ./agent/health ./agent/journal ./agent/lock 
 	./artifact/manifest ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/terminal ./state/module/archive
 
-.PHONY: go build test race demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
+.PHONY: help go build test race demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
+help: ## this list; what make does without a target
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 go: ## says what is missing where the Go that is there cannot build this
 	@command -v go >/dev/null || { echo "make: there is no Go here; install $(GO_FROM)" >&2; exit 1; }
 	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install $(GO_FROM)" >&2; exit 1; }
 	@command -v git >/dev/null || { echo "make: there is no git here; install it, as with: apt-get install git" >&2; exit 1; }
 build: go ## both programs, into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
-test: go ## everything that needs no server, no root and no network
+test: go ## everything that needs no server and no root; no network either, once the modules are there
 	go vet ./...
 	go test -timeout 20m -parallel 8 ./... # they wait for disks, locks and timeouts more than they compute
 race: go ## the packages that start goroutines, with the race detector; needs gcc
