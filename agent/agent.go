@@ -65,6 +65,8 @@ type Given struct {
 
 	root []byte // what TrustRoot says, see readRoot
 
+	Ahead bool // take what the channels name though a rollout lets this host wait
+
 	Only     procedure.Only // steps to run; all of them by default
 	Settings *value.Map     // of the project's configuration, for this run
 }

@@ -36,7 +36,7 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 }
 
 func (r *run) deploy(ctx context.Context, given Given) error {
-	r.only, r.project.Settings = given.Only, given.Settings
+	r.only, r.project.Settings, r.turns.ahead = given.Only, given.Settings, given.Ahead
 	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		r.report.To = &pair
 	}
 	keep, err := r.stay(&pair)
+	r.withholdTurns(pair)
 	err = errors.Join(err, r.repairLinks(site.ProjectsOf(pair)))
 	switch {
 	case err != nil:
@@ -111,6 +112,9 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	}
 	if err := r.project.Archive(ctx, pair); err != nil {
 		return r.without(ctx, err)
+	}
+	if r.leavesAborted(pair) {
+		return r.leaveAborted(ctx, pair)
 	}
 	return r.apply(ctx, pair)
 }

@@ -54,6 +54,9 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 	if err == nil {
 		err = client.SameBytes(release, r.known()...)
 	}
+	if err == nil {
+		return r.inTurn(ctx, client, ref, release, has)
+	}
 	var withdrawn *trust.Withdrawn
 	if !errors.As(err, &withdrawn) || has == nil {
 		return release, err

@@ -59,6 +59,11 @@ type wayBack struct {
 	pending      bool // an earlier way back to the target was not finished
 }
 
+// wayBackTo is the way back from a pair to another, without a person.
+func wayBackTo(left, target ledger.Pair) wayBack {
+	return wayBack{left: left, target: target, from: left, scope: undo.Scope{From: left.Key(), To: target.Key()}}
+}
+
 // isRun matches the ID of a run.
 var isRun = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{8}T\d{6}\.\d{6}$`) })
 

@@ -45,6 +45,7 @@ type run struct {
 	store    store.Store   // with its mirrors, from connect on
 	client   *trust.Client // of the store; nil where the run has none to ask
 	only     procedure.Only
+	turns    turns        // what rollouts say of this run
 	leaves   *ledger.Pair // the pair that a rollback leaves
 	trouble  error        // what the store did not say of one project, while it did of the other
 	troubled []string     // these projects
@@ -191,6 +192,7 @@ func (r *run) removeLeftovers(ctx context.Context) error {
 
 // conclude keeps what later runs have to know, and adds to the error of a run what failed at that.
 func (r *run) conclude(ctx context.Context, err error) error {
+	r.endTurns(ctx, err)
 	if err == nil && r.remember() {
 		err = r.save()
 	}

@@ -59,6 +59,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/hostkey/hostkey.go":      {state, "Open"},
 		"agent/hostkey/once.go":         {state, "attempt.within"},
 		"agent/hostrecord/write.go":     {state, "Writer.earlier"},
+		"agent/turn.go":                 {state, "run.roster"},
 		"agent/lock/lookers.go":         {state + ", and " + kernel, "Lookers flocks"},
 		"agent/lock/removed.go":         {state + ", and " + kernel, "isAt ofRemoved heldIn"},
 		"agent/minion/minion.go":        {operator, "reader.read reader.none"},

@@ -141,7 +141,10 @@ func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 			bad = append(bad, fmt.Sprintf("%s is quarantined (%s)", b.What(), b.Reason))
 		}
 	}
+	waits := s.waits(named)
 	switch p := s.Postponed; {
+	case waits != nil && s.Hold == nil:
+		return text + waits.String()
 	case len(bad) > 0:
 		return text + strings.Join(bad, ", ")
 	case s.Hold != nil:
@@ -152,6 +155,16 @@ func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 		return text + "run " + last.ID + " was interrupted; the next run deploys it"
 	}
 	return text + fmt.Sprintf("run %s ended with %q", last.ID, last.Outcome)
+}
+
+// waits is the turn of the host in a rollout that brings a release of a pair, if the host waits for it; nil if not.
+func (s Status) waits(named ledger.Pair) *ledger.Turn {
+	for _, t := range s.Turns {
+		if t.Waits() && named.Has(t.Release) {
+			return &t
+		}
+	}
+	return nil
 }
 
 func channelNames(s Status) string {
@@ -214,6 +227,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 	say(w.RootLost() && !strings.Contains(w.Hint, "--trust-root"),
 		"bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; "+
 			"until then runs converge what is on the disk and end with exit code 4")
+	for _, t := range w.Turns {
+		say(t.Waits() && w.Hold == nil, "corpus-agent deploy --ahead takes "+t.Release.String()+" before the turn of this host")
+	}
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {
 		say(true, fmt.Sprintf("publish a corrected version of %s, or retry it: corpus-agent unquarantine %s", last.Project,

@@ -153,6 +153,11 @@ func (l Layout) HostRegistered() string { return filepath.Join(l.State(), "regis
 // HostRecord is the file about the records that a store may have of this host.
 func (l Layout) HostRecord() string { return filepath.Join(l.State(), "record.json") }
 
+// Roster is the file that keeps the roster of the rollout of a project's channel.
+func (l Layout) Roster(project string) string {
+	return filepath.Join(l.State(), "rosters", project+".json")
+}
+
 // HoldRequest is the file of a hold, or its end, that the ledger does not say yet.
 func (l Layout) HoldRequest() string { return filepath.Join(l.State(), "hold.json") }
 

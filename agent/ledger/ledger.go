@@ -218,6 +218,9 @@ type Ledger struct {
 	// States is how many states the last converge had; 0 where that is not known.
 	States int `json:"states,omitempty"`
 
+	// Turns are the rollouts of the channels that the host follows.
+	Turns []Turn `json:"turns,omitempty"`
+
 	read []byte // the file that it was loaded from, for the fields that only a newer agent knows
 }
 

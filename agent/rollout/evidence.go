@@ -163,23 +163,27 @@ func (g *gathering) evidence() Evidence {
 	return e
 }
 
-// counting is what counts of all that one host said: its first failure since the rollout was resumed, or else that it is
-// healthy, unless it failed later. Names that are written again are the same names, so what counts is when the store got
-// them.
+// counting is what counts of all that one host said: its newest word, and of several alike the first one. A failure
+// after the rollout was resumed is a new one. Names that are written again are the same names, so what counts is when the
+// store got them.
 func counting(all []Said, resumed time.Time) Said {
-	slices.SortFunc(all, func(a, b Said) int { return a.At.Compare(b.At) })
+	slices.SortFunc(all, func(a, b Said) int { // of the same time, the failure is the newer one
+		return cmp.Or(a.At.Compare(b.At), a.badness()-b.badness(), cmp.Compare(a.Run, b.Run))
+	})
 	counts := all[0]
 	for _, said := range all[1:] {
-		switch before, fails := counts.Outcome != Healthy, said.Outcome != Healthy; {
-		case fails && !before: // it went back later
-			counts = said
-		case fails && !counts.At.After(resumed): // it failed again since
-			counts = said
-		case !fails && before && !counts.At.After(resumed): // it was mended
+		if (counts.Outcome == Healthy) != (said.Outcome == Healthy) || said.Outcome != Healthy && !counts.At.After(resumed) {
 			counts = said
 		}
 	}
 	return counts
+}
+
+func (s Said) badness() int {
+	if s.Outcome == Healthy {
+		return 0
+	}
+	return 1
 }
 
 func (r Rollout) tally(e Evidence) *plans.Tally {

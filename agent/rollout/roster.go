@@ -36,7 +36,9 @@ type Member struct {
 	Key     hostkey.Public `json:"key"` // that it registered first
 }
 
-func (m Member) host() plans.Host { return plans.Host{Name: m.Name, Region: m.Region, Cluster: m.Cluster} }
+func (m Member) host() plans.Host {
+	return plans.Host{Name: m.Name, Region: m.Region, Cluster: m.Cluster}
+}
 
 func (m Member) check() error {
 	_, err := hostkey.ParsePublic(string(m.Key))

@@ -60,6 +60,27 @@ func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 	return p.window(wave, now)
 }
 
+// Early is what can be said without evidence: that a host has to keep what it has, or that it has to ask the store how
+// the others fared (Take).
+func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
+	switch {
+	case s.Aborted:
+		return Verdict{Reason: Aborted}
+	case s.Paused:
+		return Verdict{Reason: Paused}
+	case s.Urgent:
+		return Verdict{Take: true, Reason: Urgent}
+	}
+	begins := s.At
+	for w := min(s.Skipped, wave); w < min(wave, len(p.Waves)); w++ {
+		begins = begins.Add(time.Duration(p.Waves[w].Soak))
+	}
+	if now.Before(begins) {
+		return Verdict{Reason: Waits, Not: begins, Wave: p.WaveName(wave)}
+	}
+	return p.window(wave, now)
+}
+
 // reached reports whether so many failed hosts stop a rollout.
 func (h Halt) reached(failed, finished int) bool {
 	return h.Hosts > 0 && failed >= h.Hosts ||

@@ -62,6 +62,7 @@ type Error struct {
 	Again  bool          // the same request may succeed if it is retried
 	Kept   int64         // bytes of a Put that the store keeps for a retry
 	After  time.Duration // how long the store asks to wait before a retry; 0 if it does not
+	Now    time.Time     // the store's clock when it answered; zero if it sent none
 }
 
 func (e *Error) Error() string {

@@ -93,7 +93,7 @@ func GetRange(ctx context.Context, s Store, key string, part Range) (io.ReadClos
 	}
 	if err := part.Outdated(info.ETag); err != nil {
 		_ = body.Close() // the body is not used
-		return nil, Info{}, &Error{Op: OpGet, Object: key, Kind: err}
+		return nil, Info{}, &Error{Op: OpGet, Object: key, Kind: err, Now: info.Now}
 	}
 	if part.Length > 0 {
 		body = limited{io.LimitReader(body, part.Length), body}

@@ -39,6 +39,7 @@ type Client struct {
 	knew  bool   // the host had followed the store before this client was opened
 	set   *tuf.Set
 	known map[string]map[string]*tuf.TargetFiles // by project: signed targets that are not in the head
+	clock struct{ store, own time.Time }         // the store's and the own when the store gave its timestamp
 }
 
 // Open returns a client of a host that keeps the metadata it has seen in dir, where a root is pinned.
@@ -259,6 +260,7 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store, have *obje
 	if err != nil {
 		return err
 	}
+	c.clock.store, c.clock.own = have.info.Now, c.now()
 	data := have.data
 	err = guardFile(data, func() error { return c.set.UpdateTimestamp(data) })
 	if as[*tuf.SameVersionError](err) {

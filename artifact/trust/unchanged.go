@@ -69,6 +69,9 @@ func (c *Client) askUnchanged(ctx context.Context, s store.Store) (read *object,
 	read, err = readObject(ctx, s, TimestampKey, maxTimestamp, c.version().ETag)
 	switch {
 	case errors.Is(err, store.ErrUnchanged):
+		if answer := new(store.Error); errors.As(err, &answer) {
+			c.clock.store, c.clock.own = answer.Now, c.now()
+		}
 		return nil, true, nil
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
 		return nil, false, nil // asked again after the roots, which may say why

@@ -34,6 +34,9 @@ deployed again, whatever base or service it is paired with. Where the host is at
 disk, the deploy is retried at growing intervals. Who this host is comes from its hostname; SERVICE and
 INSTANCE say it where the hostname does not.
 
+On a channel with a rollout a host keeps what it has until its turn, and says so; --ahead takes the release
+at once, and what becomes of it counts in the rollout as that of any host.
+
 With --now a host does at once what its timer would do next: it waits for a run that is under way, then
 starts the unit that the timer starts, and tells how that ended. The run goes on if whoever waits is gone.
 
@@ -69,6 +72,7 @@ for longer than the timer's interval, 130 interrupted.`,
 	flags.StringVar(&editable, "editable", "",
 		"working tree to link as the service's release, in a dev environment; it is unsigned")
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
+	flags.BoolVar(&given.Ahead, "ahead", false, "take the release though its rollout lets this host wait")
 	flags.BoolVar(&now, "now", false, "do what the timer would do next, without waiting for its turn")
 	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
@@ -81,7 +85,7 @@ for longer than the timer's interval, 130 interrupted.`,
 // now is deploy --now. It takes nothing else, since the timer's run is told nothing either.
 func (p *program) now(c *cobra.Command) error {
 	other := c.Flags().NArg() > 0 || p.store != ""
-	for _, name := range []string{"editable", "test", "only", "set", "trust-root", "region", "node"} {
+	for _, name := range []string{"editable", "test", "ahead", "only", "set", "trust-root", "region", "node"} {
 		other = other || c.Flags().Changed(name)
 	}
 	if other {

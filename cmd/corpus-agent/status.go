@@ -127,6 +127,11 @@ func (l statusLines) keptAway(s inspect.Status) {
 	if s.Hold != nil {
 		l.say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
 	}
+	for _, t := range s.Turns {
+		if t.Waits() {
+			l.say("waits", "%s of %s: %s", t.Release, t.Channel, t)
+		}
+	}
 	for _, r := range s.Withdrawn {
 		l.say("withdrawn", "%s",
 			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))

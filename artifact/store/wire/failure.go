@@ -41,7 +41,7 @@ func (c *Call) Fail(err error) error {
 // tell makes the error that callers of a store get.
 func (c *Call) tell(v verdict, cause error) error {
 	err := &store.Error{Op: c.Op, Object: c.Object, Kind: v.kind, Cause: c.discreet(cause), Again: v.again,
-		After: c.answer.after}
+		After: c.answer.after, Now: c.answer.clock}
 	if v.hint == "" {
 		return err
 	}

@@ -1,0 +1,75 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+)
+
+// Turn is where a host stands in the rollout of a channel that it follows.
+type Turn struct {
+	Channel artifact.Ref     `json:"channel"`
+	Rollout string           `json:"rollout"` // its ID
+	Release artifact.Release `json:"release"` // that it brings
+	Since   time.Time        `json:"since"`   // when this host saw it first
+	Wave    string           `json:"wave,omitempty"`
+	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent" or "held"; empty once
+	// it has taken the release.
+	Reason string `json:"reason,omitempty"`
+	Why    string `json:"why,omitempty"` // the same as a sentence
+	// Not is when the host asks again at the earliest, by the store's clock; nil for its next run.
+	Not *time.Time `json:"not_before,omitempty"`
+	// Basis is a digest of the plan and the start from which Not follows.
+	Basis string `json:"basis,omitempty"`
+	Took  string `json:"took,omitempty"` // the run that took the release, or found that the host has it
+	Name  string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
+	Said  string `json:"said,omitempty"` // what the host recorded last of how it fared
+	// Until is when the host stops to record that the release fails after all.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// Waits reports whether the host does not have the release yet.
+func (t Turn) Waits() bool { return t.Took == "" }
+
+// String says why the host waits, and when it asks again.
+func (t Turn) String() string {
+	text := fmt.Sprintf("it waits for its turn in rollout %s since %s", t.Rollout, t.Since.Local().Format("2006-01-02 15:04 MST"))
+	if t.Wave != "" {
+		text += ", in wave " + t.Wave
+	}
+	text += ": " + t.Why + "; it asks again "
+	if t.Not != nil {
+		return text + "after " + t.Not.Local().Format("2006-01-02 15:04 MST")
+	}
+	return text + "at its next run"
+}
+
+// TurnOf is where the host stands in the rollout of a channel; nil where it knows of none.
+func (l *Ledger) TurnOf(channel artifact.Ref) *Turn {
+	i := slices.IndexFunc(l.Turns, func(t Turn) bool { return t.Channel == channel })
+	if i < 0 {
+		return nil
+	}
+	return &l.Turns[i]
+}
+
+// Enter is TurnOf for a rollout that is under way: one that the host did not know is entered in the place of the one
+// before.
+func (l *Ledger) Enter(channel artifact.Ref, rollout string, release artifact.Release, now time.Time) *Turn {
+	if t := l.TurnOf(channel); t != nil && t.Rollout == rollout && t.Release.Is(release) {
+		return t
+	}
+	l.EndTurn(channel)
+	l.Turns = append(l.Turns, Turn{Channel: channel, Rollout: rollout, Release: release, Since: now})
+	return &l.Turns[len(l.Turns)-1]
+}
+
+// EndTurn forgets the rollout of a channel, and reports whether there was one.
+func (l *Ledger) EndTurn(channel artifact.Ref) bool {
+	n := len(l.Turns)
+	l.Turns = structsort.Without(l.Turns, func(t Turn) bool { return t.Channel == channel })
+	return len(l.Turns) < n
+}

@@ -1,0 +1,378 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// turns is what rollouts say of a run.
+type turns struct {
+	ahead   bool               // a person wants what the channels name, whatever the rollout says
+	waits   []artifact.Release // that channels name, and that wait for the turn of this host
+	aborted *artifact.Release  // of a rollout that was aborted: the host goes back from it
+	leases  []*rollout.Lease
+}
+
+// Why a host waits for reasons that are not those of plans.
+const (
+	noPlace    plans.Reason = "places"      // among the hosts of its cluster that deploy at the same time
+	noEvidence plans.Reason = "no evidence" // the store did not show how the other hosts fared
+	oldAgent   plans.Reason = "old agent"
+	heldHere   plans.Reason = "held"
+)
+
+// answer is whether a host takes a release now.
+type answer struct {
+	take   bool
+	reason plans.Reason
+	why    string
+	wave   string
+	not    time.Time
+	name   string // of the host in the roster; empty if it is not in it
+}
+
+// inTurn is what a channel gives this host: the release that it names once it is the host's turn, and until then what the
+// host has, or what the channel named before.
+func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref, release artifact.Release, has *artifact.Release) (artifact.Release, error) {
+	plan, start, err := client.RolloutOf(ctx, ref)
+	if err != nil {
+		return release, err
+	}
+	if start != nil && start.Aborted && has != nil && string(has.Digest) == start.Release && !has.Is(release) {
+		left := *has
+		r.turns.aborted = &left
+		r.record.Note("the rollout of %s is aborted; this host goes back to %s", left, release.Version)
+	}
+	if plan == nil || start == nil || start.Aborted || start.Release != string(release.Digest) {
+		if r.ledger.EndTurn(ref) {
+			return release, r.save()
+		}
+		return release, nil
+	}
+	before := r.ledger.TurnOf(ref)
+	if before != nil {
+		kept := *before
+		before = &kept
+	}
+	t := r.ledger.Enter(ref, start.ID, release, client.StoreTime())
+	if t.Until == nil {
+		until := client.StoreTime().Add(lateFailure)
+		t.Until = &until
+	}
+	if !r.decided(t, release, has) {
+		r.settleTurn(t, r.ask(ctx, client, ref, *plan, *start, t))
+	}
+	if before == nil || *before != *t {
+		if err := r.save(); err != nil {
+			return release, err
+		}
+	}
+	if !t.Waits() {
+		return release, nil
+	}
+	return r.untilTurn(ctx, client, *start, *t, has)
+}
+
+// decided reports whether the host needs to ask nobody about a release: it has it, is about to have it, or tried it.
+func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Release) bool {
+	cut := r.ledger.Running
+	switch {
+	case has != nil && has.Is(release), r.ledger.Failing != nil && r.ledger.Failing.Has(release):
+	case cut != nil && !cut.Failed && !cut.Back && cut.Pair.Has(release) && !t.Waits():
+	case r.triedBefore(release):
+	default:
+		return false
+	}
+	t.Reason, t.Why, t.Not, t.Took = "", "", nil, cmp.Or(t.Took, r.id)
+	r.unasked(t)
+	return true
+}
+
+// unasked lets a host that did not read the roster record how it fares under its own name. If the roster does not have it,
+// that counts for nothing.
+func (r *run) unasked(t *ledger.Turn) {
+	if t.Name == "" && r.Config.UploadReports {
+		t.Name = r.report.Host
+	}
+}
+
+// triedBefore reports whether a release is in quarantine, which keeps it away without a rollout.
+func (r *run) triedBefore(release artifact.Release) bool {
+	for _, b := range r.ledger.Bad {
+		if b.Is(release) && r.ledger.Runs() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// settleTurn keeps what was found about the turn of the host.
+func (r *run) settleTurn(t *ledger.Turn, a answer) {
+	t.Name, t.Wave = cmp.Or(a.name, t.Name), a.wave
+	if a.take || r.turns.ahead {
+		if !a.take {
+			r.record.Note("%s is taken ahead of the rollout, since --ahead was given: %s", t.Release, a.why)
+		}
+		t.Reason, t.Why, t.Not, t.Took = "", "", nil, r.id
+		if r.turns.ahead {
+			r.unasked(t)
+		}
+		return
+	}
+	t.Took = ""
+	t.Reason, t.Why, t.Not = string(a.reason), a.why, nil
+	if !a.not.IsZero() {
+		not := a.not.UTC()
+		t.Not = &not
+	}
+}
+
+// untilTurn is what a host runs that waits.
+func (r *run) untilTurn(ctx context.Context, client *trust.Client, start plans.Start, t ledger.Turn, has *artifact.Release) (artifact.Release, error) {
+	keeps := has
+	if keeps == nil {
+		before, err := r.before(ctx, client, t.Channel, start)
+		if err != nil {
+			return t.Release, err
+		}
+		if before == nil {
+			return t.Release, nil // there is nothing else that it could run
+		}
+		keeps = before
+	}
+	r.turns.waits = append(r.turns.waits, t.Release)
+	again := "it asks again at its next run"
+	if t.Not != nil {
+		again = "it asks again after " + t.Not.Format("2006-01-02 15:04 MST")
+	}
+	r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and %s", t.Release, t.Rollout, t.Why, keeps.Version, again)
+	return *keeps, nil
+}
+
+// before is the release that a channel named before a rollout; nil where there is none that a host may run.
+func (r *run) before(ctx context.Context, client *trust.Client, ref artifact.Ref, start plans.Start) (*artifact.Release, error) {
+	if start.Before == nil {
+		return nil, nil
+	}
+	release, signed, err := client.Signed(ctx, ref.Project, start.Before.Version, start.Before.Digest)
+	if err != nil || !signed {
+		return nil, err
+	}
+	if w, err := client.Withdrawn(ctx, release); err != nil || w != nil {
+		return nil, err
+	}
+	return &release, nil
+}
+
+// ask finds out whether it is the turn of this host. Nothing is asked of the store before the turn may have come, and
+// then one listing.
+func (r *run) ask(ctx context.Context, client *trust.Client, ref artifact.Ref, plan plans.Plan, start plans.Start, t *ledger.Turn) answer {
+	now, me := client.StoreTime(), r.place()
+	known := me
+	known.Name = cmp.Or(t.Name, me.Name) // the roster's, once the host has read it
+	basis := basisOf(plan, start)
+	early := answer{take: true, wave: t.Wave}
+	if rollout.Divided(plan, start) {
+		wave := plan.Wave(start.Release, known, start.Cuts)
+		early = answerOf(plan.Early(start, wave, now), plan.WaveName(wave))
+	}
+	switch {
+	case olderThan(r.Version, start.Agent):
+		return answer{reason: oldAgent, wave: early.wave, why: fmt.Sprintf("it takes agent %s, and this one is %s", start.Agent, r.Version)}
+	case r.ledger.Hold != nil && r.ledger.Runs() != nil:
+		return answer{reason: heldHere, wave: early.wave, why: "this host is held since " + r.ledger.Hold.Since.Format("2006-01-02 15:04 MST")}
+	case r.turns.ahead:
+		return answer{reason: plans.Waits, wave: early.wave, why: "nobody was asked"}
+	case !early.take:
+		early.name = t.Name
+		return early
+	case t.Basis == basis && t.Not != nil && now.Before(*t.Not):
+		return answer{reason: plans.Reason(t.Reason), why: t.Why, wave: t.Wave, not: *t.Not, name: t.Name}
+	}
+	a, err := r.askStore(ctx, ref, plan, start, now, me)
+	if err != nil {
+		text := err.Error()
+		if hint := diag.HintOf(err); hint != "" {
+			text += " (" + hint + ")"
+		}
+		return answer{reason: noEvidence, wave: early.wave, why: r.record.Show(text)}
+	}
+	t.Basis = basis
+	return a
+}
+
+func answerOf(v plans.Verdict, wave string) answer {
+	return answer{take: v.Take, reason: v.Reason, why: v.String(), wave: wave, not: v.Not}
+}
+
+// basisOf is a digest of what is signed about a rollout.
+func basisOf(plan plans.Plan, start plans.Start) string {
+	data, err := json.Marshal([]any{plan, start})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// olderThan reports whether a version of the agent is older than one that a rollout takes. Versions that are no releases of
+// the agent are as new as any.
+func olderThan(version, takes string) bool {
+	released := func(v string) bool { return v != "" && v[0] >= '0' && v[0] <= '9' && !strings.HasPrefix(v, "0.0.0") }
+	version, takes = strings.TrimPrefix(version, "v"), strings.TrimPrefix(takes, "v")
+	return released(version) && released(takes) && artifact.CompareVersions(version, takes) < 0
+}
+
+// place is who this host is to a plan.
+func (r *run) place() plans.Host {
+	return plans.Host{Name: r.report.Host, Region: r.identity.Region, Cluster: r.identity.Cluster()}
+}
+
+// askStore reads how the other hosts fared and decides. It records a halt that this host is the first to find, and takes a
+// place among the hosts that deploy at the same time.
+func (r *run) askStore(ctx context.Context, ref artifact.Ref, plan plans.Plan, start plans.Start, now time.Time, me plans.Host) (answer, error) {
+	s, err := r.OpenStore(r.storeURL()) // no mirror: it may not have the newest words
+	if err != nil {
+		return answer{}, err
+	}
+	roster, err := r.roster(ctx, s, ref, start)
+	if err != nil {
+		return answer{}, err
+	}
+	of := rollout.New(ref, plan, start, roster)
+	key, err := r.hostKey()
+	if err != nil {
+		return answer{}, err
+	}
+	who, member := me, false
+	if key != nil {
+		who, member = of.Who(key.Public(), me)
+	}
+	e, err := of.Read(ctx, s, now)
+	if err != nil {
+		return answer{}, err
+	}
+	v := of.Decide(who, e, now)
+	a := answerOf(v, plan.WaveName(of.Wave(who)))
+	if member {
+		a.name = who.Name
+	}
+	switch {
+	case v.Reason == plans.Stops && member && !r.test:
+		if err := of.RecordHalt(ctx, s, *key, who.Name, r.id, e, now); err != nil {
+			r.record.Note("%v", err)
+		}
+	case v.Take && !r.test:
+		return r.takePlace(ctx, s, of, key, who, e, now, a)
+	}
+	return a, nil
+}
+
+// takePlace takes a place among the hosts of a cluster that deploy at the same time, where the plan limits them.
+func (r *run) takePlace(ctx context.Context, s store.Store, of rollout.Rollout, key *hostkey.Key, who plans.Host, e rollout.Evidence, now time.Time, a answer) (answer, error) {
+	places := of.Places(who)
+	if places == 0 || key == nil {
+		return a, nil
+	}
+	lease, err := of.Acquire(ctx, s, *key, who, r.id, e, now)
+	switch {
+	case errors.Is(err, store.ErrReadOnly):
+		r.record.Note("this host takes no place among those that deploy at the same time, since its store is read-only")
+		return a, nil
+	case err != nil:
+		return answer{}, diag.WithHint(err, "give this host the right to write below rollouts/%s/ in the store", of.Ref.Project)
+	case lease == nil:
+		a.take, a.reason = false, noPlace
+		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free", diag.Count(places, "host"))
+		return a, nil
+	}
+	r.turns.leases = append(r.turns.leases, lease)
+	return a, nil
+}
+
+// hostKey is the key of this host. A dry run makes none: it is nil where there is none yet.
+func (r *run) hostKey() (*hostkey.Key, error) {
+	if r.test {
+		if there, err := walk.Exists(r.Layout.HostKey()); err != nil || !there {
+			return nil, err
+		}
+	}
+	key, damaged, err := hostkey.Open(r.Layout.HostKey())
+	if damaged != nil {
+		r.record.Note("%v", damaged)
+	}
+	return &key, err
+}
+
+// roster is the roster of a rollout: the one that the host has kept, or the store's.
+func (r *run) roster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (rollout.Roster, error) {
+	path := r.Layout.Roster(ref.Project)
+	if data, err := walk.ReadFile(path); err == nil {
+		if kept, err := rollout.ParseRoster(data, start.Roster); err == nil {
+			return kept, nil
+		}
+	}
+	roster, data, err := rollout.FetchRoster(ctx, s, ref, start)
+	if err != nil || r.test {
+		return roster, err
+	}
+	err = durable.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = durable.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		r.record.Note("the roster of the rollout was not kept, so the next run reads it again: %v", err)
+	}
+	return roster, nil
+}
+
+// withholdTurns records that what the channels name waits for the turn of this host, which the run is not about.
+func (r *run) withholdTurns(pair ledger.Pair) {
+	if len(r.turns.waits) == 0 || r.report.Withheld != nil && !r.report.Withheld.Same(pair) {
+		return
+	}
+	named := pair
+	for _, release := range r.turns.waits {
+		if named.Base != nil && named.Base.Project == release.Project {
+			base := release
+			named.Base = &base
+			continue
+		}
+		named = named.With(release)
+	}
+	r.report.Withheld = &named
+}
+
+// leavesAborted reports whether a pair is what the host goes back to from the release of an aborted rollout.
+func (r *run) leavesAborted(pair ledger.Pair) bool {
+	left, good := r.turns.aborted, r.ledger.Good
+	return left != nil && good != nil && good.Has(*left) && !pair.Has(*left) && r.ledger.Running == nil && !pair.BaseAlone()
+}
+
+// leaveAborted goes back from the release of an aborted rollout, and takes back what its states changed. No quarantine
+// keeps the release away: the channel does not name it any more, and another rollout may bring it.
+func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
+	left := *r.ledger.Good
+	err := r.goBackConverged(ctx, wayBackTo(left, pair))
+	r.report.Leaves = nil // no person went back from it
+	return err
+}
