@@ -117,7 +117,7 @@ func states(s *session.Session) module.Registry {
 	return all
 }
 
-// inputs gives other families content the way in which file states get theirs.
+// inputs gives other modules the content of sources in the way the states of file read it.
 type inputs struct{ file.Inputs }
 
 // Script is part of cmd.Scripts.
@@ -138,7 +138,7 @@ func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 // Diff is part of cron.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
 
-// packages is what pip installs into virtual environments.
+// packages returns the pip that installs packages into a virtual environment.
 func (in inputs) packages(p client.EnvironmentPackages) virtualenv.Pip { return pip.Into(p, in) }
 
 // archives finds archives.

@@ -189,7 +189,7 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	case "jinja", "yaml", "json", "text":
 		return nil
 	case "py", "pydsl", "pyobjects":
-		return diag.At(diag.Pos{}, "renderer %s: the file is a Python program, and this engine runs none",
+		return diag.At(diag.Pos{}, "renderer %s: the file is a Python program, which this engine does not run",
 			name).WithHint(salt)
 	}
 	if _, ok := r.Decrypters[name]; ok {

@@ -12,12 +12,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// keyword matches name=value. Two equals signs are no keyword, but text.
+// keyword matches name=value. A word with two equals signs after the name is text.
 var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([^\d\W][\w.-]*)=([^=].*)?$`) })
 
-// ParseArguments reads what a person typed after a function's name: name=value is an argument by
-// name, and what stands there is YAML where that makes sense of it. The values of the arguments named in asText stay
-// text.
+// ParseArguments parses the words after a function's name on a command line. A word name=value becomes an argument
+// by name. Values are parsed as YAML where that makes sense; the values of the arguments named in asText stay text.
 func ParseArguments(words []string, asText ...string) (args []any, kwargs *value.Map) {
 	kwargs = value.NewMap()
 	for _, word := range words {
@@ -33,8 +32,8 @@ func ParseArguments(words []string, asText ...string) (args []any, kwargs *value
 	return args, kwargs
 }
 
-// parseArgument reads one value. Text stays what was typed: what YAML would take for a comment or an
-// empty document, a mapping without braces, a list without brackets, and what is no YAML at all.
+// parseArgument parses one value. A value stays the text that was typed if it is not YAML, and if YAML would read
+// it as a comment, an empty document, a mapping without braces or a list without brackets.
 func parseArgument(text string) any {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "", trimmed == "---", trimmed == "...", text == "|", text == "!", strings.ContainsAny(text, "\t\r\n"):
@@ -51,6 +50,7 @@ func parseArgument(text string) any {
 	return typed(text, document.Value)
 }
 
+// typed returns v, the parsed value of text, or text itself if that is what the user must have meant.
 func typed(text string, v any) any {
 	switch v.(type) {
 	case *value.Map:
@@ -69,12 +69,12 @@ func typed(text string, v any) any {
 	return v
 }
 
-// misuse is a mistake in the arguments of a call.
+// misuse returns an error about the arguments of a call.
 func misuse(hint, format string, args ...any) error {
 	return diag.At(diag.Pos{}, format, args...).WithHint(hint)
 }
 
-// asMapping is an argument that has to be a mapping.
+// asMapping returns an argument that must be a mapping.
 func asMapping(name string, v any) (*value.Map, error) {
 	if m, ok := v.(*value.Map); ok {
 		return m, nil

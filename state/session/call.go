@@ -16,16 +16,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Answer is what a function that was called by name gave.
+// Answer is the result of a function that was called by name.
 type Answer struct {
 	Value  any
-	States bool // Value is results of states, by tag
-	Failed bool // a state failed, or the answer is a no
-	Code   int  // the return code that salt-call --retcode-passthrough ends with
+	States bool // Value holds the results of states, by tag
+	Failed bool // a state failed, or the answer is negative
+	Code   int  // the exit code of salt-call --retcode-passthrough
 
-	// Unrun is how many states did not run because one before them failed and failhard is set.
+	// Unrun is the number of states that did not run because an earlier one failed and failhard was set.
 	Unrun int
-	// Failhard reports of Unrun that the configuration said so, and not only the state that failed.
+	// Failhard reports that the configuration set failhard, and not only the state that failed.
 	Failhard bool
 }
 
@@ -36,7 +36,8 @@ const (
 	codePillar  = 5 // the pillar does not compile
 )
 
-// code is the return code of an answer: a command's own, and otherwise what the kind of the failure is under Salt.
+// code returns the return code of an answer: the one of a command that ran, or else the code that Salt has for this
+// kind of failure.
 func (a Answer) code(err error) int {
 	var broken *PillarError
 	switch {
@@ -52,7 +53,7 @@ func (a Answer) code(err error) int {
 	return a.Code
 }
 
-// succeeded reports whether an answer is no mapping with a result or success that is false.
+// succeeded reports whether an answer counts as a success: it is not a mapping in which result or success is false.
 func succeeded(answer any) bool {
 	m, ok := answer.(*value.Map)
 	if !ok {
@@ -66,9 +67,9 @@ func succeeded(answer any) bool {
 	return true
 }
 
-// Call is what `salt-call --local` users type: state.apply web test=True. Besides the functions of
-// state it calls everything templates may call, and functions that act, such as service.restart. Problems in SLS files
-// are a diag.List.
+// Call calls a function by name, as users of `salt-call --local` do: state.apply web test=True. It knows the
+// functions of state, every function that templates may call, and functions that act, such as service.restart.
+// Problems in SLS files are returned as a diag.List.
 func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer,
 	error) {
 	own, sure := s, s.Doubt()
@@ -84,7 +85,7 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	} else {
 		answer, err = s.callFunction(ctx, name, args, kwargs)
 	}
-	if !answer.States { // states have failed by themselves
+	if !answer.States { // errors of states are in their results
 		err = sure(err)
 	}
 	var broken *PillarError
@@ -97,9 +98,9 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	return answer, own.redactError(own.shown(err))
 }
 
-// callFunction calls what templates may call, and what acts on the host besides: here a person asks
-// for it. Functions of pillar answer with what there is of a
-// pillar that does not compile, and with its problems.
+// callFunction calls a function that templates may call, or one that acts on the host, which is allowed here
+// because a user asked for it. If the pillar does not compile, functions of pillar return the part that does,
+// together with the problems.
 func (s *Session) callFunction(ctx context.Context, name string, args []any, kwargs *value.Map) (Answer, error) {
 	if !s.actions.Has(name) {
 		_, err := s.actions.Call(ctx, name, args, kwargs)
@@ -124,7 +125,7 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 	return Answer{Value: v, Code: s.retcode}, err
 }
 
-// ErrNoFunction is wrapped by the error of a call whose function is not there.
+// ErrNoFunction is wrapped by the error of a call whose function does not exist.
 var ErrNoFunction = errors.New("no such function")
 
 type noFunction struct{ error }
@@ -132,7 +133,7 @@ type noFunction struct{ error }
 func (noFunction) Is(target error) bool { return target == ErrNoFunction }
 func (n noFunction) Unwrap() error      { return n.error }
 
-// unknown is the refusal of a function, with one that may have been meant.
+// unknown returns the error for a function that does not exist, with a hint that names a similar one.
 func (s *Session) unknown(name string, err error) error {
 	state, fun, _ := strings.Cut(name, ".")
 	if s.modules.Has(state, fun) {
@@ -145,8 +146,8 @@ func (s *Session) unknown(name string, err error) error {
 	return noFunction{err}
 }
 
-// Messages are the problems in users' files as salt-call lists them, one text each. An error that is
-// no list of problems is nil.
+// Messages returns the problems in users' files as salt-call lists them, one text each, or nil if err is not a list
+// of problems.
 func Messages(err error) *value.List {
 	var list diag.List
 	var one *diag.Diagnostic
@@ -163,14 +164,14 @@ func Messages(err error) *value.List {
 	return messages
 }
 
-// Callable lists the names that Call knows.
+// Callable returns the names of the functions that Call knows, sorted.
 func (s *Session) Callable() []string {
 	names := append(s.actions.Names(), StateFunctions()...)
 	slices.Sort(names)
 	return names
 }
 
-// ReadsStates reports whether a function of this name reads SLS files.
+// ReadsStates reports whether the function with this name reads SLS files.
 func ReadsStates(name string) bool {
 	switch name {
 	case "state.single", "state.running", "state.clear_cache":
@@ -179,15 +180,15 @@ func ReadsStates(name string) bool {
 	return stateFunctions()[name] != nil
 }
 
-// StateFunctions lists the functions of state.
+// StateFunctions returns the names of the functions of state, sorted.
 func StateFunctions() []string { return slices.Sorted(maps.Keys(stateFunctions())) }
 
-// Results reports whether a function of this name answers with results of states.
+// Results reports whether the function with this name returns results of states.
 func Results(name string) bool {
 	return runsStates(name) && name != "state.low" || name == "state.test"
 }
 
-// Changes reports whether a function of this name changes the host, unless its call is a dry one.
+// Changes reports whether the function with this name changes the host unless it is called as a dry run.
 func Changes(name string) bool { return runsStates(name) || function.Acts(name) }
 
 func runsStates(name string) bool {
@@ -200,7 +201,7 @@ func runsStates(name string) bool {
 	return false
 }
 
-// caller is one call of a function of state.
+// caller is one call of a function of the state module.
 type caller struct {
 	*Session
 	ctx      context.Context
@@ -234,7 +235,7 @@ func stateFunctions() map[string]func(*caller) (Answer, error) {
 	}
 }
 
-// with is a session like s with what the keyword arguments of a call say otherwise.
+// with returns a session like s whose settings are overridden by the keyword arguments of a call.
 func (s *Session) with(kwargs *value.Map) (*Session, error) {
 	settings := s.Settings
 	settings.Options = s.Options.Clone()
@@ -260,7 +261,7 @@ func (s *Session) with(kwargs *value.Map) (*Session, error) {
 	return New(settings), nil
 }
 
-// names reads SLS names: one argument or several, with commas between them.
+// names returns the SLS names of the arguments: one argument or several, each with names separated by commas.
 func (c *caller) names() ([]string, error) {
 	args := c.args
 	if v, ok := c.kwargs.Get("mods"); ok && len(args) == 0 {
@@ -298,7 +299,7 @@ func (c *caller) dry() (Answer, error) {
 	return c.apply()
 }
 
-// highstate runs what the top file gives.
+// highstate runs the states that the top file assigns to the host.
 func (c *caller) highstate() (Answer, error) {
 	high, matches, err := c.Highstate(c.ctx)
 	if err != nil {
@@ -310,7 +311,7 @@ func (c *caller) highstate() (Answer, error) {
 	return c.runHigh(high)
 }
 
-// noStates is the answer of a host that no top file has anything for.
+// noStates returns the answer for a host to which no top file assigns states.
 func noStates() Answer {
 	result := value.NewMap("result", false, "comment", "no top file has states for this host", "name", "No States",
 		"changes", value.NewMap(), "__run_num__", 0)
@@ -336,7 +337,7 @@ func (c *caller) runHigh(high *compile.High) (Answer, error) {
 		return Answer{}, err
 	}
 	if len(p.Steps) == 0 {
-		return Answer{Value: value.NewMap(), States: true, Failed: true}, nil // files that say nothing
+		return Answer{Value: value.NewMap(), States: true, Failed: true}, nil // the files declare nothing
 	}
 	answer := results(c.Run(c.ctx, p, c.observer))
 	if answer.Failed && c.ctx.Err() == nil {
@@ -345,13 +346,13 @@ func (c *caller) runHigh(high *compile.High) (Answer, error) {
 	return answer, nil
 }
 
-// unrun is how many steps of a program have no result.
+// unrun returns the number of steps of a program that have no result.
 func unrun(p *compile.Program, answer Answer) int {
 	results, _ := answer.Value.(*value.Map)
 	return max(0, len(p.Steps)-results.Len())
 }
 
-// running says which run changes the host now, as Salt says of its jobs.
+// running returns the runs that are changing the host, in the form in which Salt lists its jobs.
 func (c *caller) running() (Answer, error) {
 	runs := value.NewList()
 	if c.Running != nil {
@@ -362,10 +363,11 @@ func (c *caller) running() (Answer, error) {
 	return Answer{Value: runs}, nil
 }
 
-// clearCache answers as Salt does where nothing was cached: every run reads the SLS files again.
+// clearCache returns what Salt returns for an empty cache: there is no cache here, since every run reads the SLS
+// files.
 func (c *caller) clearCache() (Answer, error) { return Answer{Value: value.NewList()}, nil }
 
-// exclude takes the exclude argument of a call into account.
+// exclude adds the exclude argument of a call to the declarations.
 func (c *caller) exclude(high *compile.High) {
 	v, ok := c.kwargs.Get("exclude")
 	if !ok {
@@ -397,7 +399,7 @@ func results(all *exec.Results) Answer {
 	return a
 }
 
-// slsID runs one ID of SLS files, with what it requires.
+// slsID runs one ID of SLS files, with the steps that it requires.
 func (c *caller) slsID() (Answer, error) {
 	if len(c.args) < 2 {
 		return Answer{}, misuse("write state.sls_id ID SLS", "state.sls_id takes an ID and SLS names")

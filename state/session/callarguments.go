@@ -11,15 +11,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// commonArguments are the arguments by name that all functions of state take under Salt. Those without a meaning here
-// are accepted, since scripts give them.
+// commonArguments returns the arguments by name that all functions of state take under Salt. Those without a
+// meaning here are accepted because scripts pass them.
 func commonArguments() []string {
 	return []string{"test", "pillar", "pillar_enc", "pillarenv", "saltenv", "queue", "concurrent", "exclude", "mods",
 		"mock", "cache",
 		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff", "tem", "data"}
 }
 
-// stateSignatures are the functions of state as Python would declare them.
+// stateSignatures returns the parameters of the functions of state as Python would declare them.
 func stateSignatures() map[string]string {
 	return map[string]string{
 		"state.apply":          "mods=None, **kwargs",
@@ -45,11 +45,11 @@ func stateSignatures() map[string]string {
 	}
 }
 
-// callArguments are the arguments that change what any call does.
+// callArguments returns the arguments that any call may have.
 func callArguments() []string { return []string{"test", "pillar", "saltenv", "pillarenv"} }
 
-// knownArguments refuses an argument by name that a function of state does not have. What state.single is given besides
-// its own is the state's, and is checked with the state.
+// knownArguments returns an error if kwargs has an argument that the function of state does not take. The arguments
+// of state.single belong to its state and are checked with it.
 func knownArguments(name string, kwargs *value.Map) error {
 	if name == "state.single" {
 		return nil
@@ -62,8 +62,8 @@ func knownArguments(name string, kwargs *value.Map) error {
 	return nil
 }
 
-// misspelledOfState refuses a misspelling of an argument that state.single takes itself, where the state does not take
-// it.
+// misspelledOfState returns an error if an argument of state.single is unknown to the state and looks like a
+// misspelt argument of the call.
 func (s *Session) misspelledOfState(p *compile.Program, kwargs *value.Map) error {
 	for _, step := range p.Steps {
 		resource, ok := s.modules.New(step.State(), step.Fun())
@@ -96,8 +96,8 @@ func notOneOf(name, word string, known []string) error {
 	return misuse(hint, "%s has no argument %s; nothing was done", name, word)
 }
 
-// misspelled refuses misspellings of arguments that change what a call does, such as tset=True, where the function
-// takes arguments of any name and so would not notice.
+// misspelled returns an error for a misspelt argument that changes what a call does, such as tset=True, if the
+// function takes arguments with any name and so would not notice.
 func (s *Session) misspelled(name string, kwargs *value.Map) error {
 	parameters, err := s.actions[name].Parameters()
 	if err != nil || kwargs.Len() == 0 {

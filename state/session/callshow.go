@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// showSLS shows SLS files as they render, before they are put together.
+// showSLS returns the declarations of SLS files as they render, before they are merged.
 func (c *caller) showSLS() (Answer, error) {
 	names, err := c.names()
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *caller) showSLS() (Answer, error) {
 	return Answer{Value: high.Data}, compile.Verify(high)
 }
 
-// showHighstate is showSLS for what the top file gives.
+// showHighstate returns the declarations of the files that the top file assigns to the host.
 func (c *caller) showHighstate() (Answer, error) {
 	high, _, err := c.Highstate(c.ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *caller) showHighstate() (Answer, error) {
 	return Answer{Value: high.Data}, nil
 }
 
-// showLowSLS shows the steps of SLS files before extensions and _in requisites are applied.
+// showLowSLS returns the steps of SLS files before extend and the _in requisites are applied.
 func (c *caller) showLowSLS() (Answer, error) {
 	names, err := c.names()
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *caller) showLowSLS() (Answer, error) {
 	return chunks(high)
 }
 
-// showLowstate shows the steps that would run: of the top file, or of the SLS files named. Those of
-// files that were named are shown even where the pillar has problems, which come with them.
+// showLowstate returns the steps that would run: those of the top file, or of the SLS files that are named. Steps
+// of named files are returned even if the pillar has problems; the problems are returned with them.
 func (c *caller) showLowstate() (Answer, error) {
 	if len(c.args) == 0 {
 		high, _, err := c.Highstate(c.ctx)
@@ -74,7 +74,7 @@ func (c *caller) showLowstate() (Answer, error) {
 	return answer, cmp.Or(err, broken)
 }
 
-// effective are the steps of declarations after extensions, _in requisites and exclusions.
+// effective returns the steps of declarations after extend, _in requisites and exclusions are applied.
 func effective(high *compile.High) (Answer, error) {
 	if err := compile.Resolve(high); err != nil {
 		return Answer{}, err
@@ -96,7 +96,7 @@ func (c *caller) showTop() (Answer, error) {
 	return Answer{Value: top.Map(matches)}, err
 }
 
-// showStates lists the SLS files that a highstate reads.
+// showStates returns the SLS files that a highstate reads.
 func (c *caller) showStates() (Answer, error) {
 	matches, err := c.Top(c.ctx)
 	if err != nil {
@@ -117,13 +117,13 @@ func (c *caller) showStates() (Answer, error) {
 	return Answer{Value: list}, nil
 }
 
-// slsExists tells whether SLS files are there and render.
+// slsExists reports whether SLS files exist and render.
 func (c *caller) slsExists() (Answer, error) {
 	_, err := c.showSLS()
 	return c.yes(err)
 }
 
-// idExists tells whether SLS files declare IDs.
+// idExists reports whether SLS files declare IDs.
 func (c *caller) idExists() (Answer, error) {
 	if len(c.args) < 2 {
 		return Answer{}, misuse("write state.id_exists ID SLS", "state.id_exists takes IDs and SLS names")
@@ -146,7 +146,8 @@ func (c *caller) idExists() (Answer, error) {
 	return Answer{Value: true}, nil
 }
 
-// yes answers a question about SLS files: what is wrong with them is a no.
+// yes returns the answer to a question about SLS files: true, or false if err lists problems in them. Any other
+// error is returned.
 func (c *caller) yes(err error) (Answer, error) {
 	var list diag.List
 	if err != nil && !errors.As(err, &list) {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// text is the one argument of a function, by position or by name.
+// text returns the only argument of a function, given by position or by name.
 func (c *caller) text(name, usage string) (string, error) {
 	v, ok := c.kwargs.Get(name)
 	if !ok && len(c.args) > 0 {
@@ -16,12 +16,12 @@ func (c *caller) text(name, usage string) (string, error) {
 	}
 	text, isText := v.(string)
 	if !ok || !isText || text == "" {
-		return "", misuse(usage, "the argument %s is missing, or no text", name)
+		return "", misuse(usage, "the argument %s is missing, or is not text", name)
 	}
 	return text, nil
 }
 
-// templateStr runs states that are written as an SLS file, given as text.
+// templateStr runs the states of an SLS file whose text is an argument.
 func (c *caller) templateStr() (Answer, error) {
 	text, err := c.text("tem", "write state.template_str 'ID: {state.function: [name: ...]}'")
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *caller) templateStr() (Answer, error) {
 	return c.given(render.Source{Name: "template_str", File: "template_str", Text: text}, "template_str")
 }
 
-// template runs an SLS file that lies anywhere on the host. It may include files of the state tree.
+// template runs an SLS file from any place on the host. The file may include files of the state tree.
 func (c *caller) template() (Answer, error) {
 	file, err := c.text("tem", "write state.template FILE")
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *caller) template() (Answer, error) {
 	return c.given(render.Source{Name: path.Base(file), File: file, Text: string(data)}, name)
 }
 
-// given runs an SLS file that is in no tree.
+// given runs an SLS file that is not in a tree.
 func (c *caller) given(src render.Source, name string) (Answer, error) {
 	if _, err := c.Pillar(c.ctx); err != nil {
 		return Answer{}, err
@@ -63,7 +63,7 @@ func (c *caller) given(src render.Source, name string) (Answer, error) {
 	return c.runHigh(high)
 }
 
-// high runs declarations that are data: those of one SLS file.
+// high runs declarations that are given as data, as if they were one SLS file.
 func (c *caller) high() (Answer, error) {
 	data, err := c.mapping("data", "write state.high '{ID: {state.function: [name: ...]}}'")
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *caller) high() (Answer, error) {
 	return c.given(render.Source{Name: "high", File: "high", Text: "#!json\n" + text}, "high")
 }
 
-// low runs one step: {state: pkg, fun: installed, name: curl}. Its answer is the result of the step alone.
+// low runs one step: {state: pkg, fun: installed, name: curl}. It returns the result of that step alone.
 func (c *caller) low() (Answer, error) {
 	data, err := c.mapping("data", "write state.low '{state: STATE, fun: FUNCTION, name: NAME}'")
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *caller) mapping(name, usage string) (*value.Map, error) {
 	}
 	m, ok := v.(*value.Map)
 	if !ok {
-		return nil, misuse(usage, "the argument %s is missing, or no mapping", name)
+		return nil, misuse(usage, "the argument %s is missing, or is not a mapping", name)
 	}
 	return m, nil
 }

@@ -1,7 +1,6 @@
 package session
 
-// This file finds steps that are certain to fail, so that a deploy refuses them before the first change, and not half
-// way.
+// This file finds steps that are certain to fail, so that a deploy is refused before its first change.
 
 import (
 	"cmp"
@@ -15,12 +14,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// addCertainFailures adds to the doubts of a program the steps that no run could carry out as they are declared.
+// addCertainFailures adds to the doubts of a program the steps that cannot succeed as they are declared.
 func (s *Session) addCertainFailures(p *compile.Program) {
 	for _, step := range p.Steps {
 		resource, ok := s.modules.New(step.State(), step.Fun())
 		if !ok {
-			continue // a doubt of the compiler's
+			continue // the compiler reports it
 		}
 		problems := s.wrongArguments(step, resource)
 		problems = append(problems, s.missingSources(step)...)
@@ -34,8 +33,8 @@ func (s *Session) addCertainFailures(p *compile.Program) {
 	}
 }
 
-// wrongArguments finds arguments of the wrong type, misspelled ones, those that contradict each other and, if
-// strict_arguments is set, unknown ones.
+// wrongArguments returns the arguments with a wrong type, misspelt arguments, arguments that contradict each other
+// and, if strict_arguments is set, unknown ones.
 func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) diag.List {
 	call := module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At}
 	warnings, problems := s.decoder.Decode(resource, call)
@@ -57,15 +56,14 @@ func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) d
 	return problems
 }
 
-// conditional are the arguments with which a step may never read its source.
+// conditional lists the arguments with which a step may never read its source.
 var conditional = []string{
 	"onlyif", "unless", "creates", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prereq",
 	"prerequired",
 	"contents", "contents_pillar", "contents_grains", "create", "replace", "retry",
 }
 
-// missingSources finds sources of the state tree that no run of the step could read, since the tree has no such file: a
-// deploy is refused for them before the first change, and not half way.
+// missingSources returns the sources of a step that do not exist in the state tree.
 func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	switch step.Function() {
 	case "file.managed", "file.recurse", "file.append", "file.prepend", "cmd.script", "ssh_auth.present", "cron.file":
@@ -78,7 +76,7 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	env, _ := step.Chunk.Value(compile.KeyEnv).(string)
 	candidates := literalSources(step.Chunk.Value("source"), env)
 	for _, p := range candidates {
-		if there, err := s.sources.inTree(p); there || err != nil { // what cannot be read is an error of the run
+		if there, err := s.sources.inTree(p); there || err != nil { // the run reports what it cannot read
 			return nil
 		}
 	}
@@ -91,7 +89,8 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	return problems
 }
 
-// literalSources are the places of a source, or of a list of them, if all are in the state tree; else none.
+// literalSources returns the places of a source, or of a list of them, if all are in the state tree, and nil
+// otherwise.
 func literalSources(source any, env string) (all []place) {
 	items := []any{source}
 	if list, ok := source.(*value.List); ok {
@@ -108,8 +107,8 @@ func literalSources(source any, env string) (all []place) {
 	return all
 }
 
-// unknownInGuards finds functions of guards that no run could call. One that only lacks its program may be there once
-// an earlier state has brought it.
+// unknownInGuards returns the functions of guards that do not exist. A function whose program is missing is not one
+// of them, since an earlier state may install the program.
 func (s *Session) unknownInGuards(step *compile.Step) (problems diag.List) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		list, _ := step.Chunk.Value(guard).(*value.List)

@@ -106,7 +106,7 @@ func TestDataOutlivesTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	callDaily(t, s, root,
-		[]daily{{name: "data.update", args: []any{"a", 1}, want: "!is no mapping in JSON", file: file, text: "["}})
+		[]daily{{name: "data.update", args: []any{"a", 1}, want: "!is not a mapping in JSON", file: file, text: "["}})
 }
 
 func TestNetworkSystemAndLists(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Data renders a file of the host that lies in no tree, as SLS files are rendered, and gives the
-// mapping in it. An empty file is an empty mapping.
+// Data renders a file of the host that is in no tree, in the way SLS files are rendered, and returns the mapping in
+// it. An empty file gives an empty mapping.
 func (s *Session) Data(ctx context.Context, file string) (*value.Map, error) {
 	text, err := s.Host.Files.ReadFile(file)
 	if err != nil {

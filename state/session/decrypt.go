@@ -23,16 +23,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Where a host has its keys, unless its options say otherwise. A host that comes from Salt keeps
-// its key ring where it is.
+// The default places of a host's keys. A host that was set up by Salt may keep its key ring in saltKeyDir.
 const (
 	ageKeyFile  = "/etc/corpus/age.key"
 	gpgKeyDir   = "/etc/corpus/gpgkeys"
 	saltKeyDir  = "/etc/salt/gpgkeys"
-	gpgPatience = 30 * time.Second // for one value
+	gpgPatience = 30 * time.Second // the time limit for one value
 )
 
-// decrypters are the renderers that decrypt values. What they decrypt is kept secret.
+// decrypters returns the renderers that decrypt values. The decrypted values are added to the redactor.
 func (s *Session) decrypters() map[string]render.Decrypter {
 	return map[string]render.Decrypter{
 		"age": keeping{&ageDecrypter{host: s.Host, file: s.option("age_keyfile"), log: s.log}, s},
@@ -43,13 +42,14 @@ func (s *Session) decrypters() map[string]render.Decrypter {
 	}
 }
 
-// keeping makes known to the redactor what was decrypted.
+// keeping is a Decrypter that adds what it decrypts to the redactor.
 type keeping struct {
 	render.Decrypter
 	of *Session
 }
 
-// Decrypted keeps a value secret, and warns of one that is too short to be found inside of other text.
+// Decrypted adds a value to the redactor, and logs a warning if the value is too short to be found inside other
+// text.
 func (k keeping) Decrypted(plain, key string, at diag.Pos) {
 	k.of.Redactor.Add(plain)
 	if len(strings.TrimSpace(plain)) < redact.Shortest {
@@ -103,7 +103,7 @@ func (d *ageDecrypter) Decrypt(_ context.Context, text string) (string, bool, er
 	return string(plain), true, nil
 }
 
-// identities reads the host's keys when the first value needs them.
+// identities returns the host's keys. They are read when the first value needs them.
 func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	if d.keys != nil {
 		return d.keys, nil
@@ -130,7 +130,7 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	return d.keys, nil
 }
 
-// Marks of an encrypted block.
+// The first and the last line of an encrypted block.
 const (
 	gpgBegin = "-----BEGIN PGP MESSAGE-----"
 	gpgEnd   = "-----END PGP MESSAGE-----"
@@ -143,9 +143,9 @@ type gpgDecrypter struct {
 	lenient bool // a value that cannot be decrypted stays as it is, with a warning
 	log     func(level, message string)
 
-	looked bool              // at the mode of its directory
-	hung   error             // gpg did not answer: it is not asked again in this run
-	plain  map[string]string // of blocks that were decrypted in this run
+	looked bool              // the mode of the directory was checked
+	hung   error             // the error of a call that timed out; gpg is not called again in this run
+	plain  map[string]string // blocks that were decrypted in this run, and their text
 }
 
 func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, error) {
@@ -210,7 +210,7 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 	return out.Stdout, nil
 }
 
-// gpgReason is the last thing that gpg said for people.
+// gpgReason returns the last line that gpg printed for people.
 func gpgReason(out host.Output) string {
 	if out.TimedOut {
 		return fmt.Sprintf("it did not answer within %s", diag.Elapsed(gpgPatience))
@@ -239,20 +239,20 @@ func (d *gpgDecrypter) keyDir() string {
 	return d.dir
 }
 
-// rootsKeys refuses keys that an unprivileged user controls: gpg runs programs that the configuration beside its keys
-// names.
+// rootsKeys returns an error if an unprivileged user controls the keys. gpg runs programs that are named in the
+// configuration beside its keys.
 func rootsKeys(h *host.Host, at string) error {
 	err := h.Sole(at)
 	var unsafe *walk.UnsafeError
 	if !errors.As(err, &unsafe) {
-		return nil // what is not there, or cannot be read, is reported by what reads it
+		return nil // the caller reports keys that are missing or cannot be read
 	}
 	return diag.WithHint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By,
 		unsafe.Component),
 		"%s", walk.CopyHint(unsafe.Component, ""))
 }
 
-// warnReadable warns of keys that other users can read.
+// warnReadable logs a warning if other users can read the keys.
 func warnReadable(files host.Files, file string, log func(level, message string)) {
 	info, err := files.Stat(file)
 	if err != nil || info.Mode.Perm()&0o077 == 0 {
@@ -266,8 +266,8 @@ func warnReadable(files host.Files, file string, log func(level, message string)
 		file, info.Mode.Perm(), mode, file))
 }
 
-// decryptPillar decrypts what decrypt_pillar names: keys whose values, with all below them, are encrypted though their
-// file is not rendered with gpg.
+// decryptPillar decrypts the pillar keys that the option decrypt_pillar names. Their values, and everything below
+// them, are encrypted although their file is not rendered with gpg.
 func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 	named, _ := s.options.Value("decrypt_pillar").(*value.List)
 	for _, option := range []string{"gpg_cache", "gpg_cache_ttl", "gpg_cache_backend"} {
@@ -295,7 +295,7 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 		}
 		with, ok := s.renderer.Decrypters[renderer]
 		if !ok {
-			problems.Add(diag.Pos{}, "decrypt_pillar: %q of %s decrypts nothing", renderer,
+			problems.Add(diag.Pos{}, "decrypt_pillar: the renderer %q of %s decrypts nothing", renderer,
 				value.Str(item)).WithHint("write gpg or age")
 			continue
 		}
@@ -307,7 +307,7 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 	return problems.Err()
 }
 
-// noticing lets a decrypter know of each value by the path that decrypt_pillar names.
+// noticing is a Decrypter that reports each decrypted value under the path in decrypt_pillar.
 type noticing struct {
 	render.Decrypter
 	path string
@@ -321,7 +321,8 @@ func (n noticing) Decrypt(ctx context.Context, text string) (string, bool, error
 	return plain, ok, err
 }
 
-// decryptAt decrypts the value at a path, and all below it. A path that leads nowhere is none of this host's.
+// decryptAt decrypts the value at a path and everything below it. A path that does not exist is ignored: the key
+// belongs to other hosts.
 func decryptAt(ctx context.Context, data *value.Map, path []string, with render.Decrypter) error {
 	for _, key := range path[:len(path)-1] {
 		below, ok := data.Value(key).(*value.Map)
@@ -342,7 +343,7 @@ func decryptAt(ctx context.Context, data *value.Map, path []string, with render.
 	return err
 }
 
-// decrypted is a value with all strings in it decrypted.
+// decrypted returns a value with all strings in it decrypted.
 func decrypted(ctx context.Context, v any, with render.Decrypter) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -355,7 +356,7 @@ func decrypted(ctx context.Context, v any, with render.Decrypter) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			_ = v.SetKey(key, plain) // a key that is in a mapping can be one
+			_ = v.SetKey(key, plain) // the key is valid, since it is in the mapping already
 		}
 	case *value.List:
 		for i, item := range v.Items {

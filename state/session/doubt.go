@@ -2,9 +2,9 @@ package session
 
 import "github.com/corpus-agent/corpus-agent/state/diag"
 
-// Doubt watches what reads the host from now on, for errors of the machine that templates, functions and modules may
-// take for an answer: a file that could not be read for lack of open files is not absent. The function that it returns
-// joins such an error to the one that the caller has, if any.
+// Doubt records errors of the machine from now on, because templates, functions and modules may mistake them for an
+// answer: a file that could not be read for lack of file descriptors is not absent. The returned function joins
+// such an error to err, which may be nil.
 func (s *Session) Doubt() func(err error) error {
 	mark := s.Host.Mark()
 	return func(err error) error {

@@ -6,8 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// shown gives problems an excerpt of the file they are in, unless they have one already: problems of
-// rendering show the rendered text.
+// shown adds to each problem an excerpt of its file. A problem of rendering already has one, of the rendered text.
 func (s *Session) shown(err error) error {
 	var list diag.List
 	if !errors.As(err, &list) {
@@ -21,7 +20,7 @@ func (s *Session) shown(err error) error {
 		text, ok := texts[p.Pos.File]
 		if !ok {
 			data, readErr := s.Host.Files.ReadFile(p.Pos.File)
-			if readErr == nil { // without the file, the problem has to do without an excerpt
+			if readErr == nil { // a file that cannot be read gives no excerpt
 				text = string(data)
 			}
 			texts[p.Pos.File] = text

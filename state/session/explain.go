@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Explanation is why a step runs, and why where it does.
+// Explanation says why a step runs, and why it runs at its place in the order.
 type Explanation struct {
 	Function string     `json:"function"`
 	ID       string     `json:"id"`
@@ -22,15 +22,15 @@ type Explanation struct {
 	Declared string     `json:"declared"` // file:line:col
 	SLS      string     `json:"sls"`
 	Env      string     `json:"env"`
-	Reached  []string   `json:"reached"` // how the run came to the SLS, from the top file down
-	Order    any        `json:"order"`   // the number that puts it where it is
-	Place    int        `json:"place"`   // in the run, from 1, when requisites have had their say
-	Of       int        `json:"of"`      // how many steps there are
-	After    []Relation `json:"after"`   // what it waits for or looks at
-	Before   []Relation `json:"before"`  // what waits for it or looks at it
+	Reached  []string   `json:"reached"` // the way from the top file to the SLS, through includes
+	Order    any        `json:"order"`   // the value of order that sorts it
+	Place    int        `json:"place"`   // position in the run, from 1, with requisites applied
+	Of       int        `json:"of"`      // the number of steps
+	After    []Relation `json:"after"`   // the steps that it waits for or looks at
+	Before   []Relation `json:"before"`  // the steps that wait for it or look at it
 }
 
-// Relation is a requisite between the step that is explained and another.
+// Relation is a requisite between the explained step and another.
 type Relation struct {
 	Kind     string `json:"kind"` // require, watch, ...
 	Function string `json:"function"`
@@ -39,8 +39,8 @@ type Relation struct {
 	Place    int    `json:"place"`
 }
 
-// Explain tells about the steps of the highstate that a word means: an ID, a name, `state: ID`, or
-// an SLS for all of its steps.
+// Explain explains the steps of the highstate that a word selects: an ID, a name, `state: ID`, or an SLS for all of
+// its steps.
 func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, error) {
 	high, matches, err := s.Highstate(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, erro
 	return all, nil
 }
 
-// sequence puts steps in the order in which a run takes them: each after what it requires, and with
-// prereq before.
+// sequence returns steps in the order in which a run executes them: each after the steps that it requires, and a
+// step with prereq before the step it names.
 func sequence(steps []*compile.Step) []*compile.Step {
 	var all []*compile.Step
 	seen := map[*compile.Step]bool{}
@@ -93,7 +93,7 @@ func sequence(steps []*compile.Step) []*compile.Step {
 	return all
 }
 
-// meant are the steps that a word means: by ID or name, and only without such a one by SLS.
+// meant returns the steps that a word selects by ID or name, and if there are none, by SLS.
 func meant(steps []*compile.Step, word string) []*compile.Step {
 	state, id, both := strings.Cut(word, ": ")
 	named := slices.DeleteFunc(slices.Clone(steps), func(s *compile.Step) bool {
@@ -121,10 +121,10 @@ func (e *explainer) words() []string {
 	return words
 }
 
-// some is a hint that names a few steps.
+// some returns a hint that names a few steps.
 func (e *explainer) some() string {
 	if len(e.steps) == 0 {
-		return "its highstate has no steps: see the top file"
+		return "the highstate of this host has no steps: see the top file"
 	}
 	const few = 3
 	var ids []string
@@ -148,7 +148,7 @@ func (e *explainer) explain(s *compile.Step) Explanation {
 	for _, q := range s.Requisites {
 		for _, target := range named(q) {
 			switch q.Kind {
-			case "prereq": // the one requisite that runs before what it names
+			case "prereq": // the only requisite with which a step runs before the step it names
 				x.Before = append(x.Before, e.relation("prereq", target))
 			case "prerequired":
 				x.After = append(x.After, e.relation("prereq", target))
@@ -178,8 +178,8 @@ func (e *explainer) relation(kind string, s *compile.Step) Relation {
 	return Relation{Kind: kind, Function: s.Function(), ID: s.ID(), Declared: s.Pos.String(), Place: e.places[s]}
 }
 
-// reached is the way from the top file to an SLS: by name, or through the first file that includes
-// it and is itself reached.
+// reached returns the way from the top file to an SLS: the top file names it, or a file includes it that is itself
+// reached.
 func (e *explainer) reached(env, sls string, above map[string]bool) []string {
 	for _, m := range e.matches {
 		if m.Env == env && slices.ContainsFunc(m.SLS, func(pattern string) bool { return compile.Match(pattern, sls) }) {
@@ -198,7 +198,7 @@ func (e *explainer) reached(env, sls string, above map[string]bool) []string {
 	return nil
 }
 
-// Text is the explanation for people.
+// Text returns the explanation as text for people.
 func (x Explanation) Text() string {
 	var b strings.Builder
 	title := x.Function + " of " + x.ID

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// facts are what functions answer from: this session.
+// facts returns what the functions need of the session.
 func (s *Session) facts() function.Facts {
 	return function.Facts{
 		ID: s.ID, Grains: s.Grains, GrainsFile: s.GrainsFile, Options: s.options, Host: s.Host,
@@ -25,7 +25,8 @@ func (s *Session) facts() function.Facts {
 	}
 }
 
-// newFunctions makes the table of what templates may call, and of that with what acts on the host.
+// newFunctions returns the table of the functions that templates may call, and the table that also has the
+// functions that act on the host.
 func (s *Session) newFunctions() (reading, acting function.Table) {
 	return s.Tables.Reading(s.facts()), s.Tables.Acting(s.facts())
 }
@@ -36,7 +37,8 @@ func (s *Session) log(level, message string) {
 	}
 }
 
-// refreshed is the pillar compiled again, of an environment if one is named, with data over it.
+// refreshed compiles the pillar again, for the environment env if it is not empty, and with the data of override in
+// place of the session's.
 func (s *Session) refreshed(ctx context.Context, env string, override *value.Map) (*value.Map, error) {
 	settings := s.Settings
 	settings.Options = s.Options.Clone()
@@ -54,7 +56,7 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 	return data, err
 }
 
-// renderAs renders a file with a pipe of its own.
+// renderAs renders a file with the renderers of pipe.
 func (s *Session) renderAs(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error) {
 	if path.IsAbs(src.File) {
 		scheme := "file"
@@ -76,7 +78,7 @@ func (s *Session) renderAs(ctx context.Context, src render.Source, pipe string, 
 	return doc.Value, nil
 }
 
-// matches answers match.compound and its kin.
+// matches reports whether the host matches a query of match.compound and similar functions.
 func (s *Session) matches(q function.Query) (bool, error) {
 	target := s.target(s.pillar)
 	if q.ID != "" {
@@ -85,7 +87,7 @@ func (s *Session) matches(q function.Query) (bool, error) {
 	return target.MatchDelimited(q.Kind, q.Expression, q.Delimiter)
 }
 
-// packages answers functions from the host's package database.
+// packages gives functions access to the host's package database.
 type packages struct{ host *host.Host }
 
 func (p packages) Versions() (map[string]string, error) {
@@ -131,7 +133,7 @@ func (p packages) Upgrades(ctx context.Context, full bool) (map[string]string, e
 
 func (p packages) Compare(a, b string) int { return p.host.Packages.Compare(a, b) }
 
-// units answers functions from the host's init system.
+// units gives functions access to the host's init system.
 type units struct{ host.Units }
 
 func (u units) Unit(ctx context.Context, name string) (function.Unit, bool, error) {

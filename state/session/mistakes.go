@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// together is the problems of several errors in one list. An error of the machine stands alone: what was found beside
-// it may come from it.
+// together returns the problems of several errors in one list. If err is an error of the machine, it is returned
+// alone, since the other problems may be its consequences.
 func together(err error, more ...error) error {
 	var list diag.List
 	var one *diag.Diagnostic
@@ -33,9 +33,9 @@ func together(err error, more ...error) error {
 	return all.Err()
 }
 
-// besidePillar adds to the problems of a pillar those of SLS files that no pillar would take away: Jinja and YAML that
-// cannot be read, files that are missing, functions that do not exist. No template is rendered with half a pillar,
-// since templates act.
+// besidePillar adds to the problems of a pillar those problems of SLS files that do not depend on the pillar:
+// syntax errors of Jinja and YAML, missing files and unknown functions. No template is rendered with an incomplete
+// pillar, since templates may act.
 func (s *Session) besidePillar(ctx context.Context, err error, matches []top.Match, named bool) error {
 	var broken *PillarError
 	if !errors.As(err, &broken) || s.compiling {
@@ -47,11 +47,11 @@ func (s *Session) besidePillar(ctx context.Context, err error, matches []top.Mat
 	}
 	loader := &sls.Loader{Tree: s.states, Render: s.readPlain}
 	high, inFiles := loader.High(ctx, matches)
-	high.Unread = append(high.Unread, "") // of files with Jinja nothing is known
+	high.Unread = append(high.Unread, "") // the contents of files with Jinja are not known
 	return &PillarError{Problems: s.shown(together(broken.Problems, more, inFiles, s.undeclarable(high)))}
 }
 
-// readPlain reads a file without Jinja, and of one with Jinja no more than whether it can be parsed.
+// readPlain reads a file without Jinja. A file with Jinja is only parsed, for syntax errors.
 func (s *Session) readPlain(ctx context.Context, src render.Source, name string) (*render.Document, error) {
 	jinjaless := !strings.Contains(src.Text, "{{") && !strings.Contains(src.Text, "{%") &&
 		!strings.Contains(src.Text, "{#")
@@ -68,8 +68,8 @@ func (s *Session) readPlain(ctx context.Context, src render.Source, name string)
 	return s.renderer.Render(ctx, src, value.NewMap())
 }
 
-// undeclarable finds in files that could be read, beside others that could not, functions that do not exist and
-// arguments that no run could use.
+// undeclarable returns the functions that do not exist and the unusable arguments in the files that could be read,
+// if others could not.
 func (s *Session) undeclarable(high *compile.High) error {
 	if high == nil {
 		return nil
@@ -91,7 +91,7 @@ func (s *Session) undeclarable(high *compile.High) error {
 	return append(problems, compile.Unmet(high)...).Err()
 }
 
-// wrongIn is what is wrong with a declaration whatever other files say.
+// wrongIn returns the problems of a declaration that no other file can correct.
 func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List) {
 	resource, ok := s.modules.New(d.state, d.fun)
 	if !ok {
@@ -100,7 +100,7 @@ func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List
 		return problems
 	}
 	call := module.Call{Function: d.function(), Arguments: d.arguments, At: func(argument string) diag.Pos {
-		if argument == "" { // one that is missing, which another file may add
+		if argument == "" { // a missing argument, which another file may add
 			return diag.Pos{}
 		}
 		return high.Pos(d.id, d.state, argument)
@@ -121,9 +121,9 @@ func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List
 	return problems
 }
 
-// correctArgument is the hint for an argument that a function cannot use.
+// correctArgument returns the hint for an argument that a function cannot use.
 func correctArgument(function string) string {
-	return "correct the argument, or take it out; docs/states.md describes those of " + function
+	return "correct the argument or remove it; docs/states.md describes those of " + function
 }
 
 // declaration is a state as a file declares it.
@@ -134,7 +134,7 @@ type declaration struct {
 
 func (d declaration) function() string { return d.state + "." + d.fun }
 
-// declared takes a declaration apart; ok is false for one that does not have the form of one.
+// declared parses a declaration; ok is false if it is malformed.
 func declared(id, state string, list *value.List) (d declaration, ok bool) {
 	d = declaration{id: id, state: state, arguments: value.NewMap("name", id)}
 	functions := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// PillarError says that the pillar does not compile. Nothing runs then; who only looks may see what
-// there is of it.
+// PillarError reports that the pillar does not compile. Nothing runs then; functions that only read may use the
+// part that does.
 type PillarError struct {
 	Problems error // a diag.List
 }
@@ -15,14 +15,14 @@ type PillarError struct {
 func (e *PillarError) Error() string { return e.Problems.Error() }
 func (e *PillarError) Unwrap() error { return e.Problems }
 
-// withErrors is a pillar that says what is wrong with it, where people look for that.
+// withErrors returns a copy of the pillar with the problems under _errors, where Salt's users look for them.
 func withErrors(pillar *value.Map, err error) *value.Map {
 	pillar = pillar.Clone()
 	pillar.Set("_errors", Messages(err))
 	return pillar
 }
 
-// redactError is an error without secrets in its text. One of the pillar stays one of the pillar.
+// redactError returns an error without secrets in its text. A *PillarError stays a *PillarError.
 func (s *Session) redactError(err error) error {
 	var broken *PillarError
 	if errors.As(err, &broken) {

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// saltObject is salt in templates: salt['pillar.get'](...) and salt.pillar.get(...). A function that
-// is not there is undefined, so that templates may ask for it first.
+// saltObject is the variable salt of templates: salt['pillar.get'](...) and salt.pillar.get(...). A function that
+// does not exist is undefined, so that templates can test for it.
 type saltObject struct {
 	functions Functions
 	tree      *roots.Roots
@@ -32,7 +32,7 @@ func (*saltObject) PyRepr() string    { return "<salt functions>" }
 func (*saltObject) PyTruth() bool     { return true }
 func (o *saltObject) Names() []string { return o.functions.Names() }
 
-// Explain says why there is no such function, and what to do instead.
+// Explain returns an error that says why the function does not exist, with a hint what to use instead.
 func (o *saltObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {
@@ -54,10 +54,10 @@ func (o *saltObject) GetItem(_ context.Context, key any) (any, bool, error) {
 	return &functionObject{name: name, functions: o.functions}, true, nil
 }
 
-// GetAttr finds a module, or what salt can do as a mapping of functions by their names.
+// GetAttr returns a module by name, or the methods get and keys of a mapping.
 func (o *saltObject) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch {
-	case o.modules[name], len((&moduleObject{name, o.functions}).Names()) > 0: // which an earlier state may have brought
+	case o.modules[name], len((&moduleObject{name, o.functions}).Names()) > 0: // an earlier state may have installed its program
 		return &moduleObject{name: name, functions: o.functions}, true, nil
 	case name == "get":
 		return jinja.Function(name, o.get), true, nil
@@ -67,7 +67,7 @@ func (o *saltObject) GetAttr(_ context.Context, name string) (any, bool, error) 
 	return nil, false, nil
 }
 
-// get is salt.get('module.function', default).
+// get implements salt.get('module.function', default).
 func (o *saltObject) get(c *jinja.Call) (any, error) {
 	if len(c.Args) == 0 || len(c.Args) > 2 {
 		return nil, &jinja.Failure{Class: "TypeError", Message: "salt.get takes a name and a default"}
@@ -81,7 +81,7 @@ func (o *saltObject) get(c *jinja.Call) (any, error) {
 	return c.Kwargs.Value("default"), nil
 }
 
-// Contains is 'pillar.get' in salt.
+// Contains implements 'pillar.get' in salt.
 func (o *saltObject) Contains(item any) (bool, error) {
 	name, ok := item.(string)
 	return ok && o.functions.Has(name), nil
@@ -109,7 +109,7 @@ func (m *moduleObject) Names() []string {
 	return names
 }
 
-// Explain says why the module has no such function.
+// Explain returns an error that says why the module has no such function.
 func (m *moduleObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {
@@ -118,13 +118,13 @@ func (m *moduleObject) Explain(name any) error {
 	return m.functions.Unknown(m.name + "." + text)
 }
 
-// Contains is 'get' in salt.pillar.
+// Contains implements 'get' in salt.pillar.
 func (m *moduleObject) Contains(item any) (bool, error) {
 	name, ok := item.(string)
 	return ok && m.functions.Has(m.name+"."+name), nil
 }
 
-// GetAttr finds a function of the module.
+// GetAttr returns a function of the module.
 func (m *moduleObject) GetAttr(_ context.Context, name string) (any, bool, error) {
 	full := m.name + "." + name
 	if !m.functions.Has(full) {
@@ -133,7 +133,7 @@ func (m *moduleObject) GetAttr(_ context.Context, name string) (any, bool, error
 	return &functionObject{name: full, functions: m.functions}, true, nil
 }
 
-// GetItem is GetAttr: salt['pillar']['get'].
+// GetItem implements salt['pillar']['get'].
 func (m *moduleObject) GetItem(ctx context.Context, key any) (any, bool, error) {
 	name, ok := key.(string)
 	if !ok {
@@ -142,7 +142,7 @@ func (m *moduleObject) GetItem(ctx context.Context, key any) (any, bool, error) 
 	return m.GetAttr(ctx, name)
 }
 
-// functionObject is one function, to be called.
+// functionObject is one function, ready to be called.
 type functionObject struct {
 	name      string
 	functions Functions

@@ -1,9 +1,9 @@
-// Package session brings the parts of the native engine together for one pass over a host.
+// Package session connects the parts of the native engine for one use of it.
 //
-// A Session has the state tree and the pillar tree, renders, targets, compiles and runs. Its parts
-// know nothing of each other: templates call functions, functions look at the pillar, the pillar is
-// made of templates; the session is what each of them is given to ask the others. It also answers
-// calls by name, as people type them after salt-call: call.go and callshow.go.
+// A Session has the state tree and the pillar tree; it renders, targets, compiles and runs. Its parts do not import
+// each other: templates call functions, functions read the pillar, the pillar is made of templates. Each of them
+// reaches the others through the session. The session also calls functions by name, as users do with salt-call: see
+// call.go and callshow.go.
 package session
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Remote opens what is not on the host.
+// Remote opens files that are not on the host.
 type Remote interface {
 	// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
 	Open(ctx context.Context, url string) (io.ReadCloser, error)
 }
 
-// Settings are what a session works on. Options are those a Salt minion has, by the same names;
-// templates see them as opts.
+// Settings are the parameters of a session. Options have the names of a Salt minion's options; templates see them
+// as opts.
 type Settings struct {
 	Host     *host.Host
 	Tables   Tables // the functions that there are; nil for none
@@ -42,22 +42,22 @@ type Settings struct {
 	Grains   *value.Map
 	States   []roots.Env
 	Pillar   []roots.Env
-	Releases []string         // directories of releases on the host: who controls one as a whole is trusted with its files
-	Override *value.Map       // pillar given on the command line; wins over all files
-	Redactor *redact.Redactor // gets what is decrypted; nil for one of the session's own
+	Releases []string         // directories of releases on the host; the owner of a whole release is trusted with its files
+	Override *value.Map       // pillar given on the command line; overrides all files
+	Redactor *redact.Redactor // receives what is decrypted; nil for a new one
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 	TopRoots bool // the top files of all roots count, the last root's first
-	// Declare adds to a highstate what the releases declare outside of SLS files; nil for nothing.
+	// Declare adds to a highstate the declarations of releases that are not in SLS files; nil for none.
 	Declare func(*compile.High) error
 	Trees   host.Files // where States and Pillar lie; nil for the host's own files
-	// GrainsFile is what functions such as grains.setval change.
+	// GrainsFile is the file that functions such as grains.setval change.
 	GrainsFile function.GrainsFile
 
-	Remote  Remote // where sources come from that are on no tree; nil for nowhere
+	Remote  Remote // opens sources that are in no tree; nil if they are refused
 	Log     func(level, message string)
-	Version string // the program's own
-	Shell   bool   // cmd.run is called by a person, and goes through a shell
+	Version string // of the program
+	Shell   bool   // cmd.run uses a shell, since a user calls it
 
 	Test     bool
 	Failhard bool
@@ -65,11 +65,11 @@ type Settings struct {
 	// Running lists the runs that change the host now, a text each, for state.running; nil for none.
 	Running func() []string
 	Grace   time.Duration // see exec.Runner
-	Strict  bool          // what is certain to fail when it runs is an error before anything does
+	Strict  bool          // a step that is certain to fail is an error before anything runs
 }
 
-// Session is one pass of the native engine over a host: its trees, and what was worked out of them
-// so far. The pillar is compiled when it is first read.
+// Session is one use of the native engine on a host: its trees, and what was computed from them so far. The pillar
+// is compiled when it is first read.
 type Session struct {
 	Settings
 	states    *roots.Roots
@@ -79,24 +79,24 @@ type Session struct {
 	sources   *Sources
 	decoder   module.Decoder
 	functions Functions
-	actions   function.Table // functions, and those that change the host
+	actions   function.Table // functions, together with those that change the host
 	modules   module.Registry
 	options   *value.Map
 
 	pillar    *value.Map
 	pillarErr error
 	hasPillar bool
-	compiling bool // the pillar is being compiled, and asks for itself
-	retcode   int  // of the last command that a function ran and that failed
-	partial   bool // what there is of a pillar that does not compile is good enough
+	compiling bool // the pillar is being compiled; reading it returns what exists so far
+	retcode   int  // of the last failed command of a function
+	partial   bool // a part of the pillar is accepted if the whole does not compile
 }
 
-// Functions are what templates may call.
+// Functions are the functions that templates may call.
 type Functions interface {
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	Has(name string) bool
 	Names() []string
-	Unknown(name string) error // why there is no such function
+	Unknown(name string) error // says why the function does not exist
 }
 
 // New makes a session. It reads nothing yet.
@@ -130,7 +130,7 @@ func New(settings Settings) *Session {
 	return s
 }
 
-// minionOptions is what templates see as opts.
+// minionOptions returns the options that templates see as opts.
 func (s *Session) minionOptions() *value.Map {
 	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
 		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
@@ -144,7 +144,7 @@ func (s *Session) minionOptions() *value.Map {
 	return o
 }
 
-// allDirs are the directories of environments.
+// allDirs returns the directories of environments.
 func allDirs(envs []roots.Env) (dirs []string) {
 	for _, e := range envs {
 		dirs = append(dirs, e.Dirs...)
@@ -175,14 +175,14 @@ func (s *Session) flag(name string, fallback bool) bool {
 	return value.Truth(v)
 }
 
-// target is the host as top files see it.
+// target returns the host as top files match it.
 func (s *Session) target(pillarData *value.Map) *top.Target {
 	groups, _ := s.options.Value("nodegroups").(*value.Map)
 	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
 }
 
-// Pillar compiles the pillar, once. What goes wrong is a *PillarError; what could be compiled all
-// the same comes with it.
+// Pillar compiles the pillar once and returns it. If it does not compile, the error is a *PillarError and the
+// returned map has the part that does.
 func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	if s.hasPillar && s.partial {
 		return s.pillar, nil
@@ -222,7 +222,7 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 	return data, s.decryptPillar(ctx, data)
 }
 
-// renderIn renders a file of a tree.
+// renderIn renders a file of the given tree.
 func (s *Session) renderIn(ctx context.Context, tree *roots.Roots, src render.Source,
 	vars *value.Map) (*render.Document, error) {
 	return s.renderer.Render(withTree(ctx, tree), src, vars)
@@ -237,7 +237,7 @@ func (s *Session) renderState(ctx context.Context, src render.Source, name strin
 	return s.renderIn(ctx, s.states, src, s.slsVars(src, name, data))
 }
 
-// Top tells which SLS files the top file gives this host.
+// Top returns the SLS files that the top file assigns to this host.
 func (s *Session) Top(ctx context.Context) ([]top.Match, error) {
 	data, err := s.Pillar(ctx)
 	if err != nil {
@@ -271,8 +271,8 @@ func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High,
 	return high, s.shown(err)
 }
 
-// Highstate is everything that this host is to have: what the top file gives it, and what its releases declare outside
-// of SLS files.
+// Highstate returns everything that is declared for this host: by the SLS files of the top file, and by its
+// releases outside of SLS files.
 func (s *Session) Highstate(ctx context.Context) (*compile.High, []top.Match, error) {
 	matches, err := s.Top(ctx)
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *Session) loader() *sls.Loader {
 	return &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
 }
 
-// Named are SLS files asked for by name instead of by a top file.
+// Named returns a match for SLS files that are named instead of assigned by a top file.
 func (s *Session) Named(names ...string) []top.Match {
 	env := s.option("saltenv")
 	if env == "" {
@@ -298,7 +298,7 @@ func (s *Session) Named(names ...string) []top.Match {
 	return []top.Match{{Env: env, SLS: names}}
 }
 
-// Program compiles SLS files to a program.
+// Program compiles SLS files into a program.
 func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Program, error) {
 	high, err := s.High(ctx, matches)
 	if err != nil {
@@ -307,7 +307,7 @@ func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Pr
 	return s.Compile(high)
 }
 
-// Compile makes a program of what SLS files, or others, declare.
+// Compile compiles declarations into a program.
 func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 	p, err := compile.Compile(high, vocabulary{s.modules, s.states})
 	if err != nil {
@@ -323,7 +323,8 @@ func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 	return p, nil
 }
 
-// pointOutside corrects the hints of requisites whose target only a highstate has, since no SLS file declares it.
+// pointOutside corrects the hints of requisites whose target exists only in a highstate, because no SLS file
+// declares it.
 func (s *Session) pointOutside(p *compile.Program) {
 	high := &compile.High{Data: value.NewMap()}
 	if len(p.Doubts) == 0 || s.Declare == nil || s.Declare(high) != nil {
@@ -359,8 +360,8 @@ func (s *Session) runner(o exec.Observer) *exec.Runner {
 	return r
 }
 
-// slsVars are the variables of an SLS file. Besides what every template has they say where the file
-// is, in the ways that formulas use to find their own files.
+// slsVars returns the variables of an SLS file: those of every template, and the variables with which formulas find
+// their own files.
 func (s *Session) slsVars(src render.Source, name string, data *value.Map) *value.Map {
 	vars := s.vars(src.Env, data)
 	vars.Set("sls", name)
@@ -368,7 +369,7 @@ func (s *Session) slsVars(src render.Source, name string, data *value.Map) *valu
 	return vars
 }
 
-// vars are the variables of every template.
+// vars returns the variables of every template.
 func (s *Session) vars(env string, data *value.Map) *value.Map {
 	vars := value.NewMap("salt", s.templates.salt, "grains", s.Grains, "pillar", data, "opts", s.options, "saltenv", env)
 	if s.Vars != nil {

@@ -34,11 +34,11 @@ type Entry struct {
 // of the host, and anything else from where it is.
 type Sources struct {
 	tree   *roots.Roots
-	trees  host.Files // that the tree lies in
+	trees  host.Files // the files that contain the tree
 	host   *host.Host
 	remote Remote
 
-	releases []string // directories of the host: who controls one as a whole is trusted with what is in it
+	releases []string // directories of the host; the owner of a whole release is trusted with its files
 }
 
 // home are the files among which a place's path is.
@@ -49,7 +49,7 @@ func (s *Sources) home(ctx context.Context, p place) host.Files {
 	return s.host.FilesFor(ctx)
 }
 
-// place is a source's URL, taken apart.
+// place is the parsed URL of a source.
 type place struct {
 	scheme string // salt, file, or another
 	path   string // in the tree, or on the host
@@ -73,7 +73,8 @@ func parsePlace(rawURL, env string) place {
 	return place{scheme: "salt", path: strings.TrimPrefix(rest, "|"), env: env}
 }
 
-// treePath is the path in the state tree that a URL means; other URLs are no path in it.
+// treePath returns the path in the state tree that a salt:// URL names. The result for any other URL is not a path
+// in the tree.
 func treePath(rawURL string) string { return parsePlace(rawURL, "").path }
 
 // Local is the file on the host that a URL means.
@@ -226,7 +227,7 @@ func (s *Sources) inTree(p place) (bool, error) {
 func (s *Sources) List(ctx context.Context, rawURL, env string) ([]Entry, error) {
 	p := parsePlace(rawURL, env)
 	if p.scheme != "salt" {
-		return nil, diag.WithHint(fmt.Errorf("%s is no directory of the state tree", rawURL), "write salt://")
+		return nil, diag.WithHint(fmt.Errorf("%s is not a directory of the state tree", rawURL), "write salt://")
 	}
 	dirs, err := s.tree.FindDir(p.env, p.path)
 	if err != nil {
@@ -245,12 +246,12 @@ func (s *Sources) List(ctx context.Context, rawURL, env string) ([]Entry, error)
 	return l.entries, nil
 }
 
-// treeLister lists a directory that may be in several roots: what the first of them has, counts.
+// treeLister lists a directory that may be in several roots. An entry of an earlier root hides one of a later root.
 type treeLister struct {
 	files   host.Files
 	entries []Entry
 	seen    map[string]bool
-	above   map[host.FileID]bool // directories on the way down, for links that lead back up
+	above   map[host.FileID]bool // directories being visited, to detect links that lead back up
 }
 
 func (l *treeLister) walk(ctx context.Context, dir, prefix string) error {
@@ -288,7 +289,7 @@ func (l *treeLister) visit(ctx context.Context, name, rel string) error {
 		entry.Place = name
 		followed, err := l.files.Stat(name)
 		if found, err := walk.Found(err); err != nil || !found {
-			return err // a link to nowhere is no content
+			return err // a broken link has no content
 		}
 		info = followed
 	}

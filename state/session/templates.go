@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// templates renders the templates of a session. Those of one tree and environment share what was
-// parsed.
+// templates renders the templates of a session. Templates of one tree and environment share the cache of parsed
+// files.
 type templates struct {
 	session *Session
 	salt    *saltObject
@@ -37,7 +37,7 @@ func newTemplates(s *Session) *templates {
 	return &templates{session: s, salt: newSaltObject(s.functions, s.states), envs: map[envKey]*jinja.Env{}}
 }
 
-// treeKey carries through a context which tree the templates of a file are looked for in.
+// treeKey is the context key of the tree in which imported templates are looked up.
 type treeKey struct{}
 
 func withTree(ctx context.Context, tree *roots.Roots) context.Context {
@@ -82,7 +82,7 @@ func (t *templates) env(key envKey) *jinja.Env {
 		Loader: jinja.Tree{Read: func(_ context.Context, name string) (string, string, error) {
 			data, file, err := key.tree.Read(key.env, name)
 			if errors.Is(err, fs.ErrNotExist) {
-				files, _ := key.tree.Files(key.env) // a tree that cannot be listed suggests nothing
+				files, _ := key.tree.Files(key.env) // without a list there is no suggestion
 				err = diag.WithHint(err, "%s", diag.DidYouMean(name, files))
 			}
 			return string(data), file, err
@@ -95,7 +95,7 @@ func (t *templates) env(key envKey) *jinja.Env {
 	return env
 }
 
-// filters are Salt's filters, those that look at the host included.
+// filters returns Salt's filters, including those that read the host.
 func (s *Session) filters() map[string]jinja.Filter {
 	facts := s.facts()
 	all := jinjasalt.Filters()
@@ -103,7 +103,7 @@ func (s *Session) filters() map[string]jinja.Filter {
 	return all
 }
 
-// placeVars tell a template where it lies in its tree.
+// placeVars returns the variables that tell a template its place in its tree.
 func placeVars(src render.Source, sls string) *value.Map {
 	dir := path.Dir(src.Name)
 	if dir == "." {

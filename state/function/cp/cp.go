@@ -1,5 +1,5 @@
-// Package cp answers cp.*: files of the state tree. The tree is on this host, so no file is copied into a cache: what
-// Salt calls cached is the file itself.
+// Package cp implements cp.*: files of the state tree. The tree is on this host, so files are not copied into a
+// cache: the functions return the path of the file itself.
 package cp
 
 import (
@@ -20,7 +20,7 @@ import (
 // cp reads the state tree.
 type cp struct{ *function.Facts }
 
-// Functions are the functions of cp that templates may call.
+// Functions returns the functions of cp that templates may call.
 func Functions(f *function.Facts) function.Table {
 	c := cp{f}
 	return function.Table{
@@ -98,8 +98,8 @@ func (c cp) hash(url, env string) (any, error) {
 	return value.NewMap("hash_type", "sha256", "hsum", text), nil
 }
 
-// locateBare is locate for the functions that know the tree and absolute paths only, and answer with
-// nothing where others fail.
+// locateBare is like Locate, for functions that accept only files of the tree and absolute paths. For anything else
+// ok is false.
 func (c cp) locateBare(url, env string) (file string, ok bool, err error) {
 	if !strings.HasPrefix(url, "salt://") && !path.IsAbs(url) {
 		return "", false, nil
@@ -107,7 +107,7 @@ func (c cp) locateBare(url, env string) (file string, ok bool, err error) {
 	return c.Locate(url, env)
 }
 
-// mode is the mode of a file: four octal digits, or all of the kernel's bits as a number.
+// mode returns the mode of a file: its permissions as four octal digits, or the kernel's number with the file type.
 func (c cp) mode(url, env string, octal bool) (any, error) {
 	file, ok, err := c.locateBare(url, env)
 	if err != nil || !ok {
@@ -128,7 +128,7 @@ func (c cp) cached(url, env string) (any, error) {
 	return file, err
 }
 
-// cacheFile is where a file of the tree lies; False where there is none.
+// cacheFile returns the path of a file of the tree, or False if it does not exist.
 func (c cp) cacheFile(url, env string, _, _, _ any) (any, error) {
 	file, ok, err := c.Locate(url, env)
 	if !ok && !path.IsAbs(file) {
@@ -137,19 +137,19 @@ func (c cp) cacheFile(url, env string, _, _, _ any) (any, error) {
 	return file, err
 }
 
-// url is where a file lies, or its content if dest is None. It copies nothing.
+// url returns the path of a file, or its content if dest is None. It does not copy.
 func (c cp) url(from string, dest *string, env string, _, _ any) (any, error) {
 	if dest == nil {
 		return c.TreeText(from, env)
 	}
 	if *dest != "" {
-		return nil, diag.WithHint(errors.New("copying to a destination is acting, and templates only read"),
+		return nil, diag.WithHint(errors.New("copying to a destination changes the host, and templates only read"),
 			"use a file.managed state")
 	}
 	return c.cacheFile(from, env, nil, nil, nil)
 }
 
-// Acting copy files and directories of the state tree to the host.
+// Acting returns the functions that copy files and directories of the state tree to the host.
 func Acting(f *function.Facts) function.Table {
 	c := cp{f}
 	fromSource, cached := map[string]string{"path": "source", "dest": "name"}, []string{"gzip", "verify_ssl", "use_etag"}
@@ -164,12 +164,12 @@ func Acting(f *function.Facts) function.Table {
 		c.dir)})
 }
 
-// dir copies a directory of the state tree into one of the host, and lists its files there. As under Salt its last name
-// is part of where they go, unless it ends with a slash.
+// dir copies a directory of the state tree to one of the host, and returns the files there. As in Salt, the last
+// element of the URL is part of the destination unless the URL ends with a slash.
 func (c cp) dir(ctx context.Context, url, dest, env string, template, _ any, _ *value.Map) ([]string, error) {
 	rest, ok := strings.CutPrefix(url, "salt://")
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("%s is no directory of the state tree", url), "write salt://DIRECTORY")
+		return nil, diag.WithHint(fmt.Errorf("%s is not a directory of the state tree", url), "write salt://DIRECTORY")
 	}
 	name, _, _ := strings.Cut(rest, "?saltenv=")
 	dest = strings.TrimRight(dest, "/")
