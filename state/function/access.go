@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Permitted says whether the run itself may read (4), write (2) or execute (1) a file.
+// Permitted reports whether the current process may read (4), write (2) or execute (1) a file.
 func Permitted(info host.Info, wanted fs.FileMode) bool {
 	uid := os.Geteuid()
 	if uid == 0 {

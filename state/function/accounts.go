@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// UserName is the name of a user's number, or the number.
+// UserName returns the name of a user's number, or the number.
 func (f *Facts) UserName(uid any) any {
 	if n, err := Int(uid); err == nil {
 		if u, ok, err := f.Host.Accounts.UserByID(n); ok && err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// bind gives every parameter its argument, as Python does for a call. The result has one value for
-// each parameter; *args is a []any and **kwargs a *value.Map.
+// bind assigns arguments to parameters, as Python does for a call. The result has one value for each parameter;
+// *args is a []any and **kwargs a *value.Map.
 func bind(parameters []Parameter, args []any, kwargs *value.Map) ([]any, error) {
 	b := binding{parameters: parameters, values: make([]any, len(parameters)), given: make([]bool, len(parameters))}
 	if err := b.positions(args); err != nil {
@@ -27,7 +27,7 @@ type binding struct {
 	given      []bool
 }
 
-// positions takes the arguments without names.
+// positions assigns the arguments without names.
 func (b *binding) positions(args []any) error {
 	n := 0
 	for i, p := range b.parameters {
@@ -56,7 +56,7 @@ func count(n int) string {
 	return fmt.Sprintf("at most %d arguments", n)
 }
 
-// names takes the arguments with names.
+// names assigns the arguments with names.
 func (b *binding) names(kwargs *value.Map) error {
 	var rest *value.Map
 	for i, p := range b.parameters {
@@ -91,7 +91,7 @@ func (b *binding) find(name string) int {
 	return -1
 }
 
-// hint is what may have been meant by a name.
+// hint returns a hint for an unknown name: a similar one, or the known ones.
 func (b *binding) hint(name string) string {
 	var known []string
 	for _, p := range b.parameters {
@@ -105,7 +105,7 @@ func (b *binding) hint(name string) string {
 	return b.known()
 }
 
-// known lists the first arguments of the function.
+// known returns a text with the first arguments of the function.
 func (b *binding) known() string {
 	const shown = 8
 	var names []string
@@ -123,7 +123,7 @@ func (b *binding) known() string {
 	return "its arguments are " + strings.Join(names, ", ")
 }
 
-// defaults fills in what was not given, and reports what had to be.
+// defaults assigns the defaults of missing arguments, and returns an error for required ones.
 func (b *binding) defaults() error {
 	var missing []string
 	for i, p := range b.parameters {
@@ -144,5 +144,5 @@ func (b *binding) defaults() error {
 	return diag.WithHint(TypeError("missing arguments %s", strings.Join(missing, ", ")), "%s", b.known())
 }
 
-// TypeError is an error about the arguments of a call.
+// TypeError returns an error about the arguments of a call.
 func TypeError(format string, args ...any) error { return value.Raise("TypeError", format, args...) }

@@ -11,19 +11,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ByState is an execution function that a state carries out: the state checks the host and makes the changes that it
-// finds necessary. The answer is the changes, or True where Salt's function returns that.
+// ByState is an execution function that is implemented by a state: the state checks the host and makes the
+// necessary changes. The function returns the changes, or True where Salt's function does.
 type ByState struct {
-	Signature string // as far as it differs from **kwargs
+	Signature string // if it is not **kwargs
 	State     string // state.function
 	Rename    map[string]string
 	Fixed     map[string]any
 	True      bool                  // the answer is True
-	Without   []string              // arguments that mean nothing here
-	Answer    func(a Arguments) any // the answer, where it is another than the changes
+	Without   []string              // arguments that are ignored
+	Answer    func(a Arguments) any // computes the result, if it is not the changes
 }
 
-// StateFunctions makes execution functions that states carry out, by name.
+// StateFunctions returns execution functions that are implemented by states, by name.
 func StateFunctions(f *Facts, all map[string]ByState) Table {
 	t := Table{}
 	for name, d := range all {
@@ -32,11 +32,11 @@ func StateFunctions(f *Facts, all map[string]ByState) Table {
 	return t
 }
 
-// Function is the Go function that calls the state.
+// Function returns the Go function that calls the state.
 func (d ByState) Function(f *Facts) func(ctx context.Context, a Arguments) (any, error) {
 	return func(ctx context.Context, a Arguments) (any, error) {
 		if f.Modules == nil {
-			return nil, fmt.Errorf("%s is not to be had here", d.State)
+			return nil, fmt.Errorf("%s is not available here", d.State)
 		}
 		changes, err := perform(ctx, f.Host, f.Modules(), d.State, d.arguments(a))
 		switch {
@@ -51,7 +51,7 @@ func (d ByState) Function(f *Facts) func(ctx context.Context, a Arguments) (any,
 	}
 }
 
-// arguments are the arguments of the state for those of a call.
+// arguments returns the arguments of the state that correspond to those of a call.
 func (d ByState) arguments(a Arguments) *value.Map {
 	m := value.NewMap()
 	for key, v := range a.All() {
@@ -71,7 +71,7 @@ func (d ByState) arguments(a Arguments) *value.Map {
 	for name, v := range d.Fixed {
 		m.Set(name, v)
 	}
-	if !m.Has("name") { // a list of packages, for one
+	if !m.Has("name") { // some functions take a list instead, of packages for example
 		m.Set("name", d.State)
 	}
 	return m

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// fits reports how the Go function differs from what the parameters ask for.
+// fits returns an error if the Go function cannot be called with the parameters of the signature.
 func (f *Function) fits() error {
 	t := f.do.Type()
 	if t.NumOut() == 0 || t.NumOut() > 2 || t.NumOut() == 2 && t.Out(1) != reflect.TypeFor[error]() {
@@ -29,7 +29,7 @@ func (f *Function) fits() error {
 	return nil
 }
 
-// leading is the number of parameters of a Go function that are not the template's.
+// leading returns the number of parameters of a Go function that the caller does not pass, such as a context.
 func leading(t reflect.Type) int {
 	if t.NumIn() > 0 && t.In(0) == reflect.TypeFor[context.Context]() {
 		return 1
@@ -58,7 +58,7 @@ func (p Parameter) accepts(t reflect.Type) bool {
 	return false
 }
 
-// arguments makes the Go function's arguments of what was bound.
+// arguments converts bound values to the arguments of the Go function.
 func (f *Function) arguments(ctx context.Context, parameters []Parameter, bound []any) ([]reflect.Value, error) {
 	t := f.do.Type()
 	in := make([]reflect.Value, 0, t.NumIn())
@@ -83,7 +83,7 @@ func (f *Function) arguments(ctx context.Context, parameters []Parameter, bound 
 	return in, nil
 }
 
-// convert makes a Go value of a type that Parameter.accepts. What cannot be one is the type's zero
+// convert converts a value to a Go type that Parameter.accepts. If that is impossible, it returns the type's zero
 // value and an error.
 func convert(v any, t reflect.Type) (reflect.Value, error) {
 	var converted any
@@ -116,7 +116,7 @@ func convert(v any, t reflect.Type) (reflect.Value, error) {
 	return reflect.ValueOf(converted), err
 }
 
-// Text takes what YAML may have made of an unquoted string, too.
+// Text returns v as a string. It accepts the numbers and dates that YAML makes of unquoted text.
 func Text(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -129,7 +129,7 @@ func Text(v any) (string, error) {
 	return "", Expected("a string", v)
 }
 
-// Int takes a whole number, or a text or float that is one.
+// Int returns v as an int. It accepts a text or a float that is a whole number.
 func Int(v any) (int, error) {
 	switch v := v.(type) {
 	case int:
@@ -152,7 +152,7 @@ func pointer[T any](v any, of func(any) (T, error)) (*T, error) {
 	return &t, err
 }
 
-// Texts takes a list, or one text as a list of it.
+// Texts returns v as strings. A single text is a list with one item.
 func Texts(v any) ([]string, error) {
 	items := []any{v}
 	switch v := v.(type) {
@@ -176,7 +176,7 @@ func Texts(v any) ([]string, error) {
 	return list, nil
 }
 
-// List takes a list or a tuple.
+// List returns v, a list or a tuple, as a list.
 func List(v any) (*value.List, error) {
 	switch v := v.(type) {
 	case *value.List:
@@ -194,7 +194,8 @@ func mapping(v any) (*value.Map, error) {
 	return nil, Expected("a mapping", v)
 }
 
-// Expected never shows the value: it may be a secret.
+// Expected returns an error that says what was expected in the place of v. It does not contain the value, which may
+// be a secret.
 func Expected(what string, v any) error {
 	if v == nil {
 		return fmt.Errorf("%s was expected, not None", what)
@@ -202,7 +203,7 @@ func Expected(what string, v any) error {
 	return fmt.Errorf("%s was expected, not a %s", what, value.TypeName(v))
 }
 
-// Result makes a template's value of what a Go function returned.
+// Result converts a result of a Go function to a value of templates.
 func Result(v any) any {
 	switch v := v.(type) {
 	case *value.Map:

@@ -13,25 +13,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Facts is what functions answer from. Functions that need a field that is nil return an error, or answer as on a host
-// that has nothing of the kind.
+// Facts gives functions access to the host and the session. A function that needs a field which is nil returns an
+// error, or the answer for a host without such a thing.
 type Facts struct {
 	ID     string
 	Grains *value.Map
-	// GrainsFile is what functions such as grains.setval change.
+	// GrainsFile is the file that functions such as grains.setval change.
 	GrainsFile GrainsFile
-	// Pillar is the pillar as it is when asked: pillar files call functions, too.
+	// Pillar returns the pillar as far as it is compiled. Pillar files call functions, too.
 	Pillar func() *value.Map
-	// Refresh renders the pillar again, of one environment if it is named, with data that overrides it.
-	// Where it is nil, functions use Pillar.
+	// Refresh renders the pillar again, for one environment if env is not empty, with the data of override over it.
+	// If it is nil, functions use Pillar.
 	Refresh func(ctx context.Context, env string, override *value.Map) (*value.Map, error)
 	Options *value.Map // what Salt calls opts
 
 	States  *roots.Roots
 	Pillars *roots.Roots
-	Trees   host.Files // that they lie in; nil for the host's own
-	// Render puts a file through a pipe of renderers, such as jinja|yaml, unless its first line
-	// names another. It is asked to only after the table was made.
+	Trees   host.Files // the files that contain the trees; nil for those of the host
+	// Render renders a file with a pipe of renderers, such as jinja|yaml, unless its first line names another pipe.
+	// It must not be called before the table is complete.
 	Render func(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error)
 	Match  func(q Query) (bool, error)
 
@@ -42,7 +42,7 @@ type Facts struct {
 	Resolver Resolver
 	Web      Web
 
-	// Modules are the state functions, which carry out some of the functions that change the host.
+	// Modules returns the state functions, which implement some of the functions that change the host.
 	Modules func() module.Registry
 
 	// Serializer is a format of file.serialize; it reports false for none. Where it is nil, slsutil has only the formats
@@ -52,17 +52,17 @@ type Facts struct {
 	// Calls are the signatures of functions that are called where there is no table, those of state, which sys describes.
 	Calls map[string]string
 
-	// Log receives what templates write to the log and the commands that they run. The levels are those of Python's
+	// Log receives the log messages of templates and the commands that they run. The levels are those of Python's
 	// logging, in lower case.
 	Log func(level, message string)
 	Now func() time.Time // time.Now if nil
-	// Shell has cmd.run and its variants go through a shell unless they say otherwise, as when a person
-	// types them; in templates, Salt splits their words and runs the program itself.
+	// Shell makes cmd.run and its variants use a shell by default, as when a user calls them. In templates, Salt
+	// splits the command line and runs the program itself.
 	Shell bool
-	// Retcode, if not nil, takes the code of a command that a function ran and that failed: what Salt's modules put
-	// into __context__, and salt-call ends with.
+	// Retcode, if not nil, receives the exit code of a failed command of a function. Salt's modules store it in
+	// __context__, and salt-call exits with it.
 	Retcode func(code int)
-	// Version is the program's own.
+	// Version is the version of the program.
 	Version string
 }
 
@@ -80,32 +80,32 @@ type Query struct {
 	ID         string // of the host, if not this one
 }
 
-// Packages answers about software. Names are those of the package manager.
+// Packages reads the package database. Names are those of the package manager.
 type Packages interface {
-	// Versions are the versions of all installed packages, by name.
+	// Versions returns the versions of all installed packages, by name.
 	Versions() (map[string]string, error)
-	// Candidates are the versions that the repositories would install, by name; those they do not
-	// have are absent. It does not refresh the indexes.
+	// Candidates returns the versions that would be installed from the repositories, by name; packages that they do
+	// not have are absent. It does not refresh the indexes.
 	Candidates(ctx context.Context, names []string, release string) (map[string]string, error)
-	// Upgrades are the new versions of the packages that an upgrade would change, by name; full also counts those that
-	// need others installed or removed. It does not refresh the indexes.
+	// Upgrades returns the new versions of the packages that an upgrade would change, by name; with full, also of
+	// those that need other packages installed or removed. It does not refresh the indexes.
 	Upgrades(ctx context.Context, full bool) (map[string]string, error)
-	// Compare orders two versions: -1, 0 or 1.
+	// Compare returns -1, 0 or 1 for the order of two versions.
 	Compare(a, b string) int
 }
 
-// Units answers about services.
+// Units reads the state of services.
 type Units interface {
-	// Unit describes a service; found is false for one that is not there.
+	// Unit returns the state of a service; found is false if it does not exist.
 	Unit(ctx context.Context, name string) (u Unit, found bool, err error)
-	// Names lists all services, without .service.
+	// Names returns the names of all services, without .service.
 	Names(ctx context.Context) ([]string, error)
 }
 
-// Unit is how a service is doing.
+// Unit is the state of a service.
 type Unit struct{ Running, Enabled, Masked bool }
 
-// Network answers about the host's links.
+// Network reads the host's links.
 type Network interface {
 	Links() ([]Link, error)
 }
@@ -117,23 +117,23 @@ type (
 	Address = links.Address
 )
 
-// Resolver asks the domain name system. An error means that there is no such record or no server answered.
+// Resolver queries the domain name system. It returns an error if the record does not exist or no server answered.
 type Resolver interface {
-	// Lookup gives the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints
-	// them. server is an address to ask, "" for the host's own.
+	// Lookup returns the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints them. server is
+	// the address of a name server; "" selects those of the host.
 	Lookup(ctx context.Context, kind, name, server string) ([]string, error)
 }
 
 // Web fetches pages.
 type Web interface {
-	// Get gives the answer to a GET request. The body is cut at a limit.
+	// Get returns the response to a GET request. Its body is truncated at a limit.
 	Get(ctx context.Context, r Request) (Response, error)
 }
 
 type (
 	// Request is a GET request.
 	Request = network.Request
-	// Response is the answer to one.
+	// Response is the response to a request.
 	Response = network.Response
 )
 
@@ -144,7 +144,7 @@ func (f *Facts) WriteLog(level, message string) {
 	}
 }
 
-// Time is the current time.
+// Time returns the current time.
 func (f *Facts) Time() time.Time {
 	if f.Now != nil {
 		return f.Now()
@@ -152,7 +152,7 @@ func (f *Facts) Time() time.Time {
 	return time.Now()
 }
 
-// CurrentPillar is the pillar, or nil where there is none.
+// CurrentPillar returns the pillar, or nil if there is none.
 func (f *Facts) CurrentPillar() *value.Map {
 	if f.Pillar == nil {
 		return nil
@@ -160,7 +160,7 @@ func (f *Facts) CurrentPillar() *value.Map {
 	return f.Pillar()
 }
 
-// Environment is the environment to look in where a call names none.
+// Environment returns the environment that a call uses: the one it names, or the default.
 func (f *Facts) Environment(named string) string {
 	if named != "" {
 		return named
@@ -174,5 +174,5 @@ func (f *Facts) Environment(named string) string {
 // GrainsFile is the file of grains that an operator maintains.
 type GrainsFile struct {
 	Path string     // "" is /etc/corpus/grains.yaml
-	Host *host.Host // on which it lies; nil is the host of the functions
+	Host *host.Host // the host that has the file; nil for the host of the functions
 }

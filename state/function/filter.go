@@ -7,18 +7,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Filter is what grains.filter_by and pillar.filter_by choose from.
+// Filter has the arguments of grains.filter_by and pillar.filter_by.
 type Filter struct {
 	Lookup   *value.Map // pattern -> value
-	Key      any        // path into the data; what it leads to is matched
-	Merge    any        // mapping to put over the chosen value
-	Fallback any        // pattern to take if none matches
-	Base     any        // pattern whose value the chosen one is put over
+	Key      any        // path in the data of the value that is matched
+	Merge    any        // mapping that is merged into the chosen value
+	Fallback any        // pattern that is used if none matches
+	Base     any        // pattern of the value into which the chosen one is merged
 }
 
-// FilterBy chooses the first pattern that the data fits. Where the data is a list, its items are
-// tried in order. The value that is chosen belongs to the caller's mapping, and merging changes it
-// there.
+// FilterBy returns the value of the first pattern that matches the data. If the data is a list, its items are tried
+// in order. The result belongs to the caller's mapping, and merging modifies it there.
 func FilterBy(data *value.Map, f Filter) (any, error) {
 	chosen, err := f.choose(Traverse(data, f.Key, value.NewList(), ":"))
 	if err != nil {
@@ -70,7 +69,7 @@ func (f Filter) overBase(chosen any) (any, error) {
 	}
 	over, ok := chosen.(*value.Map)
 	if !ok {
-		return nil, diag.WithHint(errors.New("the base is a mapping, and what was chosen is none"),
+		return nil, diag.WithHint(errors.New("the base is a mapping, and the chosen value is not"),
 			"make every value of the lookup a mapping")
 	}
 	under = value.Copy(under).(*value.Map)
@@ -91,13 +90,13 @@ func (f Filter) merged(chosen any) (any, error) {
 	}
 	under, ok := chosen.(*value.Map)
 	if !ok {
-		return nil, TypeError("what was chosen is a %s, and nothing can be merged into it", value.TypeName(chosen))
+		return nil, TypeError("the chosen value is a %s, and nothing can be merged into it", value.TypeName(chosen))
 	}
 	value.Update(under, value.Copy(over).(*value.Map), true, false)
 	return under, nil
 }
 
-// Update is the recursive merge that everything of Salt's is built on: it changes dest.
+// Update merges src into dest recursively, as most functions of Salt do, and modifies dest.
 func Update(dest, src any, recursive, mergeLists bool) (any, error) {
 	under, ok := dest.(*value.Map)
 	over, okOver := src.(*value.Map)

@@ -30,8 +30,8 @@ import (
 // Table holds functions by their full names, such as grains.filter_by.
 type Table map[string]*Function
 
-// Call calls a function with the arguments a template gave it. Errors begin with the function's
-// name; one of class TypeError is about the arguments.
+// Call calls a function with the arguments of a template. Errors begin with the function's name; an error with the
+// class TypeError concerns the arguments.
 func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
 	f, ok := t[name]
 	if !ok || f.absent() != nil {
@@ -44,17 +44,17 @@ func (t Table) Call(ctx context.Context, name string, args []any, kwargs *value.
 	return v, nil
 }
 
-// Has reports whether there is such a function on this host.
+// Has reports whether a function exists on this host.
 func (t Table) Has(name string) bool { return t[name] != nil && t[name].absent() == nil }
 
-// Names lists the functions that there are on this host, sorted.
+// Names returns the names of the functions that exist on this host, sorted.
 func (t Table) Names() []string {
 	names := slices.Sorted(maps.Keys(t))
 	return slices.DeleteFunc(names, func(name string) bool { return t[name].absent() != nil })
 }
 
-// Needing says of all functions of a table that they are there only where a program is. That is found out when one is
-// asked for, since an earlier state may have brought the program.
+// Needing makes all functions of a table depend on a program: they exist only where it is installed. The host is
+// asked at each lookup, since an earlier state may have installed the program.
 func (t Table) Needing(h *host.Host, program, pkg string) Table {
 	for _, f := range t {
 		f.needs = func() error {
@@ -64,14 +64,14 @@ func (t Table) Needing(h *host.Host, program, pkg string) Table {
 			if _, ok := h.Which(program); ok {
 				return nil
 			}
-			return diag.WithHint(fmt.Errorf("the program %s is not there", program),
-				"on Debian it is in the package %s; templates can ask with `'MODULE.FUNCTION' in salt`", pkg)
+			return diag.WithHint(fmt.Errorf("the program %s is not installed", program),
+				"on Debian it is in the package %s; templates can test with `'MODULE.FUNCTION' in salt`", pkg)
 		}
 	}
 	return t
 }
 
-// Add takes over the functions of other tables.
+// Add adds the functions of other tables.
 func (t Table) Add(tables ...Table) Table {
 	for _, other := range tables {
 		maps.Copy(t, other)
@@ -83,9 +83,9 @@ func (t Table) Add(tables ...Table) Table {
 type Function struct {
 	signature string
 	do        reflect.Value
-	needs     func() error // why it is not on this host; nil for a function that is everywhere
+	needs     func() error // returns why it does not exist on this host; nil for a function that always exists
 
-	once       sync.Once // signatures are read when first needed: a run calls few of the functions
+	once       sync.Once // signatures are parsed when first needed, since a run calls few of the functions
 	parameters []Parameter
 	err        error
 }
@@ -109,7 +109,7 @@ func Of(signature string, do any) *Function {
 	return &Function{signature: signature, do: reflect.ValueOf(do)}
 }
 
-// absent is why the function is not there on this host, as Salt's __virtual__ says it; nil where it is there.
+// absent returns why the function does not exist on this host, as Salt's __virtual__ does; nil if it exists.
 func (f *Function) absent() error {
 	if f.needs == nil {
 		return nil
@@ -117,10 +117,10 @@ func (f *Function) absent() error {
 	return f.needs()
 }
 
-// Signature is the function's signature as Python would write it.
+// Signature returns the function's signature as Python would write it.
 func (f *Function) Signature() string { return f.signature }
 
-// Parameters are what the signature says. An error says that the Go function does not fit it.
+// Parameters returns the parameters of the signature. It returns an error if the Go function does not match it.
 func (f *Function) Parameters() ([]Parameter, error) {
 	f.once.Do(func() {
 		f.parameters, f.err = ParseSignature(f.signature)
@@ -131,7 +131,7 @@ func (f *Function) Parameters() ([]Parameter, error) {
 	return f.parameters, f.err
 }
 
-// Arguments are all arguments of a call by the names of the parameters, defaults included.
+// Arguments has all arguments of a call under the names of their parameters, including defaults.
 type Arguments struct{ *value.Map }
 
 // Call binds the arguments and calls the Go function.

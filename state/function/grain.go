@@ -1,9 +1,9 @@
 package function
 
-// Hostname is the name of the host as uname(1) says it.
+// Hostname returns the name of the host as in uname(1).
 func (f *Facts) Hostname() string { return f.FirstGrain("nodename", "host") }
 
-// FirstGrain is the first of some grains that is a text, and "" where none is.
+// FirstGrain returns the first of the named grains that is a string, or "".
 func (f *Facts) FirstGrain(names ...string) string {
 	for _, name := range names {
 		if s, ok := f.Grains.Value(name).(string); ok && s != "" {

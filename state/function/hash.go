@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Hashes are the algorithms by Python's names for them.
+// Hashes returns the hash algorithms under the names that Python has for them.
 func Hashes() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
 		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384,
@@ -24,7 +24,7 @@ func Hashes() map[string]func() hash.Hash {
 	}
 }
 
-// NewHash is the algorithm with a name of Python's.
+// NewHash returns a hash by the name that Python has for it.
 func NewHash(form string) (hash.Hash, error) {
 	if make, ok := Hashes()[strings.ToLower(form)]; ok {
 		return make(), nil
@@ -37,7 +37,7 @@ func NewHash(form string) (hash.Hash, error) {
 	return nil, diag.WithHint(value.Raise("ValueError", "there is no hash called %q", form), "%s", hint)
 }
 
-// HexDigest is the digest of data in hexadecimal digits.
+// HexDigest returns the digest of data in hexadecimal digits.
 func HexDigest(form string, data []byte) (string, error) {
 	h, err := NewHash(form)
 	if err != nil {

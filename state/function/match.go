@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Matches reports whether an expression means the host. One that is invalid is written to the log and matches nothing,
-// as in Salt.
+// Matches reports whether an expression matches the host. An invalid expression is logged and matches nothing, as
+// in Salt.
 func (f *Facts) Matches(q Query, expression any) bool {
 	text, ok := expression.(string)
 	if !ok || f.Match == nil {
@@ -25,7 +25,7 @@ func (f *Facts) Matches(q Query, expression any) bool {
 	return matched && err == nil
 }
 
-// Matcher returns Matches for a kind of expression, or an error where there is no such kind.
+// Matcher returns Matches for a kind of expression, or an error if the kind is unknown.
 func (f *Facts) Matcher(kind, id string) (func(expression any) bool, error) {
 	kinds := []string{"compound", "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "ipcidr"}
 	for _, k := range kinds {
@@ -33,5 +33,5 @@ func (f *Facts) Matcher(kind, id string) (func(expression any) bool, error) {
 			return func(expression any) bool { return f.Matches(Query{Kind: kind, ID: id}, expression) }, nil
 		}
 	}
-	return nil, diag.WithHint(fmt.Errorf("%q is no way to match hosts", kind), "%s", diag.DidYouMean(kind, kinds))
+	return nil, diag.WithHint(fmt.Errorf("%q is not a way to match hosts", kind), "%s", diag.DidYouMean(kind, kinds))
 }

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// RawMode is a mode as the kernel has it, kind of file included.
+// RawMode returns a mode as the kernel has it, including the file type.
 func RawMode(mode fs.FileMode) uint32 {
 	raw := uint32(mode.Perm())
 	for _, bit := range []struct {
@@ -33,5 +33,5 @@ func RawMode(mode fs.FileMode) uint32 {
 	return raw | 0o100000
 }
 
-// ModeText writes the permissions of a mode as Salt does: four octal digits.
+// ModeText formats the permissions of a mode as Salt does: four octal digits.
 func ModeText(mode fs.FileMode) string { return fmt.Sprintf("%04o", RawMode(mode)&0o7777) }

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// FromYAML reads a text as YAML; errors name its file.
+// FromYAML parses text as YAML. file is the name in errors.
 func FromYAML(text, file string) (any, error) {
 	doc, err := yaml.LoadString(text, file)
 	if err != nil {
@@ -16,7 +16,7 @@ func FromYAML(text, file string) (any, error) {
 	return doc.Value, nil
 }
 
-// FromJSON reads a text as JSON; errors name its file.
+// FromJSON parses text as JSON. file is the name in errors.
 func FromJSON(text, file string) (any, error) {
 	v, err := value.FromJSON([]byte(text))
 	if err != nil {

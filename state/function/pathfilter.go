@@ -4,7 +4,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 )
 
-// PathFilter makes a Jinja filter of a function that answers about a path.
+// PathFilter returns a Jinja filter that calls ask with a path.
 func PathFilter(name string, ask func(path string) any) jinja.Filter {
 	return jinja.Define(name, func(c *jinja.Call) (any, error) {
 		path, err := c.Str(0)

@@ -14,7 +14,7 @@ import (
 // DiskFree returns the columns of df, by the directory where a file system is mounted.
 func (f *Facts) DiskFree(ctx context.Context, flags string, columns ...string) (*value.Map, error) {
 	if i := strings.IndexFunc(flags, func(r rune) bool { return !strings.ContainsRune("aBhHiklPtTxv", r) }); i >= 0 {
-		return nil, fmt.Errorf("df has no flag %c that would do here", flags[i])
+		return nil, fmt.Errorf("the flag %c of df is not supported here", flags[i])
 	}
 	out, err := f.Output(ctx, host.Line{Argv: []string{"df", "-P" + flags}})
 	if err != nil {
@@ -26,7 +26,7 @@ func (f *Facts) DiskFree(ctx context.Context, flags string, columns ...string) (
 		if strings.HasPrefix(line, "Filesystem") || len(words) < len(columns)+2 {
 			continue
 		}
-		// A name may hold spaces: columns count from the end.
+		// A name may contain spaces, so columns are counted from the end.
 		rest := len(words) - len(columns) - 1
 		entry := value.NewMap("filesystem", strings.Join(words[:rest], " "))
 		for i, column := range columns {
@@ -37,7 +37,7 @@ func (f *Facts) DiskFree(ctx context.Context, flags string, columns ...string) (
 	return all, nil
 }
 
-// PIDs lists the processes that run, in order.
+// PIDs returns the numbers of the running processes, in order.
 func (f *Facts) PIDs() ([]any, error) {
 	names, err := f.Host.Files.ReadDir("/proc")
 	var pids []int
@@ -54,17 +54,17 @@ func (f *Facts) PIDs() ([]any, error) {
 	return list, err
 }
 
-// ProcessName is the name of a process by its directory in /proc, or its whole command line.
+// ProcessName returns the name, or the whole command line, of the process with a directory in /proc.
 func (f *Facts) ProcessName(dir string, full bool) string {
 	if full {
-		text, _ := ReadText(f.Host, dir+"/cmdline") // a process may have ended meanwhile
+		text, _ := ReadText(f.Host, dir+"/cmdline") // the process may have ended
 		return strings.TrimSpace(strings.ReplaceAll(text, "\x00", " "))
 	}
 	text, _ := ReadText(f.Host, dir+"/comm")
 	return strings.TrimSpace(text)
 }
 
-// ProcessOwner is the user of a process by its directory in /proc; nil for one that has ended.
+// ProcessOwner returns the user of the process with a directory in /proc; nil if it has ended.
 func (f *Facts) ProcessOwner(dir string) any {
 	info, err := f.Host.Files.Stat(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func (f *Facts) ProcessOwner(dir string) any {
 	return f.UserName(info.UID)
 }
 
-// MemInfo is what /proc/meminfo says, by name.
+// MemInfo returns the values of /proc/meminfo, by name.
 func (f *Facts) MemInfo() (*value.Map, error) {
 	text, err := ReadText(f.Host, "/proc/meminfo")
 	m := value.NewMap()
@@ -91,7 +91,7 @@ func (f *Facts) MemInfo() (*value.Map, error) {
 	return m, err
 }
 
-// CountProcessors counts the processors of the host.
+// CountProcessors returns the number of processors of the host.
 func (f *Facts) CountProcessors() (int, error) {
 	text, err := ReadText(f.Host, "/proc/cpuinfo")
 	n := 0

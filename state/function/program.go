@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Output runs a program that only reads, and returns all that is known of it then.
+// Output runs a program that only reads, and returns its output and exit code.
 func (f *Facts) Output(ctx context.Context, l host.Line) (host.Output, error) {
 	l.Quiet = true
 	l.Text = strings.Join(l.Argv, " ")
@@ -22,7 +22,8 @@ func (f *Facts) Output(ctx context.Context, l host.Line) (host.Output, error) {
 	return out, err
 }
 
-// Stdout is what a program that only reads prints; its failure is an error with its last line on standard error.
+// Stdout runs a program that only reads, and returns its standard output. If the program fails, the error has the
+// last line of its standard error.
 func (f *Facts) Stdout(ctx context.Context, argv ...string) (string, error) {
 	out, err := f.Output(ctx, host.Line{Argv: argv})
 	if err != nil {
@@ -34,13 +35,13 @@ func (f *Facts) Stdout(ctx context.Context, argv ...string) (string, error) {
 	return out.Stdout, nil
 }
 
-// LastLine is the last line of a text.
+// LastLine returns the last line of a text.
 func LastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
 
-// SortedKeys are the keys of a map in order.
+// SortedKeys returns the keys of a map in order.
 func SortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// toText replaces what is no UTF-8.
+// toText replaces invalid UTF-8.
 func toText(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -48,7 +49,7 @@ func toText(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// CommandResult is the result of a command, under the keys that Salt uses.
+// CommandResult returns the result of a command, under the keys that Salt uses.
 func CommandResult(out host.Output) *value.Map {
 	return value.NewMap("pid", out.PID, "retcode", out.Code, "stdout", toText(out.Stdout), "stderr", toText(out.Stderr))
 }

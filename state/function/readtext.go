@@ -12,17 +12,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// longestFile is how much of a file a template may hold.
+// longestFile is the largest size in bytes of a file that a template may read.
 const longestFile = 64 << 20
 
-// ReadText reads a regular file. Reading another kind of file might never end, or wait for a writer.
+// ReadText reads a regular file. Reading other kinds of files may never end, or block.
 func ReadText(h *host.Host, p string) (string, error) {
 	info, err := h.Files.Stat(p)
 	if err != nil {
 		return "", err
 	}
 	if !info.IsRegular() {
-		return "", fmt.Errorf("%s is no regular file", p)
+		return "", fmt.Errorf("%s is not a regular file", p)
 	}
 	f, err := h.Files.Open(p)
 	if err != nil {
@@ -39,9 +39,9 @@ func ReadText(h *host.Host, p string) (string, error) {
 // Absent reports whether an error says that a file does not exist.
 func Absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// there takes the error of a call that looked for a path and says whether something is there, as Python's
-// os.path.exists does: a file where a directory would have to be, or a loop of links, means no. Any other error, of the
-// disk or of what may be read, says nothing about that, and is returned.
+// there reports whether a path exists, given the error of a call that looked it up, as Python's os.path.exists
+// does: a file in the place of a directory, or a loop of links, means no. Any other error, such as one of the disk
+// or of permissions, is returned.
 func there(err error) (bool, error) {
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return false, nil

@@ -9,10 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Records returns the records of a kind. Why there are none is written to the log.
+// Records returns the records of a kind. If there are none, the reason is logged.
 func (f *Facts) Records(ctx context.Context, kind, name, server string) ([]string, error) {
 	if f.Resolver == nil {
-		f.WriteLog("warning", "dig."+kind+": there is nobody to ask")
+		f.WriteLog("warning", "dig."+kind+": no resolver is available")
 		return []string{}, nil
 	}
 	found, err := f.Resolver.Lookup(ctx, kind, name, server)
@@ -25,7 +25,7 @@ func (f *Facts) Records(ctx context.Context, kind, name, server string) ([]strin
 	return found, ctx.Err()
 }
 
-// Addresses makes a function that returns the addresses of a name, without the aliases that lead to them.
+// Addresses returns a function that returns the addresses of a name, without the aliases that lead to them.
 func (f *Facts) Addresses(kind string) func(context.Context, string, string) ([]string, error) {
 	return func(ctx context.Context, name, server string) ([]string, error) {
 		found, err := f.Records(ctx, kind, name, server)
@@ -39,7 +39,7 @@ func (f *Facts) Addresses(kind string) func(context.Context, string, string) ([]
 	}
 }
 
-// NameServers lists the name servers of a domain, or their addresses.
+// NameServers returns the name servers of a domain, or with resolve their addresses.
 func (f *Facts) NameServers(ctx context.Context, domain string, resolve bool, server string) ([]string, error) {
 	names, err := f.Records(ctx, "NS", domain, server)
 	if !resolve || err != nil {
@@ -56,7 +56,7 @@ func (f *Facts) NameServers(ctx context.Context, domain string, resolve bool, se
 	return all, nil
 }
 
-// MailServers lists preference and name of the mail servers, or their first address.
+// MailServers returns the preference and name of mail servers, or with resolve their first address.
 func (f *Facts) MailServers(ctx context.Context, domain string, resolve bool, server string) (*value.List, error) {
 	found, err := f.Records(ctx, "MX", domain, server)
 	all := value.NewList()
@@ -77,7 +77,7 @@ func (f *Facts) MailServers(ctx context.Context, domain string, resolve bool, se
 	return all, err
 }
 
-// IsAddress takes an address, or one with the length of a prefix.
+// IsAddress reports whether v is an address, with or without a prefix length.
 func IsAddress(v any) bool {
 	text, ok := v.(string)
 	if !ok {

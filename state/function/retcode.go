@@ -6,12 +6,12 @@ import (
 
 type retcodeKey struct{}
 
-// WithRetcode has note called with the exit code of each command that a function runs with the context and that fails.
+// WithRetcode returns a context in which note is called with the exit code of each failing command of a function.
 func WithRetcode(ctx context.Context, note func(code int)) context.Context {
 	return context.WithValue(ctx, retcodeKey{}, note)
 }
 
-// NoteRetcode passes on the exit code of a command.
+// NoteRetcode reports the exit code of a command.
 func (f *Facts) NoteRetcode(ctx context.Context, code int) {
 	if note, ok := ctx.Value(retcodeKey{}).(func(int)); ok {
 		note(code)

@@ -4,7 +4,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ConnectionSetting is how a database server is reached: an argument of the call, or else what the configuration says.
+// ConnectionSetting returns a setting for the connection to a database server: from the arguments of the call, or
+// else from the configuration.
 func (f *Facts) ConnectionSetting(connection *value.Map, prefix string, names ...string) string {
 	if v := connection.Value(names[0]); v != nil {
 		return value.Str(v)
@@ -13,7 +14,7 @@ func (f *Facts) ConnectionSetting(connection *value.Map, prefix string, names ..
 	return OptionalText(v)
 }
 
-// SettingSources are the sources of settings; the first one that has a setting decides.
+// SettingSources returns the sources of settings, in order of precedence.
 func (f *Facts) SettingSources(opts, grains, pillar, master bool) []*value.Map {
 	var list []*value.Map
 	for _, s := range []struct {
@@ -27,13 +28,13 @@ func (f *Facts) SettingSources(opts, grains, pillar, master bool) []*value.Map {
 	return list
 }
 
-// MasterSettings is the configuration of a master, where the pillar carries it.
+// MasterSettings returns the configuration of a master if the pillar contains it.
 func (f *Facts) MasterSettings() *value.Map {
 	m, _ := f.CurrentPillar().Value("master").(*value.Map)
 	return m
 }
 
-// FirstSetting is a setting from the first source that has it.
+// FirstSetting returns a setting from the first source that has it.
 func FirstSetting(key string, sources []*value.Map) (any, bool) {
 	for _, data := range sources {
 		if v, ok := data.Get(key); ok {
@@ -43,7 +44,7 @@ func FirstSetting(key string, sources []*value.Map) (any, bool) {
 	return nil, false
 }
 
-// BuiltInSettings are the settings that have a default in Salt.
+// BuiltInSettings returns the settings that have a default in Salt.
 func BuiltInSettings() *value.Map {
 	return value.NewMap(
 		"mongo.db", "salt", "mongo.password", "", "mongo.port", 27017, "mongo.user", "",

@@ -15,8 +15,8 @@ type Kind int
 const (
 	Plain    Kind = iota // by position or by name
 	Named                // by name only
-	Rest                 // *args: the positions that are left
-	Keywords             // **kwargs: the names that are left
+	Rest                 // *args: the remaining positional arguments
+	Keywords             // **kwargs: the remaining named arguments
 )
 
 // Parameter is one parameter of a function.
@@ -27,7 +27,7 @@ type Parameter struct {
 	Default  any // of an optional one
 }
 
-// ParseSignature reads parameters as Python writes them.
+// ParseSignature parses parameters as Python writes them.
 func ParseSignature(signature string) ([]Parameter, error) {
 	var parameters []Parameter
 	kind := Plain
@@ -61,11 +61,11 @@ func parseParameter(text string, kind Kind) (Parameter, error) {
 	return p, err
 }
 
-// Unset is the default of a parameter whose function has to know whether it was given, even as
-// None. Signatures write it as Python's "...".
+// Unset is the default of a parameter whose function must distinguish None from a missing argument. Signatures
+// write it as Python's "...".
 type Unset struct{}
 
-// splitTop splits at the commas that are outside quotes.
+// splitTop splits at commas outside quotes.
 func splitTop(s string) []string {
 	var parts []string
 	quote, start := byte(0), 0
@@ -86,7 +86,7 @@ func splitTop(s string) []string {
 	return parts
 }
 
-// parseLiteral reads a default: a scalar or an empty collection.
+// parseLiteral parses a default: a scalar or an empty collection.
 func parseLiteral(s string) (any, error) {
 	switch s {
 	case "None":
@@ -111,5 +111,5 @@ func parseLiteral(s string) (any, error) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil {
 		return f, nil
 	}
-	return nil, fmt.Errorf("%q is no default", s)
+	return nil, fmt.Errorf("%q is not a valid default", s)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Find follows a key such as a:b:0 through data. A key may also be a number, or a list of steps.
+// Find looks up a key such as a:b:0 in data. A key may also be a number, or a list of steps.
 func Find(data any, key any, delimiter string) (any, bool) {
 	switch key := key.(type) {
 	case string:
@@ -19,7 +19,7 @@ func Find(data any, key any, delimiter string) (any, bool) {
 	return value.Follow(data, key)
 }
 
-// Traverse is find with something to fall back on.
+// Traverse is like Find, but returns fallback if there is no value.
 func Traverse(data any, key, fallback any, delimiter string) any {
 	if found, ok := Find(data, key, delimiter); ok {
 		return found
@@ -27,7 +27,7 @@ func Traverse(data any, key, fallback any, delimiter string) any {
 	return fallback
 }
 
-// Pick gives several keys at once, as grains.item and pillar.item do.
+// Pick returns several keys at once, as grains.item and pillar.item do.
 func Pick(data *value.Map, keys []any, options *value.Map) (*value.Map, error) {
 	fallback, ok := options.Get("default")
 	if !ok {
@@ -46,7 +46,7 @@ func Pick(data *value.Map, keys []any, options *value.Map) (*value.Map, error) {
 	return picked, nil
 }
 
-// IsTrue reads a switch as Salt does: a number above zero, or the word true.
+// IsTrue reports whether a switch is on by Salt's rules: a number above zero, or the word true.
 func IsTrue(v any) bool {
 	if f, err := value.ToFloat(v); err == nil {
 		return f > 0

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/roots"
 )
 
-// StateTree is the state tree, or an error where there is none.
+// StateTree returns the state tree, or an error if there is none.
 func (f *Facts) StateTree() (*roots.Roots, error) {
 	if f.States == nil {
 		return nil, errors.New("there is no state tree")
@@ -20,7 +20,7 @@ func (f *Facts) StateTree() (*roots.Roots, error) {
 	return f.States, nil
 }
 
-// Locate finds the file that a URL means; ok is false where there is none. It downloads nothing.
+// Locate returns the file that a URL names; ok is false if it does not exist. It does not download.
 func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 	scheme, rest, hasScheme := strings.Cut(url, "://")
 	switch {
@@ -34,7 +34,7 @@ func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 		ok, err := f.treeFile(rest)
 		return rest, ok, err
 	case scheme != "salt":
-		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates only read what is here", url),
+		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates do not download", url),
 			"download it in a file.managed state, or read it with http.query")
 	}
 	tree, err := f.StateTree()
@@ -48,8 +48,8 @@ func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 	return tree.Find(f.Environment(env), name)
 }
 
-// HostOf is the host whose files have the file that Locate found for a URL: state trees may be outside of the files of
-// the host.
+// HostOf returns the host whose files contain what Locate found for a URL, since state trees may be outside of the
+// host's files.
 func (f *Facts) HostOf(url string) *host.Host {
 	if f.Trees != nil && strings.HasPrefix(url, "salt://") {
 		return &host.Host{Files: f.Trees}
@@ -63,7 +63,7 @@ func (f *Facts) treeFile(file string) (bool, error) {
 	return ok && info.IsRegular(), err
 }
 
-// TreeText is the content of the file that a URL means, or False where there is none.
+// TreeText returns the content of the file that a URL names, or False if it does not exist.
 func (f *Facts) TreeText(url, env string) (any, error) {
 	file, ok, err := f.Locate(url, env)
 	if err != nil || !ok {
@@ -72,7 +72,7 @@ func (f *Facts) TreeText(url, env string) (any, error) {
 	return ReadText(f.HostOf(url), file)
 }
 
-// IsFile says whether a path, with ~ expanded, leads to a regular file.
+// IsFile reports whether a path, with ~ expanded, leads to a regular file.
 func (f *Facts) IsFile(p string) bool {
 	info, err := f.Host.Following().Files.Stat(ospath.Expand(f.Host, p))
 	return err == nil && info.IsRegular()

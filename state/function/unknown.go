@@ -19,7 +19,7 @@ var acting string
 // ErrNotHere is wrapped by the error of a function that lacks its program on this host.
 var ErrNotHere = errors.New("on this host")
 
-// Unknown says that there is no such function, why, and what to do about it.
+// Unknown returns an error that says why a function does not exist, with a hint what to do instead.
 func (t Table) Unknown(name string) error {
 	if f := t[name]; f != nil {
 		if why := f.absent(); why != nil {
@@ -37,19 +37,19 @@ func (t Table) Unknown(name string) error {
 	switch {
 	case Acts(name) && !t.acts():
 		return diag.WithHint(fmt.Errorf("%s: it changes the host, and templates only read", name),
-			"write a state for it, or call it by a module.run state")
+			"use a state for it, or call it in a module.run state")
 	case reason != "":
 		return diag.WithHint(fmt.Errorf("%s: %s", name, reason), "%s", instead)
 	case hint == "" && t.hasModule(module):
-		hint = "`corpus-agent call sys.list_functions " + module + "` lists what there is"
+		hint = "`corpus-agent call sys.list_functions " + module + "` lists its functions"
 	case hint == "":
 		hint = "if it is a module of your own, converge this host with `engine: salt-call`"
 	}
 	return diag.WithHint(err, "%s", hint)
 }
 
-// reordered is the function of the same module whose name has the words of a name in another order: file.file_exists
-// for file.exists_file; "" if there is none.
+// reordered returns the function of the same module whose name has the same words in another order, such as
+// file.file_exists for file.exists_file, or "".
 func (t Table) reordered(name string) string {
 	wanted := sortedWords(name)
 	for _, known := range t.Names() {
@@ -60,7 +60,7 @@ func (t Table) reordered(name string) string {
 	return ""
 }
 
-// sortedWords are a function's module and the words of its name in alphabetical order.
+// sortedWords returns a function's module and the words of its name in alphabetical order.
 func sortedWords(name string) []string {
 	module, function, _ := strings.Cut(name, ".")
 	words := strings.Split(function, "_")
@@ -77,7 +77,7 @@ func (t Table) hasModule(module string) bool {
 	return false
 }
 
-// acts reports whether the table has functions that act.
+// acts reports whether the table has functions that change the host.
 func (t Table) acts() bool {
 	for name := range t {
 		if Acts(name) {
@@ -87,7 +87,7 @@ func (t Table) acts() bool {
 	return false
 }
 
-// Acts reports whether a function of Salt changes something, and so is none for templates.
+// Acts reports whether a function of Salt changes something and so must not be called by templates.
 func Acts(name string) bool {
 	module, function, _ := strings.Cut(name, ".")
 	for line := range strings.Lines(acting) {
@@ -98,7 +98,7 @@ func Acts(name string) bool {
 	return false
 }
 
-// reasonFor is why a module of Salt is not here, and what to do instead; "" for any other module.
+// reasonFor returns why a module of Salt is not supported, and what to use instead; "" for any other module.
 func reasonFor(module string) (reason, instead string) {
 	for line := range strings.Lines(elsewhere) {
 		if heading, ok := strings.CutPrefix(line, ":"); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// CommaList reads a list, or a text with commas.
+// CommaList returns the items of a list, or of a text with commas.
 func CommaList(v any) []string {
 	switch v := v.(type) {
 	case nil:
@@ -24,7 +24,7 @@ func CommaList(v any) []string {
 	return parts
 }
 
-// OptionalText is a value as text, and "" for None.
+// OptionalText returns a value as text; "" for None.
 func OptionalText(v any) string {
 	if v == nil {
 		return ""
@@ -32,7 +32,7 @@ func OptionalText(v any) string {
 	return value.Str(v)
 }
 
-// Timeout reads a number of seconds; none is no limit.
+// Timeout converts a number of seconds; None means no limit.
 func Timeout(v any) (time.Duration, error) {
 	if !value.Truth(v) {
 		return 0, nil

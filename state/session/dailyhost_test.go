@@ -51,7 +51,7 @@ func TestArchivesAreUnpacked(t *testing.T) {
 		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("strip_components", 1), want: "['one']"},
 		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("verbose", true),
 			want: "~'files': ['app/one', 'two'], 'links': [], 'top_level_dirs': [], 'top_level_files': ['two']"},
-		{name: "archive.list", args: []any{"/none.tar"}, want: "!is not there"},
+		{name: "archive.list", args: []any{"/none.tar"}, want: "!does not exist"},
 		{name: "archive.list", args: []any{"/bad.tar"}, want: "!is not a complete tar archive"},
 		{name: "archive.tar", args: []any{"tzf", "/a.tar.gz"}, want: "['app/one', 'two']"},
 		{name: "archive.tar", args: []any{"xzf", "/a.tar.gz"}, kwargs: value.NewMap("dest", "/t"), want: "['app/one', 'two']",
@@ -146,7 +146,7 @@ func TestNetworkSystemAndLists(t *testing.T) {
 	callDaily(t, s, root, []daily{
 		{name: "network.ping", args: []any{"db1"}, want: "'4 received'"},
 		{name: "network.ping", args: []any{"db2"}, kwargs: value.NewMap("return_boolean", true), want: "False"},
-		{name: "network.ping", args: []any{"-f"}, want: "!is no host"},
+		{name: "network.ping", args: []any{"-f"}, want: "!is not a host"},
 		{name: "network.connect", args: []any{"127.0.0.1", port},
 			want: "{'result': True, 'comment': 'Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port " +
 				strconv.Itoa(port) + "'}"},
@@ -200,7 +200,7 @@ func TestFunctionsThroughMissingPrograms(t *testing.T) {
 		"docker.ps": "docker", "git.version": "git"} {
 		callDaily(t, s, root, []daily{
 			{name: name, args: []any{"app"}, want: "!there is no function " + name +
-				" on this host: __virtual__ is False, since the program " + program + " is not there"},
+				" on this host: __virtual__ is False, since the program " + program + " is not installed"},
 			{name: "sys.list_functions", args: []any{name}, want: "[]"},
 		})
 	}

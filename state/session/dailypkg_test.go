@@ -58,7 +58,7 @@ func TestPackagesAreDescribed(t *testing.T) {
 		{name: "pkg.owner", args: []any{"hello"}, want: "!not an absolute path"},
 		{name: "pkg.file_list", args: []any{"libc6", "none"},
 			want: "{'errors': ['package none is not installed'], 'files': ['/usr', '/usr/lib/libc.so']}"},
-		{name: "lowpkg.file_list", args: []any{"../../../etc/passwd"}, want: "!is no package's name"},
+		{name: "lowpkg.file_list", args: []any{"../../../etc/passwd"}, want: "!is not the name of a package"},
 		{name: "pkg.file_dict", args: []any{"hello"},
 			want: "{'errors': [], 'packages': {'hello': ['/usr', '/usr/bin', '/usr/bin/hello']}}"},
 		{name: "lowpkg.list_pkgs", args: []any{"hello", "gone"}, want: "{'hello': '2.10-3'}"},
@@ -193,7 +193,7 @@ func TestCopies(t *testing.T) {
 		{name: "file.copy", args: []any{"/nothing", "/to"}, want: "!/nothing"},
 		{name: "git.clone", args: []any{"/src/app", "https://e.org/app.git"}, kwargs: value.NewMap("opts", "--depth 1"),
 			want: "!no option --depth"},
-		{name: "git.clone", args: []any{"/src/app"}, want: "!lacks its argument url"},
+		{name: "git.clone", args: []any{"/src/app"}, want: "!requires the argument url"},
 		{name: "sysctl.assign", args: []any{"no.such", 1}, want: "!there is no kernel setting no.such"},
 	})
 }

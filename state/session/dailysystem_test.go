@@ -30,11 +30,11 @@ func TestSystemAndPipAct(t *testing.T) {
 	programsIn(t, root, "hostnamectl", "date", "hwclock", "init", "pip3", "pip", "python3")
 	callDaily(t, s, root, []daily{
 		{name: "system.set_computer_name", args: []any{"web2"}, want: "True"},
-		{name: "system.set_computer_name", args: []any{"--help"}, want: "!no name for a host"},
+		{name: "system.set_computer_name", args: []any{"--help"}, want: "!is not a valid host name"},
 		{name: "system.set_computer_desc", args: []any{"Web server"}, want: "True"},
 		{name: "system.set_system_date_time", args: []any{2024, 1, 31, 12, 30, 5, "+0000"}, want: "True"},
-		{name: "system.set_system_time", args: []any{"noon"}, want: "!no time such as"},
-		{name: "system.set_system_date", args: []any{"31.1.2024"}, want: "!no date such as"},
+		{name: "system.set_system_time", args: []any{"noon"}, want: "!is not a time such as"},
+		{name: "system.set_system_date", args: []any{"31.1.2024"}, want: "!is not a date such as"},
 		{name: "system.init", args: []any{3}, want: "''"},
 		{name: "system.init", args: []any{"9"}, want: "!no run level"},
 		{name: "pip.uninstall", args: []any{"wheel,requests"}, want: "~wheel"},

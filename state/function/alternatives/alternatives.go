@@ -1,5 +1,5 @@
-// Package alternatives answers alternatives.*: which program a common name leads to, by Debian's and Red Hat's
-// alternatives system.
+// Package alternatives implements alternatives.*: the program that a common name leads to, in the alternatives
+// system of Debian and Red Hat.
 package alternatives
 
 import (
@@ -12,7 +12,7 @@ import (
 
 type alternatives struct{ *function.Facts }
 
-// Functions are the functions of alternatives that templates may call.
+// Functions returns the functions of alternatives that templates may call.
 func Functions(f *function.Facts) function.Table {
 	a := alternatives{f}
 	return function.Table{
@@ -26,7 +26,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// current is what an alternative leads to, or False.
+// current returns what an alternative leads to, or False.
 func (a alternatives) current(name string) any {
 	target, err := a.Host.Files.Readlink("/etc/alternatives/" + name)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a alternatives) tool(ctx context.Context, verb, name string) (host.Output,
 	return a.Output(ctx, host.Line{Argv: []string{program, verb, name}})
 }
 
-// display is what the system's tool says of an alternative, or why it says nothing.
+// display returns the output of the alternatives program about an alternative, or its error message.
 func (a alternatives) display(ctx context.Context, name string) (string, error) {
 	out, err := a.tool(ctx, "--display", name)
 	if out.Code > 0 && out.Stderr != "" {
@@ -66,7 +66,7 @@ func (a alternatives) has(ctx context.Context, name, path string) (bool, error) 
 	return false, nil
 }
 
-// link is the path that users of an alternative know, or False.
+// link returns the generic path of an alternative, such as /usr/bin/editor, or False.
 func (a alternatives) link(ctx context.Context, name string) (any, error) {
 	out, err := a.tool(ctx, "--query", name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a alternatives) link(ctx context.Context, name string) (any, error) {
 	return false, nil
 }
 
-// Acting choose what a name of a program leads to.
+// Acting returns the functions that choose the program of an alternative.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
 		"alternatives.install": {Signature: "name, link, path, priority", State: "alternatives.install"},

@@ -1,4 +1,4 @@
-// Package archive answers archive.*: it makes, lists and extracts archives without another program, as the state
+// Package archive implements archive.*: it makes, lists and extracts archives without another program, as the state
 // archive.extracted does.
 package archive
 
@@ -22,7 +22,7 @@ import (
 // archive makes archives, and lists and extracts them as archive.extracted does: no other program is run.
 type archive struct{ *function.Facts }
 
-// Functions are the functions of archive that templates may call.
+// Functions returns the functions of archive that templates may call.
 func Functions(f *function.Facts) function.Table {
 	a := archive{f}
 	return function.Table{
@@ -34,7 +34,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// Acting are the functions of archive that change the host.
+// Acting returns the functions of archive that change the host.
 func Acting(f *function.Facts) function.Table {
 	a := archive{f}
 	unzip := function.Of(
@@ -52,7 +52,7 @@ func Acting(f *function.Facts) function.Table {
 	}
 }
 
-// list names what is in an archive of the host or of the state tree.
+// list returns the names in an archive of the host or of the state tree.
 func (a archive) list(ctx context.Context, name, format string, _ any, strip int, _, verbose bool, env string, _,
 	_ any) (any, error) {
 	file, ok, err := a.Locate(name, env)
@@ -60,7 +60,7 @@ func (a archive) list(ctx context.Context, name, format string, _ any, strip int
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("the archive %s is not there", name)
+		return nil, fmt.Errorf("the archive %s does not exist", name)
 	}
 	c, err := archives.List(ctx, a.HostOf(name), file, format, strip)
 	if err != nil {
@@ -82,12 +82,12 @@ func (a archive) encrypted(name string, _ any, env string, _, _ any) (bool, erro
 		return false, err
 	}
 	if !ok {
-		return false, fmt.Errorf("the archive %s is not there", name)
+		return false, fmt.Errorf("the archive %s does not exist", name)
 	}
 	return archives.Encrypted(a.HostOf(name), file)
 }
 
-// tar makes (c), lists (t) or extracts (x) a tar archive, whatever its compression.
+// tar makes (c), lists (t) or extracts (x) a tar archive with any compression.
 func (a archive) tar(ctx context.Context, options, file string, sources any, dest, cwd string, template any,
 	runas string) ([]string, error) {
 	letters, words := "", ""
@@ -123,7 +123,8 @@ func (a archive) tar(ctx context.Context, options, file string, sources any, des
 	return names, err
 }
 
-// compression is what tar's options say, or with a the name of the archive.
+// compression returns the compression that tar's options name, or for the option a, the one that the archive's name
+// implies.
 func compression(letters, words, file string) string {
 	if strings.Contains(letters, "a") || strings.Contains(words, "--auto-compress") {
 		for ending, kind := range map[string]string{"gz": "gz", "tgz": "gz", "bz2": "bz2", "tbz2": "bz2", "tbz": "bz2",
@@ -146,7 +147,7 @@ func compression(letters, words, file string) string {
 	return ""
 }
 
-// make makes an archive of files that are named in a text or a list.
+// make makes an archive of the files that are named in a text or a list.
 func (a archive) make(ctx context.Context, m archives.Make, sources any, runas string) ([]string, error) {
 	if !path.IsAbs(m.File) {
 		return nil, fmt.Errorf("the archive %q has to be an absolute path", m.File)
@@ -170,7 +171,7 @@ func (a archive) make(ctx context.Context, m archives.Make, sources any, runas s
 	return m.Write(ctx, a.Host)
 }
 
-// zip makes a zip archive. Without a directory names are those below the root.
+// zip makes a zip archive. Without a directory, names are relative to the root.
 func (a archive) zip(ctx context.Context, file string, sources, template any, cwd, runas string, _ any) ([]string,
 	error) {
 	if template != nil {
@@ -207,7 +208,7 @@ func (a archive) unzip(ctx context.Context, file, dest string, excludes, options
 	return a.extract(ctx, file, dest, "zip", strings.TrimSpace(words), runas)
 }
 
-// extract unpacks an archive over what is there, and names what it holds.
+// extract unpacks an archive over what exists, and returns the names in it.
 func (a archive) extract(ctx context.Context, file, dest, format, options, runas string) ([]string, error) {
 	if !path.IsAbs(file) || !path.IsAbs(dest) {
 		return nil, fmt.Errorf("the archive %q and the destination %q have to be absolute paths", file, dest)
@@ -228,10 +229,10 @@ func (a archive) extract(ctx context.Context, file, dest, format, options, runas
 	return c.All(), err
 }
 
-// maxZipped is how much gzip and gunzip take into memory.
+// maxZipped is the largest size of a file that gzip and gunzip accept, since they hold it in memory.
 const maxZipped = 1 << 30
 
-// gzip puts FILE.gz in the place of a file.
+// gzip replaces a file by FILE.gz.
 func (a archive) gzip(file string, template, runas, options any) ([]string, error) {
 	return a.replace(file, file+".gz", template, runas, options, func(in io.Reader, out io.Writer) error {
 		w := gzip.NewWriter(out)
@@ -258,21 +259,21 @@ func (a archive) gunzip(file string, template, runas, options any) ([]string, er
 	})
 }
 
-// replace writes a file made of another, with its mode and owner, and removes that.
+// replace writes a file that is made from another one, with its mode and owner, and removes the other one.
 func (a archive) replace(from, to string, template, runas, options any,
 	make func(io.Reader, io.Writer) error) ([]string, error) {
 	if !path.IsAbs(from) || value.Truth(template) || value.Truth(runas) || value.Truth(options) {
-		return nil, errors.New("an absolute path and no options are taken here")
+		return nil, errors.New("an absolute path without options is expected")
 	}
 	info, err := a.Host.Files.Lstat(from)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsRegular() || info.Size > maxZipped {
-		return nil, fmt.Errorf("%s is no regular file of at most 1 GiB", from)
+		return nil, fmt.Errorf("%s is not a regular file of at most 1 GiB", from)
 	}
 	if _, err := a.Host.Files.Lstat(to); !function.Absent(err) {
-		return nil, errors.Join(err, fmt.Errorf("%s is there already", to))
+		return nil, errors.Join(err, fmt.Errorf("%s already exists", to))
 	}
 	in, err := a.Host.Files.Open(from)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package cmd answers cmd.*: commands that templates and module.run start. These are the only functions for templates
-// that may change the host, since what a command does cannot be known. Each command is written to the log before it
-// runs.
+// Package cmd implements cmd.*: commands that templates and module.run start. These are the only functions of
+// templates that may change the host, since the effect of a command cannot be known. Each command is logged before
+// it runs.
 package cmd
 
 import (
@@ -22,7 +22,7 @@ import (
 // cmd runs commands.
 type cmd struct{ *function.Facts }
 
-// sharedParameters are the parameters that cmd.run and its variants have after their own. Those that make no difference
+// sharedParameters are the parameters that cmd.run and its variants have after their own. Those without a meaning
 // here are ignored.
 const sharedParameters = "cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', python_shell=None, " +
 	"env=None, clean_env=False, " +
@@ -33,7 +33,7 @@ const sharedParameters = "cwd=None, stdin=None, runas=None, group=None, shell='/
 	"success_stderr=None, " +
 	"redirect_stderr=False, **kwargs"
 
-// Functions are the functions of cmd that templates may call.
+// Functions returns the functions of cmd that templates may call.
 func Functions(f *function.Facts) function.Table {
 	c := cmd{f}
 	signature := "cmd, " + sharedParameters
@@ -53,7 +53,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// run gives what a command prints, errors included.
+// run returns the output of a command, standard error included.
 func (c cmd) run(ctx context.Context, a function.Arguments) (any, error) {
 	a.Set("redirect_stderr", true)
 	m, err := c.all(ctx, a)
@@ -83,12 +83,12 @@ func (c cmd) stream(name string) func(context.Context, function.Arguments) (any,
 	}
 }
 
-// code runs the text of a program with an interpreter, which reads it from a temporary file.
+// code runs the text of a program with an interpreter, from a temporary file.
 func (c cmd) code(stream string) func(context.Context, function.Arguments) (any, error) {
 	return func(ctx context.Context, a function.Arguments) (any, error) {
 		interpreter, err := value.SplitWords(value.Str(a.Value("lang")))
 		if err != nil || len(interpreter) == 0 {
-			return nil, errors.Join(err, errors.New("argument lang names no program"))
+			return nil, errors.Join(err, errors.New("argument lang does not name a program"))
 		}
 		if err := c.Host.Commands.Allowed("running code by " + interpreter[0]); err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// tell logs a command, without its words where its output is not to be logged either.
+// tell logs a command. Its arguments are left out if its output must not be logged.
 func (c cmd) tell(line host.Line, a function.Arguments) {
 	what := "`" + line.Text + "`"
 	if a.Value("output_loglevel") == "quiet" {
@@ -169,7 +169,7 @@ func (c cmd) tell(line host.Line, a function.Arguments) {
 	c.WriteLog("info", "running "+what)
 }
 
-// line makes a command line of the arguments.
+// line returns the command line that the arguments describe.
 func (c cmd) line(ctx context.Context, a function.Arguments) (host.Line, error) {
 	l := host.Line{Shell: function.OptionalText(a.Value("shell")), Dir: function.OptionalText(a.Value("cwd")),
 		RunAs: function.OptionalText(a.Value("runas")),
@@ -194,7 +194,7 @@ func (c cmd) line(ctx context.Context, a function.Arguments) (host.Line, error) 
 	return l, c.directory(l)
 }
 
-// words settles what is run: a shell with a text, or a program with its arguments.
+// words sets what runs: a shell with a command line, or a program with arguments.
 func (c cmd) words(ctx context.Context, l *host.Line, a function.Arguments) error {
 	command := a.Value("cmd")
 	inShell := value.Truth(a.Value("python_shell")) || a.Value("python_shell") == nil && c.Shell
@@ -228,7 +228,7 @@ func (c cmd) words(ctx context.Context, l *host.Line, a function.Arguments) erro
 
 func (c cmd) rendered(ctx context.Context, text, template string) (string, error) {
 	if c.Render == nil {
-		return "", errors.New("there is nothing to render the command with")
+		return "", errors.New("no template renderer is available for the command")
 	}
 	v, err := c.Render(ctx, render.Source{Name: ":command:", File: ":command:", Env: c.Environment(""), Text: text},
 		template, value.NewMap())
@@ -240,12 +240,12 @@ func (c cmd) directory(l host.Line) error {
 	case l.Dir == "":
 		return nil
 	case !path.IsAbs(l.Dir):
-		return fmt.Errorf("the working directory %s is not there", l.Dir)
+		return fmt.Errorf("the working directory %s does not exist", l.Dir)
 	}
 	return c.Host.Enterable(l.Dir, l.RunAs)
 }
 
-// unsupported refuses what would be misunderstood if it were passed over.
+// unsupported returns an error for arguments that must not be ignored silently.
 func unsupported(a function.Arguments) error {
 	for name, instead := range map[string]string{"group": "use runas", "bg": "start long work as a unit"} {
 		if value.Truth(a.Value(name)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Acting run scripts of the state tree or of the host.
+// Acting returns the functions that run scripts of the state tree or of the host.
 func Acting(f *function.Facts) function.Table {
 	c := cmd{f}
 	signature := "source, args=None, " + sharedParameters
@@ -22,7 +22,7 @@ func Acting(f *function.Facts) function.Table {
 	}
 }
 
-// script copies a script to a temporary file that its user can run, and runs it in a shell.
+// script copies a script to a temporary file that the user of the command can run, and runs it in a shell.
 func (c cmd) script(ctx context.Context, a function.Arguments) (*value.Map, error) {
 	if err := c.Host.Commands.Allowed("running a script"); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c cmd) scriptRetcode(ctx context.Context, a function.Arguments) (any, erro
 	return m.Value("retcode"), nil
 }
 
-// scriptText reads a script, and renders it where a template engine is named.
+// scriptText reads a script, and renders it if the call names a template engine.
 func (c cmd) scriptText(ctx context.Context, a function.Arguments) (string, error) {
 	source, env := value.Str(a.Value("source")), function.OptionalText(a.Value("saltenv"))
 	if !strings.HasPrefix(source, "salt://") && !path.IsAbs(source) {

@@ -12,8 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// which finds a program in PATH, and where the system keeps programs whatever PATH says. None is a
-// program that is not there.
+// which returns the path of a program in PATH or in the system's usual directories, and None if there is none.
 func (c cmd) which(name string) any {
 	if name == "" {
 		return nil
@@ -53,7 +52,7 @@ func (c cmd) whichOf(names any) any {
 	return nil
 }
 
-// shells lists /etc/shells.
+// shells returns the entries of /etc/shells.
 func (c cmd) shells() []string {
 	text, err := function.ReadText(c.Host, "/etc/shells")
 	if err != nil {
@@ -68,5 +67,5 @@ func (c cmd) shells() []string {
 	return list
 }
 
-// WhichFilter is Salt's Jinja filter which.
+// WhichFilter returns Salt's Jinja filter which.
 func WhichFilter(f *function.Facts) jinja.Filter { return function.PathFilter("which", cmd{f}.which) }

@@ -1,4 +1,4 @@
-// Package config answers config.*: settings from the options, the grains and the pillar, in the order in which Salt
+// Package config implements config.*: settings from the options, the grains and the pillar, in the order in which Salt
 // looks them up.
 package config
 
@@ -13,7 +13,7 @@ import (
 
 type config struct{ *function.Facts }
 
-// Functions are the functions of config that templates may call.
+// Functions returns the functions of config that templates may call.
 func Functions(f *function.Facts) function.Table {
 	c := config{f}
 	return function.Table{
@@ -46,7 +46,7 @@ func (c config) get(key, fallback any, delimiter string, merge any, noOpts, noPi
 	return fallback, nil
 }
 
-// getMerged looks in all sources put over one another.
+// getMerged returns a setting from all sources merged.
 func (c config) getMerged(key, fallback any, delimiter, strategy string) (any, error) {
 	how := value.Recurse
 	if strategy == "overwrite" {
@@ -66,10 +66,10 @@ func (c config) getMerged(key, fallback any, delimiter, strategy string) (any, e
 	return fallback, nil
 }
 
-// plain refuses a reference to Salt's secret stores.
+// plain returns a value, or an error if it is a reference to one of Salt's secret stores.
 func plain(v any) (any, error) {
 	if s, ok := v.(string); ok && strings.HasPrefix(s, "sdb://") {
-		return nil, diag.WithHint(errors.New("the value is a reference to a secret store (sdb://), and there are none here"),
+		return nil, diag.WithHint(errors.New("the value is a reference to a secret store (sdb://), which the agent does not support"),
 			"keep the secret in the pillar, encrypted")
 	}
 	return v, nil
@@ -93,10 +93,10 @@ func (c config) option(key string, fallback any, noOpts, noGrains, noPillar, noM
 	return fallback
 }
 
-// matching gives all settings whose names fit a glob.
+// matching returns all settings whose names match a glob.
 func matching(pattern string, sources []*value.Map, fallback any) any {
 	found := value.NewMap()
-	for i := len(sources) - 2; i >= 0; i-- { // what wins comes last
+	for i := len(sources) - 2; i >= 0; i-- { // sources that come first override later ones
 		for name, v := range sources[i].All() {
 			if value.Glob(pattern, value.Str(name)) {
 				found.Set(value.Str(name), v)
@@ -114,8 +114,8 @@ func matching(pattern string, sources []*value.Map, fallback any) any {
 	return found
 }
 
-// merge puts together what the sources have under one name: mappings and lists add up, anything
-// else stands alone. A mapping of the master's or the pillar's is changed, as in Salt.
+// merge combines the values that the sources have under one name: mappings and lists are merged, any other value is
+// taken from the first source. As in Salt, it modifies the mapping of the master or the pillar.
 func (c config) merge(key string, fallback any, noOpts, noMaster, noPillar bool) any {
 	var merged any
 	for _, data := range append(c.SettingSources(!noOpts, false, false, !noMaster),
@@ -158,7 +158,7 @@ func added(so, v any) any {
 	return so
 }
 
-// dotted gives the settings that begin with a name and a dot.
+// dotted returns the settings whose names begin with a name and a dot.
 func (c config) dotted(name string) *value.Map {
 	found := value.NewMap()
 	for _, data := range []*value.Map{c.MasterSettings(), c.Options} {
@@ -183,7 +183,7 @@ func (c config) backupMode(backup string) any {
 	return ""
 }
 
-// manageMode writes a file mode as Salt does, with four digits.
+// manageMode formats a file mode as Salt does, with four digits.
 func manageMode(mode any) any {
 	if mode == nil {
 		return nil

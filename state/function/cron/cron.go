@@ -1,4 +1,4 @@
-// Package cron answers cron.*: it reads and changes the crontabs of users, as the states of cron do.
+// Package cron implements cron.*: it reads and changes the crontabs of users, as the states of cron do.
 package cron
 
 import (
@@ -14,7 +14,7 @@ import (
 // crontab reads and changes the crontabs of users as the states of cron do.
 type crontab struct{ *function.Facts }
 
-// Functions are the functions of cron that templates may call.
+// Functions returns the functions of cron that templates may call.
 func Functions(f *function.Facts) function.Table {
 	c := crontab{f}
 	return function.Table{
@@ -25,7 +25,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// Acting are the functions of cron that change the host.
+// Acting returns the functions of cron that change the host.
 func Acting(f *function.Facts) function.Table {
 	c := crontab{f}
 	remove := function.Of("user, cmd, minute=None, hour=None, daymonth=None, month=None, dayweek=None, identifier=None",
@@ -57,7 +57,7 @@ func (c crontab) list(ctx context.Context, user string) (*value.Map, error) {
 	return cron.List(text), nil
 }
 
-// entry is the job with an identifier or a command; False for none.
+// entry returns the job with an identifier or a command, or False.
 func (c crontab) entry(ctx context.Context, user string, id, command *string) (any, error) {
 	all, err := c.list(ctx, user)
 	if err != nil {
@@ -88,7 +88,7 @@ func timesOf(fields ...any) (times [5]string) {
 func (c crontab) setSpecial(ctx context.Context, user, special, command string, disabled bool, comment *string,
 	id string) (string, error) {
 	if !strings.HasPrefix(special, "@") {
-		return "", fmt.Errorf("%q is no special time; those begin with @, such as @daily", special)
+		return "", fmt.Errorf("%q is not a special time; those begin with @, such as @daily", special)
 	}
 	return cron.Set(ctx, c.Host, user, cron.Job{Special: special, Command: command, Comment: comment, Identifier: id,
 		Disabled: disabled})
@@ -102,7 +102,7 @@ func (c crontab) remove(ctx context.Context, user, command string, minute, hour,
 	return cron.Remove(ctx, c.Host, user, cron.Job{Command: command, Identifier: id})
 }
 
-// removeAt removes a job only if it runs at these times.
+// removeAt removes a job if it runs at the given times.
 func (c crontab) removeAt(ctx context.Context, user, command string, wanted []any) (string, error) {
 	v, err := c.entry(ctx, user, nil, &command)
 	job, ok := v.(*value.Map)

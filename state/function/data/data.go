@@ -1,4 +1,4 @@
-// Package data answers data.*: a store of values that outlives a run, in the file datastore.json of the cache
+// Package data implements data.*: a store of values that outlives a run, in the file datastore.json of the cache
 // directory.
 package data
 
@@ -18,7 +18,7 @@ import (
 // may read.
 type data struct{ *function.Facts }
 
-// Functions are the functions of data that templates may call.
+// Functions returns the functions of data that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := data{f}
 	get := function.Of("key, default=None", d.get)
@@ -32,7 +32,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// Acting are the functions of data that change the host.
+// Acting returns the functions of data that change the host.
 func Acting(f *function.Facts) function.Table {
 	d := data{f}
 	return function.Table{
@@ -63,7 +63,7 @@ func (d data) load() (*value.Map, error) {
 	v, err := value.FromJSON([]byte(text))
 	m, ok := v.(*value.Map)
 	if err != nil || !ok {
-		return value.NewMap(), fmt.Errorf("%s is no mapping in JSON; `corpus-agent call data.clear` empties it", d.file())
+		return value.NewMap(), fmt.Errorf("%s is not a mapping in JSON; `corpus-agent call data.clear` empties it", d.file())
 	}
 	return m, nil
 }
@@ -74,7 +74,7 @@ func (d data) store(m *value.Map) (bool, error) {
 		return false, err
 	}
 	if !json.Valid([]byte(text)) {
-		return false, function.TypeError("the data has values that JSON does not know")
+		return false, function.TypeError("the data has values that JSON cannot represent")
 	}
 	mode := fs.FileMode(0o600)
 	if err := d.Host.MkdirAll(path.Dir(d.file())); err != nil {
@@ -136,7 +136,7 @@ func (d data) pop(key string, otherwise any) (any, error) {
 	return v, err
 }
 
-// swap sets a value if the one before it is as expected.
+// swap sets a value if the present one is as expected.
 func (d data) swap(key string, v, old any) (bool, error) {
 	m, err := d.load()
 	now, ok := m.Get(key)

@@ -1,4 +1,4 @@
-// Package defaults answers defaults.*: the defaults.yaml of a formula, and merging of such values.
+// Package defaults implements defaults.*: the defaults.yaml of a formula, and merging of such values.
 package defaults
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type defaults struct{ *function.Facts }
 
-// Functions are the functions of defaults that templates may call.
+// Functions returns the functions of defaults that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := defaults{f}
 	return function.Table{
@@ -38,7 +38,7 @@ func (d defaults) get(_ context.Context, key string, fallback any) (any, error) 
 	return data, nil
 }
 
-// load reads the defaults of a formula; nil where it has none.
+// load returns the defaults of a formula, or nil if it has none.
 func (d defaults) load(formula string) (any, error) {
 	if d.States == nil {
 		return nil, errors.New("there is no state tree")
@@ -84,7 +84,7 @@ func mergeDefaults(dest, src any, mergeLists, inPlace, noneIsEmpty bool) (any, e
 	return function.Update(dest, src, true, mergeLists)
 }
 
-// updateDefaults gives every value of dest, a mapping of mappings, the defaults it lacks.
+// updateDefaults adds defaults to every value of dest, which is a mapping of mappings.
 func updateDefaults(dest, defaults any, mergeLists, inPlace, noneIsEmpty bool) (any, error) {
 	if dest == nil && inPlace {
 		return nil, function.TypeError("None cannot be updated; give a mapping, or in_place=False")
@@ -103,7 +103,7 @@ func updateDefaults(dest, defaults any, mergeLists, inPlace, noneIsEmpty bool) (
 		return nil, function.TypeError("argument dest: %v", function.Expected("a mapping", dest))
 	}
 	for _, name := range nodes.Keys() {
-		own, _, _ := nodes.GetKey(name) // what came out of a mapping can be looked up in it
+		own, _, _ := nodes.GetKey(name) // the key exists, since it comes from the mapping
 		merged, err := mergeDefaults(value.Copy(defaults), own, mergeLists, true, noneIsEmpty)
 		if err != nil {
 			return nil, err

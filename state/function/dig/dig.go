@@ -1,4 +1,4 @@
-// Package dig answers dig.*: records of the domain name system.
+// Package dig implements dig.*: records of the domain name system.
 package dig
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/function"
 )
 
-// dig asks the domain name system. What cannot be resolved has no records, as in Salt.
+// dig queries the domain name system. A name that cannot be resolved has no records, as in Salt.
 type dig struct{ *function.Facts }
 
-// Functions are the functions of dig that templates may call.
+// Functions returns the functions of dig that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := dig{f}
 	return function.Table{

@@ -1,4 +1,4 @@
-// Package disk answers disk.*: how full the file systems are, by df(1), and the block devices, by blkid(8).
+// Package disk implements disk.*: the usage of file systems, from df(1), and block devices, from blkid(8).
 package disk
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// disk asks df(1) and blkid(8).
+// disk runs df(1) and blkid(8).
 type disk struct{ *function.Facts }
 
-// Functions are the functions of disk that templates may call.
+// Functions returns the functions of disk that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := disk{f}
 	return function.Table{
@@ -33,7 +33,7 @@ func (d disk) inodes(ctx context.Context, flags string) (*value.Map, error) {
 	return all, err
 }
 
-// percent is how full the file systems are, or the one mounted at a directory.
+// percent returns the usage of all file systems in percent, or that of the one mounted at a directory.
 func (d disk) percent(ctx context.Context, at string) (any, error) {
 	all, err := d.usage(ctx, "")
 	full := value.NewMap()

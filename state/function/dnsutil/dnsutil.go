@@ -1,4 +1,4 @@
-// Package dnsutil answers dnsutil.*: records of the domain name system, serial numbers of zones, and the hosts file.
+// Package dnsutil implements dnsutil.*: records of the domain name system, serial numbers of zones, and the hosts file.
 package dnsutil
 
 import (
@@ -10,7 +10,7 @@ import (
 
 type dnsutil struct{ *function.Facts }
 
-// Functions are the functions of dnsutil that templates may call.
+// Functions returns the functions of dnsutil that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := dnsutil{f}
 	return function.Table{
@@ -24,8 +24,8 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// serial is the serial number of a zone: the one kept in the grains, or the first of today. Raising
-// it would change the grains, so update gives the next number and keeps nothing.
+// serial returns the serial number of a zone: the one in the grains, or the first of today. With update it returns
+// the next number, but does not store it, since that would change the grains.
 func (d dnsutil) serial(zone string, update bool) (string, error) {
 	key := "dnsserial"
 	if zone != "" {
@@ -47,7 +47,7 @@ func (d dnsutil) serial(zone string, update bool) (string, error) {
 	return present, nil
 }
 
-// parseHosts gives the names of every address of a hosts file, or of such a text.
+// parseHosts returns the names of each address in a hosts file, or in the text of one.
 func (d dnsutil) parseHosts(file, text string) (any, error) {
 	if text == "" {
 		var err error

@@ -1,4 +1,4 @@
-// Package docker answers docker.ps: the containers of the host.
+// Package docker implements docker.ps: the containers of the host.
 package docker
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// docker asks the Docker daemon through its command-line client.
+// docker queries the Docker daemon with its command-line client.
 type docker struct{ *function.Facts }
 
-// Functions are the functions of docker that templates may call.
+// Functions returns the functions of docker that templates may call.
 func Functions(f *function.Facts) function.Table {
 	d := docker{f}
 	return function.Table{"docker.ps": function.Of("filters=None, **kwargs", d.containers)}.Needing(f.Host, "docker",
 		"docker.io")
 }
 
-// containers are those that run, or all of them with all=True, by identifier.
+// containers returns the running containers by identifier, or all of them with all=True.
 func (d docker) containers(ctx context.Context, filters *value.Map, options *value.Map) (*value.Map, error) {
 	args := []string{"ps", "--no-trunc", "--format", "{{json .}}"}
 	if value.Truth(options.Value("all")) {
@@ -41,7 +41,7 @@ func (d docker) containers(ctx context.Context, filters *value.Map, options *val
 	for line := range strings.Lines(text) {
 		var c struct{ ID, Names, Image, Command, CreatedAt, Status, State, Ports string }
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			return nil, fmt.Errorf("docker answers with what is no JSON: %w", err)
+			return nil, fmt.Errorf("docker did not print JSON: %w", err)
 		}
 		all.Set(c.ID, value.NewMap("Id", c.ID, "Names", value.Strings(strings.Split(c.Names, ",")...), "Image", c.Image,
 			"Command", strings.Trim(c.Command, `"`),

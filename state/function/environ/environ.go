@@ -1,4 +1,4 @@
-// Package environ answers environ.*: the environment of the processes that the run starts.
+// Package environ implements environ.*: the environment of the processes that the run starts.
 package environ
 
 import (
@@ -9,10 +9,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// environ is the environment of what the run starts, where Salt has that of the minion: states change it.
+// environ gives access to the environment of the processes that the run starts. Salt has the minion's environment
+// in its place. States change it.
 type environ struct{ *function.Facts }
 
-// Functions are the functions of environ that templates may call.
+// Functions returns the functions of environ that templates may call.
 func Functions(f *function.Facts) function.Table {
 	e := environ{f}
 	return function.Table{

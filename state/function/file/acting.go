@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Acting are the changes to files that no state makes in just this way.
+// Acting returns the functions that change files in ways for which there is no equivalent state.
 func Acting(f *function.Facts) function.Table {
 	o := file{f}
 	return stateFunctions(o).Add(function.Table{
@@ -23,7 +23,7 @@ func Acting(f *function.Facts) function.Table {
 	})
 }
 
-// setMode gives the mode that a file has then.
+// setMode sets the mode of a file and returns the new mode.
 func (o file) setMode(p string, mode any) (string, error) {
 	var m module.Mode
 	if err := m.UnmarshalSLS(mode); err != nil {
@@ -36,7 +36,7 @@ func (o file) setMode(p string, mode any) (string, error) {
 	return module.ModeText(m.Bits), o.Host.Files.Chmod(real, m.Bits)
 }
 
-// target is what a path leads to, which must be there.
+// target returns the file that a path leads to. It returns an error if there is none.
 func (o file) target(p string) (string, error) {
 	real, err := o.Host.Files.Resolve(o.path(p))
 	if err != nil {
@@ -69,7 +69,7 @@ func (o file) chown(p, user, group string) (any, error) {
 	return nil, o.Host.Files.Chown(real, uid, gid)
 }
 
-// write puts lines into a file, after those that are there or in their place.
+// write writes lines to a file: after its present content, or in place of it.
 func (o file) write(after bool) func(ctx context.Context, p string, lines []string) (string, error) {
 	return func(_ context.Context, p string, lines []string) (string, error) {
 		p = o.path(p)

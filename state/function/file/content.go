@@ -45,8 +45,8 @@ func (o file) read(p string, binary any) (any, error) {
 	return text, err
 }
 
-// content is a file's text, and false for what cannot be read: the contains functions then say that
-// it contains nothing.
+// content returns a file's text; ok is false for a file that cannot be read, which the contains functions treat as
+// empty.
 func (o file) content(p string) (string, bool) {
 	text, err := function.ReadText(o.Host, o.path(p))
 	return text, err == nil
@@ -57,7 +57,7 @@ func (o file) contains(p string, text any) bool {
 	return ok && strings.Contains(content, value.Strip(value.Str(text)))
 }
 
-// containsRegexp looks at one line at a time, its line break included.
+// containsRegexp searches one line at a time, including its line break.
 func (o file) containsRegexp(p, pattern, leading string) (bool, error) {
 	content, ok := o.content(p)
 	if !ok {
@@ -93,7 +93,7 @@ func (o file) search(p, pattern string, flags, _ any, missingIsNothing, multilin
 		return false, err
 	}
 	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-		return false, fmt.Errorf("%s is no text file", p)
+		return false, fmt.Errorf("%s is not a text file", p)
 	}
 	read, inline, err := regexpFlags(flags)
 	if err != nil {
@@ -108,8 +108,8 @@ func (o file) search(p, pattern string, flags, _ any, missingIsNothing, multilin
 	return m != nil, err
 }
 
-// regexpFlags reads flags of Python's re: their sum, a name, or names. What is no flag of our own
-// comes back as text for the front of the expression.
+// regexpFlags parses flags of Python's re: their sum, a name, or names. Flags that the engine passes on to the
+// expression are returned as inline text.
 func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 	const ignoreCase, multiline, dotAll, unicode = 2, 8, 16, 32
 	sum, isNumber := v.(int)
@@ -123,7 +123,7 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 		for _, name := range names {
 			flag, ok := known[strings.ToUpper(name)]
 			if !ok {
-				return flags, "", diag.WithHint(fmt.Errorf("%q is no flag of a regular expression here", name),
+				return flags, "", diag.WithHint(fmt.Errorf("%q is not a supported flag of regular expressions", name),
 					"the flags are IGNORECASE, MULTILINE and DOTALL")
 			}
 			sum |= flag
@@ -133,13 +133,14 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 		inline = "(?s)"
 	}
 	if sum&^(ignoreCase|multiline|dotAll|unicode) != 0 {
-		err = errors.New("of the flags of regular expressions there are IGNORECASE (2), MULTILINE (8) and DOTALL (16) here")
+		err = errors.New("the supported flags of regular expressions are IGNORECASE (2), MULTILINE (8) and DOTALL (16)")
 	}
 	return value.RegexpFlags{IgnoreCase: sum&ignoreCase != 0, Multiline: sum&multiline != 0}, inline, err
 }
 
-// grep runs grep(1) over files and answers as cmd.run_all does. grep is given what the files hold and not their names:
-// a name may mean another file, or a pipe that never ends, to a program that follows links.
+// grep runs grep(1) on files and returns a result like cmd.run_all. grep reads the content of the files from
+// standard input instead of opening them by name, because a program that follows links may open another file, or a
+// pipe that never ends.
 func (o file) grep(ctx context.Context, p, pattern string, options []string) (*value.Map, error) {
 	files := ospath.Glob(o.Host, o.path(p))
 	if len(files) == 0 {
@@ -152,7 +153,7 @@ func (o file) grep(ctx context.Context, p, pattern string, options []string) (*v
 			return nil, err
 		}
 		if len(words) > 1 {
-			return nil, fmt.Errorf("%q is more than one option: give each as an argument of its own", option)
+			return nil, fmt.Errorf("%q is more than one option: pass each as a separate argument", option)
 		}
 		argv = append(argv, words...)
 	}
@@ -171,7 +172,8 @@ func (o file) grep(ctx context.Context, p, pattern string, options []string) (*v
 	return function.CommandResult(all), nil
 }
 
-// grepOne runs grep over what a file holds; the lines found name the file if it is one of several.
+// grepOne runs grep on the content of one file. If several files are searched, each matching line is prefixed with
+// the name of its file.
 func (o file) grepOne(ctx context.Context, argv []string, name string, several bool) (host.Output, error) {
 	line := host.Line{Text: strings.Join(append(slices.Clone(argv), name), " "), Argv: slices.Clone(argv), Quiet: true}
 	text, err := function.ReadText(o.Host, name)
@@ -188,7 +190,7 @@ func (o file) grepOne(ctx context.Context, argv []string, name string, several b
 	return o.Host.Shell(ctx, line)
 }
 
-// joinLines puts one text below another.
+// joinLines joins two texts with a line break.
 func joinLines(above, below string) string {
 	if above == "" || below == "" {
 		return above + below
@@ -196,13 +198,13 @@ func joinLines(above, below string) string {
 	return strings.TrimSuffix(above, "\n") + "\n" + below
 }
 
-// mostHashed is the size of the largest file that a template has the digest of. A user makes a file of 300 GB without
-// room on the disk, whose digest takes half an hour, and devices have no end.
+// mostHashed is the size of the largest file whose digest a template can have. A user can make a sparse file of 300
+// GB that takes no disk space but half an hour to hash, and devices have no end.
 const mostHashed = 4 << 30
 
 func tooMuch(p string) error {
 	return diag.WithHint(fmt.Errorf("%s is larger than %s, and templates take no digest of it", p, diag.Size(mostHashed)),
-		"look at it with ls -ls: a file may be large and take no room")
+		"look at it with ls -ls: a sparse file may be large and use little disk space")
 }
 
 func (o file) sum(ctx context.Context, p, form string) (string, error) {
@@ -228,7 +230,7 @@ func (o file) sum(ctx context.Context, p, form string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sumOrText is Salt's answer for those who print it: a file that is not there is no error.
+// sumOrText returns a digest, or the text that Salt returns for a file that does not exist.
 func (o file) sumOrText(ctx context.Context, p, form string) (string, error) {
 	if !o.IsFile(p) {
 		return "File not found", nil
@@ -236,7 +238,7 @@ func (o file) sumOrText(ctx context.Context, p, form string) (string, error) {
 	return o.sum(ctx, o.path(p), form)
 }
 
-// checkHash compares a file with md5=... or md5:..., or with a bare hash whose length says which algorithm made it.
+// checkHash compares a file with md5=... or md5:..., or with a bare hash, whose length determines the algorithm.
 func (o file) checkHash(ctx context.Context, p, want string) (bool, error) {
 	form, sum := "", want
 	if i := strings.IndexByte(want, ':'); i >= 0 {
@@ -253,7 +255,7 @@ func (o file) checkHash(ctx context.Context, p, want string) (bool, error) {
 	return got == sum, err
 }
 
-// attributes are the flags of a file, such as immutable.
+// attributes returns the flags of a file, such as immutable.
 func (o file) attributes(ctx context.Context, path string) (*value.Map, error) {
 	if !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("%s is not an absolute path", path)

@@ -1,5 +1,5 @@
-// Package file answers file.*: what files there are and what they hold, and changes to files. Most changes are made by
-// the state of the same name.
+// Package file implements file.*: it reads and changes files. Most changes are made by the state with the same
+// name.
 package file
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// file answers about files of the host.
+// file reads and changes files of the host.
 type file struct{ *function.Facts }
 
-// Functions are the functions of file that templates may call.
+// Functions returns the functions of file that templates may call.
 func Functions(f *function.Facts) function.Table {
 	o := file{f}
 	return function.Table{
@@ -58,7 +58,7 @@ func Functions(f *function.Facts) function.Table {
 	}.Add(contentFunctions(o))
 }
 
-// path is a path with ~ expanded.
+// path returns a path with ~ expanded.
 func (o file) path(p string) string { return ospath.Expand(o.Host, p) }
 
 func (o file) isDir(p string) bool {
@@ -71,7 +71,7 @@ func (o file) isLink(p string) bool {
 	return err == nil && info.IsLink()
 }
 
-// isHardLink says nothing of a file that is not there.
+// isHardLink reports whether a file has other links. It returns an empty mapping for a file that does not exist.
 func (o file) isHardLink(p string) any {
 	info, err := o.Host.Files.Lstat(o.path(p))
 	if err != nil {
@@ -80,7 +80,7 @@ func (o file) isHardLink(p string) any {
 	return info.Links > 1
 }
 
-// is makes a function that reports whether a path leads to a file of a kind.
+// is returns a function that reports whether a path leads to a file of a kind.
 func (o file) is(kind fs.FileMode) func(string) (bool, error) {
 	return func(p string) (bool, error) {
 		info, err := o.Host.Following().Files.Stat(o.path(p))
@@ -91,7 +91,8 @@ func (o file) is(kind fs.FileMode) func(string) (bool, error) {
 	}
 }
 
-// access says what the run itself may do with a file: f whether it is there, r, w and x.
+// access reports whether the process may do with a file what mode names: f tests for existence; r, w and x for
+// permissions.
 func (o file) access(p string, mode any) (bool, error) {
 	if p = o.path(p); !path.IsAbs(p) {
 		return false, fmt.Errorf("%q is not an absolute path", p)
@@ -99,7 +100,7 @@ func (o file) access(p string, mode any) (bool, error) {
 	bits := map[string]fs.FileMode{"f": 0, "r": 4, "w": 2, "x": 1, "0": 0, "4": 4, "2": 2, "1": 1}
 	wanted, ok := bits[value.Str(mode)]
 	if !ok {
-		return false, diag.WithHint(errors.New("there is no such mode"), "use f, r, w or x")
+		return false, diag.WithHint(errors.New("the mode is unknown"), "use f, r, w or x")
 	}
 	info, err := o.Host.Following().Files.Stat(p)
 	if err != nil {
@@ -108,10 +109,11 @@ func (o file) access(p string, mode any) (bool, error) {
 	return function.Permitted(info, wanted), nil
 }
 
-// stats describes a file, or where a link leads to nothing, the link.
+// stats returns the attributes of a file, or those of the link itself if it is broken.
 func (o file) stats(ctx context.Context, p, form string, follow bool) (*value.Map, error) {
 	p = o.path(p)
-	// A link that a user made is described itself: who asks for an owner or a mode decides by it what root does.
+	// A link that an unprivileged user made is not followed, because callers decide by the owner and the mode what
+	// root does.
 	info, err := o.Host.Files.Stat(p)
 	if err != nil || !follow {
 		info, err = o.Host.Files.Lstat(p)
@@ -155,7 +157,7 @@ func kindOf(mode fs.FileMode) string {
 	return "file"
 }
 
-// part makes a function that returns one value of stats.
+// part returns a function that returns one value of stats.
 func (o file) part(name string) func(context.Context, string, bool) (any, error) {
 	return func(ctx context.Context, p string, follow bool) (any, error) {
 		m, err := o.stats(ctx, p, "", follow)
@@ -166,7 +168,7 @@ func (o file) part(name string) func(context.Context, string, bool) (any, error)
 	}
 }
 
-// lstat is what the kernel says of a path itself; nothing of one that is not there.
+// lstat returns what lstat(2) says of a path; an empty mapping if it does not exist.
 func (o file) lstat(p string) (*value.Map, error) {
 	if p = o.path(p); !path.IsAbs(p) {
 		return nil, fmt.Errorf("%q is not an absolute path", p)
@@ -180,7 +182,7 @@ func (o file) lstat(p string) (*value.Map, error) {
 		"st_size", int(info.Size), "st_uid", info.UID), nil
 }
 
-// userID is the number of a user, or nothing.
+// userID returns the number of a user, or "" if it does not exist.
 func (o file) userID(name any) any {
 	switch name := name.(type) {
 	case int:
@@ -193,7 +195,7 @@ func (o file) userID(name any) any {
 	return ""
 }
 
-// groupName is the name of a group's number, or the number.
+// groupName returns the name of a group's number, or the number.
 func (o file) groupName(gid any) any {
 	n, err := function.Int(gid)
 	if err != nil {
@@ -209,7 +211,7 @@ func (o file) groupName(gid any) any {
 	return n
 }
 
-// groupID is the number of a group, or nothing.
+// groupID returns the number of a group, or "" if it does not exist.
 func (o file) groupID(name any) any {
 	switch name := name.(type) {
 	case int:
@@ -233,7 +235,7 @@ func (o file) readDir(p string) ([]string, error) {
 	return append([]string{".", ".."}, names...), nil
 }
 
-// readLink is where a link leads to, in one step or to the end.
+// readLink returns the target of a link, either of one step or after following all links.
 func (o file) readLink(p string, toTheEnd bool) (string, error) {
 	p = os.Expand(o.path(p), func(name string) string {
 		if v, ok := os.LookupEnv(name); ok {
@@ -243,7 +245,7 @@ func (o file) readLink(p string, toTheEnd bool) (string, error) {
 	})
 	target, err := o.Host.Files.Readlink(p)
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("%s is no link: %w", p, err), "ask file.is_link first")
+		return "", diag.WithHint(fmt.Errorf("%s is not a link: %w", p, err), "test with file.is_link first")
 	}
 	if toTheEnd {
 		return ospath.Real(o.Host, p), nil
@@ -270,11 +272,11 @@ func (o file) diskUsage(ctx context.Context, p string) (int, error) {
 	return total, o.complete(ctx, "file.diskusage", err)
 }
 
-// complete writes to the log what a walk left out. Only the end of the context is an error: a user makes directories of
-// any depth, which must not keep a template from being rendered.
+// complete logs what a walk left out. Only a cancelled context is an error: a user can make directories of any
+// depth, and must not be able to prevent a template from being rendered.
 func (o file) complete(ctx context.Context, function string, leftOut error) error {
 	if leftOut != nil && ctx.Err() == nil {
-		o.WriteLog("warning", fmt.Sprintf("%s: %v; what is below is left out", function, leftOut))
+		o.WriteLog("warning", fmt.Sprintf("%s: %v; what is below it is left out", function, leftOut))
 	}
 	return ctx.Err()
 }

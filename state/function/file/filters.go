@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Filters are Salt's Jinja filters that look at files of the host.
+// Filters returns Salt's Jinja filters that read files of the host.
 func Filters(f *function.Facts) map[string]jinja.Filter {
 	files := file{Facts: f}
 	return map[string]jinja.Filter{
@@ -46,7 +46,7 @@ func (o file) listFilter(c *jinja.Call) (any, error) {
 	return o.below(c.Context(), dir)
 }
 
-// head is the beginning of a regular file, and false for what cannot be read.
+// head returns the beginning of a regular file; ok is false for a file that cannot be read.
 func (o file) head(name string, size int64) ([]byte, bool) {
 	files := o.Host.Files
 	if info, err := files.Stat(o.path(name)); err != nil || !info.IsRegular() {
@@ -61,15 +61,15 @@ func (o file) head(name string, size int64) ([]byte, bool) {
 	return text, err == nil
 }
 
-// isText is Salt's guess by the first 512 bytes of a file: no zero byte, and UTF-8 or at most three of ten bytes that
-// are neither printable ASCII nor blanks. An empty file is text.
+// isText guesses as Salt does by the first 512 bytes of a file: text has no zero byte, and is UTF-8 or has at most
+// three of ten bytes that are neither printable ASCII nor blanks. An empty file is text.
 func (o file) isText(name string) bool {
 	text, ok := o.head(name, 512)
 	return ok && !slices.Contains(text, 0) && (utf8.Valid(text) || !mostlyBinary(text, "\n\r\t\f\b"))
 }
 
-// isBinary is Salt's guess by the first 2,048 bytes of a file, which is not the contrary of isText: it counts
-// characters, and what is no UTF-8 is binary.
+// isBinary guesses as Salt does by the first 2,048 bytes of a file. It is not the opposite of isText: it counts
+// characters, and takes everything that is not UTF-8 for binary.
 func (o file) isBinary(name string) bool {
 	text, ok := o.head(name, 2048)
 	return ok && len(text) > 0 && (slices.Contains(text, 0) || !utf8.Valid(text) ||
@@ -92,7 +92,8 @@ func (o file) isEmpty(name string) bool {
 	return err == nil && info.Size == 0
 }
 
-// below lists a directory and all that lies below it, in order. A link to a directory is listed and followed once.
+// below returns the paths of a directory and of everything below it, in order. A link to a directory is listed and
+// followed once.
 func (o file) below(ctx context.Context, dir string) (*value.List, error) {
 	var leftOut error
 	files, seen := o.Host.Files, map[any]bool{}
@@ -108,7 +109,7 @@ func (o file) below(ctx context.Context, dir string) (*value.List, error) {
 			return
 		}
 		seen[info.ID()] = true
-		names, _ := files.ReadDir(o.path(dir)) // what cannot be listed has nothing, as under Salt
+		names, _ := files.ReadDir(o.path(dir)) // a directory that cannot be listed counts as empty, as in Salt
 		for _, name := range names {
 			all = append(all, path.Join(dir, name))
 			visit(path.Join(dir, name), level+1)

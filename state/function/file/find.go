@@ -21,11 +21,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// find lists the files below some directories that pass all criteria. The answer to a mistake in a
-// criterion is a sentence, as in Salt.
+// find returns the files below some directories that match all criteria. For a mistake in a criterion it returns a
+// sentence, as Salt does.
 func (o file) find(ctx context.Context, p string, words []string, options *value.Map) (any, error) {
 	if slices.Contains(words, "delete") || options.Has("delete") || options.Has("exec") {
-		return nil, diag.WithHint(errors.New("deleting and running are acting, and templates only read"),
+		return nil, diag.WithHint(errors.New("deleting files and running commands change the host, and templates only read"),
 			"use file.tidied or cmd.run as a state")
 	}
 	s, err := o.searchFor(options)
@@ -44,7 +44,7 @@ func (o file) find(ctx context.Context, p string, words []string, options *value
 	return found, nil
 }
 
-// searching is one file.find.
+// searching is one search of file.find.
 type searching struct {
 	file     file
 	criteria []criterion
@@ -53,7 +53,7 @@ type searching struct {
 	found    []any
 }
 
-// criterion says whether a file passes.
+// criterion reports whether a file matches.
 type criterion func(full string, info host.Info) bool
 
 func (o file) searchFor(options *value.Map) (*searching, error) {
@@ -110,7 +110,8 @@ func (s *searching) kinds() map[string]func(string) (criterion, error) {
 	}
 }
 
-// looseGlob makes a regular expression of a name pattern: a question mark is one character or none.
+// looseGlob converts a glob for names to a regular expression in which a question mark matches one character or
+// none.
 func looseGlob(pattern string) string {
 	return strings.NewReplacer(".", `\.`, "?", ".?", "*", ".*").Replace(pattern) + "$"
 }
@@ -166,7 +167,7 @@ func numbersOf(kind, names string, id func(any) any) ([]int, error) {
 	return ids, nil
 }
 
-// ofSize reads sizes such as 5, -3m and +1.5k: so much rounded down, at most and at least.
+// ofSize parses sizes such as 5, -3m and +1.5k: the size rounded down, a maximum and a minimum.
 func ofSize(text string) (criterion, error) {
 	number, style := strings.TrimSpace(text), byte('=')
 	if number != "" && (number[0] == '+' || number[0] == '-') {
@@ -197,8 +198,8 @@ var agePattern = sync.OnceValue(func() *regexp.Regexp {
 		`(?:(\d+(?:\.\d*)?)\s*[hH])?\s*(?:(\d+(?:\.\d*)?)\s*[mM])?\s*(?:(\d+(?:\.\d*)?)\s*[sS])?\s*$`)
 })
 
-// modified reads ages such as 7d and -2h30m: at least so old, and with - at most. An age is cut to
-// its smallest unit.
+// modified parses ages such as 7d and -2h30m: a minimum, or with a minus sign a maximum. An age is truncated to its
+// smallest unit.
 func (o file) modified(text string) (criterion, error) {
 	m := agePattern().FindStringSubmatch(text)
 	if m == nil {
@@ -238,7 +239,7 @@ func (o file) holding(pattern string) (criterion, error) {
 	}, nil
 }
 
-// below looks at a path and, if it is a directory, at everything in it.
+// below visits a path and, if it is a directory, everything in it.
 func (s *searching) below(ctx context.Context, start string) error {
 	if s.min < 1 {
 		s.consider(ctx, start)

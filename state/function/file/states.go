@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// stateFunctions are the functions that the states of file carry out.
+// stateFunctions returns the functions that are implemented by states of file.
 func stateFunctions(o file) function.Table {
 	path := map[string]string{"path": "name"}
 	t := function.StateFunctions(o.Facts, map[string]function.ByState{
@@ -37,7 +37,7 @@ func stateFunctions(o file) function.Table {
 	return t
 }
 
-// copy copies a file, or with recurse a directory.
+// copy copies a file, or with recurse=True a directory.
 func (o file) copy(d function.ByState) any {
 	do := d.Function(o.Facts)
 	return func(ctx context.Context, a function.Arguments) (any, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Acting are the functions of git that change the host.
+// Acting returns the functions of git that change the host.
 func Acting(f *function.Facts) function.Table {
 	cloned := function.ByState{Signature: "cwd, url=None, name=None, opts='', git_opts='', user=None, password=None, " +
 		"identity=None, https_user=None, https_pass=None",
@@ -20,7 +20,8 @@ func Acting(f *function.Facts) function.Table {
 	return function.Table{"git.clone": function.Of(cloned.Signature+", **kwargs", git{f}.clone(cloned))}
 }
 
-// clone makes a clone in the directory cwd, or in the one called name in it. Of git's options it knows --branch.
+// clone clones a repository into the directory cwd, or into the directory name below it. Of git's options it
+// supports --branch.
 func (g git) clone(d function.ByState) any {
 	do := d.Function(g.Facts)
 	return func(ctx context.Context, a function.Arguments) (any, error) {
@@ -34,7 +35,7 @@ func (g git) clone(d function.ByState) any {
 		}
 		url, isText := a.Value("url").(string)
 		if !isText || url == "" || strings.HasPrefix(url, "-") {
-			return nil, function.TypeError("git.clone lacks its argument url")
+			return nil, function.TypeError("git.clone requires the argument url")
 		}
 		b := function.Arguments{Map: a.Clone()}
 		if name, ok := a.Value("name").(string); ok && name != "" {
@@ -60,7 +61,7 @@ func branchOf(words []string) (branch string, err error) {
 		name, v, given := strings.Cut(words[i], "=")
 		if name != "--branch" && name != "-b" {
 			return "", diag.WithHint(fmt.Errorf("git.clone has no option %s here", words[i]),
-				"it knows --branch; the states git.latest and git.cloned have others as arguments")
+				"it supports --branch; the states git.latest and git.cloned have others as arguments")
 		}
 		if !given && i+1 < len(words) {
 			i++

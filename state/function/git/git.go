@@ -1,4 +1,4 @@
-// Package git answers git.*: what a checkout is at, and git.clone.
+// Package git implements git.*: functions that read checkouts, and git.clone.
 package git
 
 import (
@@ -20,7 +20,7 @@ type git struct{ *function.Facts }
 // gitAs are the parameters that all functions of git end with.
 const gitAs = "user=None, password=None, ignore_retcode=False, output_encoding=None"
 
-// Functions are the functions of git that templates may call.
+// Functions returns the functions of git that templates may call.
 func Functions(f *function.Facts) function.Table {
 	g := git{f}
 	return function.Table{
@@ -44,10 +44,10 @@ func Functions(f *function.Facts) function.Table {
 	}.Needing(f.Host, "git", "git")
 }
 
-// where is a checkout, and the user to look at it as.
+// where is a checkout and the user as which git runs in it.
 type where struct{ dir, user string }
 
-// run gives what git prints. It never asks for a password.
+// run runs git and returns its output. git never prompts for a password.
 func (g git) run(ctx context.Context, at where, args ...string) (string, error) {
 	out, err := g.try(ctx, at, args...)
 	if err == nil && out.Code != 0 {
@@ -62,7 +62,7 @@ func (g git) try(ctx context.Context, at where, args ...string) (host.Output, er
 		dir = path.Join(ospath.Expand(g.Host, "~"+at.user), dir)
 	}
 	as := at.user
-	if as == "" && dir != "" { // a clone names programs that git runs
+	if as == "" && dir != "" { // the configuration of a clone may name programs that git runs
 		owner, err := g.Host.OwnerOf(dir)
 		if err != nil {
 			return host.Output{}, err
@@ -78,7 +78,7 @@ func (g git) try(ctx context.Context, at where, args ...string) (host.Output, er
 		Env: append(clone.Config(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "SUDO_UID=")})
 }
 
-// at makes a function that runs git with fixed arguments in a checkout.
+// at returns a function that runs git with fixed arguments in a checkout.
 func (g git) at(args ...string) any {
 	return func(ctx context.Context, cwd, user string, _, _, _ any) (string, error) {
 		return g.run(ctx, where{cwd, user}, args...)
@@ -131,7 +131,7 @@ func (g git) refs(ctx context.Context, at where, below string) ([]string, error)
 	return value.SplitLines(text, false), err
 }
 
-// remotes gives the URLs of all remotes for fetch and push.
+// remotes returns the URLs of all remotes for fetch and push.
 func (g git) remotes(ctx context.Context, cwd, user string, _ any, redacted bool, _, _ any) (*value.Map, error) {
 	text, err := g.run(ctx, where{cwd, user}, "remote", "--verbose")
 	all := value.NewMap()
@@ -189,7 +189,7 @@ func (g git) config(ctx context.Context, key string, cwd *string, user string, _
 	return all[len(all)-1], nil
 }
 
-// status lists the files of a checkout that are not as they were committed.
+// status returns the files of a checkout that differ from the last commit.
 func (g git) status(ctx context.Context, cwd, user string, _, _, _ any) (*value.Map, error) {
 	out, err := g.run(ctx, where{cwd, user}, "status", "-z", "--porcelain")
 	kinds := map[string]string{"M": "modified", "A": "new", "D": "deleted", "??": "untracked"}

@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// Acting change the file of grains. What they set counts at once for the rest of the run, too.
+// Acting returns the functions that change the file of grains. A changed grain has its new value for the rest of
+// the run.
 func Acting(f *function.Facts) function.Table {
 	g := grains{f}
 	return function.Table{
@@ -37,7 +38,8 @@ func (g grains) setOne(key string, v any, destructive bool, _ any) (*value.Map, 
 	return g.setAll(value.NewMap(key, v), destructive, nil)
 }
 
-// setAll puts grains into the file, or takes those of None away if destructive is true, and returns what it was given.
+// setAll writes grains to the file, or removes those that are None if destructive is true, and returns its
+// argument.
 func (g grains) setAll(wanted *value.Map, destructive bool, _ any) (*value.Map, error) {
 	file, on, err := g.file()
 	if err != nil {
@@ -98,13 +100,13 @@ func readGrains(h *host.Host, file string) (*value.Map, error) {
 	return m, nil
 }
 
-// current is a copy of a grain that may be changed.
+// current returns a copy of a grain that may be changed.
 func (g grains) current(key string, otherwise any, delimiter string) any {
 	return value.Copy(function.Traverse(g.Grains, key, otherwise, delimiter))
 }
 
-// append puts a value, or all of a list, at the end of a list. Where it cannot, the answer is a sentence, as under
-// Salt.
+// append appends a value, or all items of a list, to a list. If that is impossible, it returns a sentence, as Salt
+// does.
 func (g grains) append(key string, v any, convert bool, delimiter string) (any, error) {
 	list, ok := g.listOf(key, convert, delimiter)
 	switch {
@@ -135,7 +137,7 @@ func (g grains) remove(key string, v any, delimiter string) (any, error) {
 	return fmt.Sprintf("The val %s was not in the list %s", value.Str(v), key), nil
 }
 
-// listOf is the list under a key, empty where the grain does not exist.
+// listOf returns the list under a key, or an empty list if the grain does not exist.
 func (g grains) listOf(key string, convert bool, delimiter string) (*value.List, bool) {
 	v := g.current(key, value.NewList(), delimiter)
 	list, ok := v.(*value.List)
@@ -148,7 +150,7 @@ func (g grains) listOf(key string, convert bool, delimiter string) (*value.List,
 	return value.NewList(v), true
 }
 
-// store sets a grain that may lie below others.
+// store sets a grain that may be nested in others.
 func (g grains) store(key string, v any, delimiter string) (any, error) {
 	for {
 		above, below, nested := cutLast(key, delimiter)
@@ -180,7 +182,8 @@ func cutLast(key, delimiter string) (above, below string, found bool) {
 	return key[:i], key[i+len(delimiter):], true
 }
 
-// set sets a grain unless that would lose a mapping or a list, which takes force. None with destructive removes it.
+// set sets a grain. Unless force is true, it does not replace a mapping or a list. With destructive, None removes
+// the grain.
 func (g grains) set(key string, v any, force, destructive bool, delimiter string) (any, error) {
 	old, there := function.Find(g.Grains, key, delimiter)
 	if there && value.Equal(old, v) && (v != nil || !destructive) {
@@ -214,7 +217,7 @@ func (g grains) set(key string, v any, force, destructive bool, delimiter string
 	return reportOf("", err == nil, changes), err
 }
 
-// nest puts a value below what is there under a key; ok is false where that would lose what is there.
+// nest sets a value below an existing one; ok is false if that would replace data.
 func nest(around any, below string, v any, remove, force bool) (any, bool) {
 	switch around := around.(type) {
 	case *value.Map:
@@ -258,7 +261,7 @@ func complexValue(v any) bool {
 	return false
 }
 
-// reportOf is what functions answer that report as states do.
+// reportOf returns a report in the form of a state's result.
 func reportOf(comment string, result bool, changes *value.Map) *value.Map {
 	if changes == nil {
 		changes = value.NewMap()

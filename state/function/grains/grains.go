@@ -1,4 +1,4 @@
-// Package grains answers grains.*: the grains of the host, and changes to the file of grains that an operator
+// Package grains implements grains.*: the grains of the host, and changes to the file of grains that an operator
 // maintains.
 package grains
 
@@ -12,7 +12,7 @@ import (
 
 type grains struct{ *function.Facts }
 
-// Functions are the functions of grains that templates may call.
+// Functions returns the functions of grains that templates may call.
 func Functions(f *function.Facts) function.Table {
 	g := grains{f}
 	return function.Table{
@@ -74,7 +74,7 @@ func (g grains) filterBy(lookup *value.Map, grain, merge, fallback, base any) (a
 		Base: base})
 }
 
-// hideIdentity replaces what would identify a host.
+// hideIdentity replaces the grains that identify a host.
 func hideIdentity(grains *value.Map) {
 	instead := map[string]string{
 		"domain": "DOMAINNAME", "fqdn": "MINION.DOMAINNAME", "id": "MINION.DOMAINNAME",

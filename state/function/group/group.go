@@ -1,4 +1,4 @@
-// Package group answers group.*: the groups of the host.
+// Package group implements group.*: the groups of the host.
 package group
 
 import (
@@ -8,7 +8,7 @@ import (
 
 type group struct{ *function.Facts }
 
-// Functions are the functions of group that templates may call.
+// Functions returns the functions of group that templates may call.
 func Functions(f *function.Facts) function.Table {
 	g := group{f}
 	return function.Table{
@@ -17,7 +17,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// info describes a group. The answer is empty for one that does not exist.
+// info returns the attributes of a group, or an empty mapping if it does not exist.
 func (g group) info(name string, _ any) (*value.Map, error) {
 	found, ok, err := g.Host.Accounts.Group(name)
 	if err != nil || !ok {
@@ -43,7 +43,7 @@ func (g group) all(_, _ any) (*value.List, error) {
 	return all, nil
 }
 
-// Acting add and delete groups.
+// Acting returns the functions that add and delete groups.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
 		"group.add":    {Signature: "name", State: "group.present", True: true},

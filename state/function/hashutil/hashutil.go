@@ -1,4 +1,4 @@
-// Package hashutil answers hashutil.*: digests, signatures by a shared secret, and base64.
+// Package hashutil implements hashutil.*: digests, signatures by a shared secret, and base64.
 package hashutil
 
 import (
@@ -19,7 +19,7 @@ import (
 
 type hashutil struct{ *function.Facts }
 
-// Functions are the functions of hashutil that templates may call.
+// Functions returns the functions of hashutil that templates may call.
 func Functions(f *function.Facts) function.Table {
 	h := hashutil{f}
 	return function.Table{
@@ -49,7 +49,7 @@ func Functions(f *function.Facts) function.Table {
 
 func digest(text, form string) (string, error) {
 	if !slices.Contains([]string{"md5", "sha256", "sha512"}, form) {
-		return "", fmt.Errorf("%q is none of md5, sha256 and sha512", form)
+		return "", fmt.Errorf("%q is not md5, sha256 or sha512", form)
 	}
 	return function.HexDigest(form, []byte(text))
 }
@@ -77,7 +77,8 @@ func encode64Lines(data []byte) string {
 	return b.String()
 }
 
-// decode64 passes over what is no base64, as Python does. What is no text stays bytes.
+// decode64 decodes base64. It skips invalid characters, as Python does, and returns bytes if the result is not
+// text.
 func decode64(text string) (any, error) {
 	clean := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

@@ -1,4 +1,4 @@
-// Package hosts answers hosts.*: the names of addresses in /etc/hosts.
+// Package hosts implements hosts.*: the names of addresses in /etc/hosts.
 package hosts
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hosts reads /etc/hosts, or what hosts.file says.
+// hosts reads /etc/hosts, or the file that the option hosts.file names.
 type hosts struct{ *function.Facts }
 
-// Functions are the functions of hosts that templates may call.
+// Functions returns the functions of hosts that templates may call.
 func Functions(f *function.Facts) function.Table {
 	h := hosts{f}
 	return function.Table{
@@ -24,7 +24,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// list gives names and comment of every address, and the comments on lines of their own.
+// list returns the names and the comment of each address, and comments on separate lines.
 func (h hosts) list() (*value.Map, error) {
 	file, _ := h.Options.Value("hosts.file").(string)
 	if file == "" {
@@ -70,7 +70,7 @@ func addEntry(found *value.Map, line string) {
 	}
 }
 
-// address is the first address that has a name, or nothing.
+// address returns the first address with a name, or "".
 func (h hosts) address(name string) (string, error) {
 	all, err := h.list()
 	for _, ip := range all.Names() {
@@ -106,7 +106,7 @@ func (h hosts) has(ip string, aliases []string) (bool, error) {
 	return all.Has(ip), err
 }
 
-// Acting add and remove names of addresses.
+// Acting returns the functions that add and remove names of addresses.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
 		"hosts.add_host": {Signature: "ip, alias", State: "host.present", Rename: map[string]string{"alias": "name"},

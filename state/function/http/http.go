@@ -1,4 +1,4 @@
-// Package http answers http.*: the answers of web servers to GET requests.
+// Package http implements http.*: the answers of web servers to GET requests.
 package http
 
 import (
@@ -22,7 +22,7 @@ const queryParameters = "url, method='GET', params=None, header_dict=None, heade
 	"decode_body=True, " +
 	"backend=None, opts=None, ca_bundle=None, agent=None, follow_redirects=True"
 
-// Functions are the functions of http that templates may call.
+// Functions returns the functions of http that templates may call.
 func Functions(f *function.Facts) function.Table {
 	h := http{f}
 	return function.Table{
@@ -31,14 +31,14 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// query fetches a page. Salt's answer to a failure is one with an error in it.
+// query fetches a page. A failure is returned as a mapping with an error in it, as in Salt.
 func (h http) query(ctx context.Context, a function.Arguments) (*value.Map, error) {
 	r, err := request(a)
 	if err != nil {
 		return nil, err
 	}
 	if h.Web == nil {
-		return nil, errors.New("there is no way to the network here")
+		return nil, errors.New("the network is not available here")
 	}
 	got, err := h.Web.Get(ctx, r)
 	answer := value.NewMap()
@@ -61,7 +61,7 @@ func (h http) query(ctx context.Context, a function.Arguments) (*value.Map, erro
 	return answer, describe(answer, got, a)
 }
 
-// describe adds to an answer what was asked for.
+// describe adds the parts of the response that the arguments ask for.
 func describe(answer *value.Map, got function.Response, a function.Arguments) error {
 	if a.Value("status") == true {
 		answer.Set("status", got.Status)
@@ -114,7 +114,7 @@ func decodeBody(kind string, got function.Response) (v any, decoded bool, err er
 	return nil, false, diag.WithHint(fmt.Errorf("an answer is not decoded as %s", kind), "use json, yaml or plain")
 }
 
-// request reads the arguments.
+// request returns the request that the arguments describe.
 func request(a function.Arguments) (function.Request, error) {
 	method := strings.ToUpper(value.Str(a.Value("method")))
 	if method != "GET" {
@@ -148,10 +148,10 @@ func request(a function.Arguments) (function.Request, error) {
 	return r, err
 }
 
-// longestWait keeps a template from stopping a run for good.
+// longestWait limits how long a template may wait.
 const longestWait = 10 * time.Minute
 
-// wait asks until there is an answer without an error.
+// wait repeats a request until it succeeds.
 func (h http) wait(ctx context.Context, a function.Arguments) (*value.Map, error) {
 	patience, err := function.Timeout(a.Value("wait_for"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package kmod answers kmod.*: the modules of the kernel.
+// Package kmod implements kmod.*: the modules of the kernel.
 package kmod
 
 import (
@@ -11,7 +11,7 @@ import (
 
 type kmod struct{ *function.Facts }
 
-// Functions are the functions of kmod that templates may call.
+// Functions returns the functions of kmod that templates may call.
 func Functions(f *function.Facts) function.Table {
 	k := kmod{f}
 	return function.Table{
@@ -21,7 +21,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// loaded lists the modules of the kernel with their sizes and who needs them.
+// loaded returns the loaded modules of the kernel, with their sizes and dependents.
 func (k kmod) loaded() (*value.List, error) {
 	text, err := function.ReadText(k.Host, "/proc/modules")
 	all := value.NewList()
@@ -42,7 +42,7 @@ func (k kmod) loaded() (*value.List, error) {
 	return all, err
 }
 
-// names lists the modules that are loaded, or those that a file has loaded at boot.
+// names returns the loaded modules, or those that are loaded at boot.
 func (k kmod) names(persistent bool) ([]string, error) {
 	names := []string{}
 	if persistent {

@@ -1,4 +1,4 @@
-// Package locale answers locale.*: the locales of the host, and which one it uses.
+// Package locale implements locale.*: the locales of the host, and which one it uses.
 package locale
 
 import (
@@ -11,7 +11,7 @@ import (
 
 type locale struct{ *function.Facts }
 
-// Functions are the functions of locale that templates may call.
+// Functions returns the functions of locale that templates may call.
 func Functions(f *function.Facts) function.Table {
 	l := locale{f}
 	return function.Table{
@@ -21,7 +21,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// get is the language that the system's files set; "" where they set none.
+// get returns the language that the system's files set, or "".
 func (l locale) get() (string, error) {
 	for _, file := range []string{"/etc/locale.conf", "/etc/default/locale", "/etc/sysconfig/i18n",
 		"/etc/sysconfig/language"} {
@@ -44,7 +44,7 @@ func (l locale) list(ctx context.Context) ([]string, error) {
 	return value.SplitLines(text, false), err
 }
 
-// has compares names as locale(1) does: en_US.UTF-8 and en_US.utf8 are one.
+// has reports whether a locale exists. Names are compared as locale(1) does: en_US.UTF-8 and en_US.utf8 are equal.
 func (l locale) has(ctx context.Context, name string) (bool, error) {
 	all, err := l.list(ctx)
 	for _, known := range all {
@@ -72,7 +72,7 @@ func normalLocale(name string) string {
 	return language
 }
 
-// Acting set and generate locales.
+// Acting returns the functions that set and generate locales.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
 		"locale.set_locale": {Signature: "locale", State: "locale.system", Rename: map[string]string{"locale": "name"},

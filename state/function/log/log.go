@@ -1,4 +1,4 @@
-// Package log answers log.*: messages that templates write to the log.
+// Package log implements log.*: messages that templates write to the log.
 package log
 
 import (
@@ -6,13 +6,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are log.debug and so on, by which templates write to the log.
+// Functions returns log.debug and so on, with which templates write log messages.
 func Functions(f *function.Facts) function.Table {
 	t := function.Table{}
 	for _, level := range []string{"debug", "info", "warning", "error", "critical", "exception"} {
 		to := level
 		if level == "exception" {
-			to = "error" // there is no exception whose trace would follow
+			to = "error" // Salt would add the traceback of an exception
 		}
 		t["log."+level] = function.Of("message", func(message any) bool {
 			f.WriteLog(to, value.Str(message))

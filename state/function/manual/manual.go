@@ -1,5 +1,5 @@
-// Package manual explains the functions that templates and `call` know, and those of states. What a function takes is
-// in its code; what it is for is in functions.txt and states.txt, which a test compares with the functions there are.
+// Package manual documents the functions that templates and `call` know, and those of states. The parameters of a
+// function are in its code; its purpose is in functions.txt and states.txt. A test compares both.
 package manual
 
 import (
@@ -37,7 +37,7 @@ func Functions() Book { return parse(unpacked(functions)) }
 // States explains functions of states.
 func States() Book { return parse(unpacked(states)) }
 
-// unpacked is the text of a file that `go generate` packed. It is part of the program, so nothing can be wrong with it.
+// unpacked decompresses a file that `go generate` made. The file is part of the program, so errors are impossible.
 func unpacked(data string) string {
 	r, err := gzip.NewReader(strings.NewReader(data))
 	if err != nil {
@@ -47,10 +47,10 @@ func unpacked(data string) string {
 	return string(text)
 }
 
-// general is the section whose meanings hold for all functions.
+// general is the name of the section whose arguments apply to all functions.
 const general = "*"
 
-// parse reads sections, functions and their arguments.
+// parse parses sections, functions and their arguments.
 func parse(text string) Book {
 	book := Book{}
 	all, section, own := map[string]string{}, map[string]string{}, map[string]string{}
@@ -80,7 +80,7 @@ func parse(text string) Book {
 	return book
 }
 
-// Meaning is what an argument is for; "" where the manual does not say.
+// Meaning returns the explanation of an argument, or "".
 func (e Entry) Meaning(argument string) string {
 	for _, meanings := range e.meanings {
 		if meaning := meanings[argument]; meaning != "" {
@@ -90,7 +90,7 @@ func (e Entry) Meaning(argument string) string {
 	return ""
 }
 
-// Own lists the arguments that the entry explains by itself.
+// Own returns the arguments that the entry itself explains.
 func (e Entry) Own() []string {
 	var names []string
 	if len(e.meanings) > 0 {
@@ -101,20 +101,20 @@ func (e Entry) Own() []string {
 	return names
 }
 
-// Function is the text about an execution function.
+// Function returns the text about an execution function.
 func (b Book) Function(name, signature string, arguments []string) string {
 	e := b[name]
 	return e.text(name, signature, arguments) + "\n\nCLI Example:\n\n" +
 		indent(strings.TrimRight("corpus-agent call "+name+" "+e.Example, " "))
 }
 
-// State is the text about a function of a state.
+// State returns the text about a function of a state.
 func (b Book) State(name, signature string, arguments []string) string {
 	e := b[name]
 	return e.text(name, signature, arguments) + "\n\nExample:\n\n" + indent(e.Declaration(name))
 }
 
-// Declaration is the example of a state function as SLS.
+// Declaration returns the example of a state function as SLS.
 func (e Entry) Declaration(name string) string {
 	id, arguments, _ := strings.Cut(e.Example, "; ")
 	text := id + ":\n  " + name

@@ -1,4 +1,4 @@
-// Package match answers match.*: whether an expression, as in a top file, means this host.
+// Package match implements match.*: whether an expression, as in a top file, matches this host.
 package match
 
 import (
@@ -10,7 +10,7 @@ import (
 
 type match struct{ *function.Facts }
 
-// Functions are the functions of match that templates may call.
+// Functions returns the functions of match that templates may call.
 func Functions(f *function.Facts) function.Table {
 	m := match{f}
 	t := function.Table{
@@ -33,7 +33,7 @@ func Functions(f *function.Facts) function.Table {
 	return t
 }
 
-// filterBy gives the value of the first expression that means the host.
+// filterBy returns the value of the first expression that matches the host.
 func (m match) filterBy(lookup *value.Map, kind, id string, merge any, mergeLists bool, fallback any) (any, error) {
 	is, err := m.Matcher(kind, id)
 	if err != nil {
@@ -58,7 +58,7 @@ func (m match) filterBy(lookup *value.Map, kind, id string, merge any, mergeList
 	return chosen, err
 }
 
-// searchBy lists the keys that have an expression among their values that means the host.
+// searchBy returns the keys for which one of the expressions matches the host.
 func (m match) searchBy(lookup *value.Map, kind, id string) (any, error) {
 	is, err := m.Matcher(kind, id)
 	if err != nil {
@@ -82,8 +82,8 @@ func (m match) searchBy(lookup *value.Map, kind, id string) (any, error) {
 	return found, nil
 }
 
-// ifElse reads its arguments as pairs of an expression and a value, with what else to give at the
-// end. True and False match always and never.
+// ifElse takes pairs of an expression and a value, and a default at the end. It returns the value of the first pair
+// whose expression matches. True and False always and never match.
 func (m match) ifElse(args []any, kind, id string, merge any, mergeLists bool) (any, error) {
 	if len(args)%2 == 0 {
 		return nil, fmt.Errorf("it takes pairs of a match and a value and then one value more, and %d arguments were given",

@@ -1,5 +1,5 @@
-// Package mine answers mine.*: what hosts publish for each other in Salt. Without a master a host sees only its own
-// mine_functions.
+// Package mine implements mine.*: the data that hosts publish for each other in Salt. Without a master a host sees
+// only its own mine_functions.
 package mine
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mine is what hosts publish for each other in Salt. Without a master a host sees only itself: it answers with its own
-// mine_functions when the target matches it, and sending does nothing.
+// mine returns the results of the host's own mine_functions if the target matches the host. Without a master there
+// is no data of other hosts, and sending has no effect.
 type mine struct {
 	*function.Facts
 	all function.Table
 }
 
-// Functions are the functions of mine that templates may call.
+// Functions returns the functions of mine that templates may call.
 func Functions(f *function.Facts, all function.Table) function.Table {
 	m := mine{f, all}
 	return function.Table{
@@ -58,7 +58,7 @@ func (m mine) get(ctx context.Context, target, functions any, kind string, exclu
 	return told, nil
 }
 
-// functions are those that the configuration and the pillar name.
+// functions returns the mine_functions of the configuration and the pillar.
 func (m mine) functions() *value.Map {
 	all := value.NewMap()
 	for _, data := range []*value.Map{m.CurrentPillar(), m.Options} {
@@ -76,8 +76,8 @@ func (m mine) call(ctx context.Context, name string, definition any) (any, error
 	return m.all.Call(ctx, function, args, kwargs)
 }
 
-// parseMine reads a definition: arguments as a list, with mappings for those that have names, or as
-// one mapping. mine_function names the function where the entry has another name.
+// parseMine parses a definition: arguments as a list, with mappings for named ones, or as one mapping.
+// mine_function names the function if the entry has another name.
 func parseMine(definition any) (function string, args []any, kwargs *value.Map) {
 	kwargs = value.NewMap()
 	switch d := definition.(type) {
@@ -99,7 +99,7 @@ func parseMine(definition any) (function string, args []any, kwargs *value.Map) 
 	return function, args, kwargs
 }
 
-// valid lists the definitions whose functions are there.
+// valid returns the definitions whose functions exist.
 func (m mine) valid() *value.Map {
 	all := value.NewMap()
 	for _, name := range m.functions().Names() {

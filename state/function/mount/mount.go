@@ -1,4 +1,4 @@
-// Package mount answers mount.*: the file systems that are mounted, and the entries of /etc/fstab.
+// Package mount implements mount.*: mounted file systems, and the entries of /etc/fstab.
 package mount
 
 import (
@@ -12,7 +12,7 @@ import (
 
 type mount struct{ *function.Facts }
 
-// Functions are the functions of mount that templates may call.
+// Functions returns the functions of mount that templates may call.
 func Functions(f *function.Facts) function.Table {
 	m := mount{f}
 	return function.Table{
@@ -23,7 +23,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// active lists what is mounted, by directory.
+// active returns the mounted file systems by directory.
 func (m mount) active(extended bool) (*value.Map, error) {
 	if extended {
 		return m.details()
@@ -42,7 +42,7 @@ func options(text string) *value.List {
 	return value.Strings(strings.Split(strings.ReplaceAll(text, `\040`, `\ `), ",")...)
 }
 
-// details describes what is mounted as mountinfo does.
+// details returns the mounted file systems with the fields of mountinfo.
 func (m mount) details() (*value.Map, error) {
 	text, err := function.ReadText(m.Host, "/proc/self/mountinfo")
 	all := value.NewMap()
@@ -62,8 +62,8 @@ func (m mount) mounted(name string) (bool, error) {
 	return all.Has(name), err
 }
 
-// fstab lists the entries of a table of file systems; a second one for the same place gets a line
-// behind its name.
+// fstab returns the entries of a file system table. The name of a second entry for the same directory gets a line
+// number appended.
 func (m mount) fstab(file string) (*value.Map, error) {
 	text, err := function.ReadText(m.Host, file)
 	all := value.NewMap()

@@ -1,4 +1,4 @@
-// Package mysql answers mysql.*: the databases of MySQL and MariaDB servers.
+// Package mysql implements mysql.*: the databases of MySQL and MariaDB servers.
 package mysql
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mysql asks MySQL and MariaDB servers through their command-line client.
+// mysql queries MySQL and MariaDB servers with their command-line client.
 type mysql struct{ *function.Facts }
 
-// Functions are the functions of mysql that templates may call.
+// Functions returns the functions of mysql that templates may call.
 func Functions(f *function.Facts) function.Table {
 	m := mysql{f}
 	return function.Table{
@@ -26,7 +26,7 @@ func Functions(f *function.Facts) function.Table {
 	}.Needing(f.Host, "mysql", "default-mysql-client")
 }
 
-// query runs a statement. Neither the password nor the statement, which may hold one, is on a command line.
+// query runs a statement. Neither the password nor the statement, which may contain one, is on the command line.
 func (m mysql) query(ctx context.Context, statement string, connection *value.Map) ([]string, error) {
 	argv := []string{"mysql", "--batch", "--skip-column-names"}
 	for option, names := range map[string][]string{"--user": {"connection_user", "user"},
@@ -67,7 +67,7 @@ func (m mysql) exists(ctx context.Context, name string, connection *value.Map) (
 	return false, err
 }
 
-// tables lists the tables of a database; False is one that is not there.
+// tables returns the tables of a database, or False if it does not exist.
 func (m mysql) tables(ctx context.Context, name string, connection *value.Map) (any, error) {
 	if ok, err := m.exists(ctx, name, connection); err != nil || !ok {
 		return false, err

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// calculations are the functions of network that only calculate.
+// calculations returns the functions of network that do not read the host.
 func calculations() function.Table {
 	return function.Table{
 		"network.calc_net":     function.Of("ip_addr, netmask=None", calcNet),
@@ -30,13 +30,13 @@ func address[T any](text string, of func(netip.Addr) T) (T, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
 		var none T
-		return none, value.Raise("ValueError", "%q is no address", text)
+		return none, value.Raise("ValueError", "%q is not an address", text)
 	}
 	return of(a), nil
 }
 
-// parseNetwork reads an address with a prefix length or a mask; without either it is a network of
-// its own. Bits behind the prefix are cleared.
+// parseNetwork parses an address with a prefix length or a mask. An address without either is a network by itself.
+// Host bits are cleared.
 func parseNetwork(text string) (netip.Prefix, error) {
 	host, mask, hasMask := strings.Cut(text, "/")
 	a, err := netip.ParseAddr(host)
@@ -45,19 +45,19 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		bits, err = maskBits(mask, a.Is4())
 	}
 	if err != nil || bits > a.BitLen() {
-		return netip.Prefix{}, value.Raise("ValueError", "%q is no network", text)
+		return netip.Prefix{}, value.Raise("ValueError", "%q is not a network", text)
 	}
 	return netip.PrefixFrom(a, bits).Masked(), nil
 }
 
-// maskBits reads 24, 255.255.255.0 or, as routers write it, 0.0.0.255.
+// maskBits parses 24, 255.255.255.0 or, as routers write it, 0.0.0.255.
 func maskBits(mask string, four bool) (int, error) {
 	if n, err := strconv.ParseUint(mask, 10, 8); err == nil {
 		return int(n), nil
 	}
 	a, err := netip.ParseAddr(mask)
 	if err != nil || !four || !a.Is4() {
-		return 0, fmt.Errorf("%q is no mask", mask)
+		return 0, fmt.Errorf("%q is not a mask", mask)
 	}
 	b := a.As4()
 	n := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
@@ -67,7 +67,7 @@ func maskBits(mask string, four bool) (int, error) {
 			return bits, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no mask", mask)
+	return 0, fmt.Errorf("%q is not a mask", mask)
 }
 
 func calcNet(ip string, mask any) (string, error) {
@@ -86,8 +86,7 @@ func convertCIDR(cidr string) (*value.Map, error) {
 	return value.NewMap("network", p.Addr().String(), "netmask", netmask(p), "broadcast", broadcast(p).String()), nil
 }
 
-// inSubnet takes one address or several. A network whose bits behind the prefix are not clear is
-// none, and nothing lies in it.
+// inSubnet reports whether one of some addresses is in a network. A network with host bits set contains nothing.
 func inSubnet(addresses any, cidr string) (bool, error) {
 	list, err := function.Texts(addresses)
 	if _, none := parseNetwork(cidr); none != nil || err != nil {
@@ -116,7 +115,7 @@ func normalAddress(text string) string {
 	return a.String()
 }
 
-// netmask writes a prefix length as an address.
+// netmask formats a prefix length as an address.
 func netmask(p netip.Prefix) string {
 	ones := make([]byte, p.Addr().BitLen()/8)
 	for i := range p.Bits() {
@@ -126,7 +125,7 @@ func netmask(p netip.Prefix) string {
 	return a.String()
 }
 
-// broadcast is the last address of a network.
+// broadcast returns the last address of a network.
 func broadcast(p netip.Prefix) netip.Addr {
 	b := p.Masked().Addr().AsSlice()
 	for i := p.Bits(); i < len(b)*8; i++ {
@@ -146,7 +145,7 @@ func networkDetails(p netip.Prefix) *value.Map {
 	return value.NewMap("address", first.String(), "netmask", netmask(p), "num_addresses", count, "prefixlen", p.Bits())
 }
 
-// isPrivate says whether an address is of no meaning in the public network.
+// isPrivate reports whether an address is not routed on the public network.
 func isPrivate(a netip.Addr) bool {
 	a = a.Unmap()
 	for _, text := range []string{
@@ -165,7 +164,7 @@ func isPrivate(a netip.Addr) bool {
 func reverseIP(text string) (string, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		return "", value.Raise("ValueError", "%q is no address", text)
+		return "", value.Raise("ValueError", "%q is not an address", text)
 	}
 	var parts []string
 	for _, b := range a.AsSlice() {

@@ -1,4 +1,4 @@
-// Package network answers network.*: the links, addresses, routes and sockets of the host, and calculations with
+// Package network implements network.*: the links, addresses, routes and sockets of the host, and calculations with
 // addresses.
 package network
 
@@ -19,7 +19,7 @@ import (
 
 type network struct{ *function.Facts }
 
-// Functions are the functions of network that templates may call.
+// Functions returns the functions of network that templates may call.
 func Functions(f *function.Facts) function.Table {
 	n := network{f}
 	return function.Table{
@@ -52,12 +52,12 @@ func Functions(f *function.Facts) function.Table {
 
 func (n network) links() ([]function.Link, error) {
 	if n.Network == nil {
-		return nil, errors.New("the network of this host cannot be looked at")
+		return nil, errors.New("the network of this host cannot be read")
 	}
 	return n.Network.Links()
 }
 
-// interfaces describes all links.
+// interfaces returns all links with their attributes.
 func (n network) interfaces() (*value.Map, error) {
 	links, err := n.links()
 	all := value.NewMap()
@@ -108,7 +108,7 @@ func describeAddress(a function.Address) (kind string, entry *value.Map) {
 	return kind, entry
 }
 
-// link finds a link; Salt's answer to one that is not there is a sentence, and no error.
+// link returns a link by name. For one that does not exist it returns a sentence instead of an error, as in Salt.
 func (n network) link(name string) (l function.Link, sentence string, err error) {
 	links, err := n.links()
 	names := make([]string, len(links))
@@ -145,8 +145,8 @@ func (n network) linkAddress(name string) (string, error) {
 	return sentence, err
 }
 
-// prefixes are the addresses of a family with their networks, of the links whose names fit one of the
-// globs, sorted.
+// prefixes returns the addresses of a family with their networks, for links whose names match one of the globs,
+// sorted.
 func (n network) prefixes(six bool, names []string, loopback bool) ([]netip.Prefix, error) {
 	links, err := n.links()
 	var found []netip.Prefix
@@ -185,7 +185,7 @@ func (n network) addresses(six bool) func(names any, loopback bool, cidr, kind s
 	}
 }
 
-// networks are those the addresses lie in, with sizes if asked for.
+// networks returns the networks of the host's addresses, with their sizes if verbose is true.
 func (n network) networks(six bool) func(names any, loopback, verbose bool) (any, error) {
 	return func(links any, loopback, verbose bool) (any, error) {
 		prefixes, err := n.prefixes(six, function.CommaList(links), loopback)
@@ -233,7 +233,7 @@ func (n network) networkNames(six bool, links []string) ([]string, error) {
 	return names, nil
 }
 
-// inSubnet says whether one of the host's addresses lies in a network.
+// inSubnet reports whether one of the host's addresses lies in a network.
 func (n network) inSubnet(cidr string) (bool, error) {
 	for _, six := range []bool{false, true} {
 		prefixes, err := n.prefixes(six, nil, false)
@@ -249,7 +249,7 @@ func (n network) inSubnet(cidr string) (bool, error) {
 	return false, nil
 }
 
-// linksStarting lists the links with an address whose text starts like this.
+// linksStarting returns the links that have an address with the given prefix of text.
 func (n network) linksStarting(start any) ([]string, error) {
 	links, err := n.links()
 	names := []string{}
@@ -265,7 +265,7 @@ func (n network) linksStarting(start any) ([]string, error) {
 
 func (n network) fqdn() string { return n.FirstGrain("fqdn", "nodename") }
 
-// routes lists the kernel's routes in the words of netstat.
+// routes returns the kernel's routes in the format of netstat.
 func (n network) routes(family string) (*value.List, error) {
 	if !slices.Contains([]string{"", "inet", "inet6"}, family) {
 		return nil, diag.WithHint(fmt.Errorf("there is no address family %s", family), "use inet or inet6")
@@ -290,8 +290,8 @@ func addRoutes(all *value.List, table string, read func([]string) (*value.Map, b
 	}
 }
 
-// route4 reads a line of the kernel's table: interface, destination, gateway, flags, three counters
-// and mask, numbers in hexadecimal and, on the machines there are, with the lowest byte first.
+// route4 parses a line of the kernel's IPv4 table: interface, destination, gateway, flags, three counters and mask.
+// Numbers are hexadecimal in the byte order of the machine, which is little endian here.
 func route4(f []string) (*value.Map, bool) {
 	if len(f) < 8 || len(f[1]) != 8 {
 		return nil, false
@@ -319,8 +319,8 @@ func reversed4(text string) (string, bool) {
 	return netip.AddrFrom4([4]byte{b[3], b[2], b[1], b[0]}).String(), true
 }
 
-// route6 reads destination, prefix length, source, its length, next hop, metric, two counters, flags
-// and interface. Routes on lo are the kernel's own.
+// route6 parses destination, prefix length, source, its length, next hop, metric, two counters, flags and
+// interface. Routes on lo are internal to the kernel.
 func route6(f []string) (*value.Map, bool) {
 	if len(f) < 10 || f[9] == "lo" {
 		return nil, false
@@ -360,7 +360,7 @@ func (n network) defaultRoute(family string) (*value.List, error) {
 	return found, nil
 }
 
-// dig is the addresses of a name, one a line.
+// dig returns the addresses of a name, one per line.
 func (n network) dig(ctx context.Context, name string) (string, error) {
 	found, err := n.Records(ctx, "A", name, "")
 	return strings.Join(found, "\n"), err

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// sockets are the functions about sockets and neighbours.
+// sockets returns the functions about sockets and neighbours.
 func sockets(n network) function.Table {
 	return function.Table{
 		"network.netstat":    function.Of("", n.netstat),
@@ -26,7 +26,7 @@ func sockets(n network) function.Table {
 	}
 }
 
-// Acting reach other hosts, which templates do not.
+// Acting returns the functions that contact other hosts, which templates must not do.
 func Acting(f *function.Facts) function.Table {
 	n := network{f}
 	return function.Table{
@@ -35,10 +35,10 @@ func Acting(f *function.Facts) function.Table {
 	}
 }
 
-// ping is what ping(8) prints of four packets, or whether there was an answer.
+// ping returns the output of ping(8) for four packets, or whether there was an answer.
 func (n network) ping(ctx context.Context, to string, timeout any, yesOrNo bool) (any, error) {
 	if to == "" || strings.HasPrefix(to, "-") {
-		return nil, fmt.Errorf("%q is no host", to)
+		return nil, fmt.Errorf("%q is not a host", to)
 	}
 	argv := []string{"ping", "-c", "4"}
 	if value.Truth(timeout) {
@@ -61,7 +61,7 @@ func (n network) ping(ctx context.Context, to string, timeout any, yesOrNo bool)
 	return out.Stdout, nil
 }
 
-// connect says whether a port of a host takes connections.
+// connect reports whether a port of a host takes connections.
 func (n network) connect(ctx context.Context, to string, port any, options *value.Map) (*value.Map, error) {
 	if to == "" || port == nil {
 		return value.NewMap("result", false, "comment", "a host and a port are needed"), nil
@@ -102,13 +102,13 @@ func hostOf(a net.Addr) string {
 	return ip
 }
 
-// tcpStates are the names of the kernel's numbers.
+// tcpStates returns the names of the kernel's numbers for TCP states.
 func tcpStates() []string {
 	return []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
 		"CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING"}
 }
 
-// netstat lists the sockets of the running system.
+// netstat returns the sockets of the running system.
 func (n network) netstat() (*value.List, error) {
 	all := value.NewList()
 	for _, proto := range []string{"tcp", "tcp6", "udp", "udp6"} {
@@ -155,7 +155,8 @@ func hexNumber(text string) int {
 	return int(n)
 }
 
-// procEndpoint reads an address and a port as the kernel writes them: words of four bytes, the lowest byte first.
+// procEndpoint parses an address and a port in the kernel's format: words of four bytes, least significant byte
+// first.
 func procEndpoint(text string) (netip.AddrPort, bool) {
 	ip, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(ip)
@@ -169,7 +170,7 @@ func procEndpoint(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a, uint16(hexNumber(port))), ok
 }
 
-// active are the connections by number.
+// active returns the connections by number.
 func (n network) active() (*value.Map, error) {
 	sockets, err := n.netstat()
 	if err != nil {
@@ -193,7 +194,7 @@ func (n network) active() (*value.Map, error) {
 	return all, nil
 }
 
-// neighbours are the addresses of the hosts that were talked to, by hardware address.
+// neighbours returns the addresses in the neighbour table, by hardware address.
 func (n network) neighbours() (*value.Map, error) {
 	text, err := function.ReadText(n.Host, "/proc/net/arp")
 	all := value.NewMap()

@@ -1,5 +1,5 @@
-// Package ospath has the functions of Python's os.path and glob for the files of a host. They keep what Go's package
-// path cleans away.
+// Package ospath implements the functions of Python's os.path and glob for files of a host. They keep details that
+// Go's package path removes.
 package ospath
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Join is os.path.join.
+// Join implements os.path.join.
 func Join(parts []string) string {
 	joined := ""
 	for i, part := range parts {
@@ -29,7 +29,7 @@ func Join(parts []string) string {
 	return joined
 }
 
-// Dir is os.path.dirname.
+// Dir implements os.path.dirname.
 func Dir(p string) string {
 	head := p[:strings.LastIndexByte(p, '/')+1]
 	if trimmed := strings.TrimRight(head, "/"); trimmed != "" {
@@ -38,10 +38,10 @@ func Dir(p string) string {
 	return head
 }
 
-// Base is os.path.basename.
+// Base implements os.path.basename.
 func Base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// Norm is os.path.normpath. It keeps two slashes at the start, which POSIX gives a meaning of their own.
+// Norm implements os.path.normpath. It keeps two leading slashes, which have a special meaning in POSIX.
 func Norm(p string) string {
 	if strings.HasPrefix(p, "//") && !strings.HasPrefix(p, "///") {
 		return "/" + path.Clean(p)
@@ -49,7 +49,7 @@ func Norm(p string) string {
 	return path.Clean(p)
 }
 
-// Expand is os.path.expanduser: it replaces a leading ~ or ~user by the home of the user.
+// Expand implements os.path.expanduser: it replaces a leading ~ or ~user by the home of the user.
 func Expand(h *host.Host, p string) string {
 	if !strings.HasPrefix(p, "~") {
 		return p
@@ -69,7 +69,7 @@ func Expand(h *host.Host, p string) string {
 	return strings.TrimRight(strings.TrimRight(home, "/")+"/"+rest, "/")
 }
 
-// Real is os.path.realpath: it follows all links. What does not exist stays as it is written.
+// Real implements os.path.realpath: it follows all links. Elements that do not exist are kept.
 func Real(h *host.Host, p string) string {
 	const most = 40
 	resolved, rest := "/", strings.Split(path.Clean(p), "/")
@@ -93,7 +93,8 @@ func Real(h *host.Host, p string) string {
 	return resolved
 }
 
-// Glob is glob.glob: the paths that match a pattern. A name that starts with a dot matches only a pattern that does.
+// Glob implements glob.glob: the paths that match a pattern. A leading dot in a name must be matched by one in the
+// pattern.
 func Glob(h *host.Host, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		if _, err := h.Files.Lstat(pattern); err != nil {
@@ -146,7 +147,7 @@ type walker struct {
 	ctx     context.Context
 	host    *host.Host
 	visit   func(dir string, dirs, files []string) bool
-	leftOut error // why the first directory that was left out was
+	leftOut error // the error of the first directory that was left out
 }
 
 func (w *walker) below(dir string, level int) {

@@ -1,4 +1,4 @@
-// Package pillar answers pillar.*: the values of the pillar.
+// Package pillar implements pillar.*: the values of the pillar.
 package pillar
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type pillar struct{ *function.Facts }
 
-// Functions are the functions of pillar that templates may call.
+// Functions returns the functions of pillar that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := pillar{f}
 	get := function.Of(
@@ -33,7 +33,8 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// get merges what it finds into the default if asked to, where both are mappings or both lists.
+// get looks up a value of the pillar. With merge, it is merged into the default if both are mappings or both are
+// lists.
 func (p pillar) get(ctx context.Context, key, fallback any, merge bool, mergeLists any, delimiter, pillarenv,
 	saltenv string) (any, error) {
 	data, err := p.of(ctx, pillarenv, saltenv)
@@ -60,7 +61,7 @@ func (p pillar) get(ctx context.Context, key, fallback any, merge bool, mergeLis
 	return "", nil
 }
 
-// merged puts what the pillar has over a copy of the default; nil where they are not of one kind.
+// merged merges the pillar's value into a copy of the default; nil if they have different types.
 func (p pillar) merged(data *value.Map, key, fallback any, mergeLists bool, delimiter string) any {
 	switch under := fallback.(type) {
 	case *value.Map:
@@ -82,7 +83,7 @@ func (p pillar) merged(data *value.Map, key, fallback any, mergeLists bool, deli
 	return nil
 }
 
-// union is a copy of one list with those items of another that it does not have.
+// union returns a copy of list with the items of more that it lacks.
 func union(list, more *value.List) *value.List {
 	all := value.Copy(list).(*value.List)
 	for _, item := range more.Items {
@@ -93,7 +94,7 @@ func union(list, more *value.List) *value.List {
 	return all
 }
 
-// of is the pillar of an environment, or the one at hand if none is named.
+// of returns the pillar of an environment, or the current one if none is named.
 func (p pillar) of(ctx context.Context, pillarenv, saltenv string) (*value.Map, error) {
 	if pillarenv == "" && saltenv == "" {
 		return p.CurrentPillar(), nil
@@ -115,7 +116,7 @@ func (p pillar) missing(key any) error {
 		"give a default, or set the key in the pillar")
 }
 
-// items is the pillar rendered again, or the keys that are named of the one at hand.
+// items returns the pillar, rendered again, or the named keys of the current one.
 func (p pillar) items(ctx context.Context, keys []any, options *value.Map) (any, error) {
 	if len(keys) > 0 {
 		return function.Pick(p.CurrentPillar(), keys, nil)
@@ -170,7 +171,7 @@ func (p pillar) raw(key string) any {
 	return value.NewMap()
 }
 
-// obfuscate shows the shape of the pillar and none of its values.
+// obfuscate returns the structure of the pillar without its values.
 func (p pillar) obfuscate(ctx context.Context, keys []any, options *value.Map) (any, error) {
 	all, err := p.items(ctx, keys, options)
 	if err != nil {
@@ -184,7 +185,7 @@ func shape(v any) any {
 	case *value.Map:
 		m := v.Clone()
 		for key, item := range v.All() {
-			_ = m.SetKey(key, shape(item)) // what is a key can be one
+			_ = m.SetKey(key, shape(item)) // the key is valid, since it comes from a mapping
 		}
 		return m
 	case *value.List:
@@ -203,7 +204,7 @@ func shapes(items []any) []any {
 	return list
 }
 
-// fileExists looks for a file in the pillar's directories, of one environment if it is named.
+// fileExists reports whether a file exists in the pillar's directories, or in those of one environment.
 func (p pillar) fileExists(path, saltenv string) (bool, error) {
 	if p.Pillars == nil {
 		return false, errors.New("there are no pillar roots")

@@ -1,4 +1,4 @@
-// Package pip answers pip.*: the packages of Python.
+// Package pip implements pip.*: the packages of Python.
 package pip
 
 import (
@@ -13,7 +13,7 @@ import (
 // pip lists and changes the packages of Python.
 type pip struct{ *function.Facts }
 
-// Functions are the functions of pip that templates may call.
+// Functions returns the functions of pip that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := pip{f}
 	return function.Table{
@@ -22,7 +22,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// Acting install and remove Python's packages as the states of pip do.
+// Acting returns the functions that install and remove Python packages, as the states of pip do.
 func Acting(f *function.Facts) function.Table {
 	p := pip{f}
 	return function.Table{
@@ -31,7 +31,7 @@ func Acting(f *function.Facts) function.Table {
 	}
 }
 
-// lines are the lines of pip list --format=freeze, without its advice.
+// lines returns the lines of pip list --format=freeze, without pip's notices.
 func (p pip) lines(ctx context.Context, env, user, cwd string) ([]string, error) {
 	python := program.Program{Name: "pip3", Package: "python3-pip", RunAs: user, Dir: cwd, Remote: true,
 		Env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}}
@@ -45,7 +45,7 @@ func (p pip) lines(ctx context.Context, env, user, cwd string) ([]string, error)
 	return value.SplitLines(text, false), err
 }
 
-// list gives the versions of Python's packages by name, of those that begin with a prefix.
+// list returns the versions of Python packages by name, of those with a prefix.
 func (p pip) list(ctx context.Context, prefix, env, user, cwd string, _ any, _ *value.Map) (*value.Map, error) {
 	lines, err := p.lines(ctx, env, user, cwd)
 	all := value.NewMap()
@@ -62,7 +62,7 @@ func (p pip) freeze(ctx context.Context, env, user, cwd string, _, _ any, _ *val
 	return p.lines(ctx, env, user, cwd)
 }
 
-// install installs packages and gives what changed.
+// install installs packages and returns the changes.
 func (p pip) install(ctx context.Context, pkgs, requirements any, env *string, options *value.Map) (*value.Map, error) {
 	arguments, names, err := pipArguments(pkgs, requirements, env, options)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p pip) install(ctx context.Context, pkgs, requirements any, env *string, o
 	return p.RunState(ctx, "pip.installed", arguments)
 }
 
-// uninstall removes packages one after the other and gives what changed.
+// uninstall removes packages one by one and returns the changes.
 func (p pip) uninstall(ctx context.Context, pkgs, requirements any, env *string, options *value.Map) (*value.Map,
 	error) {
 	arguments, names, err := pipArguments(pkgs, requirements, env, options)
@@ -98,7 +98,7 @@ func (p pip) uninstall(ctx context.Context, pkgs, requirements any, env *string,
 	return all, nil
 }
 
-// pipArguments are the arguments for a state of pip, and the packages that are named in a text or a list.
+// pipArguments returns the arguments for a state of pip, and the packages that are named in a text or a list.
 func pipArguments(pkgs, requirements any, env *string, options *value.Map) (*value.Map, []string, error) {
 	if text, isText := pkgs.(string); isText {
 		pkgs = value.Strings(strings.Split(text, ",")...)

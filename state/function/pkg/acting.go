@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Acting install and remove packages, maintain repositories and refresh their indexes.
+// Acting returns the functions that install and remove packages, maintain repositories and refresh their indexes.
 func Acting(f *function.Facts) function.Table {
 	p := pkg{f}
 	return function.StateFunctions(f, map[string]function.ByState{
@@ -30,7 +30,7 @@ func Acting(f *function.Facts) function.Table {
 	})
 }
 
-// refresh fetches the indexes. Those that could not be fetched are in the answer, and with failhard an error.
+// refresh fetches the indexes. Those that could not be fetched are in the result; with failhard, they are an error.
 func (p pkg) refresh(ctx context.Context, age any, failhard bool, _ *value.Map) (*value.Map, error) {
 	told := value.NewMap()
 	seconds, err := strconv.Atoi(value.Str(age))
@@ -53,12 +53,12 @@ func (p pkg) refresh(ctx context.Context, age any, failhard bool, _ *value.Map) 
 	return told, err
 }
 
-// unpurge marks packages that are to be purged as ones to install.
+// unpurge marks packages for installation that are marked to be purged.
 func (p pkg) unpurge(ctx context.Context, names []string) (*value.Map, error) {
 	selections := ""
 	for _, name := range names {
 		if strings.ContainsAny(name, " \t\n/") || name == "" {
-			return nil, fmt.Errorf("%q is no package's name", name)
+			return nil, fmt.Errorf("%q is not the name of a package", name)
 		}
 		selections += name + " install\n"
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// inventory are the functions about the files of packages and what is known of them. dpkg's database is read; rpm is
-// asked.
+// inventory returns the functions that read the attributes and files of packages: from dpkg's database, or by
+// running rpm.
 func inventory(p pkg) function.Table {
 	info := function.Of("*names, failhard=True, **kwargs", p.info)
 	list, dict := function.Of("*packages, **kwargs", p.fileList), function.Of("*packages, **kwargs", p.fileDict)
@@ -40,7 +40,7 @@ func inventory(p pkg) function.Table {
 	}
 }
 
-// upgrades are the packages that an upgrade would change, with their new versions. It does not refresh the indexes.
+// upgrades returns the packages that an upgrade would change, with their new versions. It does not refresh the indexes.
 func (p pkg) upgrades(ctx context.Context, _, full any, _ *value.Map) (*value.Map, error) {
 	if p.Packages == nil {
 		return nil, errors.New("the package manager of this host is not known")
@@ -53,7 +53,7 @@ func (p pkg) upgrades(ctx context.Context, _, full any, _ *value.Map) (*value.Ma
 	return all, err
 }
 
-// some are the versions of all installed packages, or of those that are named.
+// some returns the versions of all installed packages, or of those that are named.
 func (p pkg) some(names []string, _ *value.Map) (*value.Map, error) {
 	all, err := p.list(nil, nil)
 	if err != nil || len(names) == 0 {
@@ -75,10 +75,10 @@ const (
 	dpkgStatus = "/var/lib/dpkg/status"
 )
 
-// filesOf are the files of an installed package; found is false for one that is not there.
+// filesOf returns the files of an installed package; found is false if it is not installed.
 func (p pkg) filesOf(ctx context.Context, name string) (files []string, found bool, err error) {
 	if strings.ContainsAny(name, "/\x00") || strings.HasPrefix(name, "-") || name == "" {
-		return nil, false, fmt.Errorf("%q is no package's name", name)
+		return nil, false, fmt.Errorf("%q is not the name of a package", name)
 	}
 	if !p.debian() {
 		text, err := p.rpm(ctx, "-ql", name)
@@ -110,7 +110,7 @@ func (p pkg) filesOf(ctx context.Context, name string) (files []string, found bo
 	return nil, false, nil
 }
 
-// fileLists are the names of dpkg's lists of files.
+// fileLists returns the names of dpkg's lists of files.
 func (p pkg) fileLists() ([]string, error) {
 	names, err := p.Host.Files.ReadDir(dpkgInfo)
 	if err != nil && !function.Absent(err) {
@@ -121,13 +121,13 @@ func (p pkg) fileLists() ([]string, error) {
 
 func (p pkg) rpm(ctx context.Context, args ...string) (string, error) {
 	if family := p.Host.Packages.Family(); family == "apk" || family == "pacman" {
-		return "", diag.WithHint(fmt.Errorf("files of packages of %s are not looked up here", family),
-			"ask the package manager with cmd.run")
+		return "", diag.WithHint(fmt.Errorf("files of packages cannot be looked up on %s", family),
+			"run the package manager with cmd.run")
 	}
 	return p.Stdout(ctx, append([]string{"rpm"}, args...)...)
 }
 
-// fileDict lists the files of packages by package.
+// fileDict returns the files of packages by package.
 func (p pkg) fileDict(ctx context.Context, names []string, _ *value.Map) (*value.Map, error) {
 	problems, all := value.NewList(), value.NewMap()
 	for _, name := range names {
@@ -159,7 +159,7 @@ func (p pkg) fileList(ctx context.Context, names []string, _ *value.Map) (*value
 	return value.NewMap("errors", dict.Value("errors"), "files", value.Strings(slices.Compact(files)...)), nil
 }
 
-// owner names the package that a file belongs to, "" for none; of several files it gives a mapping.
+// owner returns the package that a file belongs to, or "". For several files it returns a mapping.
 func (p pkg) owner(ctx context.Context, paths []string, _ *value.Map) (any, error) {
 	owners := value.NewMap()
 	for _, path := range paths {
@@ -185,7 +185,7 @@ func (p pkg) ownerOf(ctx context.Context, path string) (string, error) {
 	if !p.debian() {
 		name, err := p.rpm(ctx, "-qf", "--queryformat", "%{name}", path)
 		if err != nil && strings.Contains(err.Error(), "ended with code") {
-			return "", nil // nobody's
+			return "", nil // the file belongs to no package
 		}
 		return name, err
 	}
@@ -225,7 +225,8 @@ func (p pkg) lists(file, line string) (bool, error) {
 	return false, s.Err()
 }
 
-// info describes installed packages. One that is not there is an error, or left out with failhard=False.
+// info returns the attributes of installed packages. A package that is not installed is an error, or with
+// failhard=False left out.
 func (p pkg) info(ctx context.Context, names []string, failhard bool, _ *value.Map) (*value.Map, error) {
 	if p.debian() {
 		return p.infoOfDebian(names, failhard)
@@ -252,7 +253,7 @@ func (p pkg) info(ctx context.Context, names []string, failhard bool, _ *value.M
 
 func (p pkg) infoOfRPM(ctx context.Context, name string) (*value.Map, error) {
 	if strings.HasPrefix(name, "-") {
-		return nil, fmt.Errorf("%q is no package's name", name)
+		return nil, fmt.Errorf("%q is not the name of a package", name)
 	}
 	tags := []string{"arch", "group", "license", "packager", "release", "size", "sourcerpm", "summary", "url", "vendor",
 		"version", "installtime", "description"}
@@ -275,7 +276,7 @@ func (p pkg) infoOfRPM(ctx context.Context, name string) (*value.Map, error) {
 	return m, nil
 }
 
-// setInstalled says when a package was installed.
+// setInstalled adds the time at which a package was installed.
 func setInstalled(m *value.Map, seconds string) {
 	if n, err := function.Int(seconds); err == nil {
 		m.Set("install_date", time.Unix(int64(n), 0).UTC().Format("2006-01-02T15:04:05Z"))
@@ -283,7 +284,7 @@ func setInstalled(m *value.Map, seconds string) {
 	}
 }
 
-// infoNames are the names that Salt gives the fields of dpkg's database.
+// infoNames returns the names that Salt gives the fields of dpkg's database.
 func infoNames() map[string]string {
 	return map[string]string{"Package": "name", "Architecture": "architecture", "Maintainer": "packager",
 		"Source": "source", "Version": "version",
@@ -318,7 +319,7 @@ func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
 	return all, nil
 }
 
-// dpkgInfoOf reads a paragraph of dpkg's database; nil for a package that is not installed.
+// dpkgInfoOf parses a paragraph of dpkg's database. It returns nil for a package that is not installed.
 func dpkgInfoOf(paragraph string) (m *value.Map, name string) {
 	m = value.NewMap()
 	installed, last, names := false, "", infoNames()
@@ -342,14 +343,14 @@ func dpkgInfoOf(paragraph string) (m *value.Map, name string) {
 	return m, value.Str(m.Value("name"))
 }
 
-// described is what a package file says of itself.
+// described returns the attributes of a package file.
 func (p pkg) described(name, env string) (*value.Map, error) {
 	file, ok, err := p.Locate(name, env)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("the package file %s is not there", name)
+		return nil, fmt.Errorf("the package file %s does not exist", name)
 	}
 	f, err := p.HostOf(name).Files.Open(file)
 	if err != nil {

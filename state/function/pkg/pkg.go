@@ -1,4 +1,4 @@
-// Package pkg answers pkg.* and lowpkg.*: the packages of the host, their files and versions, and changes to them.
+// Package pkg implements pkg.* and lowpkg.*: the packages of the host, their files and versions, and changes to them.
 package pkg
 
 import (
@@ -12,7 +12,7 @@ import (
 
 type pkg struct{ *function.Facts }
 
-// Functions are the functions of pkg that templates may call.
+// Functions returns the functions of pkg that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := pkg{f}
 	latest := function.Of("*names, refresh=True, show_installed=False, fromrepo=None, cache_valid_time=0, **kwargs",
@@ -27,7 +27,7 @@ func Functions(f *function.Facts) function.Table {
 	}.Add(inventory(p))
 }
 
-// installed are the versions of all packages, by name; several of one package are a list.
+// installed returns the versions of all packages by name, separated by commas if there are several.
 func (p pkg) installed() (map[string]string, error) {
 	if p.Packages == nil {
 		return nil, errors.New("the package database of this host cannot be read")
@@ -35,8 +35,7 @@ func (p pkg) installed() (map[string]string, error) {
 	return p.Packages.Versions()
 }
 
-// version gives the version of a package, "" for one that is not installed, or a mapping for several
-// or a glob.
+// version returns the version of a package, "" if it is not installed, or a mapping for several names or a glob.
 func (p pkg) version(names []string, asList any, _ *value.Map) (any, error) {
 	found := value.NewMap()
 	if len(names) == 0 {
@@ -84,8 +83,8 @@ func (p pkg) list(asList any, _ *value.Map) (*value.Map, error) {
 	return listed, err
 }
 
-// latest is the version an installation would give, "" where it would change nothing. It does not
-// refresh the indexes: that is acting.
+// latest returns the version that an installation would install, or "" if it would change nothing. It does not
+// refresh the indexes, since that would change the host.
 func (p pkg) latest(ctx context.Context, names []string, _, withInstalled any, release string, _ any,
 	_ *value.Map) (any, error) {
 	if len(names) == 0 {

@@ -1,4 +1,4 @@
-// Package postgres answers postgres.*: queries to PostgreSQL servers.
+// Package postgres implements postgres.*: queries to PostgreSQL servers.
 package postgres
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// postgres asks PostgreSQL servers through their command-line client.
+// postgres queries PostgreSQL servers with their command-line client.
 type postgres struct{ *function.Facts }
 
-// Functions are the functions of postgres that templates may call.
+// Functions returns the functions of postgres that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := postgres{f}
 	return function.Table{
@@ -26,7 +26,7 @@ func Functions(f *function.Facts) function.Table {
 	}.Needing(f.Host, "psql", "postgresql-client")
 }
 
-// query gives the rows of a query as mappings by column; no rows where the server cannot be asked.
+// query returns the rows of a query as mappings by column; no rows if the server does not answer.
 func (p postgres) query(ctx context.Context, query, user, server, port, db, password, runas string, _ any) (*value.List,
 	error) {
 	connection := value.NewMap()
@@ -66,7 +66,7 @@ func (p postgres) query(ctx context.Context, query, user, server, port, db, pass
 	return rows(out.Stdout)
 }
 
-// rows reads a table with a line of names.
+// rows parses a table whose first line has the names of the columns.
 func rows(text string) (*value.List, error) {
 	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {

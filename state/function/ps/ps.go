@@ -1,4 +1,4 @@
-// Package ps answers ps.*: the processes of the host.
+// Package ps implements ps.*: the processes of the host.
 package ps
 
 import (
@@ -13,7 +13,7 @@ import (
 // ps reads the processes in /proc.
 type ps struct{ *function.Facts }
 
-// Functions are the functions of ps that templates may call.
+// Functions returns the functions of ps that templates may call.
 func Functions(f *function.Facts) function.Table {
 	p := ps{f}
 	return function.Table{
@@ -26,7 +26,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// grep lists the processes whose name, or whole command line, has a text in it; None for none.
+// grep returns the processes whose name, or whole command line, contains a text; None if there are none.
 func (p ps) grep(pattern, user string, full, isRegexp bool) (any, error) {
 	if !isRegexp {
 		pattern = value.EscapeRegexp(pattern)
@@ -53,7 +53,7 @@ func (p ps) grep(pattern, user string, full, isRegexp bool) (any, error) {
 	return found, err
 }
 
-// memory is the host's memory in bytes.
+// memory returns the host's memory in bytes.
 func (p ps) memory() (int, error) {
 	all, err := p.Facts.MemInfo()
 	entry, _ := all.Value("MemTotal").(*value.Map)
@@ -61,7 +61,7 @@ func (p ps) memory() (int, error) {
 	return n << 10, err
 }
 
-// boot is the second at which the host was started.
+// boot returns the Unix time at which the host was started.
 func (p ps) boot() (int, error) {
 	text, err := function.ReadText(p.Host, "/proc/uptime")
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// longestLook is how long ps.top may watch.
+// longestLook is how long ps.top may measure.
 const longestLook = time.Minute
 
-// sample is what a process has used of the processors, in hundredths of a second.
+// sample is the processor time of a process, in hundredths of a second.
 type sample struct {
 	pid          int
 	user, system int
@@ -25,11 +25,11 @@ type sample struct {
 	virtual      int // bytes
 }
 
-// top are the processes that use the processors most, within some seconds.
+// top measures for some seconds and returns the processes that use the most processor time.
 func (p ps) top(ctx context.Context, count, seconds int) (*value.List, error) {
 	wait := time.Duration(seconds) * time.Second
 	if wait < 0 || wait > longestLook || count < 0 {
-		return nil, errors.New("ps.top counts from 0 on and watches for at most a minute")
+		return nil, errors.New("ps.top takes a count of at least 0 and an interval of at most a minute")
 	}
 	before := map[int]sample{}
 	first, err := p.samples()

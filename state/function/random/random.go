@@ -1,4 +1,4 @@
-// Package random answers random.*: random numbers and texts, or such as follow from a seed.
+// Package random implements random.*: numbers and texts that are random or derived from a seed.
 package random
 
 import (
@@ -16,7 +16,7 @@ import (
 
 type random struct{ *function.Facts }
 
-// Functions are the functions of random that templates may call.
+// Functions returns the functions of random that templates may call.
 func Functions(f *function.Facts) function.Table {
 	r := random{f}
 	return function.Table{
@@ -35,7 +35,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// seeded draws a number below range by the host's ID, so that it is the same in every run.
+// seeded returns a number below range that is derived from the host's ID, so that it is the same in every run.
 func (r random) seeded(below int, seed any) (int, error) {
 	if seed == nil {
 		seed = r.Grains.Value("id")
@@ -61,7 +61,7 @@ func (random) number(from, to int, seed any) (int, error) {
 	return generator.Between(from, to)
 }
 
-// sample draws by the hash of its seed.
+// sample returns items that are chosen at random, or by a hash of the seed.
 func (random) sample(items any, size int, seed *string) (*value.List, error) {
 	l, err := sequence(items)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r random) shuffle(items any, seed *string) (*value.List, error) {
 	return r.sample(items, n, seed)
 }
 
-// sequence gives the items of a list, or the characters of a string.
+// sequence returns the items of a list, or the characters of a string.
 func sequence(v any) ([]any, error) {
 	if s, ok := v.(string); ok {
 		var runes []any
@@ -107,7 +107,7 @@ func sequence(v any) ([]any, error) {
 
 const longestText = 1 << 20
 
-// text draws characters for a password.
+// text returns random characters for a password.
 func (random) text(length int, chars string, lower, upper, digits, punctuation, whitespace, printable bool) (string,
 	error) {
 	if length > longestText {
@@ -146,7 +146,7 @@ func charset(chars string, lower, upper, digits, punctuation, whitespace, printa
 	return chars
 }
 
-// secret draws n characters from the system's source of randomness.
+// secret returns n characters of from, chosen by the system's source of randomness.
 func secret(from string, n int) (string, error) {
 	chars := []rune(from)
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package saltutil answers saltutil.*: the refreshing of caches that this engine does not have.
+// Package saltutil implements saltutil.*: the refreshing of caches that this engine does not have.
 package saltutil
 
 import (
@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions are what formulas call to have a minion fetch its extensions and reload its data. They do nothing: there is
-// no master to fetch from, and every run reads everything again.
+// Functions returns the functions with which formulas make a minion fetch its extensions and reload its data. They
+// do nothing here: there is no master, and every run reads everything again.
 func Functions() function.Table {
 	t := function.Table{
 		"saltutil.sync_all": function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
@@ -29,7 +29,7 @@ func Functions() function.Table {
 	return t
 }
 
-// extensions are the kinds of programs that Salt fetches, in its order.
+// extensions returns the kinds of programs that Salt fetches, in its order.
 func extensions() []string {
 	return []string{"clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils",
 		"log_handlers",

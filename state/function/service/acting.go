@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Acting start and stop services.
+// Acting returns the functions that start and stop services.
 func Acting(f *function.Facts) function.Table {
 	s := service{f}
 	return function.Table{
@@ -48,7 +48,7 @@ func (s service) stop(ctx context.Context, name string, noBlock bool) (bool, err
 	return err == nil, err
 }
 
-// unmask lets a unit be started that was masked, for good or until the next boot.
+// unmask removes the mask of a unit: the permanent one, or the one until the next boot.
 func (s service) unmask(ctx context.Context, name string, forGood, runtime bool) error {
 	var errs []error
 	if forGood {
@@ -80,8 +80,8 @@ func (s service) boot(verb host.BootVerb) func(context.Context, string, bool, an
 	}
 }
 
-// reread has systemd read its unit files. The units of this host do so by themselves when one has
-// changed; a formula may still ask.
+// reread makes systemd reload its unit files. The agent does so itself after a unit file has changed, but formulas
+// may call it.
 func (s service) reread(ctx context.Context) (bool, error) {
 	if err := s.Host.Units.Allowed("systemctl daemon-reload"); err != nil {
 		return false, err

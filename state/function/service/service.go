@@ -1,4 +1,4 @@
-// Package service answers service.*: the services of the host and what systemd says of them, and changes to them.
+// Package service implements service.*: the services of the host, their properties in systemd, and changes to them.
 package service
 
 import (
@@ -12,7 +12,7 @@ import (
 
 type service struct{ *function.Facts }
 
-// Functions are the functions of service that templates may call.
+// Functions returns the functions of service that templates may call.
 func Functions(f *function.Facts) function.Table {
 	s := service{f}
 	return function.Table{
@@ -30,7 +30,7 @@ func Functions(f *function.Facts) function.Table {
 
 func (s service) units() (function.Units, error) {
 	if s.Units == nil {
-		return nil, errors.New("the services of this host cannot be looked at")
+		return nil, errors.New("the services of this host cannot be read")
 	}
 	return s.Units, nil
 }
@@ -43,7 +43,7 @@ func (s service) unit(ctx context.Context, name string) (u function.Unit, found 
 	return units.Unit(ctx, name)
 }
 
-// status says whether a service runs, or for a glob, which of those that fit do.
+// status reports whether a service runs; for a glob, it returns a mapping of the matching services.
 func (s service) status(ctx context.Context, name string, _ any) (any, error) {
 	if !strings.ContainsAny(name, "*?[") {
 		u, _, err := s.unit(ctx, name)

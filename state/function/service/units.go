@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// unitFunctions are the functions about what systemd knows of units.
+// unitFunctions returns the functions that read properties of systemd's units.
 func unitFunctions(s service) function.Table {
 	return function.Table{
 		"service.show":  function.Of("name, root=None", s.show),
@@ -26,7 +26,7 @@ func unitOf(name string) string {
 	return name + ".service"
 }
 
-// show gives the properties of a unit.
+// show returns the properties of a unit.
 func (s service) show(ctx context.Context, name string, _ any) (*value.Map, error) {
 	if err := s.Host.Units.Allowed("looking at unit " + name); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s service) show(ctx context.Context, name string, _ any) (*value.Map, erro
 	return properties(text), nil
 }
 
-// properties reads what systemctl show prints.
+// properties parses the output of systemctl show.
 func properties(text string) *value.Map {
 	all := value.NewMap()
 	for line := range strings.Lines(text) {
@@ -56,7 +56,7 @@ func properties(text string) *value.Map {
 	return all
 }
 
-// structure reads a value such as { path=/bin/true ; argv[]=/bin/true }.
+// structure parses a value such as { path=/bin/true ; argv[]=/bin/true }.
 func structure(text string) *value.Map {
 	m := value.NewMap()
 	for item := range strings.SplitSeq(strings.Trim(text, "{}"), " ; ") {
@@ -67,7 +67,7 @@ func structure(text string) *value.Map {
 	return m
 }
 
-// execs are the programs that services start.
+// execs returns the programs that services start.
 func (s service) execs(ctx context.Context, _ any) (*value.Map, error) {
 	names, err := s.all(ctx, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s service) execs(ctx context.Context, _ any) (*value.Map, error) {
 	}
 	programs := value.NewMap()
 	for len(names) > 0 {
-		part := names[:min(len(names), 200)] // as many as a command line surely takes
+		part := names[:min(len(names), 200)] // few enough for a command line
 		names = names[len(part):]
 		argv := []string{"systemctl", "show", "--property=ExecStart", "--property=LoadState", "--"}
 		for _, name := range part {

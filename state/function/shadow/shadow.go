@@ -1,4 +1,4 @@
-// Package shadow answers shadow.*: the passwords of users, as hashes, and how they age.
+// Package shadow implements shadow.*: the hashed passwords of users and their expiry.
 package shadow
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// shadow reads and changes passwords and how they age.
+// shadow reads and changes passwords and their expiry.
 type shadow struct{ *function.Facts }
 
-// Functions are the functions of shadow that templates may call.
+// Functions returns the functions of shadow that templates may call.
 func Functions(f *function.Facts) function.Table {
 	s := shadow{f}
 	return function.Table{
@@ -25,7 +25,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// Acting are the functions of shadow that change the host.
+// Acting returns the functions of shadow that change the host.
 func Acting(f *function.Facts) function.Table {
 	s := shadow{f}
 	days := func(set func(*host.ShadowChange, *int)) any {
@@ -61,7 +61,7 @@ func Acting(f *function.Facts) function.Table {
 	}
 }
 
-// info describes a user's password. All values are empty for a user that does not exist.
+// info returns the attributes of a user's password. All values are empty if the user does not exist.
 func (s shadow) info(name string, _ any) (*value.Map, error) {
 	e, ok, err := s.Host.Accounts.Shadow(name)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s shadow) change(ctx context.Context, name string, c host.ShadowChange) (b
 	return err == nil, err
 }
 
-// setPassword takes the hash of a password.
+// setPassword sets a password, given as a hash.
 func (s shadow) setPassword(ctx context.Context, name, hash string, _, _ any) (bool, error) {
 	return s.change(ctx, name, host.ShadowChange{Hash: &hash})
 }
@@ -108,7 +108,7 @@ func (s shadow) unlock(ctx context.Context, name string, _ any) (bool, error) {
 	return s.rehash(ctx, name, func(hash string) string { return strings.TrimLeft(hash, "!") })
 }
 
-// rehash changes the field of the password; where it is as it should be, nothing is written.
+// rehash changes the password field. If the field does not change, nothing is written.
 func (s shadow) rehash(ctx context.Context, name string, change func(string) string) (bool, error) {
 	e, ok, err := s.Host.Accounts.Shadow(name)
 	if err != nil || !ok {
@@ -119,7 +119,7 @@ func (s shadow) rehash(ctx context.Context, name string, change func(string) str
 		return true, nil
 	}
 	if hash == "" {
-		return false, fmt.Errorf("user %s has no password, and would need none if unlocked", name)
+		return false, fmt.Errorf("user %s has no password; unlocking it would allow a login without one", name)
 	}
 	return s.change(ctx, name, host.ShadowChange{Hash: &hash})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// bannerText draws a box of comment lines for the head of a file.
+// bannerText returns a box of comment lines for the top of a file.
 func bannerText(width int, comment, border string, start, end, title, text *string, newline bool) (string, error) {
 	edge, side := strings.TrimRight(comment, " \t\n"), strings.TrimSpace(comment)
 	inside := width - length(edge) - length(side) - 2
@@ -59,7 +59,7 @@ func pointerTo(s string) *string { return &s }
 
 func length(s string) int { return utf8.RuneCountInString(s) }
 
-// wrap breaks a text into lines of at most so many characters; a word that is longer is cut.
+// wrap breaks a text into lines of at most width characters. Longer words are split.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

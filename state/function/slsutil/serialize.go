@@ -54,7 +54,7 @@ func (s slsutil) readers() function.Table {
 	}
 }
 
-// readBytes reads a text, or bytes.
+// readBytes returns a deserializer that accepts a text or bytes.
 func readBytes(read func([]byte) (any, error)) func(v any, options *value.Map) (any, error) {
 	return func(v any, _ *value.Map) (any, error) {
 		switch v := v.(type) {
@@ -67,7 +67,7 @@ func readBytes(read func([]byte) (any, error)) func(v any, options *value.Map) (
 	}
 }
 
-// orderedYAML writes mappings in their order.
+// orderedYAML formats YAML with mappings in their order.
 func orderedYAML(v, flow any) string {
 	o := yaml.DumpOptions{ASCII: true, Indent: 2, Width: 80, Collections: yaml.Block}
 	if value.Truth(flow) {
@@ -76,7 +76,7 @@ func orderedYAML(v, flow any) string {
 	return strings.TrimSuffix(strings.TrimSuffix(yaml.Dump(v, o), "\n"), "\n...")
 }
 
-// fromYAMLEX reads YAML by the rules of SLS files. The tags !aggregate and !reset are not known.
+// fromYAMLEX parses YAML by the rules of SLS files. The tags !aggregate and !reset are not supported.
 func fromYAMLEX(text string) (any, error) {
 	doc, err := yaml.LoadString(text, "the text")
 	if err != nil {
@@ -148,7 +148,7 @@ func (s slsutil) settingsOf(text string, options *value.Map) (any, error) {
 	return all, nil
 }
 
-// interpolated replaces the references in a value.
+// interpolated returns a value with its references replaced.
 func interpolated(text string, settings *value.Map, depth int) (string, error) {
 	if depth > 10 {
 		return "", fmt.Errorf("its references are nested too deeply")
@@ -180,7 +180,7 @@ func interpolated(text string, settings *value.Map, depth int) (string, error) {
 	}
 }
 
-// fromPlainYAML reads data, for which Salt's rules for SLS files do not hold.
+// fromPlainYAML parses YAML without Salt's rules for SLS files.
 func fromPlainYAML(text string) (any, error) {
 	doc, err := yaml.LoadPlain(text, "the text")
 	if err != nil {
@@ -236,7 +236,7 @@ func yamlText(v, flow any, indent, width int, sorted, unicode bool) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// iniText writes sections of settings, as Python's configparser does.
+// iniText formats sections of settings, as Python's configparser does.
 func iniText(sections *value.Map) (string, error) {
 	var b strings.Builder
 	for name, section := range sections.All() {
@@ -305,7 +305,7 @@ func keyValueText(v any, separator, ending string, quoting bool) (string, error)
 	return strings.Join(lines, ending), nil
 }
 
-// quoted quotes a word for a shell, if it has to be.
+// quoted quotes a word for a shell if necessary.
 func quoted(s string) string {
 	safe := func(r rune) bool {
 		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

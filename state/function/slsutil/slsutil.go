@@ -1,4 +1,4 @@
-// Package slsutil answers slsutil.*: merging, serializers and renderers for templates.
+// Package slsutil implements slsutil.*: merging, serializers and renderers for templates.
 package slsutil
 
 import (
@@ -16,7 +16,7 @@ import (
 
 type slsutil struct{ *function.Facts }
 
-// Functions are the functions of slsutil that templates may call.
+// Functions returns the functions of slsutil that templates may call.
 func Functions(f *function.Facts) function.Table {
 	s := slsutil{f}
 	return function.Table{
@@ -66,8 +66,8 @@ func (s slsutil) merge(a, b any, strategy, renderer string, mergeLists bool) (an
 	return value.Merge(under, over, how, mergeLists && how != value.None)
 }
 
-// overwriteShared changes the first mapping as well, where both have a key: Salt does, and templates
-// can see it.
+// overwriteShared also sets the keys that both mappings have in the first one, as Salt does: templates may depend
+// on it.
 func overwriteShared(under, over *value.Map) {
 	for key, v := range over.All() {
 		if _, ok, _ := under.GetKey(key); ok {
@@ -76,7 +76,7 @@ func overwriteShared(under, over *value.Map) {
 	}
 }
 
-// pairs has the keys of one mapping, with the values of both in a list where both have one.
+// pairs returns the keys of a and their values. If both mappings have a key, its value is a list of both values.
 func pairs(a, b *value.Map) *value.Map {
 	merged := a.Clone()
 	for key, v := range a.All() {
@@ -98,11 +98,11 @@ func (s slsutil) mergeAll(mappings *value.List, strategy, renderer string, merge
 	return merged, nil
 }
 
-// renderer puts a file or a text through a pipe of renderers. What is called context, and every other
-// argument, is a variable of the template.
+// renderer renders a file or a text with a pipe of renderers. The argument context, and every other argument, are
+// variables of the template.
 func (s slsutil) renderer(ctx context.Context, file, text, pipe string, options *value.Map) (any, error) {
 	if s.Render == nil {
-		return nil, errors.New("there is nothing to render with")
+		return nil, errors.New("no renderer is available")
 	}
 	env, ok := options.Value("saltenv").(string)
 	if !ok {
@@ -134,7 +134,7 @@ func (s slsutil) renderer(ctx context.Context, file, text, pipe string, options 
 	return s.Render(ctx, src, pipe, vars)
 }
 
-// source reads what to render.
+// source returns the text to render.
 func (s slsutil) source(url, env string) (src render.Source, found bool, err error) {
 	file, ok, err := s.Locate(url, env)
 	if err != nil || !ok {
@@ -171,8 +171,7 @@ func (s slsutil) pathExists(name, env string) (bool, error) {
 	return s.dirExists(name, env)
 }
 
-// findUp looks for one of some names in a directory of the state tree, then in the one above it, and
-// so on.
+// findUp searches for one of several names in a directory of the state tree, and then in the directories above it.
 func (s slsutil) findUp(start *string, names any, env string) (string, error) {
 	wanted, err := function.Texts(names)
 	switch names.(type) {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// counters are the functions about processes, disks and counters of the kernel.
+// counters returns the functions about processes, disks and counters of the kernel.
 func counters(s status) function.Table {
 	return function.Table{
 		"status.all_status": function.Of("", s.everything),
@@ -28,7 +28,7 @@ func counters(s status) function.Table {
 	}
 }
 
-// everything is the answers of the other functions. What cannot be read is left empty.
+// everything returns the results of the other functions. Values that cannot be read are empty.
 func (s status) everything(ctx context.Context) *value.Map {
 	all := value.NewMap()
 	add := func(name string, v any, err error) {
@@ -62,7 +62,7 @@ func (s status) everything(ctx context.Context) *value.Map {
 	return all
 }
 
-// processes are the user and the command of all processes, by number.
+// processes returns the user and the command of all processes, by number.
 func (s status) processes() (*value.Map, error) {
 	pids, err := s.PIDs()
 	all := value.NewMap()
@@ -79,7 +79,7 @@ func (s status) processes() (*value.Map, error) {
 	return all, err
 }
 
-// pid lists the processes whose command line a regular expression is found in, one a line.
+// pid returns the numbers of the processes whose command line matches a regular expression, one per line.
 func (s status) pid(pattern string) (string, error) {
 	re, err := value.CompileRegexp(pattern, value.RegexpFlags{})
 	if err != nil {
@@ -99,7 +99,7 @@ func (s status) pid(pattern string) (string, error) {
 	return strings.Join(found, "\n"), err
 }
 
-// disks are the size and the free space in bytes of the file systems that are mounted: all, those mounted at paths, or
+// disks returns the size and the free space in bytes of the file systems that are mounted: all, those mounted at paths, or
 // those of types, which may be globs.
 func (s status) disks(ctx context.Context, wanted []string) (*value.Map, error) {
 	kinds := map[string]string{}
@@ -134,11 +134,11 @@ func mounted(wanted []string, at, kind string) bool {
 }
 
 func kib(v any) int {
-	n, _ := strconv.Atoi(value.Str(v)) // df writes - where there is nothing to count
+	n, _ := strconv.Atoi(value.Str(v)) // df prints - for a file system without inodes
 	return n * 1024
 }
 
-// counters reads the lines of a file of counters.
+// counters parses the lines of a file of counters.
 func (s status) counters(file string, line func(all *value.Map, fields []string)) (*value.Map, error) {
 	text, err := function.ReadText(s.Host, file)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s status) counters(file string, line func(all *value.Map, fields []string)
 	return all, nil
 }
 
-// number is a counter; what is none stays text.
+// number returns a counter as a number, or the text if it is not one.
 func number(text string) any {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
@@ -169,7 +169,7 @@ func numbers(fields []string) *value.List {
 	return list
 }
 
-// labelled gives counters their names, as many as there are of both.
+// labelled returns counters under their names; surplus names or counters are dropped.
 func labelled(names string, fields []string) *value.Map {
 	m := value.NewMap()
 	for i, name := range strings.Fields(names) {
@@ -212,7 +212,7 @@ func (s status) memoryCounters() (*value.Map, error) {
 	return s.counters("/proc/vmstat", func(all *value.Map, f []string) { all.Set(f[0], number(f[1])) })
 }
 
-// protocolCounters are lines in pairs: the names, and then the numbers.
+// protocolCounters parses pairs of lines: one with names, and one with numbers.
 func (s status) protocolCounters() (*value.Map, error) {
 	var names []string
 	return s.counters("/proc/net/netstat", func(all *value.Map, f []string) {
@@ -243,7 +243,7 @@ func (s status) linkCounters() (*value.Map, error) {
 	return all, nil
 }
 
-// sessions are those who are logged in, as w(1) lists them.
+// sessions returns the users who are logged in, as w(1) lists them.
 func (s status) sessions(ctx context.Context) (*value.List, error) {
 	out, err := s.Output(ctx, host.Line{Argv: []string{"w", "-fh"}})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package status answers status.*: the load, the memory and the counters of the kernel.
+// Package status implements status.*: the load, the memory and the counters of the kernel.
 package status
 
 import (
@@ -17,7 +17,7 @@ import (
 // status reads what the kernel reports in /proc.
 type status struct{ *function.Facts }
 
-// Functions are the functions of status that templates may call.
+// Functions returns the functions of status that templates may call.
 func Functions(f *function.Facts) function.Table {
 	s := status{f}
 	return function.Table{
@@ -71,7 +71,7 @@ func (s status) load() (*value.Map, error) {
 	return m, nil
 }
 
-// processor describes the last processor that the kernel lists, as Salt does.
+// processor returns the attributes of the last processor that the kernel lists, as Salt does.
 func (s status) processor() (*value.Map, error) {
 	text, err := function.ReadText(s.Host, "/proc/cpuinfo")
 	m := value.NewMap()

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// states are the functions of states; none where nothing can be applied.
+// states returns the functions of states, or none if the session cannot apply states.
 func (s sys) states() module.Registry {
 	if s.Modules == nil {
 		return nil
@@ -23,14 +23,14 @@ func (s sys) stateFunctions(patterns []string) []string {
 	return fitting(names, patterns)
 }
 
-// stateModules lists the states, all or those that fit globs.
+// stateModules returns the names of states: all, or those that match globs.
 func (s sys) stateModules(patterns []string) []string {
 	return slices.DeleteFunc(modulesOf(s.stateFunctions(nil)), func(name string) bool {
 		return len(patterns) > 0 && !slices.ContainsFunc(patterns, func(p string) bool { return value.Glob(p, name) })
 	})
 }
 
-// matchingStates are the functions that some names mean: of a state, or one function.
+// matchingStates returns the functions that names select: all of a state, or one function.
 func (s sys) matchingStates(patterns ...string) []string {
 	if len(patterns) == 1 && patterns[0] == "" {
 		patterns = nil
@@ -38,7 +38,7 @@ func (s sys) matchingStates(patterns ...string) []string {
 	return s.stateFunctions(patterns)
 }
 
-// stateArgspec gives the arguments of state functions and their defaults.
+// stateArgspec returns the arguments of state functions and their defaults.
 func (s sys) stateArgspec(pattern string) *value.Map {
 	report := value.NewMap()
 	for _, name := range s.matchingStates(pattern) {
@@ -71,7 +71,7 @@ func (s sys) argumentsOf(name string) (arguments []module.Argument, open bool) {
 	return module.ArgumentsOf(r)
 }
 
-// stateDoc explains state functions: how they are declared, what they do, and what their arguments are for.
+// stateDoc returns the documentation of state functions: declaration, purpose and arguments.
 func (s sys) stateDoc(patterns []string) *value.Map {
 	texts, book := value.NewMap(), manual.States()
 	for _, name := range s.matchingStates(patterns...) {

@@ -1,4 +1,4 @@
-// Package sys answers sys.*: which functions and states there are, their arguments and their documentation.
+// Package sys implements sys.*: which functions and states there are, their arguments and their documentation.
 package sys
 
 import (
@@ -16,7 +16,7 @@ type sys struct {
 	all function.Table
 }
 
-// Functions are the functions of sys that templates may call.
+// Functions returns the functions of sys that templates may call.
 func Functions(f *function.Facts, all function.Table) function.Table {
 	s := sys{f, all}
 	return function.Table{
@@ -37,7 +37,7 @@ func Functions(f *function.Facts, all function.Table) function.Table {
 	}
 }
 
-// functions lists names, all or those of modules, or those that fit globs.
+// functions returns the names of functions: all, those of modules, or those that match globs.
 func (s sys) functions(patterns []string) []string {
 	names := s.all.Names()
 	for name := range s.Calls {
@@ -47,7 +47,7 @@ func (s sys) functions(patterns []string) []string {
 	return fitting(names, patterns)
 }
 
-// fitting are the names of some modules, or those that fit globs. No patterns are all names.
+// fitting returns the names of some modules, or those that match globs. Without patterns it returns all names.
 func fitting(names, patterns []string) []string {
 	if len(patterns) == 0 {
 		return names
@@ -66,7 +66,7 @@ func (s sys) modules(patterns []string) []string {
 	return modulesOf(s.functions(patterns))
 }
 
-// modulesOf are the modules of functions, which are sorted. A pattern may also be one for modules.
+// modulesOf returns the modules of functions, which must be sorted.
 func modulesOf(functions []string) []string {
 	names := []string{}
 	for _, name := range functions {
@@ -76,7 +76,7 @@ func modulesOf(functions []string) []string {
 	return slices.Compact(names)
 }
 
-// argspec gives parameters and defaults, by function.
+// argspec returns parameters and defaults, by function.
 func (s sys) argspec(pattern string) (*value.Map, error) {
 	report := value.NewMap()
 	for _, name := range s.matching(pattern) {
@@ -135,7 +135,7 @@ func withoutUnset(v any) any {
 	return v
 }
 
-// doc explains functions: how they are called, what they do, and what their arguments are for.
+// doc returns the documentation of functions: usage, purpose and arguments.
 func (s sys) doc(patterns []string) (*value.Map, error) {
 	texts, book := value.NewMap(), manual.Functions()
 	names := s.functions(nil)

@@ -1,4 +1,4 @@
-// Package sysctl answers sysctl.*: the settings of the kernel.
+// Package sysctl implements sysctl.*: the settings of the kernel.
 package sysctl
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type sysctl struct{ *function.Facts }
 
-// Functions are the functions of sysctl that templates may call.
+// Functions returns the functions of sysctl that templates may call.
 func Functions(f *function.Facts) function.Table {
 	s := sysctl{f}
 	return function.Table{
@@ -23,7 +23,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// get is a setting of the kernel. The answer for one that does not exist is a sentence, as in Salt.
+// get returns a kernel setting. For one that does not exist it returns a sentence, as in Salt.
 func (s sysctl) get(name string) string {
 	text, err := function.ReadText(s.Host, "/proc/sys/"+swapped(name))
 	if err != nil {
@@ -32,7 +32,7 @@ func (s sysctl) get(name string) string {
 	return strings.TrimRight(text, "\n")
 }
 
-// swapped makes a path of a name: the dots are slashes, and the slashes dots.
+// swapped converts between a name and a path: dots become slashes, and slashes dots.
 func swapped(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -45,7 +45,7 @@ func swapped(name string) string {
 	}, name)
 }
 
-// show lists the settings in a file, or those of the kernel.
+// show returns the settings in a file, or those of the kernel.
 func (s sysctl) show(ctx context.Context, file any) (any, error) {
 	if value.Truth(file) {
 		text, err := function.ReadText(s.Host, value.Str(file))
@@ -73,7 +73,7 @@ func settings(text, separator string) *value.Map {
 func (s sysctl) assign(ctx context.Context, name string, v any) (*value.Map, error) {
 	text := value.Str(v)
 	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, "= \n") {
-		return nil, fmt.Errorf("%q is no kernel setting", name)
+		return nil, fmt.Errorf("%q is not a kernel setting", name)
 	}
 	if found, err := s.Host.Files.Stat("/proc/sys/" + swapped(name)); err != nil || found.IsDir() {
 		return nil, fmt.Errorf("there is no kernel setting %s", name)
@@ -83,7 +83,7 @@ func (s sysctl) assign(ctx context.Context, name string, v any) (*value.Map, err
 	return value.NewMap(name, text), err
 }
 
-// Acting change settings of the kernel.
+// Acting returns the functions that change settings of the kernel.
 func Acting(f *function.Facts) function.Table {
 	s := sysctl{f}
 	return function.StateFunctions(f, map[string]function.ByState{

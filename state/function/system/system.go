@@ -1,4 +1,4 @@
-// Package system answers system.*: the clock and the name of the host, and its reboot.
+// Package system implements system.*: the clock and the name of the host, and its reboot.
 package system
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// machine is the running system as a whole: its clock, and its end.
+// machine reads and changes the running system as a whole: its clock, its name, and its shutdown.
 type machine struct{ *function.Facts }
 
-// Functions are the functions of system that templates may call.
+// Functions returns the functions of system that templates may call.
 func Functions(f *function.Facts) function.Table {
 	m := machine{f}
 	return function.Table{
@@ -30,10 +30,10 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// rebootWitness exists from the moment when a reboot is known to be needed until that has taken place.
+// rebootWitness is a file that exists from when a reboot is known to be needed until the reboot.
 const rebootWitness = "/run/salt/reboot-required.witnessed"
 
-// Acting are the functions of system that change the host.
+// Acting returns the functions of system that change the host.
 func Acting(f *function.Facts) function.Table {
 	m := machine{f}
 	return function.Table{
@@ -64,7 +64,7 @@ func (m machine) clock(layout string) func(offset string) (string, error) {
 	}
 }
 
-// description is the name of the host for people; False where it has none.
+// description returns the pretty name of the host, or False if it has none.
 func (m machine) description() any {
 	text, err := function.ReadText(m.Host, "/etc/machine-info")
 	if err != nil {
@@ -78,7 +78,8 @@ func (m machine) description() any {
 	return false
 }
 
-// end reboots or stops the machine: at once, in some minutes, or at a time such as 23:30.
+// end returns a function that reboots or stops the machine: immediately, in some minutes, or at a time such as
+// 23:30.
 func (m machine) end(how string) func(ctx context.Context, at any) (string, error) {
 	return func(ctx context.Context, at any) (string, error) {
 		when := "now"
@@ -98,7 +99,7 @@ func (m machine) end(how string) func(ctx context.Context, at any) (string, erro
 }
 
 func (m machine) witness() (bool, error) {
-	if err := m.Host.Kernel.Allowed("noting that a reboot is needed"); err != nil {
+	if err := m.Host.Kernel.Allowed("recording that a reboot is needed"); err != nil {
 		return false, err
 	}
 	err := m.Host.WriteText(rebootWitness, "")
@@ -117,11 +118,11 @@ func (m machine) level(ctx context.Context, level any) (string, error) {
 	return program.Program{Name: "init", Package: "systemd-sysv", Limit: time.Minute}.Do(ctx, m.Host, text)
 }
 
-// name gives the host a name or a description.
+// name returns a function that sets the host name or its description.
 func (m machine) name(kinds ...string) func(ctx context.Context, name string) (bool, error) {
 	return func(ctx context.Context, name string) (bool, error) {
 		if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\n\x00") {
-			return false, fmt.Errorf("%q is no name for a host", name)
+			return false, fmt.Errorf("%q is not a valid host name", name)
 		}
 		if err := m.Host.Kernel.Allowed("naming the host"); err != nil {
 			return false, err
@@ -148,7 +149,7 @@ func (m machine) setDate(ctx context.Context, date, offset string) (bool, error)
 				now.Location()))
 		}
 	}
-	return false, fmt.Errorf("%q is no date such as 2024-01-31", date)
+	return false, fmt.Errorf("%q is not a date such as 2024-01-31", date)
 }
 
 // setTime sets the time of the clock.
@@ -162,7 +163,7 @@ func (m machine) setTime(ctx context.Context, clock, offset string, _ any) (bool
 			return m.set(ctx, time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, now.Location()))
 		}
 	}
-	return false, fmt.Errorf("%q is no time such as 23:30:00", clock)
+	return false, fmt.Errorf("%q is not a time such as 23:30:00", clock)
 }
 
 // setDateTime sets the parts of date and time that are given.
@@ -182,7 +183,7 @@ func (m machine) setDateTime(ctx context.Context, years, months, days, hours, mi
 		part(hours, now.Hour()), part(minutes, now.Minute()), part(seconds, now.Second()), 0, now.Location()))
 }
 
-// in is the time at an offset from UTC.
+// in returns the current time at an offset from UTC.
 func (m machine) in(offset string) (time.Time, error) {
 	now := m.Time()
 	if offset == "" {
@@ -195,7 +196,7 @@ func (m machine) in(offset string) (time.Time, error) {
 	return now.In(zone.Location()), nil
 }
 
-// set sets the clock, and the hardware's where it can be set.
+// set sets the clock, and the hardware clock where possible.
 func (m machine) set(ctx context.Context, to time.Time) (bool, error) {
 	if err := m.Host.Kernel.Allowed("setting the clock"); err != nil {
 		return false, err

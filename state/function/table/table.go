@@ -1,4 +1,4 @@
-// Package table holds all execution functions: the one place that knows the packages of all Salt modules.
+// Package table has the table of all execution functions. No other package imports those of all Salt modules.
 package table
 
 import (
@@ -52,8 +52,8 @@ import (
 	files "github.com/corpus-agent/corpus-agent/state/module/file"
 )
 
-// Acting makes the table of what module.run may call: everything that templates may call, and functions that change the
-// host. Templates never get it.
+// Acting returns the table of functions that module.run may call: those of templates, and those that change the
+// host. Templates must not get this table.
 func Acting(facts function.Facts) function.Table {
 	t := New(facts)
 	return t.Add(
@@ -64,7 +64,7 @@ func Acting(facts function.Facts) function.Table {
 		shadow.Acting(&facts), sysctl.Acting(&facts), system.Acting(&facts), timezone.Acting(&facts), user.Acting(&facts))
 }
 
-// Filters are Salt's filters that look at programs and files of the host.
+// Filters returns Salt's filters that read programs and files of the host.
 func Filters(f *function.Facts) map[string]jinja.Filter {
 	filters := file.Filters(f)
 	filters["which"] = cmd.WhichFilter(f)

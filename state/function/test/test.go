@@ -1,4 +1,4 @@
-// Package test answers test.*: functions for trying out calls and arguments.
+// Package test implements test.*: functions for trying out calls and arguments.
 package test
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// SaltVersion is the version of Salt whose language is read, as test.version and the grain saltversion have it.
+// SaltVersion is the version of Salt whose language the engine implements, as in test.version and the grain
+// saltversion.
 const SaltVersion = "3006.0"
 
 type test struct {
@@ -21,7 +22,7 @@ type test struct {
 	all function.Table // the table these functions are in
 }
 
-// Functions are the functions of test that templates may call.
+// Functions returns the functions of test that templates may call.
 func Functions(f *function.Facts, all function.Table) function.Table {
 	t := test{f, all}
 	return function.Table{
@@ -72,7 +73,7 @@ func (test) arg(args []any, kwargs *value.Map) *value.Map {
 	return value.NewMap("args", value.Tuple(args), "kwargs", kwargs)
 }
 
-// argClean leaves out what belongs to the call itself.
+// argClean returns the arguments without those that concern the call itself.
 func (t test) argClean(args []any, kwargs *value.Map) *value.Map {
 	clean := value.NewMap()
 	for name, v := range kwargs.All() {
@@ -100,7 +101,7 @@ func (test) argType(args []any, kwargs *value.Map) *value.Map {
 
 func class(v any) string { return "<class '" + value.TypeName(v) + "'>" }
 
-// longestSleep keeps a template from stopping a run for good.
+// longestSleep limits how long a template may sleep.
 const longestSleep = 5 * time.Minute
 
 func (test) sleep(ctx context.Context, seconds int) (bool, error) {
@@ -121,7 +122,7 @@ func (t test) confTest() any {
 	return v
 }
 
-// provider names what answers for a module: the module itself, since there is one of each here.
+// provider returns the provider of a module: the module itself, since there is only one here.
 func (t test) provider(module string) string {
 	for name := range t.all {
 		if own, _, _ := strings.Cut(name, "."); own == module {
@@ -165,7 +166,7 @@ func (test) assertion(holds bool) (any, error) {
 	return nil, nil
 }
 
-// try calls a function and gives None, or the error's text, if it fails.
+// try calls a function. If it fails, try returns None, or with tell the text of the error.
 func (t test) try(ctx context.Context, name string, tell bool, kwargs *value.Map) any {
 	v, err := t.all.Call(ctx, name, nil, kwargs)
 	switch {
@@ -184,11 +185,11 @@ func (t test) cross(ctx context.Context, name string, args *value.List) (any, er
 	return t.all.Call(ctx, name, args.Items, nil)
 }
 
-// fibonacci is a number of the series and the seconds it took.
+// fibonacci returns a Fibonacci number and the seconds that it took to compute.
 func (test) fibonacci(n int) (any, error) {
 	const most = 10_000
 	if n < 0 || n > most {
-		return nil, fmt.Errorf("there are numbers from 0 to %d here, and none for %d", most, n)
+		return nil, fmt.Errorf("the argument must be from 0 to %d, not %d", most, n)
 	}
 	started := time.Now()
 	a, b := big.NewInt(0), big.NewInt(1)

@@ -1,4 +1,4 @@
-// Package timezone answers timezone.*: the time zone of the host.
+// Package timezone implements timezone.*: the time zone of the host.
 package timezone
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type timezone struct{ *function.Facts }
 
-// Functions are the functions of timezone that templates may call.
+// Functions returns the functions of timezone that templates may call.
 func Functions(f *function.Facts) function.Table {
 	t := timezone{f}
 	return function.Table{
@@ -27,7 +27,8 @@ func Functions(f *function.Facts) function.Table {
 
 const zoneDir = "/usr/share/zoneinfo/"
 
-// zone is the name of the host's time zone: where /etc/localtime leads to, or what Debian notes.
+// zone returns the name of the host's time zone: the target of /etc/localtime, or the content of Debian's
+// /etc/timezone.
 func (t timezone) zone() (string, error) {
 	target, err := t.Host.Files.Readlink("/etc/localtime")
 	if err == nil {
@@ -45,7 +46,7 @@ func (t timezone) zone() (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// now writes the present time there.
+// now formats the current time in the host's time zone.
 func (t timezone) now(layout string) (string, error) {
 	data, err := t.Host.Files.ReadFile("/etc/localtime")
 	if function.Absent(err) {
@@ -61,7 +62,7 @@ func (t timezone) now(layout string) (string, error) {
 	return t.Facts.Time().In(there).Format(layout), nil
 }
 
-// is compares the host's time zone with a named one by what they say.
+// is reports whether a named time zone has the same rules as the host's.
 func (t timezone) is(name string) (bool, error) {
 	wanted, err := t.Host.Files.ReadFile(zoneDir + name)
 	if err != nil {
@@ -71,7 +72,7 @@ func (t timezone) is(name string) (bool, error) {
 	return string(have) == string(wanted), err
 }
 
-// clock says whether the hardware clock runs in UTC or in localtime.
+// clock returns UTC or localtime: the time zone of the hardware clock.
 func (t timezone) clock() (string, error) {
 	text, err := function.ReadText(t.Host, "/etc/adjtime")
 	if err != nil && !function.Absent(err) {
@@ -83,7 +84,7 @@ func (t timezone) clock() (string, error) {
 	return "UTC", nil
 }
 
-// Acting set the time zone.
+// Acting returns the functions that set the time zone.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
 		"timezone.set_zone": {Signature: "timezone", State: "timezone.system", Rename: map[string]string{"timezone": "name"},

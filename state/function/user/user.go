@@ -1,4 +1,4 @@
-// Package user answers user.*: the users of the host.
+// Package user implements user.*: the users of the host.
 package user
 
 import (
@@ -12,7 +12,7 @@ import (
 
 type user struct{ *function.Facts }
 
-// Functions are the functions of user that templates may call.
+// Functions returns the functions of user that templates may call.
 func Functions(f *function.Facts) function.Table {
 	u := user{f}
 	return function.Table{
@@ -24,7 +24,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// info describes a user. The answer is empty for one that does not exist.
+// info returns the attributes of a user, or an empty mapping if it does not exist.
 func (u user) info(name string, _ any) (*value.Map, error) {
 	account, ok, err := u.Host.Accounts.User(name)
 	if err != nil || !ok {
@@ -82,7 +82,7 @@ func (u user) all(_, _ any) (*value.List, error) {
 	return all, nil
 }
 
-// Acting add and delete users.
+// Acting returns the functions that add and delete users.
 func Acting(f *function.Facts) function.Table {
 	return function.StateFunctions(f, map[string]function.ByState{
 		"user.add": {Signature: "name", State: "user.present", True: true},
