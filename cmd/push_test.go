@@ -122,7 +122,7 @@ func TestPushDeploys(t *testing.T) {
 	}
 	d.host("srv/out", "two")
 	if out, err := d.run("git", "push", d.repository("project"), "HEAD:feature"); err != nil ||
-		!strings.Contains(out, "not the branch that is deployed") {
+		!strings.Contains(out, "not the deployed branch") {
 		t.Errorf("a push to another branch: %v\n%s", err, out)
 	}
 	if out := d.ok("corpus-agent", "project", "get-configuration", "shop", "data:text"); out != "two\n" {

@@ -28,7 +28,7 @@ import (
 // Version is set when a release is built.
 var Version = "dev"
 
-// IO is everything a command touches of the process it runs in.
+// IO is the part of its process that a command uses.
 type IO struct {
 	In     io.Reader
 	Out    io.Writer
@@ -36,26 +36,26 @@ type IO struct {
 	Getenv func(string) string
 }
 
-// Process is the IO of the running process.
+// Process returns the IO of the running process.
 func Process() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
 
-// Shown returns the IO with streams that remove control characters, whichever command writes to them: names, IDs and
-// output come from other parties. The returned function writes what the streams still hold back.
+// Shown returns the IO with streams that remove control characters from the output of all commands: names, IDs and
+// output come from other parties. The returned function flushes the streams.
 func (s IO) Shown() (IO, func()) {
 	out, err := redact.NewWriter(s.Out, s.Color(s.Out)), redact.NewWriter(s.Err, s.Color(s.Err))
 	s.Out, s.Err = out, err
-	return s, func() { _ = errors.Join(out.Flush(), err.Flush()) } // a terminal that is gone needs nothing more
+	return s, func() { _ = errors.Join(out.Flush(), err.Flush()) } // errors of a closed terminal are ignored
 }
 
-// Colored lets this project's own colors through to a stream of Shown that is not a terminal.
+// Colored lets this project's colors through to a stream of Shown that is not a terminal.
 func Colored(w io.Writer) {
 	if shown, ok := w.(*redact.Writer); ok {
 		shown.Colours()
 	}
 }
 
-// File returns the file that a stream writes to in the end; nil if it is not a file. Code that writes to the file
-// directly must pass text of other parties through package redact.
+// File returns the file behind a stream; nil if it is not a file. Code that writes to the file directly must pass
+// text of other parties through package redact.
 func File(w io.Writer) *os.File {
 	for {
 		switch below := w.(type) {
@@ -105,7 +105,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	return code
 }
 
-// execute runs a command line. An error of cobra about its arguments becomes a usage error.
+// execute runs a command line. Errors of cobra about its arguments become usage errors.
 func execute(ctx context.Context, root *cobra.Command, args []string) error {
 	if err := wrongCommand(root, args); err != nil {
 		return err
@@ -145,7 +145,7 @@ type reported struct{ err error }
 func (r *reported) Error() string   { return r.err.Error() }
 func (r *reported) Unwrap() []error { return []error{r.err, ErrReported} }
 
-// Args returns a check of the number of arguments, and of the names among them, whose error is a usage error.
+// Args returns a check of the number of arguments, and of the names among them. Its errors are usage errors.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := saltArgument(c, args); err != nil {
@@ -158,8 +158,8 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// fail prints an error: each of those that it joins, problems in files with their places, and under each its hint. A
-// hint that several have follows the last of them.
+// fail prints an error: each of the errors that it joins, problems in files with their positions, and its hint
+// below each. A hint that several errors share is printed after the last of them.
 func (s IO) fail(err error, code int, asJSON bool) {
 	if asJSON {
 		_ = s.JSON(failureOf(err, code))
@@ -175,7 +175,7 @@ func (s IO) fail(err error, code int, asJSON bool) {
 			}
 		}
 	}
-	_, _ = s.Err.Write(b.Bytes()) // a failure cannot be reported anywhere
+	_, _ = s.Err.Write(b.Bytes()) // an error of standard error cannot be reported
 }
 
 // SlowStore returns a function that reports, the first time it is called, that a store does not answer a request.
@@ -184,12 +184,12 @@ func (s IO) SlowStore(url string) func(request string) {
 	return func(request string) {
 		once.Do(func() {
 			text := fmt.Sprintf("waiting for the store %s: no answer for %s (%s)", url, store.SlowAfter, request)
-			_, _ = fmt.Fprintln(s.Err, shown(text)) // without it the command does its work as well
+			_, _ = fmt.Fprintln(s.Err, shown(text)) // the command does not depend on it
 		})
 	}
 }
 
-// message is an error without its hints. One in a file has the lines there.
+// message returns an error's text without its hints. That of a problem in a file includes the lines of the file.
 func message(err error) string {
 	var d *diag.Diagnostic
 	if !errors.As(err, &d) {
@@ -215,7 +215,7 @@ type failure struct {
 	Error    string    `json:"error"`
 	Hint     string    `json:"hint,omitempty"`
 	Exit     int       `json:"exit_code"`
-	Problems []problem `json:"problems,omitempty"` // in users' files
+	Problems []problem `json:"problems,omitempty"` // in files of users
 }
 
 type problem struct {
@@ -238,7 +238,7 @@ func failureOf(err error, code int) failure {
 	return f
 }
 
-// JSON writes a value as an indented JSON document whose strings hold control characters as escapes.
+// JSON writes a value as an indented JSON document in which control characters are escaped.
 func (s IO) JSON(v any) error {
 	var document bytes.Buffer
 	e := json.NewEncoder(&document)

@@ -10,11 +10,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// endWithin is how long a command of Deadline has for its own end after a signal.
+// endWithin is how long a command with a Deadline may run after a signal.
 const endWithin = 1500 * time.Millisecond
 
-// Deadline ends the process with exit.Interrupted when it still runs 1.5 seconds after SIGINT, SIGTERM or SIGHUP: a
-// system call that hangs, and the removal of a large tree, do not see that the context is cancelled. It is for a
+// Deadline ends the process with exit.Interrupted if it still runs 1.5 seconds after SIGINT, SIGTERM or SIGHUP: a
+// system call that hangs, and the removal of a large tree, do not notice that the context is cancelled. It is for a
 // program that leaves nothing half done when it is killed; the agent, which rolls back, has no such deadline.
 func Deadline(stderr io.Writer) {
 	asked := make(chan os.Signal, 1)
@@ -27,8 +27,8 @@ func Deadline(stderr io.Writer) {
 		signal.Stop(asked) // a second signal ends the process at once
 		time.Sleep(endWithin)
 		_, _ = io.WriteString(stderr,
-			"error: interrupted; what was under way did not end in time and was abandoned\n"+
-				"hint: the next command removes temporary files that are left\n")
+			"error: interrupted; the command did not end in time and was killed\n"+
+				"hint: the next command removes its temporary files\n")
 		os.Exit(exit.Interrupted)
 	}()
 }

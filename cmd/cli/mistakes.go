@@ -13,12 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// usage makes an error of flags or arguments a usage error.
+// usage turns an error about flags or arguments into a usage error.
 func usage(c *cobra.Command, err error) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", FlagHint(c, err)))
 }
 
-// FlagHint is the hint of an error about flags: the flag that was probably meant, or where they are listed.
+// FlagHint returns the hint for an error about flags: the flag that was probably meant, or the command that lists
+// them.
 func FlagHint(c *cobra.Command, err error) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -36,10 +37,10 @@ func FlagHint(c *cobra.Command, err error) string {
 	if strings.HasPrefix(err.Error(), "unknown shorthand flag: 'l'") && slices.Contains(names, "verbose") {
 		return "write --verbose to see more"
 	}
-	return fmt.Sprintf("`%s --help` shows what there is", c.CommandPath())
+	return fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
 }
 
-// habit is the flag that another tool's flag is called here; "" for none.
+// habit returns the flag of this program that corresponds to a flag of other tools; "" for none.
 func habit(flag string) string {
 	switch flag {
 	case "dry-run", "dryrun", "check", "noop", "what-if", "simulate":
@@ -52,20 +53,20 @@ func habit(flag string) string {
 	return ""
 }
 
-// saltArgument refuses test=True and the like, which salt-call takes, for commands that have a flag of that name: they
-// are no names of services.
+// saltArgument returns an error for arguments such as test=True, which salt-call takes, if the command has a flag
+// with that name: they are not names of services.
 func saltArgument(c *cobra.Command, args []string) error {
 	for _, arg := range args {
 		name, _, ok := strings.Cut(arg, "=")
 		if ok && c.Flags().Lookup(name) != nil {
-			err := fmt.Errorf("%s takes no argument %q", c.CommandPath(), arg)
+			err := fmt.Errorf("%s does not take the argument %q", c.CommandPath(), arg)
 			return exit.WithCode(exit.Usage, diag.WithHint(err, "write --%s", name))
 		}
 	}
 	return nil
 }
 
-// argumentsOf are the arguments that a usage line names, without flags and their values.
+// argumentsOf returns the arguments that a usage line names, without flags and their values.
 func argumentsOf(use string) (required, all []string, more bool) {
 	depth, skip := 0, false
 	for _, word := range strings.Fields(use)[1:] {
@@ -88,7 +89,7 @@ func argumentsOf(use string) (required, all []string, more bool) {
 	return required, all, more
 }
 
-// wrongArguments says which arguments are missing or too many.
+// wrongArguments returns an error that says which arguments are missing or too many.
 func wrongArguments(c *cobra.Command, args []string, err error) error {
 	required, all, more := argumentsOf(c.Use)
 	_, line, _ := strings.Cut(c.Use, " ")
@@ -112,7 +113,7 @@ func wrongArguments(c *cobra.Command, args []string, err error) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", hint))
 }
 
-// wrongFlags words what cobra says of flags that are missing or exclude each other.
+// wrongFlags replaces cobra's errors about flags that are missing or exclude each other.
 func wrongFlags(c *cobra.Command, err error) error {
 	text := err.Error()
 	_, group, _ := strings.Cut(text, "[")
@@ -134,12 +135,12 @@ func wrongFlags(c *cobra.Command, err error) error {
 	return usage(c, err)
 }
 
-// wrongCommand is the error of a command line that names a command which a group of commands does not have. Left to
-// itself cobra shows the help of the group then, as if all was well.
+// wrongCommand returns the error of a command line that names an unknown subcommand. cobra would print the help of
+// the group and succeed.
 func wrongCommand(root *cobra.Command, args []string) error {
 	c, rest, err := root.Find(args)
 	if err != nil || c == root || c.Runnable() || c.ParseFlags(rest) != nil || c.Flags().NArg() == 0 {
-		return nil // cobra finds all other mistakes
+		return nil // cobra reports all other mistakes
 	}
 	return noCommand(c, c.Flags().Arg(0))
 }
@@ -159,7 +160,7 @@ func noCommand(group *cobra.Command, name string) error {
 		"%s", hint))
 }
 
-// helpCommand is cobra's, but for a command that does not exist.
+// helpCommand is like cobra's, but returns an error for a command that does not exist.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]...",
@@ -175,7 +176,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// unknownCommand turns cobra's own mistakes into usage errors.
+// unknownCommand turns cobra's errors about commands into usage errors.
 func unknownCommand(root *cobra.Command, err error) error {
 	text, suggestion, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n\t")
 	if !strings.HasPrefix(text, "unknown command") || diag.HintOf(err) != "" {
@@ -191,7 +192,7 @@ func unknownCommand(root *cobra.Command, err error) error {
 	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
 }
 
-// quoted is the first part of a text in quotation marks.
+// quoted returns the first part of a text that is in quotation marks.
 func quoted(text string) string {
 	_, rest, _ := strings.Cut(text, `"`)
 	name, _, _ := strings.Cut(rest, `"`)

@@ -41,21 +41,22 @@ func checkName(word, arg string) error {
 // and Linux accounts have at most 32 and an @.
 const longestHost = 253 + 33
 
-// CheckHost checks what names a host for ssh: a host or an address, with an account and an @ before it or without.
-// Git and ssh read a leading dash as an option, and a slash or a colon as the beginning of a path.
+// CheckHost checks the destination of an ssh connection: a host or an address, optionally preceded by an account
+// and an @. Git and ssh read a leading dash as an option, and a slash or a colon as the beginning of a path.
 func CheckHost(name string) error {
 	account, host := "root", name
-	if at := strings.LastIndexByte(name, '@'); at >= 0 { // an account may hold one
+	if at := strings.LastIndexByte(name, '@'); at >= 0 { // an account may contain an @
 		account, host = name[:at], name[at+1:]
 	}
 	if len(name) <= longestHost && plain(account, "._-+$@") && plain(host, "._-") && !strings.Contains(host, "..") {
 		return nil
 	}
 	return diag.WithHint(errors.New("HOST is not the name of a host for ssh"),
-		"write root@host; ports, keys and IPv6 addresses belong into ~/.ssh/config")
+		"write root@host; ports, keys and IPv6 addresses belong in ~/.ssh/config")
 }
 
-// plain reports whether a text starts with a letter, a digit or an underscore, and holds nothing else but punctuation.
+// plain reports whether a text starts with a letter, a digit or an underscore, and contains only these and the
+// given punctuation.
 func plain(text, punctuation string) bool {
 	for i := range len(text) {
 		c := text[i]

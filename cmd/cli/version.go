@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// VersionCommand shows the version of a program, as its flag --version does.
+// VersionCommand returns a command that prints the version of the program, as its flag --version does.
 func VersionCommand(streams IO) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// calling is what the call command was given.
+// calling has the flags of the call command.
 type calling struct {
 	*program
 	trees   inspect.Trees
@@ -35,16 +35,16 @@ func (p *program) callCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call FUNCTION [ARGUMENT | NAME=VALUE]...",
 		Short: "Call a function as salt-call --local does",
-		Long: `call runs one function on this host and shows what it answers: state.apply and its kin, state.show_*,
-pillar.*, grains.*, slsutil.renderer, and every other function that templates may call. Arguments
-are written as for salt-call: values are YAML, and NAME=VALUE is an argument by name.
+		Long: `call runs one function on this host and prints its result: state.apply and the other functions that run
+states, state.show_*, pillar.*, grains.*, slsutil.renderer, and every other function that templates may call.
+Arguments are written as for salt-call: values are YAML, and NAME=VALUE is an argument by name.
 
 Without -c, --states and --pillar the files are those of the releases that are deployed here.
 -c reads the minion file of a masterless Salt host.
 
-Exit codes are salt-call's: 0 done, 1 the function or a state failed, or SLS or pillar does not compile, 64 usage,
-255 there is no such function. With --retcode-passthrough a command's own code, 2 for failed states, 5 for a pillar
-that does not compile. 6, another run is under way, is not one of salt-call's.`,
+Exit codes are those of salt-call: 0 success, 1 the function or a state failed, or SLS or pillar does not compile,
+64 usage, 255 the function does not exist. With --retcode-passthrough they are the exit code of a command, 2 for
+failed states, and 5 for a pillar that does not compile. 6, another run is under way, is not used by salt-call.`,
 		Example: `  corpus-agent call state.apply
   corpus-agent call state.apply web,db test=True
   corpus-agent call state.sls_id nginx.conf web
@@ -71,23 +71,23 @@ that does not compile. 6, another run is under way, is not one of salt-call's.`,
 	})
 	treeFlags(c, &given.trees)
 	flags := c.Flags()
-	flags.StringVar(&given.out, "out", "", "form of the answer: "+strings.Join(outputter.Formats(), ", "))
-	flags.StringVar(&given.mode, "state-output", "", "results of states: "+strings.Join(minion.Modes(), ", "))
-	flags.StringVar(&given.verbose, "state-verbose", "", "False leaves out the states that needed no change")
-	flags.Bool("local", true, "accepted; there is no master to ask")
+	flags.StringVar(&given.out, "out", "", "format of the result: "+strings.Join(outputter.Formats(), ", "))
+	flags.StringVar(&given.mode, "state-output", "", "format of the results of states: "+strings.Join(minion.Modes(), ", "))
+	flags.StringVar(&given.verbose, "state-verbose", "", "False omits the states that needed no change")
+	flags.Bool("local", true, "accepted; there is no master")
 	given.salt.add(c)
 	return c
 }
 
-// treeFlags are the flags that say where files come from, if not from what is deployed.
+// treeFlags adds the flags for the places of files, in place of the deployed releases.
 func treeFlags(c *cobra.Command, t *inspect.Trees) {
 	flags := c.Flags()
 	flags.StringVarP(&t.Minion, "config-dir", "c", "", "directory with a Salt minion file, such as /etc/salt")
 	cli.RepeatedVar(flags, &t.States, "states", "",
-		"directory of SLS files instead; may be given several times, the first that has a file wins")
+		"directory of SLS files to use instead; may be repeated, and a file is taken from the first that has it")
 	cli.RepeatedVar(flags, &t.Pillar, "pillar", "",
-		"directory of pillar files instead, or a YAML file whose content goes over the pillar")
-	flags.StringVar(&t.Grains, "grains", "", "YAML or JSON file of grains that win over this host's")
+		"directory of pillar files to use instead, or a YAML file that overrides values of the pillar")
+	flags.StringVar(&t.Grains, "grains", "", "YAML or JSON file of grains that override those of this host")
 }
 
 // completeFunctions completes the name of the function.
@@ -104,14 +104,14 @@ func completeFunctions(_ *cobra.Command, args []string, begun string) ([]string,
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// The exit codes of salt-call that this program has for nothing else.
+// The exit codes of salt-call that no other command uses.
 const (
 	saltFailed  = 1   // EX_GENERIC
 	saltUsage   = 64  // EX_USAGE
 	saltUnknown = 255 // sys.exit(-1)
 )
 
-// asSaltCall gives an error the exit code of salt-call, but for a run that the lock refused and one that was
+// asSaltCall sets the exit code of salt-call on an error, except for a run that the lock refused and one that was
 // interrupted.
 func asSaltCall(err error) error {
 	switch code := exit.Code(err); code {
@@ -126,7 +126,7 @@ func asSaltCall(err error) error {
 	}
 }
 
-// returned is the failure of a function with the code that --retcode-passthrough ends with.
+// returned is the failure of a function, with its code for --retcode-passthrough.
 type returned struct {
 	error
 	code int
@@ -134,8 +134,8 @@ type returned struct {
 
 func (r *returned) Unwrap() error { return r.error }
 
-// code gives a failure the exit code that was asked for. A call that did not run for the lock, or was interrupted,
-// keeps the code that says so.
+// code sets the exit code of a failure. A call that the lock refused, or that was interrupted, keeps its own exit
+// code.
 func (c *calling) code(answer session.Answer, err error) error {
 	if code := exit.Code(err); code == exit.Locked || code == exit.Interrupted {
 		return err
@@ -146,7 +146,7 @@ func (c *calling) code(answer session.Answer, err error) error {
 	return exit.WithCode(answer.Code, &returned{err, answer.Code})
 }
 
-// arguments checks the number of arguments: a function, but for the options that stand for one.
+// arguments checks that a function is named, unless an option takes its place.
 func (c *calling) arguments(command *cobra.Command, args []string) error {
 	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions || c.salt.version {
 		return nil
@@ -155,7 +155,7 @@ func (c *calling) arguments(command *cobra.Command, args []string) error {
 		"such as test.ping, state.apply or sys.list_functions; `%s --help` has examples", command.CommandPath()))
 }
 
-// function is the function that is called, with its words.
+// function returns the name of the function to call, and its arguments.
 func (c *calling) function(args []string) (name string, words []string) {
 	switch {
 	case c.salt.versions:
@@ -181,7 +181,7 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	name, words := c.function(typed)
 	c.trees.ID, c.trees.SkipGrains, c.trees.Logged = c.salt.id, c.salt.skipGrains, c.salt.logged
 	quick := strings.HasPrefix(name, "test.") && !c.salt.metadata
-	if !quick { // what is quick runs no program
+	if !quick { // the functions of test run no programs
 		if err := a.CheckPrograms(); err != nil {
 			return asSaltCall(err)
 		}
@@ -208,8 +208,8 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	return c.show(name, opened.ID, answer, err, options)
 }
 
-// undocumented answers -d for names of which no function of templates has the documentation: with that of state
-// functions, or with the name that was probably meant.
+// undocumented returns the result of -d for names that are no functions of templates: the documentation of state
+// functions, or an error that suggests a similar name.
 func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, names []any) (session.Answer, error) {
 	answer, err := a.Call(ctx, opened, "sys.state_doc", names, value.NewMap())
 	if found, is := answer.Value.(*value.Map); err != nil || !is || found.Len() > 0 {
@@ -232,7 +232,7 @@ func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, n
 	return answer, diag.WithHint(fmt.Errorf("%w: %s", session.ErrNoFunction, value.Str(names[0])), "%s", hint)
 }
 
-// show writes what a function answered, or why it did not.
+// show prints the result of a function, or its error.
 func (c *calling) show(name, id string, answer session.Answer, err error, o outputter.Options) error {
 	if errors.Is(err, session.ErrNoFunction) {
 		return exit.WithCode(saltUnknown, err)
@@ -255,7 +255,7 @@ func (c *calling) show(name, id string, answer session.Answer, err error, o outp
 	return nil
 }
 
-// unrunNote says how many states did not run after a failure, why, and how to run them.
+// unrunNote returns a note that says how many states did not run after a failure, why, and how to run them.
 func unrunNote(answer session.Answer, minion string) string {
 	states := "1 state was"
 	if answer.Unrun > 1 {
@@ -271,7 +271,7 @@ func unrunNote(answer session.Answer, minion string) string {
 	return fmt.Sprintf("%s not run after the failure: %s", states, why)
 }
 
-// metadata is an answer with what --metadata shows beside it.
+// metadata returns a result with the fields that --metadata adds.
 func (c *calling) metadata(name, id string, answer session.Answer) any {
 	if !c.salt.metadata {
 		return answer.Value
@@ -279,8 +279,8 @@ func (c *calling) metadata(name, id string, answer session.Answer) any {
 	return value.NewMap("fun", name, "id", id, "retcode", answer.Code, "return", answer.Value)
 }
 
-// refused shows an error. Programs that read the answer find the problems of files where salt-call
-// puts them, and half an answer is shown too.
+// refused prints an error. Programs that parse the output find the problems of files where salt-call puts them. A
+// partial result is printed, too.
 func (c *calling) refused(name string, answer session.Answer, err error, o outputter.Options) error {
 	messages := session.Messages(err)
 	var broken *session.PillarError
@@ -302,14 +302,14 @@ func (c *calling) refused(name string, answer session.Answer, err error, o outpu
 	return cli.AlreadyReported(err)
 }
 
-// tellsProblems reports whether an answer has the problems of the pillar, as pillar.items does.
+// tellsProblems reports whether a result contains the problems of the pillar, as that of pillar.items does.
 func tellsProblems(answer any) bool {
 	m, ok := answer.(*value.Map)
 	return ok && m.Has("_errors")
 }
 
-// options settle how the answer is shown: the command line wins over the minion file, and states
-// have a form of their own.
+// options returns the format of the output: the command line overrides the minion file, and states have a special
+// format.
 func (c *calling) options(said minion.Output, name string) (outputter.Options, error) {
 	o := outputter.Options{Format: said.Format, Mode: said.Mode, Brief: !said.Verbose,
 		Color: c.salt.isColored(said.Color, c.IO, c.Out)}

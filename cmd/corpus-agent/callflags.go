@@ -21,7 +21,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// saltFlags are the options of salt-call that mean the same here. Those without a meaning here are in idleFlags.
+// saltFlags has the options of salt-call that have the same meaning here. Those without a meaning here are in
+// idleFlags.
 type saltFlags struct {
 	logLevel    string
 	id          string
@@ -41,8 +42,8 @@ type saltFlags struct {
 	indent      int
 }
 
-// idleFlags are the options of salt-call that scripts give and that have no meaning on a host without a master, with
-// the reason.
+// idleFlags returns the options of salt-call that scripts use and that have no effect on a host without a master,
+// with the reason.
 func idleFlags() map[string]string {
 	return map[string]string{
 		"refresh-grains-cache": "grains are not cached",
@@ -52,15 +53,15 @@ func idleFlags() map[string]string {
 		"saltfile":             "options are read from the command line and from -c DIR",
 		"master":               "there is no master to ask",
 		"auth-timeout":         "there is no master to ask",
-		"return":               "results are printed, and go to no returner",
-		"return-config":        "results are printed, and go to no returner",
-		"return-kwargs":        "results are printed, and go to no returner",
+		"return":               "results are printed and not sent to a returner",
+		"return-config":        "results are printed and not sent to a returner",
+		"return-kwargs":        "results are printed and not sent to a returner",
 		"no-return-event":      "",
-		"set-metadata":         "there are no jobs to find by it",
-		"timeout":              "the call waits for its function; a command has `timeout` of its own",
-		"log-file":             "what is logged goes to standard error",
-		"log-file-level":       "what is logged goes to standard error",
-		"log-fmt-logfile":      "what is logged goes to standard error",
+		"set-metadata":         "there is no list of jobs",
+		"timeout":              "the call waits for its function; commands have the argument `timeout`",
+		"log-file":             "log messages go to standard error",
+		"log-file-level":       "log messages go to standard error",
+		"log-fmt-logfile":      "log messages go to standard error",
 		"module-dirs":          "modules in Python are not run",
 		"states-dir":           "modules in Python are not run",
 		"proxyid":              "there are no proxy minions",
@@ -79,37 +80,37 @@ func idleFlags() map[string]string {
 	}
 }
 
-// add declares salt-call's options.
+// add adds salt-call's options.
 func (s *saltFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SetNormalizeFunc(saltSpelling)
-	flags.StringVarP(&s.logLevel, "log-level", "l", "warning", "least level of what is logged to standard error: "+
+	flags.StringVarP(&s.logLevel, "log-level", "l", "warning", "lowest level of log messages on standard error: "+
 		strings.Join(logLevels(), ", "))
-	flags.StringVar(&s.id, "id", "", "ID of the host for this call, and its grain")
+	flags.StringVar(&s.id, "id", "", "ID of the host for this call, and its grain id")
 	flags.BoolVarP(&s.doc, "doc", "d", false, "show the documentation of FUNCTION, or of all functions of a module")
 	flags.BoolVarP(&s.grains, "print-grains", "g", false, "show this host's grains")
 	flags.BoolVar(&s.version, "version", false, "show the version of the program")
 	flags.BoolVarP(&s.versions, "versions-report", "V", false,
-		"show the versions of the program and of the Salt whose language it reads")
+		"show the versions of the program and of the Salt release whose language it implements")
 	flags.BoolVar(&s.skipGrains, "skip-grains", false,
-		"find out no grains; SLS and pillar files that use them do not compile")
+		"collect no grains; SLS and pillar files that use them do not compile")
 	flags.BoolVar(&s.passthrough, "retcode-passthrough", false,
-		"end with the code of the function: a command's own, 2 for failed states")
-	flags.BoolVar(&s.metadata, "metadata", false, "show the function's name and return code with the answer")
+		"exit with the code of the function: that of a command, or 2 for failed states")
+	flags.BoolVar(&s.metadata, "metadata", false, "show the function's name and return code with the result")
 	flags.BoolVar(&s.progress, "progress", false,
-		"show each state on standard error as it ends; on a terminal without being asked")
-	flags.BoolVar(&s.noColor, "no-color", false, "no colours")
-	flags.BoolVar(&s.color, "force-color", false, "colours though no terminal reads them")
-	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values stay the text that was typed")
-	flags.StringVar(&s.file, "out-file", "", "write the answer to a file")
-	flags.BoolVar(&s.appends, "out-file-append", false, "append the answer to the file of --out-file")
+		"show each state on standard error as it ends; default on a terminal")
+	flags.BoolVar(&s.noColor, "no-color", false, "print without colours")
+	flags.BoolVar(&s.color, "force-color", false, "print colours although the output is not a terminal")
+	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values are not parsed as YAML")
+	flags.StringVar(&s.file, "out-file", "", "write the result to a file")
+	flags.BoolVar(&s.appends, "out-file-append", false, "append the result to the file of --out-file")
 	flags.IntVar(&s.indent, "out-indent", 4, "spaces of indentation in json; a negative number writes one line")
 	for name, why := range idleFlags() {
 		idle(flags, name, why)
 	}
 }
 
-// idle declares an option that is accepted only.
+// idle adds an option that is accepted without effect.
 func idle(flags *pflag.FlagSet, name, why string) {
 	switch name {
 	case "refresh-grains-cache", "hard-crash", "no-return-event", "skip-mine", "state-output-pct", "state-output-terse",
@@ -124,10 +125,10 @@ func idle(flags *pflag.FlagSet, name, why string) {
 	default:
 		cli.RepeatedVar(flags, new([]string), name, "", why)
 	}
-	_ = flags.MarkHidden(name) // it was declared above
+	_ = flags.MarkHidden(name) // the flag exists, since it was added above
 }
 
-// saltSpelling gives an option its one name: salt-call takes underscores, British spelling and --output as well.
+// saltSpelling normalises the name of an option: salt-call also accepts underscores, British spelling and --output.
 func saltSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	name = strings.ReplaceAll(name, "_", "-")
 	name = strings.Replace(name, "colour", "color", 1)
@@ -145,27 +146,27 @@ func saltSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// logLevels are Salt's, the noisiest first.
+// logLevels returns Salt's log levels, the most verbose first.
 func logLevels() []string {
 	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
 }
 
-// logged reports whether something of a level is logged.
+// logged reports whether messages of a level are logged.
 func (s *saltFlags) logged(level string) bool {
 	levels := logLevels()
 	return slices.Index(levels, level) >= slices.Index(levels, s.logLevel) && s.logLevel != "quiet"
 }
 
-// check refuses what cannot be meant.
+// check returns an error for a combination of options that makes no sense.
 func (s *saltFlags) check() error {
 	if s.appends && s.file == "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file-append names no file"),
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file-append needs a file"),
 			"give --out-file FILE with it"))
 	}
 	return exit.WithCode(exit.Usage, oneOf("--log-level", s.logLevel, logLevels()))
 }
 
-// idleNotes names the options that were given and have no meaning here, once each.
+// idleNotes returns a note for each option that was given and has no effect.
 func idleNotes(flags *pflag.FlagSet) (notes []string) {
 	why := idleFlags()
 	flags.Visit(func(f *pflag.Flag) {
@@ -176,7 +177,7 @@ func idleNotes(flags *pflag.FlagSet) (notes []string) {
 	return notes
 }
 
-// counted merges equal notes, which say how often they were made.
+// counted merges equal notes into one with their number.
 func counted(notes []string) []string {
 	count := map[string]int{}
 	var each []string
@@ -193,7 +194,7 @@ func counted(notes []string) []string {
 	return each
 }
 
-// write writes an answer to where it was asked for.
+// write writes a result to standard output or to the file of --out-file.
 func (s *saltFlags) write(out io.Writer, answer any, o outputter.Options) (err error) {
 	o.Indent = s.indent
 	name, flags := s.file, os.O_TRUNC
@@ -219,7 +220,8 @@ func (s *saltFlags) write(out io.Writer, answer any, o outputter.Options) (err e
 	return outputter.Write(f, answer, o)
 }
 
-// steady refuses, to root, a file in a directory that another user controls: the name may be a link of theirs.
+// steady returns an error if root would write to a file in a directory that another user controls, since the name
+// may be a link of that user.
 func steady(name string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -240,7 +242,7 @@ func steady(name string) error {
 	return nil
 }
 
-// isColored decides about colours: the options win over the minion file and the terminal.
+// isColored reports whether to print colours: the options override the minion file and the kind of the output.
 func (s *saltFlags) isColored(wanted bool, streams cli.IO, w io.Writer) bool {
 	switch {
 	case s.noColor:

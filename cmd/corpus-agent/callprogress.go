@@ -16,21 +16,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// progress shows the states of a call as they end, on standard error: a line for each, and on a terminal a line that
-// names the state that runs, which the next one replaces. The answer that follows on standard output is complete
-// without it.
+// progress prints the states of a call on standard error as they end: one line each, and on a terminal also a line
+// with the running state, which the next one replaces. The result on standard output is complete without it.
 type progress struct {
 	mu       sync.Mutex
-	terminal io.Writer // for the line that is replaced; nil where no terminal reads it
+	terminal io.Writer // for the line that is replaced; nil if standard error is not a terminal
 	width    int
 	redactor *redact.Redactor
 	lines    *report.Lines
-	total    int // 0 where it is not known
+	total    int // 0 if unknown
 	done     int
 }
 
-// progressOn is the progress of a call on standard error. On a terminal states that needed no change have no line of
-// their own.
+// progressOn returns the progress of a call on standard error. On a terminal, states that needed no change do not
+// get a line.
 func progressOn(streams cli.IO) *progress {
 	p := &progress{lines: &report.Lines{Out: streams.Err, Color: streams.Color(streams.Err), States: true,
 		Mode: report.Terse}}
@@ -75,12 +74,12 @@ func (p *progress) StepDone(result *exec.Result) {
 	p.lines.Step(step)
 }
 
-// show is a text of others as people may see it.
+// show returns text with secrets redacted and control characters removed.
 func (p *progress) show(text string) string {
 	return redact.Controls(redact.URLs(p.redactor.Text(text)))
 }
 
-// replace writes over the line that names the state that runs.
+// replace overwrites the line with the running state.
 func (p *progress) replace(text string) {
 	if p.terminal == nil {
 		return
@@ -89,5 +88,5 @@ func (p *progress) replace(text string) {
 	if letters := []rune(text); len(letters) >= max(p.width, 40) {
 		text = string(letters[:max(p.width, 40)-1])
 	}
-	_, _ = io.WriteString(p.terminal, "\r\x1b[K"+text) // a terminal that is gone needs nothing
+	_, _ = io.WriteString(p.terminal, "\r\x1b[K"+text) // errors of a closed terminal are ignored
 }

@@ -13,9 +13,9 @@ func (p *program) changesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "changes [RUN]",
 		Short: "Show what a run changed on this host, as a diff",
-		Long: `changes shows what a run changed: the last one that changed something, or the one that is named. It
-comes from the same journal by which changes are taken back. What not everybody may read on the host is
-named and not shown. "corpus-agent history" lists the runs.`,
+		Long: `changes shows what a run changed: the last run that changed something, or the one that is named. It reads the
+journal with which changes are taken back. The content of files that are not readable by every user is not shown.
+"corpus-agent history" lists the runs.`,
 		Example: `  corpus-agent changes
   corpus-agent changes 20260101T120000.000000 --json`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -38,7 +38,7 @@ named and not shown. "corpus-agent history" lists the runs.`,
 
 func (p *program) printChanges(run string, all []undo.Difference) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(p.Out, "nothing was changed, as far as the journal goes")
+		_, err := fmt.Fprintln(p.Out, "the journal has no changes")
 		return err
 	}
 	if _, err := fmt.Fprintf(p.Out, "# run %s\n", run); err != nil {

@@ -25,14 +25,14 @@ func (p *program) deployCommand() *cobra.Command {
 	var steps stepFlags
 	c := &cobra.Command{
 		Use:   "deploy [SERVICE INSTANCE]",
-		Short: "Bring this host to what its channels name",
-		Long: `deploy asks the store which releases of base and of the service this host is to run, fetches and
-verifies them, converges the host, and makes them current. When there is nothing new it only converges.
+		Short: "Deploy the releases that this host's channels name",
+		Long: `deploy reads from the store which releases of base and of the service this host is to run, fetches and
+verifies them, converges the host, and makes them current. If there is nothing new it only converges.
 
-A deploy that fails puts the host back on what ran before. The release at fault is quarantined: it is not
-deployed again, whatever base or service it is paired with. Where the host is at fault, such as by a full
-disk, the deploy is retried at growing intervals. Who this host is comes from its hostname; SERVICE and
-INSTANCE say it where the hostname does not.
+A deploy that fails is rolled back to the releases that ran before. The release that caused the failure is
+quarantined: it is not deployed again, with any base or service. If the host caused it, for example with a full
+disk, the deploy is retried at growing intervals. The identity of the host is derived from its hostname, or given
+as SERVICE and INSTANCE if the hostname does not contain it.
 
 On a channel with a rollout a host keeps what it has until its turn, and says so; --ahead takes the release
 at once, and what becomes of it counts in the rollout as that of any host.
@@ -77,12 +77,12 @@ for longer than the timer's interval, 130 interrupted.`,
 	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
 		"copy of the keys/root.json that corpus store init wrote, or sha256:HEX of it; needed once")
-	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, where its name does not say")
-	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, where its name does not say")
+	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, if its name does not contain it")
+	flags.StringVar(&given.Identity.Node, "node", "", "node of this host, if its name does not contain it")
 	return c
 }
 
-// now is deploy --now. It takes nothing else, since the timer's run is told nothing either.
+// now runs deploy --now. It takes no other flags, since the timer's run has none.
 func (p *program) now(c *cobra.Command) error {
 	other := c.Flags().NArg() > 0 || p.store != ""
 	for _, name := range []string{"editable", "test", "ahead", "only", "set", "trust-root", "region", "node"} {
@@ -90,8 +90,8 @@ func (p *program) now(c *cobra.Command) error {
 	}
 	if other {
 		return exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("deploy --now does what the timer would do, and nothing else can be said with it"),
-				"leave out --now, or the rest"))
+			diag.WithHint(errors.New("deploy --now runs what the timer would run, and takes no other arguments and flags"),
+				"omit --now, or the others"))
 	}
 	return p.run(false, func(a *agent.Agent) (*report.Report, error) {
 		r, inUnit, err := a.DeployNow(c.Context(), func(format string, args ...any) {
@@ -123,16 +123,15 @@ func (p *program) identify(args []string, id *grains.Identity) error {
 	return nil
 }
 
-// run runs what makes a report. Its sink has told how it ended, but for what failed before there
-// was a report. A dry run makes no root.
+// run runs work, which makes a report. The sink of the report prints the result, except for an error before there
+// was a report. A dry run does not make the root.
 func (p *program) run(test bool, work func(*agent.Agent) (*report.Report, error)) error {
 	p.makesRoot = !test
 	a, err := p.opened(map[string]string{})
 	if err != nil {
 		return err
 	}
-	// A run that is under way is worth more than whoever watches it: one who pushes, and whose
-	// connection breaks, must not end it.
+	// A run must not end because its output is no longer read, for example when the connection of a push breaks.
 	signal.Ignore(syscall.SIGPIPE)
 	r, err := work(a)
 	if r != nil && p.json {
@@ -145,7 +144,7 @@ func (p *program) convergeCommand() *cobra.Command {
 	test := false
 	c := &cobra.Command{
 		Use:   "converge",
-		Short: "Converge what is deployed; the store is not asked",
+		Short: "Converge the deployed releases without reading the store",
 		Example: `  corpus-agent converge
   corpus-agent converge --test`,
 		Args: cli.Args(cobra.NoArgs),
@@ -164,22 +163,22 @@ func (p *program) rollbackCommand() *cobra.Command {
 	to, converge, test := "", false, false
 	c := &cobra.Command{
 		Use:   "rollback",
-		Short: "Go back to the previous releases",
-		Long: `rollback deploys the releases that ran before, without asking the store, and quarantines each one that
-it goes back from, so that the timer does not bring it back, with no other base or service either.
+		Short: "Roll back to the previous releases",
+		Long: `rollback deploys the releases that ran before, without reading the store, and quarantines each release that it
+replaces, so that the timer does not deploy it again, with any base or service.
 
-With --to it goes back to any version of the service that was good and is still on this host, together
-with the base that it ran with.
+With --to it rolls back to any version of the service that was good and is still on this host, together with
+the base that it ran with.
 
-With --converge it first takes back what the states of the newer releases changed, as far as nothing
-else has changed it since, and says what stays. Then --to may also be a run, whose changes are the last
-to stay. --test shows as a diff what would be taken back.
+With --converge it first takes back the changes that the states of the newer releases made, except where something
+else has changed the same thing since, and lists what it left. Then --to may also be a run: later changes are
+taken back. --test shows as a diff what would be taken back.
 
 Without --converge, --test shows which releases would run, be quarantined, and have their units restarted, and what their
 states would change.
 
 Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6 another run is under way,
-7 it failed, and the host is back on what ran, 8 not everything could be taken back.`,
+7 it failed, and the host runs the same releases as before, 8 not everything could be taken back.`,
 		Example: `  corpus-agent rollback --test
   corpus-agent rollback
   corpus-agent rollback --to 1.4
@@ -204,8 +203,8 @@ Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6
 		},
 	}
 	c.Flags().StringVar(&to, "to", "",
-		"version, or directory, of the service's release to go back to; with --converge also a run")
-	c.Flags().BoolVar(&converge, "converge", false, "take back what converging changed as well")
+		"version or directory of the service's release to roll back to; with --converge also a run")
+	c.Flags().BoolVar(&converge, "converge", false, "also take back the changes that converging made")
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
 	return c
 }
@@ -214,10 +213,10 @@ func (p *program) unquarantineCommand() *cobra.Command {
 	all := false
 	c := &cobra.Command{
 		Use:   "unquarantine [VERSION]",
-		Short: "Let releases that failed be tried again",
-		Long: `unquarantine takes releases out of the quarantine, so that the next deploy tries them again where a
-channel still names them: those of VERSION, or all of them. A deploy that waits for its next retry because
-the host failed it is due at once.`,
+		Short: "Allow releases that failed to be deployed again",
+		Long: `unquarantine removes releases from the quarantine, those of VERSION or all, so that the next deploy tries them
+again if a channel still names them. A deploy that waits for a retry because the host caused its failure is
+retried with the next run.`,
 		Example: `  corpus-agent unquarantine 1.4
   corpus-agent unquarantine --all`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -242,7 +241,7 @@ the host failed it is due at once.`,
 				"may be tried again: "+strings.Join(names, "; "))
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "all that is quarantined")
+	c.Flags().BoolVar(&all, "all", false, "remove all releases from the quarantine")
 	return c
 }
 
@@ -250,9 +249,9 @@ func (p *program) holdCommand() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   "hold",
-		Short: "Keep new releases away; what is deployed goes on converging",
-		Long: `hold keeps new releases away until "corpus-agent unhold"; what is deployed goes on converging. It works
-while a run is under way, too: a deploy that has moved links is finished, any other waits.`,
+		Short: "Do not deploy new releases; keep converging the deployed ones",
+		Long: `hold stops the deployment of new releases until "corpus-agent unhold"; runs keep converging the deployed ones. It
+also works during a run: a deploy that has moved links is finished, any other is not started.`,
 		Example: `  corpus-agent hold --reason "load test until Friday"`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -261,14 +260,14 @@ while a run is under way, too: a deploy that has moved links is finished, any ot
 			})
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the status")
+	c.Flags().StringVar(&reason, "reason", "", "reason that the status shows")
 	return c
 }
 
 func (p *program) unholdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unhold",
-		Short: "Let new releases in again",
+		Short: "Deploy new releases again",
 		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return p.edited(func(a *agent.Agent) (string, error) {
@@ -286,7 +285,7 @@ func (p *program) edit(done string, change func(*agent.Agent) error) error {
 	return p.edited(func(a *agent.Agent) (string, error) { return done, change(a) })
 }
 
-// edited is edit for a change that says what it did.
+// edited is like edit, for a change that returns its message.
 func (p *program) edited(change func(*agent.Agent) (string, error)) error {
 	a, err := p.agent(map[string]string{})
 	if err != nil {

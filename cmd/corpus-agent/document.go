@@ -5,7 +5,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// document tells a run as one JSON document, its report, when it is over.
+// document is a sink that prints the report of a run as one JSON document when the run is over.
 type document struct{ p *program }
 
 func (d *document) Begin(*report.Report)          {}

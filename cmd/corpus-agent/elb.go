@@ -15,14 +15,14 @@ import (
 )
 
 func (p *program) elbCommand() *cobra.Command {
-	c := &cobra.Command{Use: "elb", Short: "Take this host into its load balancers, or out of them"}
+	c := &cobra.Command{Use: "elb", Short: "Register this host with its load balancers, or deregister it"}
 	c.AddCommand(
-		p.balanceCommand("register", "Take this host into its load balancers", "in", (*elb.Client).Register),
-		p.balanceCommand("deregister", "Take this host out of its load balancers", "out of", (*elb.Client).Deregister))
+		p.balanceCommand("register", "Register this host with its load balancers", "registered with", (*elb.Client).Register),
+		p.balanceCommand("deregister", "Deregister this host from its load balancers", "deregistered from", (*elb.Client).Deregister))
 	return c
 }
 
-// balancing are the flags of a command.
+// balancing has the flags of a command.
 type balancing struct {
 	elb.Balancers
 	wait             time.Duration
@@ -35,9 +35,9 @@ func (p *program) balanceCommand(name, short, where string, do func(*elb.Client,
 	c := &cobra.Command{
 		Use:   name,
 		Short: short,
-		Long: short + `. They are those that elb.names and elb.target_groups in agent.yaml name, or
-the flags; by default the classic load balancer that is named like this host's cluster, such as
-myapp-testing-useast1. Region and instance are asked of EC2, and credentials are those of the AWS SDK.`,
+		Long: short + `. The load balancers are those of elb.names and elb.target_groups in agent.yaml, or of
+the flags; by default the classic load balancer with the name of this host's cluster, such as myapp-testing-useast1.
+Region and instance come from EC2, and credentials are those of the AWS SDK.`,
 		Example: "  corpus-agent deploy && corpus-agent elb " + name + "\n  corpus-agent elb " + name + " --wait 5m",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -57,15 +57,15 @@ myapp-testing-useast1. Region and instance are asked of EC2, and credentials are
 		},
 	}
 	flags := c.Flags()
-	cli.RepeatedVar(flags, &b.Names, "name", "", "classic load balancer; may be given again")
-	cli.RepeatedVar(flags, &b.TargetGroups, "target-group", "", "ARN of a target group; may be given again")
-	flags.DurationVar(&b.wait, "wait", 0, "wait this long for the load balancers to agree")
+	cli.RepeatedVar(flags, &b.Names, "name", "", "classic load balancer; may be repeated")
+	cli.RepeatedVar(flags, &b.TargetGroups, "target-group", "", "ARN of a target group; may be repeated")
+	flags.DurationVar(&b.wait, "wait", 0, "wait up to this long until the load balancers report the new state")
 	flags.StringVar(&b.region, "region", "", "region, such as us-east-1")
 	flags.StringVar(&b.instance, "instance-id", "", "instance, such as i-0123456789abcdef0")
 	return c
 }
 
-// complete fills in what was not given.
+// complete sets the load balancers, the region and the instance that were not given.
 func (p *program) complete(ctx context.Context, b *balancing) error {
 	a, err := p.agent(map[string]string{})
 	if err != nil {

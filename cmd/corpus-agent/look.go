@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// answer writes a result as JSON, or as text.
+// answer prints a result as JSON, or as text.
 func (p *program) answer(result any, text string) error {
 	if p.json {
 		return p.JSON(result)
@@ -31,7 +31,7 @@ func (p *program) statusCommand() *cobra.Command {
 	all := false
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Tell what runs on this host, since when, and what is wrong",
+		Short: "Show what runs on this host, since when, and what is wrong",
 		Example: `  corpus-agent status
   corpus-agent status --all
   corpus-agent status --json`,
@@ -57,20 +57,20 @@ func (p *program) statusCommand() *cobra.Command {
 			}
 			named, err := a.LastNamed()
 			if err != nil {
-				named = nil // a report that cannot be read; why says so
+				named = nil // the command why reports that the report cannot be read
 			}
 			return p.printStatus(s, named, all)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false,
-		"show everything that is in quarantine, not the newest and what the channels name alone")
+		"show all quarantined releases, not only the newest and those that the channels name")
 	return c
 }
 
 func (p *program) historyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "history",
-		Short:   "List the runs that are remembered, newest first",
+		Short:   "List the recorded runs, newest first",
 		Example: `  corpus-agent history`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -100,7 +100,7 @@ func (p *program) historyCommand() *cobra.Command {
 }
 
 func (p *program) grainsCommand() *cobra.Command {
-	return p.dataCommand("grains", "Show what is known about this host",
+	return p.dataCommand("grains", "Show the grains of this host",
 		func(ctx context.Context, a *agent.Agent) (*value.Map, []error, error) { return a.ShowGrains(ctx) })
 }
 
@@ -109,13 +109,14 @@ func (p *program) pillarCommand() *cobra.Command {
 		func(ctx context.Context, a *agent.Agent) (*value.Map, []error, error) { return a.ShowPillar(ctx) })
 }
 
-// dataCommand shows a mapping, or one value of it, and on standard error what is missing from it.
+// dataCommand returns a command that prints a mapping, or one value of it, and prints on standard error what is
+// missing from it.
 func (p *program) dataCommand(name, short string,
 	get func(context.Context, *agent.Agent) (*value.Map, []error, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " [KEY]",
 		Short:   short,
-		Long:    short + ". KEY is one of them; a:b:0 looks inside.",
+		Long:    short + ". With KEY only its value is shown; a:b:0 selects a nested value.",
 		Example: fmt.Sprintf("  corpus-agent %s\n  corpus-agent %s a:b", name, name),
 		Args:    cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -143,7 +144,8 @@ func (p *program) dataCommand(name, short string,
 	}
 }
 
-// meant proposes a key for one that is not there: of the mapping that the parts of it which are there lead to.
+// meant returns a hint for a key that does not exist: a similar key in the mapping to which the existing part of
+// the key leads.
 func meant(all *value.Map, key string) string {
 	above, last := "", key
 	if i := strings.LastIndex(key, ":"); i >= 0 {
@@ -163,7 +165,7 @@ func meant(all *value.Map, key string) string {
 	}
 	const few = 8
 	if names := all.Names(); len(names) > 0 && len(names) <= few {
-		return fmt.Sprintf("there is %s", strings.Join(names, ", "))
+		return fmt.Sprintf("the keys are %s", strings.Join(names, ", "))
 	}
 	return ""
 }
@@ -182,16 +184,16 @@ func (p *program) printValue(v any) error {
 }
 
 func (p *program) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	c := &cobra.Command{Use: "config", Short: "Check the configuration"}
 	strict := false
 	check := &cobra.Command{
 		Use:   "check",
-		Short: "Check the configuration file, the environment and who this host is",
-		Long: `check ends with 2 where the configuration has mistakes, and names all of them with their places: stores that are no stores,
-engines that are not installed, and conventions of hostnames that cannot be parsed are among them. It warns of credentials in
-URLs of stores, of webhooks that are not http(s), of commands and files for metrics that no run can use, and of secret files
-that other users can read or write; with --strict these are mistakes too. An update of the agent runs check without it, so
-that a warning does not keep a host from a new version.`,
+		Short: "Check the configuration file, the environment and the identity of this host",
+		Long: `check exits with 2 if the configuration has mistakes, and lists all of them with their positions: invalid stores,
+engines that are not installed, and conventions of hostnames that cannot be parsed are among them. It warns of
+credentials in URLs of stores, of webhooks that are not http(s), of commands and files for metrics that no run can
+use, and of secret files that other users can read or write; with --strict these are mistakes too. An update of the
+agent runs check without --strict, so that a warning does not prevent the update.`,
 		Example: `  corpus-agent config check --config agent.yaml
   corpus-agent config check --strict`,
 		Args: cli.Args(cobra.NoArgs),
@@ -214,10 +216,10 @@ that a warning does not keep a host from a new version.`,
 			if err != nil {
 				return err
 			}
-			return p.answer(map[string]any{"identity": id}, "the configuration is good; this host is "+id.String())
+			return p.answer(map[string]any{"identity": id}, "the configuration is valid; this host is "+id.String())
 		},
 	}
-	check.Flags().BoolVar(&strict, "strict", false, "fail where the configuration exposes a secret")
+	check.Flags().BoolVar(&strict, "strict", false, "treat warnings as mistakes")
 	c.AddCommand(check)
 	return c
 }
@@ -238,11 +240,11 @@ func (p *program) checkConfig(strict bool) error {
 	return exit.WithCode(exit.Usage, mistakes.Err())
 }
 
-// refusedLine says for how long the lock has refused runs, and who holds it.
+// refusedLine returns a text that says for how long the lock has refused runs, and which process held it.
 func refusedLine(r records.Refusals) string {
 	line := fmt.Sprintf("%s by the lock, since %s, last %s", diag.Count(r.Count, "run"), when(r.Since), when(r.Last))
 	if r.Holder.PID == 0 {
-		return line + "; the process that holds it did not sign it"
+		return line + "; it is not known which process holds it"
 	}
 	return line + fmt.Sprintf("; %s, process %d, held it", r.Holder.Command, r.Holder.PID)
 }

@@ -1,5 +1,5 @@
-// Corpus-agent is the program on every host: it fetches what the host's channels name, converges
-// the host, and remembers what it did.
+// Corpus-agent is the program on every host: it fetches the releases that the host's channels name, converges the
+// host, and records what it did.
 package main
 
 import (
@@ -16,13 +16,13 @@ import (
 
 func main() {
 	process.KeepFiles()
-	// What a run makes is the same whoever starts it: under a private mask, services could not read it.
+	// Files of a run have the same modes for every caller: with a private umask, services could not read them.
 	syscall.Umask(0o022)
 	collectLate()
 	end := process.Adopt()
 	code := Main(context.Background(), os.Args[1:], cli.Process())
 	if left := end(); len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "note: commands had left programs behind, which were ended: %q\n", left)
+		fmt.Fprintf(os.Stderr, "note: programs that commands had started were still running and were ended: %q\n", left)
 	}
 	os.Exit(code)
 }

@@ -6,18 +6,18 @@ import (
 	"runtime/debug"
 )
 
-// Go collects garbage for the first time at 4 MB with usual, and at 16 MB with early.
+// The values of GOGC with which the first garbage collection starts at a heap of 4 MB (usual) and 16 MB (early).
 const (
 	usual = 100
 	early = 400
 )
 
-// patient lets the first collection of garbage wait. A run that only converges makes some 10 MB of it in
-// 50 milliseconds and ends; to collect four times on the way took a fifth of its processor time. From the
-// first collection on all is as usual, so that large trees take no more memory than they did.
+// patient delays the first garbage collection. A run that only converges allocates about 10 MB in 50 milliseconds
+// and ends; four collections in that time took a fifth of its processor time. After the first collection the usual
+// value is set again, so that large trees do not take more memory.
 func patient() {
 	if os.Getenv("GOGC") != "" {
-		return // somebody has decided
+		return // the user has set it
 	}
 	debug.SetGCPercent(early)
 	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)

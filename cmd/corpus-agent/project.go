@@ -23,19 +23,19 @@ import (
 func (p *program) projectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "project",
-		Short: "Projects of this host: initialise, configure, and run steps of their deploy",
-		Long: `A project is what is deployed below /srv/projects/NAME: the host's service, or another one that is
-pushed to this host or edited on it.`,
+		Short: "Initialise and configure projects of this host, and run steps of their deploys",
+		Long: `A project is deployed below /srv/projects/NAME: the host's service, or another one that is pushed to this host
+or edited on it.`,
 	}
 	c.AddCommand(p.projectInitCommand(), p.projectDeployCommand(), p.getConfigurationCommand(),
 		p.setConfigurationCommand(),
 		p.switchModeCommand(), p.projectRollbackCommand(), p.receiveCommand())
 	for _, step := range []struct{ name, short string }{
-		{procedure.Archive, "Archive a project's tree as it is"},
-		{procedure.ReleaseSync, "Fetch what a project is to run, without making it current"},
-		{procedure.Install, "Run a project's SLS files on what is deployed"},
-		{procedure.Fixperms, "Give a project's files their permissions"},
-		{procedure.Notify, "Run a project's own notify"},
+		{procedure.Archive, "Archive a project's present tree"},
+		{procedure.ReleaseSync, "Fetch a project's release without making it current"},
+		{procedure.Install, "Apply the SLS files of a project's deployed release"},
+		{procedure.Fixperms, "Set the permissions of a project's files"},
+		{procedure.Notify, "Run a project's notify procedure"},
 	} {
 		c.AddCommand(p.stepCommand(step.name, step.short))
 	}
@@ -46,12 +46,12 @@ func (p *program) projectInitCommand() *cobra.Command {
 	var init agent.Init
 	c := &cobra.Command{
 		Use:   "init NAME",
-		Short: "Make the host ready for a project",
+		Short: "Prepare the host for a project",
 		Long: `init makes a project's entry in the registry, its directories, its user with an SSH key, and the links
-/srv/salt/makina-projects/NAME and /srv/pillar/makina-projects/NAME. Doing it again does what is missing.
+/srv/salt/makina-projects/NAME and /srv/pillar/makina-projects/NAME. Existing ones are kept.
 
-With --git it makes two bare repositories and prints them. A push to the branch that is deployed runs the
-deploy and shows it to whoever pushes; if it fails, the push is refused and no ref moves.`,
+With --git it makes two bare repositories and prints their addresses. A push to the deployed branch runs a deploy
+and prints its progress in the output of git push. If the deploy fails, the push is refused and no ref changes.`,
 		Example: `  corpus-agent project init shop
   corpus-agent project init shop --git --env dev
   git push root@host:/srv/projects/shop/git/project.git HEAD:main`,
@@ -77,9 +77,9 @@ deploy and shows it to whoever pushes; if it fails, the push is refused and no r
 	}
 	flags := c.Flags()
 	flags.BoolVar(&init.Git, "git", false, "make repositories to push to")
-	flags.StringVar(&init.Branch, "branch", "", "branch that is deployed; main by default")
-	flags.StringVar(&init.Env, "env", "", "dev, staging or prod; as the instance says by default")
-	flags.StringVar(&init.User, "user", "", "user of the project; NAME-user by default")
+	flags.StringVar(&init.Branch, "branch", "", "branch that is deployed (default main)")
+	flags.StringVar(&init.Env, "env", "", "dev, staging or prod (default: derived from the instance)")
+	flags.StringVar(&init.User, "user", "", "user of the project (default NAME-user)")
 	return c
 }
 
@@ -90,7 +90,7 @@ func branchOr(branch string) string {
 	return branch
 }
 
-// hookCommand is how a hook calls this program for the same host.
+// hookCommand returns the command line with which a hook calls this program for the same host.
 func (p *program) hookCommand() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *program) projectDeployCommand() *cobra.Command {
 	return c
 }
 
-// stepCommand runs one step of a project's deploy.
+// stepCommand returns a command that runs one step of a project's deploy.
 func (p *program) stepCommand(step, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:     step + " NAME",
@@ -160,7 +160,7 @@ func (p *program) projectRollbackCommand() *cobra.Command {
 	to, test := "", false
 	c := &cobra.Command{
 		Use:     "rollback NAME",
-		Short:   "Go back to a project's previous release",
+		Short:   "Roll back to a project's previous release",
 		Example: "  corpus-agent project rollback shop --test\n  corpus-agent project rollback shop",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -169,7 +169,7 @@ func (p *program) projectRollbackCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "version, or directory, of the release to go back to")
+	c.Flags().StringVar(&to, "to", "", "version or directory of the release to roll back to")
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
 	return c
 }
@@ -177,8 +177,8 @@ func (p *program) projectRollbackCommand() *cobra.Command {
 func (p *program) getConfigurationCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "get-configuration NAME [KEY]",
-		Short: "Show a project's configuration, as its procedures see it",
-		Long:  "get-configuration shows all layers merged. KEY is one of its keys; a:b looks inside.",
+		Short: "Show a project's configuration as its procedures see it",
+		Long:  "get-configuration shows all layers merged. With KEY only its value is shown; a:b selects a nested value.",
 		Example: `  corpus-agent project get-configuration shop
   corpus-agent project get-configuration shop data:domain`,
 		Args: cli.Args(cobra.RangeArgs(1, 2)),
@@ -208,12 +208,12 @@ func (p *program) getConfigurationCommand() *cobra.Command {
 func (p *program) setConfigurationCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "set-configuration NAME KEY=VALUE...",
-		Short: "Change a project's configuration from the next deploy on",
-		Long: `set-configuration keeps values that win over the project's own files. A KEY that the configuration does
-not know itself is one of data; a:b sets b inside of a. VALUE is YAML.
+		Short: "Change a project's configuration for future deploys",
+		Long: `set-configuration stores values that override those of the project's files. A KEY that is not a key of the
+configuration is set below data; a:b sets b inside a. VALUE is YAML.
 
-Every user of a host can read the arguments of a command. KEY=- takes a secret from the standard input, and
-KEY=@FILE from a file: the text as it is, without the line feed at its end. No value is shown.`,
+Every user of a host can read the arguments of a command. KEY=- reads a secret from standard input, and KEY=@FILE
+from a file: the text as it is, without a line feed at its end. Values are not printed.`,
 		Example: `  corpus-agent project set-configuration shop domain=www.example.com workers=4
   corpus-agent project set-configuration shop database:password=- <password.txt`,
 		Args: cli.Args(cobra.MinimumNArgs(2)),
@@ -237,9 +237,9 @@ KEY=@FILE from a file: the text as it is, without the line feed at its end. No v
 func (p *program) switchModeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "switchmode NAME dev|staging|prod|default",
-		Short: "Make a project's environment another one",
-		Long: `A dev environment can be edited, and does not archive or roll back by itself; staging and prod do, and
-prod refuses what no key signed. default is what the host's instance says.`,
+		Short: "Change a project's environment",
+		Long: `A dev environment can be edited, and does not archive or roll back by itself; staging and prod do, and prod
+refuses unsigned releases. default derives the environment from the host's instance.`,
 		Example: `  corpus-agent project switchmode shop dev`,
 		Args:    cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -252,11 +252,11 @@ prod refuses what no key signed. default is what the host's instance says.`,
 	}
 }
 
-// receiveCommand is what the hooks of repositories call.
+// receiveCommand returns the command that the hooks of repositories call.
 func (p *program) receiveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "receive NAME project|pillar",
-		Short:  "Deploy what is pushed; called by the hooks of a project's repositories",
+		Short:  "Deploy a pushed commit; called by the hooks of a project's repositories",
 		Hidden: true,
 		Args:   cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -273,7 +273,7 @@ func (p *program) receiveCommand() *cobra.Command {
 func (p *program) receive(ctx context.Context, a *agent.Agent, args []string) (*report.Report, error) {
 	r, err := a.Receive(ctx, args[0], args[1], p.In)
 	if r == nil && err == nil {
-		_, err = fmt.Fprintln(p.Out, "taken as it is: this is not the branch that is deployed")
+		_, err = fmt.Fprintln(p.Out, "accepted without a deploy: this is not the deployed branch")
 	}
 	return r, err
 }

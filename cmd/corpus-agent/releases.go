@@ -13,10 +13,10 @@ import (
 func (p *program) releasesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "releases",
-		Short: "List the releases on this host, and those that it keeps away",
-		Long: `releases lists the releases of base and of the service that are on this host, the newest first, with what is
-special about each: deployed, previous (rollback goes back to it), in quarantine, withdrawn by its project. Releases
-that are not deployed since they are in quarantine, withdrawn, or the host is held are listed, too. The store is not asked.`,
+		Short: "List the releases on this host, and those that it does not deploy",
+		Long: `releases lists the releases of base and of the service on this host, newest first, with their state: deployed,
+previous (rollback deploys it), in quarantine, withdrawn by its project. Releases that are not deployed because they
+are in quarantine or withdrawn, or because the host is held, are listed too. The store is not read.`,
 		Example: `  corpus-agent releases
   corpus-agent releases --json`,
 		Args: cli.Args(cobra.NoArgs),

@@ -11,9 +11,9 @@ import (
 func (p *program) reportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report [RUN]",
-		Short: "Show the report of a run again",
-		Long: `report shows a run that is over as it was told when it ran: the last one, or the one that is named.
-States that had nothing to say are only counted. "corpus-agent history" lists the runs.`,
+		Short: "Show the report of a run",
+		Long: `report shows a finished run in the same form as during the run: the last one, or the one that is named. States
+without changes, warnings or errors are only counted. "corpus-agent history" lists the runs.`,
 		Example: `  corpus-agent report
   corpus-agent report 20260101T120000.000000 --json`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -35,7 +35,7 @@ States that had nothing to say are only counted. "corpus-agent history" lists th
 	}
 }
 
-// runOf is the run that is named; "" for the last one.
+// runOf returns the ID of the run that is named; "" for the last one.
 func runOf(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -43,7 +43,7 @@ func runOf(args []string) string {
 	return args[0]
 }
 
-// explainFailure shows what a run that failed ended with, as it was told then.
+// explainFailure prints the error and the hint with which a run failed.
 func (p *program) explainFailure(r *report.Report) error {
 	if r.Error == "" {
 		return nil

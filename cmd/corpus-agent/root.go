@@ -26,14 +26,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Main runs the program and gives its exit code.
+// Main runs the program and returns its exit code.
 func Main(ctx context.Context, args []string, streams cli.IO) int {
 	streams, flush := streams.Shown()
 	defer flush()
 	return cli.Run(ctx, newRoot(streams), args, streams)
 }
 
-// program is what all commands share.
+// program has the flags and the state that all commands share.
 type program struct {
 	cli.IO
 	root    string
@@ -43,7 +43,7 @@ type program struct {
 	json    bool
 	verbose bool
 	lenient bool // the command works without settings that its user may not read
-	// makesRoot says that the command makes the directory that stands for "/" where there is none
+	// makesRoot says that the command makes the directory that stands for "/" if it does not exist
 	makesRoot bool
 }
 
@@ -55,9 +55,8 @@ func newRoot(streams cli.IO) *cobra.Command {
 		Long: `corpus-agent fetches the base and service artifacts that this host's channels name, verifies them,
 converges the host, and makes them current. A deploy that fails is rolled back.
 
-The first deploy is told where the store is and whom to trust: root.json is a copy of the keys/root.json that
-"corpus store init" wrote beside the keys. After that, "corpus-agent deploy" is
-all a timer needs.`,
+The first deploy needs the URL of the store and its root of trust: root.json is a copy of the keys/root.json that
+"corpus store init" wrote beside the keys. After that, a timer runs "corpus-agent deploy" without arguments.`,
 		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root ./root.json
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root keys/root.json --root /tmp/try
   corpus-agent deploy --test
@@ -66,13 +65,13 @@ all a timer needs.`,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.root, "root", streams.Getenv("CORPUS_ROOT"),
-		`directory that stands for "/" (CORPUS_ROOT); nothing outside of it is changed`)
-	flags.BoolVar(&p.chroot, "chroot", false, "the root is a whole system: run commands inside of it")
+		`directory that stands for "/" (CORPUS_ROOT); nothing outside it is changed`)
+	flags.BoolVar(&p.chroot, "chroot", false, "the root is a complete system: run commands inside it")
 	flags.StringVar(&p.config, "config", streams.Getenv("CORPUS_CONFIG"),
 		"configuration file (CORPUS_CONFIG); /etc/corpus/agent.yaml by default")
-	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); remembered from the first deploy on")
-	flags.BoolVar(&p.json, "json", false, "answer in JSON")
-	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
+	flags.StringVar(&p.store, "store", "", "URL of the store (CORPUS_STORE); stored by the first deploy")
+	flags.BoolVar(&p.json, "json", false, "print JSON")
+	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
 	root.AddCommand(p.deployCommand(), p.convergeCommand(), p.rollbackCommand(), p.statusCommand(), p.releasesCommand(),
 		p.historyCommand(),
 		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(),
@@ -85,15 +84,15 @@ func (p *program) layout() layout.Layout {
 	if p.root == "" {
 		return layout.At("")
 	}
-	// Links and reports must mean the same directory whatever the working directory is.
+	// An absolute path, so that links and reports do not depend on the working directory.
 	if abs, err := filepath.Abs(p.root); err == nil {
 		return layout.At(abs)
 	}
 	return layout.At(p.root)
 }
 
-// settings reads the configuration, unless an unprivileged user controls a part of it; flags are those that were given
-// on the command line, by the name of their setting.
+// settings reads the configuration. It returns an error if an unprivileged user controls a part of it. flags has
+// the values of command line flags by the name of their setting.
 func (p *program) settings(flags map[string]string) (config.Config, error) {
 	sources, err := p.sources(flags)
 	if err != nil {
@@ -102,7 +101,7 @@ func (p *program) settings(flags map[string]string) (config.Config, error) {
 	return config.Load(sources)
 }
 
-// sources are where the settings come from.
+// sources returns the places of the settings.
 func (p *program) sources(flags map[string]string) (config.Sources, error) {
 	if p.store != "" {
 		flags["store"] = p.store
@@ -116,14 +115,14 @@ func (p *program) sources(flags map[string]string) (config.Sources, error) {
 		file = l.Config()
 	}
 	if site.CheckSole(l, lastValid) != nil {
-		lastValid = "" // a user may have written it; a run takes the directory back
+		lastValid = "" // a user may have written it; the next run makes the directory root's again
 	}
 	return config.Sources{File: file, Required: p.config != "", Copy: lastValid, Optional: p.lenient, Getenv: p.Getenv,
 		Flags: flags}, nil
 }
 
-// agent makes the agent that a command works with, and warns where its settings are not those of the file.
-// What a run reports needs no such warning; see opened.
+// agent returns the agent for a command, and prints a warning if its settings are not those of the file. Commands
+// whose report has the warning use opened.
 func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	a, err := p.opened(flags)
 	if err != nil {
@@ -137,7 +136,7 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 	return a, nil
 }
 
-// opened is agent without the warning.
+// opened is like agent, without the warning.
 func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	settings, err := p.settings(flags)
 	if err != nil {
@@ -162,7 +161,8 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	return a, nil
 }
 
-// openRoot makes the directory that stands for "/" for a command that changes a host, and looks for it for the others.
+// openRoot makes the directory that stands for "/" for a command that changes a host. For other commands it returns
+// an error if the directory does not exist.
 func (p *program) openRoot(dir string) error {
 	if p.makesRoot {
 		return os.MkdirAll(dir, 0o755)
@@ -175,7 +175,7 @@ func (p *program) openRoot(dir string) error {
 	return err
 }
 
-// sourceFiles are how sources of states are fetched. They have no mirrors.
+// sourceFiles returns the settings for fetching sources of states. Sources have no mirrors.
 func sourceFiles(settings config.Config) stores.Files {
 	return stores.Files{
 		Options: stores.Options{Retry: store.RetryPolicy{Total: settings.FetchRetry}}, Private: settings.FetchPrivate,
@@ -183,8 +183,8 @@ func sourceFiles(settings config.Config) stores.Files {
 	}
 }
 
-// openStore opens stores that share the limit on bandwidth, and those on one host a limit of that host.
-// With mirrors at hand it is not worth waiting long for one.
+// openStore returns a function that opens stores. All stores share one limit on bandwidth, and those on one host a
+// second one. With mirrors, each store is retried for a short time only.
 func openStore(settings config.Config, slow func(url string) func(string)) func(url string) (store.Store, error) {
 	options := stores.Options{Limiter: store.NewLimiter(settings.FetchRate)}
 	if len(settings.Mirrors) > 0 {
@@ -205,22 +205,22 @@ func openStore(settings config.Config, slow func(url string) func(string)) func(
 	}
 }
 
-// sinks are who hears of a run: whoever started it, and systemd where that waits for a sign of life.
+// sinks returns the receivers of a run's events: the terminal or standard output, and systemd if it supervises the
+// run.
 func (p *program) sinks(settings config.Config) []report.Sink {
 	sinks := []report.Sink{p.sink(settings)}
 	socket := p.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return sinks
 	}
-	_ = os.Unsetenv("NOTIFY_SOCKET") // what a run starts has nothing to say there
+	_ = os.Unsetenv("NOTIFY_SOCKET") // programs that the run starts must not send notifications
 	if w := watchdog.New(watchdog.Options{Socket: socket, Patience: patience(settings)}); w != nil {
 		sinks = append(sinks, w)
 	}
 	return sinks
 }
 
-// patience is how long the stages of a run may take without a word: a little longer than the run lets
-// them.
+// patience returns how long a stage may take without an event: a little longer than its time limit.
 func patience(c config.Config) func(stage string) time.Duration {
 	const more = 15 * time.Minute
 	longest := max(c.FetchTimeout, c.ConvergeTimeout, c.HookTimeout)
@@ -235,7 +235,7 @@ func patience(c config.Config) func(stage string) time.Duration {
 	}
 }
 
-// sink is where a run is told: lines for people, one document for programs.
+// sink returns the sink that prints a run: lines for people, or one JSON document.
 func (p *program) sink(settings config.Config) report.Sink {
 	if p.json {
 		return &document{p: p}

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// self is the agent as this host starts it next. Below a root another one is converged.
+// self returns the agent that this host starts next. It is nil below a root, where another agent is installed.
 func (p *program) self(l layout.Layout) *self.Self {
 	executable, err := os.Executable()
 	if l.Relocated() || err != nil {
@@ -35,7 +35,7 @@ func (p *program) self(l layout.Layout) *self.Self {
 	return s
 }
 
-// lent is the descriptor of the lock that the run which tries this program has lent to it.
+// lent returns the descriptor of the lock that the run which tests this program has passed to it, or 0.
 func (p *program) lent() int {
 	fd, err := strconv.Atoi(p.Getenv(self.LentLock))
 	if err != nil || fd < 3 {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// printStatus prints what is known of the host, a line for each thing: what runs first, and then what a person may look
-// for. named is what the channels named last, nil where that is not known; all shows the whole quarantine.
+// printStatus prints the state of the host, one line for each thing, starting with what is deployed. named is what
+// the channels named last, nil if that is unknown; all shows the whole quarantine.
 func (p *program) printStatus(s inspect.Status, named *ledger.Pair, all bool) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	l := statusLines{w}
@@ -38,7 +38,7 @@ func (l statusLines) say(name, format string, args ...any) {
 	fmt.Fprintf(l.w, "%s\t%s\n", name, indented("\t", fmt.Sprintf(format, args...)))
 }
 
-// deployed prints what is deployed.
+// deployed prints the deployed releases.
 func (l statusLines) deployed(s inspect.Status) {
 	switch {
 	case s.Deployed != nil:
@@ -50,7 +50,7 @@ func (l statusLines) deployed(s inspect.Status) {
 			l.say("stands in for", "%s, whose files were gone from the disk and were not fetched again", s.StandsFor)
 		}
 	case s.BaseAlone != nil:
-		l.say("deployed", "nothing of the service yet; %s converges alone", s.BaseAlone)
+		l.say("deployed", "no release of the service yet; only %s is converged", s.BaseAlone)
 	case s.Bootstrapped:
 		l.say("deployed", "nothing")
 	default:
@@ -62,14 +62,14 @@ func (l statusLines) deployed(s inspect.Status) {
 	}
 }
 
-// units prints what the units of the deployed pair run.
+// units prints the releases that the units of the deployed pair run.
 func (l statusLines) units(s inspect.Status) {
 	for _, u := range s.Units {
 		l.say("unit", "%s", unitLine(u))
 	}
 }
 
-// channels prints which channels the host follows, and what a rollback goes back to.
+// channels prints the channels that the host follows, and the release to which a rollback returns.
 func (l statusLines) channels(s inspect.Status) {
 	for _, c := range s.Channels {
 		l.say("channel", "%s", c)
@@ -79,7 +79,7 @@ func (l statusLines) channels(s inspect.Status) {
 	}
 }
 
-// store prints which store the next run asks, and until when its signatures are good.
+// store prints the store that the next run reads, and when its signatures expire.
 func (l statusLines) store(s inspect.Status) {
 	if s.Store != "" {
 		l.say("store", "%s", storeLine(s))
@@ -92,7 +92,7 @@ func (l statusLines) store(s inspect.Status) {
 	}
 }
 
-// underWay prints the run that is under way, and what kept runs from starting or ending.
+// underWay prints the run that is under way, and what prevented runs from starting or ending.
 func (l statusLines) underWay(s inspect.Status) {
 	if s.Running != nil {
 		l.say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
@@ -122,7 +122,7 @@ func (l statusLines) underWay(s inspect.Status) {
 	}
 }
 
-// keptAway prints the releases that are not deployed now, and why.
+// keptAway prints the releases that are not deployed now, with the reason.
 func (l statusLines) keptAway(s inspect.Status) {
 	if s.Hold != nil {
 		l.say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
@@ -142,7 +142,7 @@ func (l statusLines) keptAway(s inspect.Status) {
 	}
 }
 
-// quarantined prints the releases that no deploy tries again: those that matter now, or all.
+// quarantined prints the releases in quarantine: the relevant ones, or all.
 func (l statusLines) quarantined(s inspect.Status, named *ledger.Pair, all bool) {
 	shown, others := s.Recent(named)
 	if all {
@@ -156,7 +156,7 @@ func (l statusLines) quarantined(s inspect.Status, named *ledger.Pair, all bool)
 	}
 }
 
-// found prints the other projects of the host, and what differs from what is deployed.
+// found prints the other projects of the host, and the differences from what is deployed.
 func (l statusLines) found(s inspect.Status) {
 	for _, o := range s.Others {
 		what := "nothing deployed"
@@ -187,7 +187,7 @@ func (l statusLines) found(s inspect.Status) {
 	}
 }
 
-// unmask is what to do first where the timer is masked: systemctl enable fails then.
+// unmask returns the command to run first if the timer is masked, since systemctl enable fails then.
 func unmask(off string) string {
 	if off == "masked" {
 		return "systemctl unmask corpus-agent.timer, and then "
@@ -215,12 +215,12 @@ func (l statusLines) runs(s inspect.Status) {
 	}
 }
 
-// indented is a text whose further lines begin with an indent.
+// indented returns a text whose lines after the first begin with indent.
 func indented(indent, text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
 }
 
-// storeLine is the store that the next run asks, and the one that the last one asked where that is another.
+// storeLine returns the store that the next run reads, and the one that the last run read if it is different.
 func storeLine(s inspect.Status) string {
 	if s.Host.Store == "" || s.Host.Store == s.Store {
 		return s.Store
@@ -228,7 +228,7 @@ func storeLine(s inspect.Status) string {
 	return fmt.Sprintf("%s, from the next run on; until now %s", s.Store, s.Host.Store)
 }
 
-// headline is what is deployed, and what runs in its place.
+// headline returns a text with the deployed pair, and the releases that run in its place.
 func headline(s inspect.Status) string {
 	text := s.Deployed.String()
 	if s.Failing != nil {
@@ -246,7 +246,7 @@ func headline(s inspect.Status) string {
 	return text
 }
 
-// unitLine says what a unit runs.
+// unitLine returns a text with the state of a unit and the release that it runs.
 func unitLine(u service.Unit) string {
 	text := u.Unit + ": " + u.Active
 	if u.Release != "" {
@@ -258,10 +258,10 @@ func unitLine(u service.Unit) string {
 	return text
 }
 
-// when writes a time with how long ago it was.
+// when formats a time together with its age.
 func when(t time.Time) string {
 	if time.Now().Before(t) {
-		return t.Local().Format("2006-01-02 15:04:05 MST") + " (which is still to come by the clock of this host)"
+		return t.Local().Format("2006-01-02 15:04:05 MST") + " (in the future by the clock of this host)"
 	}
 	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05 MST"), diag.Elapsed(time.Since(t)))
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// stepFlags choose steps of a deploy and set the project's configuration for it.
+// stepFlags has the flags that select steps of a deploy and set the project's configuration for it.
 type stepFlags struct {
 	only string
 	set  []string
 }
 
 func (s *stepFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.only, "only", "", "run these steps alone, with commas between them: "+
+	flags.StringVar(&s.only, "only", "", "run only these steps, separated by commas: "+
 		strings.Join(procedure.Steps(), ", "))
 	cli.RepeatedVar(flags, &s.set, "set", "",
-		"key=value of the project's configuration, for this run; key=- and key=@FILE take a secret from the standard "+
-			"input or a file; may be given again")
+		"key=value of the project's configuration, for this run; key=- and key=@FILE read a secret from standard "+
+			"input or a file; may be repeated")
 }
 
 func (s *stepFlags) parse(given *agent.Given, stdin io.Reader) error {

@@ -18,13 +18,12 @@ func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "Compare every file of the current releases with what was signed",
-		Long: `verify reads every file of the releases that are current and names those that were changed, added or
-removed, with the user who owns them now, when they changed, and the run that did it if it was one of this
-agent's. The digest of the list it goes by was
-signed by the project's key. The store is not asked. What a release calls writable may change; templates and
-SLS files among that are named, since runs refuse to render them.
+		Long: `verify reads every file of the current releases and lists those that were changed, added or removed, with their
+present owner, the time of the change, and the run of this agent that made it, if one did. It compares with a list
+whose digest was signed by the project's key. The store is not read. Files that a release declares writable may
+change; templates and SLS files among them are listed, since runs refuse to render them.
 
-Exit codes: 0 all as it was unpacked, 2 nothing is deployed, 4 something was changed.`,
+Exit codes: 0 no file was changed, 2 nothing is deployed, 4 some files were changed.`,
 		Example: `  corpus-agent verify
   corpus-agent verify --json`,
 		Args: cli.Args(cobra.NoArgs),
@@ -74,7 +73,7 @@ func (p *program) printAudit(a inspect.Audit) {
 	}
 }
 
-// whoAndWhen is what is known of who changed a file.
+// whoAndWhen returns a text with what is known of the author and the time of a change.
 func whoAndWhen(c manifest.Change) string {
 	var known []string
 	if c.By != "" {

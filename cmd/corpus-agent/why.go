@@ -15,12 +15,12 @@ func (p *program) whyCommand() *cobra.Command {
 	var trees inspect.Trees
 	c := &cobra.Command{
 		Use:   "why [STEP]",
-		Short: "Tell why this host runs what it runs, or why a step runs where it does",
-		Long: `why explains the host from what it remembers, without asking the store: why this release, who signed
-it, what failed first since it was deployed, and what to do next.
+		Short: "Explain why this host runs its releases, or why a step runs at its place",
+		Long: `why explains the state of the host from its records, without reading the store: why it runs this release, who
+signed it, what failed first since it was deployed, and what to do next.
 
-why STEP explains a step of the highstate: where it is declared, how the run came to its SLS file, its
-order, what it waits for and what waits for it. STEP is an ID, a name, "state: ID" or an SLS.`,
+why STEP explains a step of the highstate: where it is declared, how its SLS file is included, its order, the steps
+that it waits for and those that wait for it. STEP is an ID, a name, "state: ID" or an SLS.`,
 		Example: `  corpus-agent why
   corpus-agent why --json
   corpus-agent why nginx.conf

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 )
 
-// whyStep explains the steps that a word means.
+// whyStep explains the steps that a word selects.
 func (p *program) whyStep(ctx context.Context, a *agent.Agent, t inspect.Trees, word string) error {
 	explanations, err := a.WhyStep(ctx, t, word)
 	if err != nil {

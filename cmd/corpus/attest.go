@@ -27,22 +27,22 @@ func (p *program) attestCommand() *cobra.Command {
 		Short: "Sign that hosts of a channel reported a release healthy",
 		Long: `attest reads the reports that hosts put into the store, and signs that the release which the channel
 names, or VERSION, was healthy on hosts of that channel. Channels that require this (corpus project
-require) take the proof in when the release is promoted to them.
+require) include the proof when the release is promoted to them.
 
-The newest report of each host that says something of the release counts. A host on which it failed
-stops the attestation, unless --except names it. A run below another root (corpus-agent --root DIR) restarts
-no units and asks no probes, so it counts only with --allow-other-root, and the proof says so. How many hosts it takes, and how old reports may be, is
-what the channels require that want the proof.
+The newest report of each host about the release counts. A host on which the release failed stops the
+attestation, unless --except names it. A run below another root (corpus-agent --root DIR) restarts no units
+and runs no probes, so it counts only with --allow-other-root, and the proof says so. The channels that
+require the proof set how many hosts must report and how old the reports may be.
 
-A report with a signature that does not hold, or without one from a host whose key the store knows (corpus host
-ls), counts for nothing. Of hosts without a registered key reports count unless a channel wants signed ones
+A report does not count if its signature is invalid, or if it is unsigned and its host has a registered key
+(corpus host ls). Reports of hosts without a registered key count unless a channel requires signed ones
 (corpus project require --signed).
 
-It takes the attestation key, the right to read below reports/ and to write below attestations/. Where
-several keys have to sign, each of their owners runs attest.
+attest needs the attestation key, and permission to read below reports/ and to write below attestations/.
+If several keys must sign, each of their owners runs attest.
 
---renew reads no reports: it signs anew, with a later expiry, the proofs of this channel that other
-channels carry. corpus promote PROJECT TO TO takes them in.`,
+--renew reads no reports: it signs again, with a later expiry, the proofs of this channel that other
+channels carry. Then corpus promote PROJECT TO TO updates the channel TO.`,
 		Example: `  corpus attest myapp testing --store s3://bucket/prefix --keys keys
   corpus attest myapp testing 1.0 --except myapp-testing-3 --store s3://bucket/prefix --keys keys
   corpus attest myapp testing --renew --store s3://bucket/prefix --keys keys`,
@@ -58,15 +58,15 @@ channels carry. corpus promote PROJECT TO TO takes them in.`,
 	cli.RepeatedVar(c.Flags(), &count.except, "except", "", "host whose failure does not count; may be repeated")
 	c.Flags().BoolVar(&count.otherRoot, "allow-other-root", false,
 		"count runs below another root (corpus-agent --root) as well")
-	c.Flags().BoolVar(&renew, "renew", false, "sign anew what channels carry")
+	c.Flags().BoolVar(&renew, "renew", false, "sign the proofs that channels carry again")
 	return c
 }
 
-// counted says whose word counts.
+// counted says which reports count.
 type counted struct {
-	except    []string // hosts whose failure does not
-	otherRoot bool     // runs below another root do
-	signed    bool     // unsigned reports do not
+	except    []string // hosts whose failures are ignored
+	otherRoot bool     // runs below another root count
+	signed    bool     // unsigned reports do not count
 }
 
 func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, count counted) error {
@@ -101,14 +101,14 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 	return p.answer(result, "%s", attestedText(result))
 }
 
-// healthy picks the hosts that speak for a release. One that speaks against it stops it.
+// healthy returns the hosts that reported the release healthy. It returns an error if one reported a failure.
 func (p *program) healthy(words []fleet.Word, release artifact.Release, count counted) ([]trust.Healthy, error) {
 	var hosts []trust.Healthy
 	var against []string
 	for _, w := range words {
 		switch {
 		case w.OtherRoot && !count.otherRoot:
-			p.explain("%s does not count: run %s worked below another root, where no unit and no probe is asked",
+			p.explain("%s does not count: run %s used another root, where units and probes are not checked",
 				trust.Printable(w.Host), trust.Printable(w.Run))
 		case count.signed && !w.Signed:
 			p.explain("%s does not count: its report is not signed, or its key is not registered (corpus host show %s)",
@@ -125,13 +125,13 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 	if len(against) > 0 {
 		return nil, exit.WithCode(exit.Refused,
 			diag.WithHint(fmt.Errorf("%s failed on %s", release, strings.Join(against, ", ")),
-				"mend it and publish another version, or, where the host is to blame, run this again with --except HOST"))
+				"correct it and publish another version; if the cause is the host, run this again with --except HOST"))
 	}
 	return hosts, nil
 }
 
-// onlyElsewhere gives the error of too few hosts the hint that runs below another root did not count, where that is
-// why.
+// onlyElsewhere adds to an error about too few hosts the hint that runs below another root did not count, if that
+// is the reason.
 func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error {
 	var unproven *proofs.Unproven
 	var elsewhere []string
@@ -144,7 +144,7 @@ func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error
 		return err
 	}
 	return diag.WithHint(err,
-		"%s ran it only below another root (--root), where no unit and no probe is asked: deploy it on the host itself, "+
+		"%s ran it only below another root (--root), where units and probes are not checked: deploy it on the host itself, "+
 			"or count such runs with --allow-other-root",
 		strings.Join(elsewhere, ", "))
 }
@@ -179,9 +179,9 @@ func (p *program) renewProofs(ctx context.Context, ref artifact.Ref) error {
 	}
 	var lines []string
 	for _, a := range renewed {
-		lines = append(lines, fmt.Sprintf("signed anew: %s %s was healthy on %s of %s, until %s", a.Project, a.Version,
+		lines = append(lines, fmt.Sprintf("signed again: %s %s was healthy on %s of %s, until %s", a.Project, a.Version,
 			hostCount(a.Hosts), ref, a.Expires.Format("2006-01-02")))
 	}
-	return p.answer(renewed, "%s\ncorpus promote %s TO TO takes it in, for each channel TO that carries it",
+	return p.answer(renewed, "%s\nrun `corpus promote %s TO TO` for each channel TO that carries it",
 		strings.Join(lines, "\n"), ref.Project)
 }

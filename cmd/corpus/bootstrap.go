@@ -24,10 +24,10 @@ func (p *program) bootstrapCommand() *cobra.Command {
 	sum := ""
 	c := &cobra.Command{
 		Use:   "bootstrap",
-		Short: "Print user data that makes a new host deploy itself",
+		Short: "Print user data with which a new host deploys itself",
 		Long: `bootstrap prints a script of at most 2 KiB for cloud-init. At the first boot it installs the agent, a
-package or the static binary, after checking its digest, tells it whom to trust, and deploys. With --elb
-the host enters its load balancers after a good first run, and not before.`,
+package or the static binary, after checking its digest, configures the root of trust, and deploys. With
+--elb the host is registered with its load balancers after its first successful run.`,
 		Example: `  corpus bootstrap --store s3://bucket/prefix --agent https://host/corpus-agent.deb --agent-digest corpus-agent.deb --elb`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -37,7 +37,7 @@ the host enters its load balancers after a good first run, and not before.`,
 			if b.Agent == "" || sum == "" {
 				return exit.WithCode(exit.Usage,
 					diag.WithHint(errors.New("a new host needs the agent: --agent or --agent-digest is missing"),
-						"give --agent URL and --agent-digest FILE, the package that the URL has"))
+						"give --agent URL and --agent-digest FILE, a copy of the package at the URL"))
 			}
 			var err error
 			b.Store = p.store
@@ -56,14 +56,14 @@ the host enters its load balancers after a good first run, and not before.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&b.Agent, "agent", "", "URL of the agent's .deb, .rpm or static binary")
-	flags.StringVar(&sum, "agent-digest", "", "sha256:HEX of it, or a file that has the same bytes")
-	flags.StringVar(&b.Service, "service", "", "service of the host, where its name does not say")
-	flags.StringVar(&b.Instance, "instance", "", "instance of the host, where its name does not say")
-	flags.BoolVar(&b.Balance, "elb", false, "enter the load balancers after a good first run")
+	flags.StringVar(&sum, "agent-digest", "", "sha256:HEX of the agent, or a file with the same bytes")
+	flags.StringVar(&b.Service, "service", "", "service of the host, if its name does not contain it")
+	flags.StringVar(&b.Instance, "instance", "", "instance of the host, if its name does not contain it")
+	flags.BoolVar(&b.Balance, "elb", false, "register with the load balancers after a successful first run")
 	return c
 }
 
-// rootDigest is the digest that pins the store.
+// rootDigest returns the digest of the root of trust, which pins the store.
 func (p *program) rootDigest() (string, error) {
 	root := p.trustRoot
 	if root == "" && p.keys == "" {
@@ -77,7 +77,7 @@ func (p *program) rootDigest() (string, error) {
 	return "sha256:" + hex, err
 }
 
-// digestOf reads sha256:HEX, or sums up a file.
+// digestOf parses sha256:HEX, or returns the digest of a file.
 func digestOf(text string) (string, error) {
 	if strings.HasPrefix(text, "sha256:") {
 		d, err := artifact.ParseDigest(text)
@@ -85,7 +85,7 @@ func digestOf(text string) (string, error) {
 	}
 	data, err := walk.ReadGiven(text)
 	if err != nil {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file that a digest is made of: %w", err),
+		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file whose digest is needed: %w", err),
 			"give a file, or sha256:HEX"))
 	}
 	sum := sha256.Sum256(data)

@@ -27,19 +27,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// buildHow is what the flags of build say.
+// buildHow has the flags of build.
 type buildHow struct {
 	outputs []string
 	version string
-	onTop   string // of an image
+	onTop   string // the base of the image
 	check   bool
 	commit  source.Commit // of a tree that git fetched
 }
 
-// build packs a plain tree as it is, and sends everything else through the pipeline.
+// build packs a plain tree as it is, and builds any other with the pipeline.
 func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if len(how.outputs) == 0 && !how.check {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no file to write was given"),
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no output file was given"),
 			"name one, such as -o %s.tar.zst", filepath.Base(tree)))
 	}
 	at, err := p.epoch()
@@ -50,7 +50,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		return exit.WithCode(exit.Usage, err)
 	}
 	for _, output := range how.outputs {
-		_ = durable.SweepAbandoned(filepath.Dir(output)) // what a killed build left costs room alone
+		_ = durable.SweepAbandoned(filepath.Dir(output)) // files of a killed build only take disk space
 	}
 	r, err := recipe.LoadStrict(os.DirFS(tree))
 	if err != nil {
@@ -81,12 +81,13 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		result.Content)
 }
 
-// renderDefaults renders a template as packages and images hold it.
+// renderDefaults renders a template for packages and images.
 func renderDefaults(ctx context.Context, tree fs.FS, source string, pillar map[string]any) (string, error) {
 	return defaults.Render(ctx, defaults.Template{Tree: tree, Source: source, Pillar: pillar})
 }
 
-// noteNames names what top files, the recipe and units name and a host may not find, and SLS files that no top file names.
+// noteNames prints notes about names in top files, the recipe and units that hosts may not find, and about SLS
+// files that no top file names.
 func (p *program) noteNames(tree string, r recipe.Recipe) error {
 	files := os.DirFS(tree)
 	var errs []error
@@ -98,7 +99,7 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 	}
 	names, err := packaging.Unreached(files)
 	note(names, err,
-		"no top file of this tree reaches %s; hosts run what another top file, such as the service's, names of it")
+		"no top file of this tree names %s; hosts apply them only if another top file does, such as the service's")
 	names, err = packaging.Missing(files)
 	note(names, err,
 		"top files name SLS files that this tree lacks (%s); hosts refuse the release unless base or the service has them")
@@ -108,15 +109,15 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 			"a deploy fails on hosts where nothing else installs them")
 	names, err = packaging.ThroughNext(files)
 	note(names, err,
-		"%s: next leads to releases that are not proven yet, also after a power cut; name current in units and links that stay")
+		"%s: next leads to releases that are not proven yet, also after a power failure; use current in units and permanent links")
 	return errors.Join(errs...)
 }
 
-// mostMistakes is how many mistakes in SLS files a build shows.
+// mostMistakes is the number of mistakes in SLS files that a build prints.
 const mostMistakes = 20
 
-// warnOfMistakes shows mistakes in SLS files and templates that every host would meet. They do not end the build: an
-// engine other than the native one may know what this program does not.
+// warnOfMistakes prints warnings about mistakes in SLS files and templates that would fail on every host. They do
+// not stop the build, since an engine other than the native one may accept them.
 func (p *program) warnOfMistakes(tree string) error {
 	found, err := check.Tree(os.DirFS(tree))
 	for _, d := range found[:min(len(found), mostMistakes)] {
@@ -128,8 +129,8 @@ func (p *program) warnOfMistakes(tree string) error {
 	return err
 }
 
-// noteChangeable names the templates that the project's user may change. Hosts do not render them, unless the recipe
-// allows code to be writable.
+// noteChangeable prints notes about the templates that the project's user may change. Hosts do not render them
+// unless the recipe sets writable-code.
 func (p *program) noteChangeable(tree string, r recipe.Recipe) error {
 	found, err := recipe.Changeable(os.DirFS(tree), r.Writable)
 	so := "hosts refuse to render it; put it into the state tree"
@@ -160,7 +161,7 @@ func isTree(tree string) error {
 		"give the directory whose content is built, or a URL")
 }
 
-// haveDirectories finds outputs that could not be written, before anything is built.
+// haveDirectories returns an error for outputs whose directories do not exist, before anything is built.
 func haveDirectories(outputs []string) error {
 	var problems []error
 	for _, output := range outputs {
@@ -176,7 +177,7 @@ func haveDirectories(outputs []string) error {
 	return diag.WithHint(errors.Join(problems...), "make the directory first")
 }
 
-// buildError gives what the person who asked can mend its exit code.
+// buildError sets the exit code of errors that are the user's mistake.
 func buildError(err error) error {
 	var mistake *pipeline.Mistake
 	if errors.As(err, &mistake) {
@@ -185,7 +186,7 @@ func buildError(err error) error {
 	return err
 }
 
-// epoch is the time that SOURCE_DATE_EPOCH gives all files; zero where it is not set.
+// epoch returns the time in SOURCE_DATE_EPOCH, which all files get; zero if it is not set.
 func (p *program) epoch() (time.Time, error) {
 	epoch := p.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
@@ -199,7 +200,7 @@ func (p *program) epoch() (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// cache is where base systems are kept from build to build.
+// cache returns the directory in which base systems are kept between builds.
 func (p *program) cache() string {
 	if dir := p.Getenv("CORPUS_CACHE"); dir != "" {
 		return dir
@@ -221,7 +222,7 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 	}
 	if len(names) > 0 {
 		return diag.WithHint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")),
-			"find out what writes a time, a path or a random order into them")
+			"find out which step writes a time, a path or a random order into them")
 	}
 	return p.answer(map[string]any{"differences": []string{}}, "two builds of the same tree are the same")
 }
@@ -229,7 +230,7 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 // pack packs a tree as it is.
 func (p *program) pack(ctx context.Context, tree, out string, options packaging.Options) error {
 	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", out),
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that format", out),
 			"name it .tar.zst, .deb, .rpm or .oci.tar"))
 	}
 	var summary packaging.Summary

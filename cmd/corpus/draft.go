@@ -15,19 +15,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// draftFlag lets a command write what it would sign to a file.
+// draftFlag adds --draft, with which a command writes a draft to a file instead of signing.
 func (p *program) draftFlag(c *cobra.Command) {
 	c.Flags().StringVar(&p.draft, "draft", "",
-		"change nothing in the store but write what is to be signed to this file, for several people to sign")
+		"leave the store unchanged and write a draft to this file, for several people to sign")
 }
 
-// atOnceFlag lets a command that takes keys away do so before other keys have signed.
+// atOnceFlag adds --at-once, with which a command removes keys before other keys have signed.
 func (p *program) atOnceFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&p.atOnce, "at-once", false,
-		"do it although hosts refuse what other keys have to sign first; they stay on what they run until then")
+		"remove the keys now, although hosts then refuse what other keys have not signed yet and keep what they run")
 }
 
-// answerDraft tells about the draft that was written.
+// answerDraft prints a summary of the draft that was written.
 func (p *program) answerDraft() error { return p.tellDraft(p.draft, p.drafted) }
 
 func (p *program) tellDraft(file string, d *publish.Draft) error {
@@ -50,7 +50,7 @@ func (p *program) tellDraft(file string, d *publish.Draft) error {
 	for _, may := range s.Needs {
 		fmt.Fprintf(&b, "%s requires %d of %s\n", trust.Printable(may.By), may.Threshold, shortKeys(may.Keys))
 	}
-	signed := "nobody yet"
+	signed := "no key yet"
 	if len(s.SignedBy) > 0 {
 		signed = shortKeys(s.SignedBy)
 	}
@@ -67,12 +67,12 @@ func (p *program) tellDraft(file string, d *publish.Draft) error {
 func (p *program) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export ROLE -o FILE",
-		Short: "Write root, targets or a project to a file, to be signed again",
-		Long: `export writes the next version of a role, the same but for its expiry, as a draft: a file that the owners
-of its keys sign without the store (` + "`corpus sign`" + `) and that ` + "`corpus import`" + ` puts into force. Commands
-that change something write such a draft with --draft.
+		Short: "Write root, targets or a project to a file for signing",
+		Long: `export writes the next version of a role, changed only in its expiry, as a draft: a file that the owners
+of its keys sign without the store (` + "`corpus sign`" + `) and that ` + "`corpus import`" + ` commits. Commands that
+change something write such a draft with --draft.
 
-A project whose key was revoked is exported as it is, and wants to be read before it is signed.`,
+A project whose key was revoked is exported as it is. Read it before you sign it.`,
 		Example: `  corpus export root -o root.draft --store s3://bucket/prefix --trust-root keys/root.json
   corpus export myapp -o myapp.draft --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -96,7 +96,7 @@ func (p *program) export(ctx context.Context, role string) error {
 		return err
 	}
 	if !verified {
-		fmt.Fprintf(p.Err, "warning: nobody who may sign %s vouches for this: read it before you sign it\n", role)
+		fmt.Fprintf(p.Err, "warning: no key that may sign %s has signed this: read it before you sign it\n", role)
 	}
 	return p.tellDraft(p.draft, d)
 }
@@ -108,7 +108,7 @@ func (p *program) signCommand() *cobra.Command {
 		Use:   "sign FILE",
 		Short: "Sign a draft; no store is needed",
 		Long: `sign shows what a draft says and adds the signatures of the keys given by --key, or of the keys of its
-role in --keys DIR and the environment. Everybody who signs the same content sees the same digest.`,
+role in --keys DIR and the environment. The digest shows whether two people sign the same content.`,
 		Example: `  corpus sign root.draft --show
   corpus sign root.draft --key bob/root.key
   corpus sign root.draft --key awskms:arn:aws:kms:us-east-1:111122223333:alias/root
@@ -131,7 +131,7 @@ role in --keys DIR and the environment. Everybody who signs the same content see
 		},
 	}
 	cli.RepeatedVar(c.Flags(), &files, "key", "", "private key file, or awskms:ARN; may be repeated")
-	c.Flags().BoolVar(&show, "show", false, "sign nothing")
+	c.Flags().BoolVar(&show, "show", false, "show the draft without signing it")
 	return c
 }
 
@@ -162,10 +162,10 @@ func (p *program) sign(ctx context.Context, d *publish.Draft, files []string) er
 func (p *program) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Put a draft that enough people signed into force",
-		Long: `import holds the signatures of a draft against what the store says now and commits it. It takes the keys
-of snapshot and timestamp, and for a store's first root that of targets. A draft that others overtook
-is refused: make it again.`,
+		Short: "Commit a draft that enough people have signed",
+		Long: `import verifies the signatures of a draft against the present state of the store and commits it. It needs
+the keys of snapshot and timestamp, and for a store's first root that of targets. A draft is refused if
+another version was committed after it was made: make it again.`,
 		Example: `  corpus import root.draft --store s3://bucket/prefix --keys online-keys`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -183,7 +183,7 @@ is refused: make it again.`,
 func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 	open := p.pinned
 	if d.From == 0 && d.Role == "root" {
-		open = p.publisher // there is no store yet that could be trusted
+		open = p.publisher // the store has no root yet
 	}
 	publisher, err := open(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 	if len(result.WithoutChunks) > 0 {
 		fmt.Fprintf(p.Err,
 			"warning: chunks of %s %s were removed before it was signed, so hosts fetch all of it\n"+
-				"hint: publish the same files again, and let `corpus gc` wait longer (--drafts, --grace)\n",
+				"hint: publish the same files again, and give `corpus gc` longer periods (--drafts, --grace)\n",
 			result.Role, strings.Join(result.WithoutChunks, ", "))
 	}
 	return p.answer(result, "%s %d is in force", result.Role, result.Version)

@@ -16,34 +16,35 @@ import (
 )
 
 const (
-	// gcGrace is how long a publish may take from its first upload to its last signature.
+	// gcGrace is the default of --grace: how long a publish may take from its first upload to its last signature.
 	gcGrace = 24 * time.Hour
-	// gcDrafts is how long a draft may be on its way from hand to hand.
+	// gcDrafts is the default of --drafts: how long a draft may wait for its signatures.
 	gcDrafts = 30 * 24 * time.Hour
 )
 
-// collected is what gc did.
+// collected is the result of gc.
 type collected struct {
 	collect.Collected
-	Pruned []collect.Pruned `json:"pruned,omitempty"` // versions that were taken out of the metadata before
+	Pruned []collect.Pruned `json:"pruned,omitempty"` // versions that were removed from the metadata first
 }
 
 func (p *program) gcCommand() *cobra.Command {
 	grace, dry, keep := collect.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Remove what no version of a project needs",
-		Long: `gc removes artifacts, what lies beside them, and packs of chunks that no signed metadata names: what a
-publish that was cut short has left. It removes pages of the lists of versions that no head names which
-is in force or was replaced within the grace period. It aborts uploads that were begun and never completed. It may run
-beside publishers: what is younger than the grace period is left alone, since a publisher may be about
-to sign it, and so is what a draft names which is still to be signed and imported. It needs the right to list and delete
-below deploy/ and metadata/pages/, see docs/buckets.md.
+		Short: "Remove objects that no version of a project needs",
+		Long: `gc removes artifacts, the files beside them, and packs of chunks that no signed metadata names: they remain
+from a publish that was cut short. It removes pages of the lists of versions that are named neither by the
+present head nor by one that was replaced within the grace period. It aborts uploads that were never
+completed. It may run while others publish: it keeps objects that are younger than the grace period, since
+a publisher may be about to sign them, and objects that an unsigned draft names. It needs permission to list
+and delete below deploy/ and metadata/pages/, see docs/buckets.md.
 
-Without --keep it signs nothing. With --keep 50 it first takes all but the newest 50 versions of each project out of the signed
-metadata, and needs the keys of the projects, of snapshot and of timestamp for that. What channels point at stays, and what is
-withdrawn stays withdrawn. What belonged to these versions is removed at once if it is older than the grace period. Hosts that
-run such a version go on running it, and cannot fetch it again.`,
+Without --keep it signs nothing. With --keep 50 it first removes all but the newest 50 versions of each
+project from the signed metadata, and needs the keys of the projects, of snapshot and of timestamp for that.
+Versions that channels point at stay, and withdrawn versions stay withdrawn. The objects of removed versions
+are removed too if they are older than the grace period. Hosts that run such a version keep running it, and
+cannot fetch it again.`,
 		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run
   corpus gc --keep 50 --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.NoArgs),
@@ -75,26 +76,26 @@ run such a version go on running it, and cannot fetch it again.`,
 				all.Young+o.Young+all.Uploads.Young)
 		},
 	}
-	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which everything is left alone")
-	c.Flags().DurationVar(&grace.Drafts, "drafts", gcDrafts, "age up to which a draft keeps what it names")
+	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which objects are kept")
+	c.Flags().DurationVar(&grace.Drafts, "drafts", gcDrafts, "age up to which the objects that a draft names are kept")
 	c.Flags().IntVar(&keep, "keep", 0, "newest versions of each project that stay in the signed metadata; 0 for all")
-	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	c.Flags().BoolVar(&dry, "dry-run", false, "show what would be removed without removing it")
 	return c
 }
 
-// prune takes old versions out of the signed metadata and tells which.
+// prune removes old versions from the signed metadata and prints them.
 func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int, dry bool) ([]collect.Pruned, error) {
 	if keep < 0 || keep == 0 && c.Flags().Changed("keep") {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("--keep is a number of versions, from 1"),
-			"leave it out to keep them all"))
+			"omit it to keep all versions"))
 	}
 	if keep == 0 {
 		return nil, nil
 	}
 	pruned, err := collect.Prune(c.Context(), publisher, keep, dry)
-	did := "took out of the metadata"
+	did := "removed from the metadata"
 	if dry {
-		did = "would take out of the metadata"
+		did = "would remove from the metadata"
 	}
 	for _, project := range pruned {
 		switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// printGrounds says why a channel may point where it does: who signed that, what it requires, and the
-// proof, down to what hosts reported.
+// printGrounds prints why a channel may point where it does: who signed the pointer, what the channel requires, and
+// the proof with the reports of the hosts.
 func printGrounds(w io.Writer, l trust.Listing, channel string) {
 	pointer, g := l.Channels[channel], l.Grounds[channel]
 	fmt.Fprintf(w, "    %s\n    promoted: move %d of the channel, %s (%s)\n", pointer.Digest, g.Promoted.Serial,
@@ -39,10 +39,10 @@ func printGrounds(w io.Writer, l trust.Listing, channel string) {
 	}
 }
 
-// signedWith names the keys whose signatures hold.
+// signedWith returns a text with the keys whose signatures are valid.
 func signedWith(keys []string) string {
 	if len(keys) == 0 {
-		return "signed with no key that may"
+		return "not signed with a key that may sign it"
 	}
 	return "signed with " + shortKeys(keys)
 }

@@ -27,10 +27,10 @@ import (
 func (p *program) hostCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "Look at the keys that hosts sign their reports with",
-		Long: `A host that uploads reports (reports.upload) makes a key of its own and puts the public half into the store, once. The
-first key that the store has for a name is this host's: of its reports only those count that this key signed. Another key for
-the same name is a conflict, and counts for nothing until the first one is forgotten.`,
+		Short: "Show and remove the keys with which hosts sign their reports",
+		Long: `A host that uploads reports (reports.upload) makes a key and registers the public half in the store. The first
+key that is registered for a name belongs to the host: only reports that are signed with it count. Another key
+for the same name is a conflict, and is ignored until the first one is removed (corpus host forget).`,
 		Example: `  corpus host ls --store s3://bucket/prefix
   corpus host forget myapp-production-3 --store s3://bucket/prefix`,
 	}
@@ -38,7 +38,7 @@ the same name is a conflict, and counts for nothing until the first one is forgo
 	return c
 }
 
-// knownHost is a host as the store's registry has it.
+// knownHost is a host in the store's registry.
 type knownHost struct {
 	Host      string               `json:"host"`
 	Key       hostkey.Public       `json:"key"`
@@ -63,8 +63,8 @@ func (p *program) hostListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the hosts that registered a key",
-		Long: `ls lists the hosts whose keys the store knows, and below a host each other key that was registered for its name. It takes
-the right to list the store.`,
+		Long: `ls lists the hosts with a registered key, and below each host the other keys that were registered for its name.
+It needs permission to list the store.`,
 		Example: `  corpus host ls --store s3://bucket/prefix
   corpus host ls --conflicts --store s3://bucket/prefix
   corpus host ls --json --store s3://bucket/prefix`,
@@ -208,7 +208,7 @@ func placesText(base, service *hostrecord.Place) string {
 	return strings.Join(all, ", ")
 }
 
-// hostInStore reads what a store knows of a host; it is an error if it knows nothing.
+// hostInStore returns the keys of a host in the store. It returns an error if there are none.
 func hostInStore(ctx context.Context, s store.Store, name string) (knownHost, error) {
 	keys, err := hostkey.Of(ctx, s, name)
 	if err != nil {
@@ -245,15 +245,15 @@ within a day.`,
 			return p.forgetHost(c.Context(), s, args[0], key)
 		},
 	}
-	c.Flags().StringVar(&key, "key", "", "the key to remove, or how it begins")
+	c.Flags().StringVar(&key, "key", "", "the key to remove, or its beginning")
 	return c
 }
 
-// forgotten is the answer of `corpus host forget`.
+// forgotten is the result of `corpus host forget`.
 type forgotten struct {
 	Host    string         `json:"host"`
 	Removed hostkey.Public `json:"removed"`
-	Key     hostkey.Public `json:"key,omitempty"` // that counts from now on
+	Key     hostkey.Public `json:"key,omitempty"` // the key that is valid now
 }
 
 func (p *program) forgetHost(ctx context.Context, s store.Store, name, key string) error {
@@ -288,7 +288,7 @@ func (p *program) forgetHost(ctx context.Context, s store.Store, name, key strin
 	return p.answer(result, "%s", text)
 }
 
-// chosenKey is the index of the key that begins so: the only one, or the first where nothing is given.
+// chosenKey returns the index of the only key with a prefix, or of the first key if the prefix is empty.
 func chosenKey(keys []hostkey.Registered, name, begins string) (int, error) {
 	if begins == "" {
 		return 0, nil

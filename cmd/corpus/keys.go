@@ -21,14 +21,14 @@ import (
 func (p *program) keysCommand() *cobra.Command {
 	keys := &cobra.Command{
 		Use:   "keys",
-		Short: "Make keys, list them, replace them",
+		Short: "Make, list and replace keys",
 		Long: `Private keys are read from the files ROLE.key of --keys DIR and from the variables CORPUS_KEY_ROLE (for
 the project my-app: CORPUS_KEY_MY_APP). Both hold one of:
 
   a PEM block, or base64 of one
   a PEM block encrypted with age: the passphrase is CORPUS_PASSPHRASE, or the first line of the file
-  CORPUS_PASSPHRASE_FILE, or is asked for on a terminal; keys that are encrypted to a recipient open
-  with the identities in CORPUS_AGE_IDENTITY_FILE
+    CORPUS_PASSPHRASE_FILE, or is read from the terminal; keys that are encrypted to a recipient are
+    decrypted with the identities in CORPUS_AGE_IDENTITY_FILE
   awskms:ARN, a key that stays in AWS KMS`,
 	}
 	keys.AddCommand(p.keysNewCommand(), p.keysListCommand(), p.keysUseCommand(), p.keysRotateCommand())
@@ -55,11 +55,11 @@ func (p *program) keysNewCommand() *cobra.Command {
 		Use:   "new [PROJECT...]",
 		Short: "Make the keys of a store, or of projects",
 		Long: `Without arguments, new makes the keys that set up and run a store: root, targets, snapshot and
-timestamp. With arguments it makes the keys of these projects, for the teams that publish them;
-attestation is the key of who attests that releases work (corpus attest).
+timestamp. With arguments it makes the keys of these projects, for the teams that publish them; attestation
+is the key that attests that releases are healthy (corpus attest).
 
-A key that is there already is kept. Private keys are the files *.key; keep root.key and targets.key
-off the machines that publish every day.`,
+Existing keys are kept. Private keys are the files *.key; keep root.key and targets.key off the machines
+that publish every day.`,
 		Example: `  corpus keys new --keys keys
   corpus keys new --keys keys --root-keys 3 --encrypt
   corpus keys new --keys team-keys myapp --encrypt-to age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p`,
@@ -95,7 +95,7 @@ func (p *program) newKeys(ctx context.Context, projects []string, rootKeys int, 
 		made = append(made, files...)
 	}
 	if len(made) == 0 {
-		return p.answer(map[string]any{"made": made}, "all keys are there already in %s", ring.Dir)
+		return p.answer(map[string]any{"made": made}, "all keys already exist in %s", ring.Dir)
 	}
 	return p.answer(map[string]any{"made": made}, "made %s", strings.Join(made, ", "))
 }
@@ -103,7 +103,7 @@ func (p *program) newKeys(ctx context.Context, projects []string, rootKeys int, 
 func (p *program) keysListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
-		Short:   "List the keys in the directory; no passphrase is asked for",
+		Short:   "List the keys in the directory without asking for a passphrase",
 		Example: `  corpus keys ls --keys keys`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -131,9 +131,9 @@ func (p *program) keysUseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "use ROLE awskms:ARN",
 		Short: "Sign a role with a key in AWS KMS",
-		Long: `use writes a reference to a key in AWS KMS as ROLE.key, and its public part as ROLE.pub. The key is one
-for signing, of kind ECC_NIST_P256 or RSA. Signing takes kms:GetPublicKey and kms:Sign on it, with
-credentials and region as other AWS programs have them.`,
+		Long: `use writes a reference to a key in AWS KMS as ROLE.key, and its public part as ROLE.pub. The key must be a
+signing key of kind ECC_NIST_P256 or RSA. Signing needs the permissions kms:GetPublicKey and kms:Sign on it;
+credentials and region are found as in other AWS programs.`,
 		Example: `  corpus keys use root awskms:arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab --keys keys`,
 		Args:    cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -142,7 +142,7 @@ credentials and region as other AWS programs have them.`,
 				return err
 			}
 			if !strings.HasPrefix(args[1], awskms.Prefix) {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q names no key", args[1]), "write awskms:ARN"))
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is not a reference to a key", args[1]), "write awskms:ARN"))
 			}
 			key, err := ring.Refer(args[0], args[1])
 			if err != nil {
@@ -158,17 +158,17 @@ func (p *program) keysRotateCommand() *cobra.Command {
 	var seal sealing
 	c := &cobra.Command{
 		Use:   "rotate ROLE",
-		Short: "Replace the keys of a role by new ones",
-		Long: `rotate makes new keys for root, targets, snapshot, timestamp or a project, lets them in, signs with them,
-and takes the old ones away, which end up in the directory old. Hosts follow at any moment. Keys of the
-role that lie in other people's directories stay as they are.
+		Short: "Replace the keys of a role with new ones",
+		Long: `rotate makes new keys for root, targets, snapshot, timestamp or a project, delegates to them, signs with
+them, and removes the old ones, which are moved to the directory old. Hosts can follow at any time. Keys of
+the role that are in other people's directories stay as they are.
 
-It takes the keys of root for the four roles, the targets key for a project, and those of snapshot and
-timestamp. Where they are not at hand nothing is written, and the error names the steps. New keys are
-protected as the old ones are: with their passphrase, or to their age recipients, unless --encrypt or
---encrypt-to say how; the successor of a key in KMS is made there, and named first with
-` + "`corpus keys use ROLE awskms:ARN --keys DIR/next`" + `. An attempt that was cut short goes on where it was. Where the root is signed by several
-people, ` + "`corpus root change --draft`" + ` does it step by step.`,
+It needs the keys of root for the four roles, the targets key for a project, and those of snapshot and
+timestamp. If one is missing nothing is written, and the error names the steps. New keys are protected as the
+old ones are, with their passphrase or to their age recipients, unless --encrypt or --encrypt-to is given. The
+successor of a key in KMS must be made there, and registered first with
+` + "`corpus keys use ROLE awskms:ARN --keys DIR/next`" + `. A rotation that was cut short is continued. If the root
+is signed by several people, use ` + "`corpus root change --draft`" + ` instead.`,
 		Example: `  corpus keys rotate timestamp --store s3://bucket/prefix --keys keys
   corpus keys rotate myapp --store s3://bucket/prefix --keys keys --encrypt`,
 		Args: cli.Args(cobra.ExactArgs(1)),

@@ -14,7 +14,7 @@ import (
 
 func TestKeysEncryptedWithAPassphrase(t *testing.T) {
 	s := newShell(t)
-	s.expect(2, "keys new --encrypt myapp", "there is no terminal to ask at")
+	s.expect(2, "keys new --encrypt myapp", "standard input is not a terminal")
 	s.env["CORPUS_PASSPHRASE"] = "correct horse"
 	s.expect(0, "keys new --encrypt myapp", "made")
 	if key := s.read("keys/myapp.key"); !strings.HasPrefix(key, "-----BEGIN AGE ENCRYPTED FILE-----") {
@@ -41,7 +41,7 @@ func TestKeysEncryptedToARecipient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.expect(2, "keys new --encrypt-to age1nonsense", "is no age recipient")
+	s.expect(2, "keys new --encrypt-to age1nonsense", "is not an age recipient")
 	s.expect(0, "keys new --encrypt-to "+identity.Recipient().String(), "made")
 	s.expect(1, "store init", "nothing given opens it")
 	s.write("identity", identity.String()+"\n")
@@ -159,7 +159,7 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 	}
 	delete(s.env, "CORPUS_KEYS")
 	s.expect(2, "keys ls", "no keys were given")
-	s.expect(2, "keys use root nonsense --keys @keys", "names no key")
+	s.expect(2, "keys use root nonsense --keys @keys", "is not a reference to a key")
 }
 
 // A rotation keeps the protection that a key had.

@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// reader follows a store from a root of trust, as a host does.
+// reader returns a client that follows a store from a root of trust, as a host does.
 func (p *program) reader(ctx context.Context) (client *trust.Client, done func(), err error) {
 	s, err := p.openStore()
 	if err != nil {
@@ -35,8 +35,8 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	if err := p.checkMemory(); err != nil {
 		return nil, nil, err
 	}
-	// A look sees the store as a host that was just started would, and refuses one that went back behind what this
-	// person has seen of it. What was seen stands in for nothing that the store has lost.
+	// The client sees the store as a new host would. The store is refused if it is older than what this user has
+	// seen of it. What was seen never replaces files that the store has lost.
 	memory := p.memoryOf(root)
 	if memory != "" {
 		_, _, forget, err := fresh(ctx, s, root, memory)
@@ -53,8 +53,8 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	return client, done, nil
 }
 
-// fresh is a client of a store that knows nothing but its root, and what a directory remembers, where one is given. It
-// keeps what it sees in dir until done.
+// fresh returns a client of a store that knows only the root and, if memory is not empty, the metadata in that
+// directory. It stores what it sees in dir until done is called.
 func fresh(ctx context.Context, s store.Store, root []byte, memory string) (client *trust.Client, dir string,
 	done func(), err error) {
 	dir, done, err = durable.Scratch()
@@ -78,8 +78,8 @@ func fresh(ctx context.Context, s store.Store, root []byte, memory string) (clie
 	return client, dir, done, nil
 }
 
-// checkMemory refuses what publishers with these keys have seen where it is damaged: a look without it would not notice
-// a store that went back in time.
+// checkMemory returns an error if the metadata that publishers with these keys have seen is damaged: without it, a
+// store that went back in time would not be noticed.
 func (p *program) checkMemory() error {
 	if p.keys == "" {
 		return nil
@@ -87,8 +87,8 @@ func (p *program) checkMemory() error {
 	return trust.CheckKept(filepath.Join(p.keys, seenName))
 }
 
-// memoryOf is the directory that has what was seen of the store with this root: by publishers with these keys, or else
-// by this person's earlier looks, in their cache. "" says that there is none.
+// memoryOf returns the directory with what was seen of the store with this root: by publishers with these keys, or
+// else by earlier commands of this user, in the cache. It returns "" if there is none.
 func (p *program) memoryOf(root []byte) string {
 	if p.keys != "" {
 		beside := filepath.Join(p.keys, seenName)
@@ -115,7 +115,7 @@ func (p *program) cacheDir() string {
 	return filepath.Join(cache, "corpus")
 }
 
-// remember keeps in the cache what a look has seen. What publishers have seen is theirs to write.
+// remember stores in the cache what a command has seen. The directory of publishers is not changed.
 func (p *program) remember(memory, dir string, root []byte) {
 	if memory == "" || p.keys != "" && memory == filepath.Join(p.keys, seenName) {
 		return
@@ -134,17 +134,18 @@ func (p *program) listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List projects, channels and versions of a store",
-		Long: `ls lists what is signed. With --why it says below each channel which digest it names, whose key signed
-that, what the channel requires, and the proof that it carries: for which digest, on which channel it was
-before, which hosts reported it healthy and when, and whose key attested that; or why hosts refuse it.
+		Long: `ls lists what is signed. With --why it shows below each channel which digest it names, which key signed the
+pointer, what the channel requires, and the proof that it carries: its digest, the channel where it was
+healthy, the hosts that reported it healthy and when, and the key that attested it; or why hosts refuse it.
 --json has all of it under grounds.
 
-A project that cannot be read is named as such, and hides no other one; the exit code is then that of its error. A store
-that went back in time, as one that was restored from an older copy, is refused: what publishers with --keys have seen
-of it, or else earlier looks of this user (below $XDG_CACHE_HOME/corpus, ~/.cache/corpus), tells.
+A project that cannot be read is listed as such with the others, and the exit code is that of its error. A store
+that went back in time, such as one that was restored from an older copy, is refused. This is detected with what
+publishers with --keys have seen of it, or else earlier commands of this user (below $XDG_CACHE_HOME/corpus or
+~/.cache/corpus).
 
-The first line is the date on which the first signature that hosts need expires. From the last third of a signature's lifetime
-on, a warning names it and what renews it.`,
+The first line is the date on which the first signature that hosts need expires. In the last third of a
+signature's lifetime, a warning names it and the command that renews it.`,
 		Example: `  corpus ls --store s3://bucket/prefix --trust-root keys/root.json
   corpus ls --why --store s3://bucket/prefix --trust-root keys/root.json
   corpus ls --why --json --store s3://bucket/prefix --trust-root keys/root.json`,
@@ -170,7 +171,7 @@ on, a warning names it and what renews it.`,
 			return errors.Join(p.printList(list, why), unread(list))
 		},
 	}
-	c.Flags().BoolVar(&why, "why", false, "say why channels may point where they do")
+	c.Flags().BoolVar(&why, "why", false, "show why channels may point where they do")
 	return c
 }
 
@@ -201,7 +202,7 @@ func (p *program) printList(list []trust.Listing, why bool) error {
 	return w.Flush()
 }
 
-// unread are the errors of projects that could not be read.
+// unread returns the errors of the projects that could not be read.
 func unread(list []trust.Listing) error {
 	var errs []error
 	for _, l := range list {
@@ -212,7 +213,7 @@ func unread(list []trust.Listing) error {
 	return errors.Join(errs...)
 }
 
-// withdrawn is what follows a version that was taken back, and what is to stand before that.
+// withdrawn returns the text that follows a withdrawn version, with before in front of it; "" for other versions.
 func withdrawn(l trust.Listing, version, before string) string {
 	yank, ok := l.Yanked[version]
 	if !ok {
@@ -225,9 +226,10 @@ func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "Check everything in a store as a host would",
-		Long: `verify follows the signatures of a store and reads every artifact, and what is signed beside it, to
-its end. It names all that is lost or damaged; publishing the same file again replaces that. A project that cannot be read keeps
-no other one from being checked. A store that went back in time is refused, as ` + "`corpus ls`" + ` says.`,
+		Long: `verify verifies the signatures of a store and reads every artifact, and the files that are signed beside it,
+to the end. It lists everything that is lost or damaged; publishing the same file again replaces it. A project
+that cannot be read does not stop the others from being checked. A store that went back in time is refused,
+see ` + "`corpus ls`" + `.`,
 		Example: `  corpus verify --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return p.verify(c.Context()) },
@@ -255,7 +257,7 @@ func (p *program) verify(ctx context.Context) error {
 	}
 	if lost := unread(list); lost != nil {
 		var err error
-		if !p.json { // there it is the error alone that is answered
+		if !p.json { // in JSON, only the error is printed
 			err = p.answer(sum, "verified %s, %s, of the projects that can be read", diag.Count(sum.Artifacts, "artifact"),
 				diag.Size(sum.Bytes))
 		}
@@ -269,17 +271,17 @@ func (p *program) verify(ctx context.Context) error {
 	return p.answer(sum, "verified %s, %s", diag.Count(sum.Artifacts, "artifact"), diag.Size(sum.Bytes))
 }
 
-// verified is what verify has read.
+// verified counts what verify has read.
 type verified struct {
 	Artifacts  int   `json:"artifacts"`
 	Statements int   `json:"statements"`
 	Bytes      int64 `json:"bytes"`
 
-	damaged []error // objects that are lost, or not what was signed
+	damaged []error // objects that are lost, or differ from what was signed
 }
 
-// add reads a release and what is signed beside it. Only what another release may do better with ends
-// the whole.
+// add reads a release and the files that are signed beside it. It returns only errors that would affect other
+// releases, too.
 func (v *verified) add(ctx context.Context, client *trust.Client, r artifact.Release) error {
 	if err := v.take(client.Check(ctx, r, nil)); err != nil {
 		return err
@@ -300,7 +302,7 @@ func (v *verified) add(ctx context.Context, client *trust.Client, r artifact.Rel
 	return nil
 }
 
-// take keeps the failure of an object that is lost or damaged, and returns any other.
+// take records the error of an object that is lost or damaged, and returns any other.
 func (v *verified) take(err error) error {
 	var refused *trust.Refused
 	if errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) {

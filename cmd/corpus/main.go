@@ -1,5 +1,5 @@
-// Corpus is the program of people and CI: it makes keys, builds artifacts, publishes and promotes
-// them, and looks at a store. It never changes the machine it runs on.
+// Corpus is the program for people and CI: it makes keys, builds artifacts, publishes and promotes them, and reads
+// stores. It does not change the machine it runs on.
 package main
 
 import (

@@ -16,15 +16,16 @@ func (p *program) pointCommand() *cobra.Command {
 	remove, isNew, urgent := false, false, false
 	c := &cobra.Command{
 		Use:   "point PROJECT CHANNEL VERSION",
-		Short: "Point a channel at a version that is published, or remove the channel",
+		Short: "Point a channel at a published version, or remove the channel",
 		Long: `point signs that a channel names a version, older or newer than the one it names now. The artifact is in the
-store and does not have to be at hand. A version that is withdrawn is refused.
+store, so its file is not needed. A withdrawn version is refused.
 
-A channel that is new is refused without --new where its name is a letter or two off that of another one of the project, or off
-testing, staging or production.
+A new channel is refused without --new if its name differs in only one or two letters from that of another
+channel of the project, or from testing, staging or production.
 
-With --remove and without a version it takes the channel out of the project. Hosts that follow it keep what they run, and each
-run of them says that the project has no such channel. Versions that no other channel names may then go (corpus gc --keep).
+With --remove and without a version it removes the channel from the project. Hosts that follow it keep what they
+run, and each of their runs reports that the channel does not exist. Versions that no other channel names can
+then be removed (corpus gc --keep).
 
 It takes the project's key and those of snapshot and timestamp. A channel that requires proof that a release was healthy
 elsewhere first (corpus project require) takes it from the store, as with corpus promote; without one the exit code is 4.
@@ -65,9 +66,9 @@ Where the channel has a plan (corpus project rollout), point starts a rollout; s
 	return c
 }
 
-// newChannelFlag lets a channel be new although its name was probably typed by mistake.
+// newChannelFlag adds --new, which allows a new channel although its name looks like a typing error.
 func newChannelFlag(c *cobra.Command, isNew *bool) {
-	c.Flags().BoolVar(isNew, "new", false, "although the channel is new and named nearly as another one")
+	c.Flags().BoolVar(isNew, "new", false, "allow a new channel with nearly the same name as another one")
 }
 
 func (p *program) unpoint(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) error {
@@ -78,5 +79,5 @@ func (p *program) unpoint(ctx context.Context, publisher *publish.Publisher, ref
 	if p.drafted != nil {
 		return p.answerDraft()
 	}
-	return p.answer(pointer, "%s is no channel any more; it was %s, which stays published", ref, pointer.Version)
+	return p.answer(pointer, "removed the channel %s; it pointed at %s, which stays published", ref, pointer.Version)
 }

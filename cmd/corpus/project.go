@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) projectCommand() *cobra.Command {
-	c := &cobra.Command{Use: "project", Short: "Say who may publish what"}
+	c := &cobra.Command{Use: "project", Short: "Set who may publish what"}
 	c.AddCommand(p.projectAddCommand(), p.projectRevokeCommand(), p.projectRequireCommand(), p.projectRolloutCommand(),
 		p.projectRemoveCommand())
 	return c
@@ -29,14 +29,14 @@ func (p *program) projectAddCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME --key PUB",
 		Short: "Let a key publish a project",
-		Long: `add delegates a project to a key: whoever holds it can publish deploy/NAME/* and nothing else. Keys are
-added to those that the project has. With --threshold so many of them have to sign every release.
-It takes the targets key.
+		Long: `add delegates a project to a key: its owner can publish deploy/NAME/* and nothing else. The keys are added to
+those that the project has. --threshold sets how many of them must sign every release. It needs the targets key.
 
-A project that was removed (corpus project remove) comes back as it was with the key that signed it. With another key it needs
---new, and begins without the versions that it had; so does one that was removed with its artifacts, with any key.
+A removed project (corpus project remove) is restored as it was if it is added with the key that signed it. With
+another key it needs --new, and starts without its former versions; so does one that was removed with its
+artifacts, with any key.
 
-NAME may be attestation: its keys sign no project, but that releases were healthy (corpus attest).`,
+NAME may be attestation: its keys do not sign a project but proofs that releases were healthy (corpus attest).`,
 		Example: `  corpus project add myapp --key myapp.pub --store s3://bucket/prefix --keys keys
   corpus project add myapp --key ann.pub --key bob.pub --threshold 2 --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -45,9 +45,9 @@ NAME may be attestation: its keys sign no project, but that releases were health
 		},
 	}
 	cli.RepeatedVar(c.Flags(), &files, "key", "", "public key file of the project; may be repeated")
-	c.Flags().IntVar(&threshold, "threshold", 0, "how many of the project's keys have to sign; 0 leaves it as it is")
+	c.Flags().IntVar(&threshold, "threshold", 0, "number of the project's keys that must sign; 0 keeps the present number")
 	c.Flags().BoolVar(&isNew, "new", false,
-		"begin a project that was removed without the versions that it had, which other keys have signed")
+		"start a removed project without its former versions, which other keys signed")
 	c.MarkFlagsOneRequired("key", "threshold")
 	p.draftFlag(c)
 	p.atOnceFlag(c)
@@ -84,7 +84,7 @@ func (p *program) addProject(ctx context.Context, name string, files []string, t
 	}
 	text := shortKeys(ids) + " may " + may
 	if len(ids) == 0 {
-		text = fmt.Sprintf("%d of its keys have to sign %s", threshold, name)
+		text = fmt.Sprintf("%d of its keys must sign %s", threshold, name)
 	}
 	return p.answer(map[string]any{"project": name, "keys": ids}, "%s", text)
 }
@@ -105,14 +105,14 @@ func (p *program) projectRevokeCommand() *cobra.Command {
 	var keys []string
 	c := &cobra.Command{
 		Use:   "revoke NAME --key PUB|ID",
-		Short: "Take a key away from a project",
-		Long: `revoke says that a key may no longer sign a project. Hosts refuse what only this key has signed, also
-what they have kept.
+		Short: "Remove a key from a project",
+		Long: `revoke signs that a key may no longer sign a project. Hosts refuse what only this key has signed, including
+metadata that they have stored.
 
-What the project says is signed again in the same step where one of its other keys is at hand. Look at
-it then: whoever had the key may have published with it. Where none is at hand, export the project,
-look at it, sign it and import it first; or take the key away with --at-once, and do that afterwards:
-until then hosts stay on what they run. It takes the targets key.`,
+If another key of the project is available, the project's metadata is signed again in the same step. Check it:
+the owner of the revoked key may have published with it. If no other key is available, export the project, check
+it, sign it and import it first; or revoke the key with --at-once and do that afterwards: until then hosts keep
+what they run. revoke needs the targets key.`,
 		Example: `  corpus project revoke myapp --key lost.pub --store s3://bucket/prefix --keys keys
   corpus project revoke myapp --key 3f2a9c1b --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -143,17 +143,17 @@ func (p *program) revoke(ctx context.Context, name string, keys []string) error 
 	}
 	text := fmt.Sprintf("%s may no longer sign %s", shortKeys(result.Keys), name)
 	if !result.Signed {
-		text += fmt.Sprintf("\nhosts refuse %s until one of its other keys signs what it says:\n"+
+		text += fmt.Sprintf("\nhosts refuse %s until another of its keys signs its metadata:\n"+
 			"  corpus export %s -o %s.draft; corpus sign %s.draft; corpus import %s.draft", name, name, name, name, name)
 	}
 	if len(result.Refused) > 0 {
-		text += fmt.Sprintf("\nhosts refuse what these name until it is attested and promoted anew: %s",
+		text += fmt.Sprintf("\nhosts refuse the releases of these channels until they are attested and promoted again: %s",
 			strings.Join(result.Refused, ", "))
 	}
 	return p.answer(result, "%s", text)
 }
 
-// keyIDs reads IDs of keys, of which some are given as public key files.
+// keyIDs returns IDs of keys, which may be given as public key files.
 func keyIDs(keys []string) ([]string, error) {
 	var ids []string
 	for _, k := range keys {

@@ -16,12 +16,12 @@ func (p *program) pushCommand() *cobra.Command {
 	force, initialise := false, false
 	c := &cobra.Command{
 		Use:   "push HOST PROJECT",
-		Short: "Deploy what is checked out here on a host, over ssh",
-		Long: `push pushes the commit that is checked out to the project's repository on a host that has the agent; the
-host deploys it, and shows how that goes. If it fails the push is refused. What is pushed is unsigned.
+		Short: "Deploy the checked-out commit on a host, over ssh",
+		Long: `push pushes the checked-out commit to the project's repository on a host with the agent. The host deploys it
+and prints the progress. If the deploy fails, the push is refused. A pushed release is unsigned.
 
-HOST is what ssh takes, and the account there is one that may run the agent, such as root. With --init the
-host is made ready for the project first.`,
+HOST is a destination of ssh; its account must be allowed to run the agent, such as root. With --init the host
+is prepared for the project first.`,
 		Example: `  corpus push root@dev1 shop --init --env dev
   corpus push root@dev1 shop --force`,
 		Args: cli.Args(cobra.ExactArgs(2)),
@@ -29,7 +29,7 @@ host is made ready for the project first.`,
 			host, project := args[0], args[1]
 			for _, word := range []string{branch, env} {
 				if err := artifact.CheckChannel(word); err != nil && word != "" {
-					return exit.WithCode(exit.Usage, fmt.Errorf("branches and environments that are pushed to: %w", err))
+					return exit.WithCode(exit.Usage, fmt.Errorf("the branch or environment: %w", err))
 				}
 			}
 			if initialise {
@@ -52,7 +52,7 @@ host is made ready for the project first.`,
 	flags.StringVar(&branch, "branch", "main", "branch that the host deploys")
 	flags.StringVar(&tree, "tree", ".", "working tree to push from")
 	flags.StringVar(&env, "env", "", "with --init: dev, staging or prod")
-	flags.BoolVar(&force, "force", false, "push another history in the place of the one there")
-	flags.BoolVar(&initialise, "init", false, "make the host ready for the project first")
+	flags.BoolVar(&force, "force", false, "replace a different history on the host")
+	flags.BoolVar(&initialise, "init", false, "prepare the host for the project first")
 	return c
 }

@@ -24,20 +24,20 @@ func (p *program) refreshCommand() *cobra.Command {
 	days, rebuild := 30, false
 	c := &cobra.Command{
 		Use:   "refresh",
-		Short: "Sign anew what expires soon; for a timer",
-		Long: `refresh signs the timestamp, and the snapshot where it is due, so that hosts go on believing the store
-while nobody publishes. It takes no more than these two keys. Root, targets and projects that expire
-within --within days are signed too where their keys are at hand; where not, it says so.
+		Short: "Renew signatures that expire soon; for a timer",
+		Long: `refresh signs the timestamp, and the snapshot if it is due, so that hosts keep trusting the store while
+nothing is published. It needs only these two keys. Root, targets and projects that expire within --within days
+are signed too if their keys are available; otherwise they are listed.
 
-With --rebuild, snapshot and timestamp are made again, out of what snapshots have named before: after a
-thief of their keys, since replaced, spoiled them, after the store lost files, or was restored in part.
-A project whose file is missing keeps its place and is named (exit code 3); its owner exports what is
-left of it, signs it and imports it. A lost head of a project is made of the list of all versions beside
-it, and roots, roles and pages are put back from what --keys DIR has kept of them (DIR/seen).
+With --rebuild, snapshot and timestamp are made again from what earlier snapshots named: after a thief of their
+keys, which were replaced since, has damaged them, after the store has lost files, or after it was restored in
+part. A project whose file is missing stays listed and is reported (exit code 3); its owner exports what remains
+of it, signs it and imports it. A lost head of a project is made from the list of all versions beside it, and
+roots, roles and pages are restored from the copies in --keys DIR (DIR/seen).
 
-Exit codes: 0 everything is signed for longer than --within days; 3 something was left, which needs
-other keys (the list says what, and until when it is good), or is missing from the store; 4 the store does not verify; 5 it cannot
-be reached; 2 the keys of snapshot and timestamp are not at hand, or the store denies access.`,
+Exit codes: 0 everything is signed for longer than --within days; 3 some roles were not renewed because they need
+other keys (the list says which, and when they expire), or are missing from the store; 4 the store does not
+verify; 5 it cannot be reached; 2 the keys of snapshot and timestamp are not available, or the store denies access.`,
 		Example: `  corpus refresh --store s3://bucket/prefix --keys online-keys
   corpus refresh --within 45 --json --store s3://bucket/prefix --keys online-keys
   corpus refresh --rebuild --store s3://bucket/prefix --keys online-keys`,
@@ -49,14 +49,14 @@ be reached; 2 the keys of snapshot and timestamp are not at hand, or the store d
 			return denied(p.refresh(c.Context(), time.Duration(days)*24*time.Hour))
 		},
 	}
-	c.Flags().IntVar(&days, "within", 30, "days before its end at which something is signed anew")
+	c.Flags().IntVar(&days, "within", 30, "renew signatures that expire within this number of days")
 	c.Flags().BoolVar(&rebuild, "rebuild", false,
-		"make snapshot and timestamp again, out of what snapshots have named before")
+		"make snapshot and timestamp again from what earlier snapshots named")
 	return c
 }
 
-// denied gives a refusal of the store the exit code of a mistake in the settings: timers repeat a run that could not reach
-// the store, and waiting grants no permission.
+// denied sets the exit code of a usage error if the store denies access. Timers repeat a run that could not reach
+// the store, but waiting does not grant permissions.
 func denied(err error) error {
 	if errors.Is(err, store.ErrForbidden) {
 		return exit.WithCode(exit.Usage, err)
@@ -80,7 +80,7 @@ func (p *program) refresh(ctx context.Context, within time.Duration) error {
 		err = p.printStandings(list)
 	}
 	if err == nil && len(left) > 0 {
-		return cli.AlreadyReported(exit.WithCode(exit.Failed, errors.New("something was left")))
+		return cli.AlreadyReported(exit.WithCode(exit.Failed, errors.New("some roles were not renewed")))
 	}
 	return err
 }
@@ -112,16 +112,16 @@ func (p *program) rebuild(ctx context.Context) error {
 	if err != nil {
 		return code(err)
 	}
-	text := "made snapshot and timestamp again of"
+	text := "made snapshot and timestamp again from"
 	for _, role := range slices.Sorted(maps.Keys(result.Roles)) {
 		text += fmt.Sprintf(" %s %d,", role, result.Roles[role])
 	}
 	text = strings.TrimSuffix(text, ",")
 	if len(result.Restored) > 0 {
-		text += "\nput back what the store had lost: " + strings.Join(result.Restored, ", ")
+		text += "\nrestored what the store had lost: " + strings.Join(result.Restored, ", ")
 	}
 	if len(result.Unnamed) > 0 {
-		text += "\ntaken although no snapshot is left that names them, so compare `corpus ls` with what it should be: " +
+		text += "\nincluded although no remaining snapshot names them, so check the output of `corpus ls`: " +
 			strings.Join(result.Unnamed, ", ")
 	}
 	for _, m := range result.Missing {

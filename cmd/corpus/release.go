@@ -27,13 +27,13 @@ func (p *program) buildCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build TREE -o FILE...",
 		Short: "Build a tree into an artifact, packages and images",
-		Long: `build packs a directory. The same tree gives the same bytes on every machine, so the digest stands
-for the tree. Whatever a host would refuse to unpack is an error here, and so is a file that looks like
-a secret, unless corpus.yaml allows it by name. Directories named .git are left out.
+		Long: `build packs a directory. The same tree gives the same bytes on every machine, so the digest identifies the
+tree. Files that a host would refuse to unpack are errors, and so are files that look like secrets, unless
+corpus.yaml allows them by name. Directories named .git are left out.
 
-A corpus.yaml in the tree may name a builder, and FILE may end in .tar.zst, .deb, .rpm or .oci.tar: all
-of them are made by one build and hold the same files. Beside the first one go FILE.spdx.json, which
-lists what is in it, and FILE.provenance.json, which says where it came from.
+A corpus.yaml in the tree may name a builder, and FILE may end in .tar.zst, .deb, .rpm or .oci.tar: all of them
+are made by one build and contain the same files. Beside the first one, build writes FILE.spdx.json, which lists
+its content, and FILE.provenance.json, which says what it was built from.
 
 Files get the time at which a host unpacks them, unless SOURCE_DATE_EPOCH is set.
 
@@ -58,9 +58,9 @@ that tag, or the beginning of the commit, and the provenance names repository an
 		},
 	}
 	cli.RepeatedVar(c.Flags(), &how.outputs, "output", "o", "file to write; may be given several times")
-	c.Flags().StringVar(&how.version, "version", "", "version, over what corpus.yaml and git say")
+	c.Flags().StringVar(&how.version, "version", "", "version, in place of the one from corpus.yaml or git")
 	c.Flags().StringVar(&how.onTop, "image-base", "",
-		"directory, tar archive or OCI image layout to put the image on, over package.base in corpus.yaml")
+		"directory, tar archive or OCI image layout for the base of the image, in place of package.base in corpus.yaml")
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&how.check, "check", false, "build twice and name the files that differ")
 	return c
@@ -69,11 +69,11 @@ that tag, or the beginning of the commit, and the provenance names repository an
 // limitFlag adds the flag for the size of a source that is a URL.
 func limitFlag(c *cobra.Command, fetch *source.Options) {
 	c.Flags().Int64Var(&fetch.Limit, "max-source", 5<<30,
-		"most bytes that are fetched of a URL; of a tree, of all its files")
+		"largest number of bytes to fetch from a URL; for a tree, of all its files")
 }
 
-// fetched makes a path of what was named on the command line: a path as it is, and what lies behind a
-// URL in a temporary place, under its own name, until done is called.
+// fetched returns a local path for a path or URL of the command line. The content of a URL is fetched into a
+// temporary directory, under its own name, which exists until done is called.
 func fetched(named string, fetch func(dst string) error) (file string, done func(), err error) {
 	if !strings.Contains(named, "://") {
 		return named, func() {}, nil
@@ -101,23 +101,23 @@ func (p *program) publishCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
-		Long: `publish takes the project's key and those of snapshot and timestamp. While the targets key is at
-hand too, a project that is new gets a key of its own.
+		Long: `publish needs the project's key and those of snapshot and timestamp. If the targets key is available too, a
+key is made for a new project.
 
 A version is immutable: publishing it again with other bytes is refused. A publisher that has not seen the
-store before also refuses a version of which the store holds an artifact with other bytes that nothing signed
-names: hosts may know it from before the store was restored from an older copy. --force publishes it.
+store before also refuses a version if the store has an artifact of it with other bytes that is not signed: hosts
+may know it from before the store was restored from an older copy. --force publishes it.
 
-A file of the artifact that looks like a secret stops publish as it stops build, unless the artifact's own
-corpus.yaml allows it by name; --no-secret-scan does not look.
+A file in the artifact that looks like a secret is an error, as it is for build, unless the artifact's own
+corpus.yaml allows it by name; --no-secret-scan turns the scan off.
 
-What was probably typed by mistake is refused without --new, before anything is written: a new project whose name is a letter or
-two off that of another one, a new channel whose name is a letter or two off that of another one of the project or off testing,
-staging or production, and an artifact whose corpus.yaml names another project or another version. A version that
-corpus build --version gave counts as the artifact's own while the provenance lies beside FILE.
+Probable typing errors are refused without --new, before anything is written: a new project or channel whose name
+differs in only one or two letters from that of another one, or of testing, staging or production, and an artifact
+whose corpus.yaml names another project or version. A version that was set with corpus build --version counts as
+the artifact's own if its provenance is beside FILE.
 
-What corpus build wrote beside FILE, FILE.spdx.json and FILE.provenance.json without the ending of
-FILE, is signed with it.
+The files that corpus build wrote beside FILE, with .spdx.json and .provenance.json in place of its ending, are
+signed with it.
 
 Where the channel has a plan (corpus project rollout), publish starts a rollout; see corpus promote.
 
@@ -141,12 +141,12 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		},
 	}
 	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
-	c.Flags().BoolVar(&request.Plain, "plain", false, "leave out the lists by which hosts fetch it in blocks and chunks")
+	c.Flags().BoolVar(&request.Plain, "plain", false, "omit the lists with which hosts fetch it in blocks and chunks")
 	c.Flags().BoolVar(&request.New, "new", false,
-		"publish although the project or the channel is new and named nearly as another one, or the artifact's "+
+		"publish although a new project or channel has nearly the same name as another one, or the artifact's "+
 			"corpus.yaml names another project or version")
 	c.Flags().BoolVar(&request.Force, "force", false,
-		"publish although an artifact of this version with other bytes was left in the store, unsigned")
+		"publish although the store has an unsigned artifact of this version with other bytes")
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
 		"publish without looking for secrets in the files of the artifact")
@@ -184,12 +184,12 @@ func (p *program) promoteCommand() *cobra.Command {
 	isNew, urgent := false, false
 	c := &cobra.Command{
 		Use:   "promote PROJECT FROM TO",
-		Short: "Point a channel at what another one points at",
+		Short: "Point a channel at the release of another channel",
 		Long: `promote signs a new pointer. The bytes that were tested are the bytes that are promoted.
 
-A channel that requires proof that a release was healthy elsewhere first (corpus project require) takes
-it in from the store, where corpus attest put it; without one the exit code is 4. From a channel to
-itself, promote takes in a newer proof of what the channel names.
+If the channel requires proof that a release was healthy on another channel (corpus project require), the proof
+that corpus attest stored is included; without one the exit code is 4. From a channel to itself, promote includes
+a newer proof of the channel's release.
 
 TO may be a channel that is new. It is refused without --new where its name is a letter or two off that of another one of the
 project, or off testing, staging or production. corpus point --remove removes a channel.
@@ -230,11 +230,11 @@ func (p *program) yankCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "yank PROJECT VERSION",
 		Short: "Withdraw a version",
-		Long: `yank signs that a version is withdrawn. A host that runs it is told at its next run and goes on running
-it until its channel names something else; a host that does not run it never gets it. A channel that
-points at it leaves its hosts with what they have.
+		Long: `yank signs that a version is withdrawn. A host that runs it reports that at its next run, and keeps running it
+until its channel names another version; other hosts do not deploy it. If a channel points at it, the channel's
+hosts keep what they run.
 
-It takes the project's key and those of snapshot and timestamp. The artifact stays in the store.`,
+yank needs the project's key and those of snapshot and timestamp. The artifact stays in the store.`,
 		Example: `  corpus yank myapp 1.2 --reason "loses sessions" --store s3://bucket/prefix --keys keys
   corpus yank myapp 1.2 --undo --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(2)),
@@ -242,8 +242,8 @@ It takes the project's key and those of snapshot and timestamp. The artifact sta
 			return p.yank(c.Context(), args[0], args[1], reason, undo)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for whoever runs it")
-	c.Flags().BoolVar(&undo, "undo", false, "take the withdrawal back")
+	c.Flags().StringVar(&reason, "reason", "", "reason that hosts running it report")
+	c.Flags().BoolVar(&undo, "undo", false, "undo the withdrawal")
 	p.draftFlag(c)
 	return c
 }
@@ -272,7 +272,7 @@ func (p *program) yank(ctx context.Context, project, version, reason string, und
 	}
 	text := fmt.Sprintf("withdrew %s", result.Release)
 	for _, channel := range result.Channels {
-		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they have until it points elsewhere", project,
+		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they run until it points at another version", project,
 			channel)
 	}
 	return p.answer(result, "%s", text)

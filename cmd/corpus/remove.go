@@ -14,14 +14,14 @@ func (p *program) projectRemoveCommand() *cobra.Command {
 	artifacts := false
 	c := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Take a project out of the store",
-		Long: `remove says that nobody may sign a project any more: its channels and versions are gone, and hosts of it keep what they run
-and say that the store does not have it. It takes the targets key.
+		Short: "Remove a project from the store",
+		Long: `remove signs that no key may sign the project any more. Its channels and versions no longer exist; its hosts
+keep what they run and report that the store does not have it. remove needs the targets key.
 
-The artifacts stay in the store, so that a project that was removed by mistake comes back with corpus project add and its key.
-With --artifacts they are removed for good, also later, by the same command: a project that is added again after that has none of
-the versions it had. That needs the right to list and delete below
-deploy/ and metadata/pages/.`,
+The artifacts stay in the store, so that a project that was removed by mistake can be restored with corpus
+project add and its key. With --artifacts they are removed permanently, also if the project was removed before:
+a project that is added again after that starts without versions. That needs permission to list and delete
+below deploy/ and metadata/pages/.`,
 		Example: `  corpus project remove myap --store s3://bucket/prefix --keys keys
   corpus project remove myap --artifacts --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -37,7 +37,7 @@ deploy/ and metadata/pages/.`,
 			if p.drafted != nil {
 				return p.answerDraft()
 			}
-			text := fmt.Sprintf("%s is no project of this store any more", args[0])
+			text := fmt.Sprintf("removed the project %s from this store", args[0])
 			if artifacts {
 				text += fmt.Sprintf("; removed %s, %s", diag.Count(result.Objects, "object"), diag.Size(result.Bytes))
 			}

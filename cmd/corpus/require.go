@@ -17,13 +17,13 @@ func (p *program) projectRequireCommand() *cobra.Command {
 	none, isNew := false, false
 	c := &cobra.Command{
 		Use:   "require PROJECT CHANNEL --from CHANNEL",
-		Short: "Let a channel take only what was healthy on another one",
-		Long: `require says that a channel takes a release only with proof that the same bytes were on another channel
-and healthy on hosts there (corpus attest). corpus promote refuses what has no proof, and so does every
-host of the channel.
+		Short: "Restrict a channel to releases that were healthy on another one",
+		Long: `require signs that a channel accepts a release only with proof that the same bytes were healthy on hosts of
+another channel (corpus attest). corpus promote refuses a release without proof, and so does every host of the
+channel.
 
-It is written into targets, and takes the targets key: who has only the project's key cannot take it
-back. Hosts of agents before this version do not know of it.
+The requirement is part of targets and needs the targets key: the owner of the project's key alone cannot remove
+it. Agents before this version ignore it.
 
 With --signed a report counts only if its host signed it with the key that it registered in the store.`,
 		Example: `  corpus project require myapp production --from testing --store s3://bucket/prefix --keys keys
@@ -39,12 +39,12 @@ With --signed a report counts only if its host signed it with the key that it re
 			return p.require(c.Context(), ref, &q, isNew)
 		},
 	}
-	c.Flags().StringVar(&q.From, "from", "", "channel where a release has to be healthy first")
-	c.Flags().IntVar(&q.Hosts, "hosts", trust.DefaultHosts, "on so many hosts at least")
-	c.Flags().IntVar(&q.Fresh, "fresh", trust.DefaultFresh, "so many days old may reports be when they are attested")
-	c.Flags().IntVar(&q.Holds, "holds", trust.DefaultHolds, "so many days a proof holds")
-	c.Flags().BoolVar(&q.Signed, "signed", false, "only reports count that hosts signed with their registered keys (corpus host ls)")
-	c.Flags().BoolVar(&none, "none", false, "require nothing any more")
+	c.Flags().StringVar(&q.From, "from", "", "channel where a release must be healthy first")
+	c.Flags().IntVar(&q.Hosts, "hosts", trust.DefaultHosts, "minimum number of hosts on which it was healthy")
+	c.Flags().IntVar(&q.Fresh, "fresh", trust.DefaultFresh, "maximum age of reports, in days, when they are attested")
+	c.Flags().IntVar(&q.Holds, "holds", trust.DefaultHolds, "number of days for which a proof is valid")
+	c.Flags().BoolVar(&q.Signed, "signed", false, "count only reports that hosts signed with their registered keys (corpus host ls)")
+	c.Flags().BoolVar(&none, "none", false, "remove the requirement")
 	newChannelFlag(c, &isNew)
 	c.MarkFlagsOneRequired("from", "none")
 	c.MarkFlagsMutuallyExclusive("from", "none")

@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ring is the keys at hand: those of --keys DIR, if that is given, and of the environment.
+// ring returns the available keys: those in --keys DIR, if it is given, and in the environment.
 func (p *program) ring(ctx context.Context) (keyring.Ring, error) {
 	if p.locks == nil {
 		identities, err := p.identities()
@@ -33,7 +33,7 @@ func (p *program) ring(ctx context.Context) (keyring.Ring, error) {
 	}, nil
 }
 
-// warnExposed warns once of a private key that other users of this machine may read.
+// warnExposed prints a warning, once for each file, if other users of this machine may read a private key.
 func (p *program) warnExposed(file string, mode fs.FileMode) {
 	if p.exposed[file] {
 		return
@@ -48,7 +48,7 @@ func (p *program) warnExposed(file string, mode fs.FileMode) {
 		file)
 }
 
-// directory is ring for what has to have a directory.
+// directory is like ring, but returns an error if no directory of keys was given.
 func (p *program) directory(ctx context.Context) (keyring.Ring, error) {
 	if p.keys == "" {
 		return keyring.Ring{},
@@ -57,7 +57,7 @@ func (p *program) directory(ctx context.Context) (keyring.Ring, error) {
 	return p.ring(ctx)
 }
 
-// sealed is directory for making new keys, encrypted as asked for.
+// sealed is like directory, for commands that make keys: the new keys are encrypted as seal says.
 func (p *program) sealed(ctx context.Context, seal sealing) (keyring.Ring, error) {
 	ring, err := p.directory(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *program) sealed(ctx context.Context, seal sealing) (keyring.Ring, error
 	for _, text := range seal.recipients {
 		recipients, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
-			return ring, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is no age recipient", text),
+			return ring, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is not an age recipient", text),
 				"`age-keygen -y FILE` shows one; it begins with age1"))
 		}
 		p.locks.Recipients = append(p.locks.Recipients, recipients...)
@@ -75,7 +75,7 @@ func (p *program) sealed(ctx context.Context, seal sealing) (keyring.Ring, error
 	return ring, nil
 }
 
-// identities reads what opens keys that are encrypted to an age recipient.
+// identities returns the identities that decrypt keys which are encrypted to an age recipient.
 func (p *program) identities() ([]age.Identity, error) {
 	name := p.Getenv("CORPUS_AGE_IDENTITY_FILE")
 	if name == "" {
@@ -88,14 +88,15 @@ func (p *program) identities() ([]age.Identity, error) {
 	defer f.Close()
 	list, err := age.ParseIdentities(f)
 	if err != nil {
-		// Not the library's words: they may quote the line.
+		// The library's error may quote the line, so it is not shown.
 		return nil, diag.WithHint(fmt.Errorf("%s holds no age identities", name), "make one with age-keygen")
 	}
 	return list, nil
 }
 
-// passphrase asks for the passphrase of keys: the environment, a file, or a person at a terminal.
-func (p *program) passphrase(about string, anew bool) (string, error) {
+// passphrase returns the passphrase of keys: from the environment, from a file, or from the terminal. The
+// passphrase of new keys is asked for twice.
+func (p *program) passphrase(about string, isNew bool) (string, error) {
 	if word := p.Getenv("CORPUS_PASSPHRASE"); word != "" {
 		return word, nil
 	}
@@ -110,11 +111,11 @@ func (p *program) passphrase(about string, anew bool) (string, error) {
 	in, ok := p.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return "", exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("a passphrase is needed, and there is no terminal to ask at"),
+			diag.WithHint(errors.New("a passphrase is needed, and standard input is not a terminal"),
 				"set CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE"))
 	}
 	word, err := p.prompt(in, "Passphrase for "+about+": ")
-	if err != nil || !anew {
+	if err != nil || !isNew {
 		return word, err
 	}
 	again, err := p.prompt(in, "The same once more: ")

@@ -30,17 +30,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Main runs the program and gives its exit code.
+// Main runs the program and returns its exit code.
 func Main(ctx context.Context, args []string, streams cli.IO) int {
 	streams, flush := streams.Shown()
 	defer flush()
 	p := &program{IO: streams}
 	defer p.close()
-	_ = durable.SweepScratch() // what cannot be removed costs room alone
+	_ = durable.SweepScratch() // files that cannot be removed only take disk space
 	return cli.Run(ctx, p.root(), args, streams)
 }
 
-// program is what all commands share.
+// program has the flags and the state that all commands share.
 type program struct {
 	cli.IO
 	store     string
@@ -48,17 +48,17 @@ type program struct {
 	trustRoot string
 	json      bool
 	verbose   bool
-	retry     time.Duration // how long a store that does not answer is asked again
+	retry     time.Duration // how long a request is repeated if the store does not answer
 
-	atOnce   bool           // take keys away although hosts refuse what only these have signed
+	atOnce   bool           // remove keys although hosts refuse what only these have signed
 	draft    string         // file to write a draft to, instead of changing the store
-	drafted  *publish.Draft // what was written there
+	drafted  *publish.Draft // the draft that was written to it
 	locks    *keyring.Locks
-	exposed  map[string]bool // private key files that were warned of
+	exposed  map[string]bool // private key files about which a warning was printed
 	cleanups []func()
 }
 
-// close removes what the program made for itself.
+// close removes the temporary files of the program.
 func (p *program) close() {
 	for _, done := range p.cleanups {
 		done()
@@ -69,10 +69,10 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "corpus",
 		Short: "Build, sign, publish and promote what hosts deploy",
-		Long: `corpus makes signed artifacts of source trees and puts them where hosts fetch them from.
+		Long: `corpus makes signed artifacts from source trees and publishes them in a store, from which hosts fetch them.
 
-A store is set up once. After that, publishing uploads an artifact and points a channel at it, and
-promoting points another channel at the same bytes.`,
+A store is set up once. After that, publish uploads an artifact and points a channel at it, and promote points
+another channel at the same bytes.`,
 		Example: `  corpus keys new --keys keys
   corpus store init --store file:///srv/store --keys keys
   corpus build ./myapp -o myapp.tar.zst
@@ -85,9 +85,9 @@ promoting points another channel at the same bytes.`,
 	flags.StringVar(&p.keys, "keys", p.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
 	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
 		"root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
-	flags.DurationVar(&p.retry, "retry", time.Minute, "how long a store that does not answer is asked again")
-	flags.BoolVar(&p.json, "json", false, "answer in JSON")
-	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more")
+	flags.DurationVar(&p.retry, "retry", time.Minute, "how long to retry if the store does not answer")
+	flags.BoolVar(&p.json, "json", false, "print JSON")
+	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(), p.fleetCommand(),
 		p.yankCommand(), p.listCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
@@ -98,7 +98,7 @@ promoting points another channel at the same bytes.`,
 	return root
 }
 
-// answer writes a result as JSON, or as text.
+// answer prints a result as JSON, or as text.
 func (p *program) answer(result any, text string, args ...any) error {
 	if p.json {
 		return p.JSON(result)
@@ -107,7 +107,7 @@ func (p *program) answer(result any, text string, args ...any) error {
 	return err
 }
 
-// explain writes a line for -v.
+// explain prints a line if -v was given.
 func (p *program) explain(text string, args ...any) {
 	if p.verbose {
 		fmt.Fprintf(p.Err, text+"\n", args...)
@@ -129,32 +129,32 @@ func noStore() error {
 		"give --store URL, such as file:///srv/store or s3://bucket/prefix, or set CORPUS_STORE"))
 }
 
-// waiting tells once that a store is being waited for, when that takes longer than a moment.
+// waiting returns a function that prints once that a command is waiting for the store, after two seconds.
 func (p *program) waiting() func(error, time.Duration) {
 	var mu sync.Mutex
 	var since time.Time
-	told := false
+	printed := false
 	return func(err error, _ time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		if since.IsZero() {
 			since = time.Now()
 		}
-		if !told && time.Since(since) > 2*time.Second {
-			told = true
+		if !printed && time.Since(since) > 2*time.Second {
+			printed = true
 			fmt.Fprintf(p.Err, "waiting for the store: %v\n", err)
 		}
 	}
 }
 
-// nextName is the directory beside the keys in which those of a rotation wait until they are in force.
+// nextName is the directory beside the keys that has the new keys of a rotation until they are in force.
 const nextName = "next"
 
-// seenName is the directory beside the keys in which publishers keep what they have seen of the store.
+// seenName is the directory beside the keys in which publishers store what they have seen of the store.
 const seenName = "seen"
 
-// publisher opens the store with the keys at hand. What the publisher has seen of the store lies
-// beside the keys; where they come from the environment, nothing is kept.
+// publisher opens the store with the available keys. What the publisher has seen of the store is kept beside the
+// keys; if the keys come from the environment, it is not kept.
 func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	s, err := p.openStore()
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 		return nil, err
 	}
 	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, seenName), AtOnce: p.atOnce}
-	if ring.Dir != "" { // what a rotation that is under way has made
+	if ring.Dir != "" { // the keys of a rotation that has not ended
 		waiting := ring
 		waiting.Dir, waiting.Env = filepath.Join(ring.Dir, nextName), nil
 		publisher.Waiting = []keyring.Ring{waiting}
@@ -189,8 +189,8 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	return publisher, nil
 }
 
-// pinned is publisher for somebody who may not have set the store up: a root.json, given to them
-// by who did, is what they trust.
+// pinned is like publisher, for users who may not have set the store up: if the store is not known yet, it trusts
+// the root.json that they were given.
 func (p *program) pinned(ctx context.Context) (*publish.Publisher, error) {
 	publisher, err := p.publisher(ctx)
 	if err != nil {
@@ -206,7 +206,7 @@ func (p *program) pinned(ctx context.Context) (*publish.Publisher, error) {
 	return publisher, trust.PinOf(ctx, publisher.Store, publisher.Seen, root)
 }
 
-// rootOfTrust reads the root that was given, as a file or by its digest, or lies beside the keys.
+// rootOfTrust returns the root that was given as a file or by its digest, or the one beside the keys.
 func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error) {
 	given := p.trustRoot
 	if strings.HasPrefix(given, "sha256:") {
@@ -221,18 +221,18 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 	}
 	if given == "" {
 		return nil, exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("no root of trust is given, and there are no keys beside which it lies"),
+			diag.WithHint(errors.New("no root of trust was given, and no directory of keys that contains one"),
 				"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", roots.RootName))
 	}
 	root, err := trust.ReadRoot(given)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s from who set the store up into --keys DIR",
+		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s of the person who set the store up into --keys DIR",
 			roots.RootName)
 	}
 	return root, exit.WithCode(exit.Usage, err)
 }
 
-// code gives errors of publishing their exit codes.
+// code sets the exit codes of errors of publishing.
 func code(err error) error {
 	err = hintDisk(err)
 	var immutable *releases.Immutable
@@ -254,7 +254,7 @@ func code(err error) error {
 	return err
 }
 
-// hintDisk says what to do about a disk of the store or of the keys that is full or read-only, which the error names.
+// hintDisk adds a hint to an error about a full or read-only disk of the store or of the keys.
 func hintDisk(err error) error {
 	switch {
 	case err == nil || diag.HintOf(err) != "":

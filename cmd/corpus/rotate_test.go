@@ -38,7 +38,7 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 func TestRootChangesAreChecked(t *testing.T) {
 	s := newStore(t)
 	s.expect(2, "root change", "would stay as it is")
-	s.expect(2, "root change --threshold rot=2", "does not say which role")
+	s.expect(2, "root change --threshold rot=2", "does not name a role")
 	s.expect(2, "root change --threshold root=many", "a number was expected")
 	s.expect(2, "root change --threshold root=2", "a threshold of 2")
 	s.expect(2, "root change --remove-key timestamp=@keys/timestamp.pub", "0 keys")

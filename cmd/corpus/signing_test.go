@@ -54,7 +54,7 @@ func TestProjectThatTwoHaveToSign(t *testing.T) {
 	s.expect(0, "import @myapp.draft --keys @ann", "myapp 1 is in force")
 	s.expect(0, "ls", "myapp/testing")
 
-	// A draft that others overtook is refused, whoever signed it.
+	// A draft is refused after another version was committed, with any signatures.
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel staging --keys @ann --draft @a.draft", "")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel production --keys @ann --draft @b.draft", "")
 	s.expect(0, "sign @a.draft --keys @bob", "")
@@ -96,7 +96,7 @@ func TestLostKeyOfAProject(t *testing.T) {
 	s.expect(4, "ls", "signature check failed")
 	s.expect(4, "publish myapp 1.0 @one.tar.zst --channel testing", "corpus export")
 	// Ann looks at what is there and vouches for it.
-	s.expect(0, "export myapp -o @myapp.draft", "nobody who may sign myapp vouches for this")
+	s.expect(0, "export myapp -o @myapp.draft", "no key that may sign myapp has signed this")
 	s.expect(0, "sign @myapp.draft --keys @ann", "myapp/testing is 1.0")
 	s.expect(0, "import @myapp.draft", "in force")
 	s.expect(0, "ls", "myapp/testing")

@@ -15,14 +15,14 @@ func (p *program) storeCommand() *cobra.Command {
 	init := &cobra.Command{
 		Use:   "init",
 		Short: "Set up an empty store",
-		Long: `init signs the first root and the empty metadata of a store. The public root is also written to
-root.json in the directory of keys; hosts are given it once, as a file or by its digest.
+		Long: `init signs the first root and the empty metadata of a store. It also writes the public root to root.json in
+the directory of keys; a new host needs this file or its digest.
 
-init refuses a store in which metadata lies, and keys that belong to another store. A store that lost
+init refuses a store that has metadata, and keys that belong to another store. A store that lost
 timestamp.json is repaired by ` + "`corpus refresh --rebuild`" + `.
 
-Where the root keys are in several hands, the directory holds all public keys, --draft writes the first
-root to be signed by their owners, and ` + "`corpus import`" + ` sets the store up.`,
+If the root keys belong to several people, the directory must have all public keys. --draft then writes the
+first root, its owners sign it, and ` + "`corpus import`" + ` sets the store up.`,
 		Example: `  corpus store init --store s3://bucket/prefix --keys keys
   corpus store init --store s3://bucket/prefix --keys keys --root-threshold 2 --draft root.draft`,
 		Args: cli.Args(cobra.NoArgs),
@@ -41,13 +41,13 @@ root to be signed by their owners, and ` + "`corpus import`" + ` sets the store 
 			return p.answerInit(result)
 		},
 	}
-	init.Flags().IntVar(&threshold, "root-threshold", 0, "root keys that must agree on a new root; 0 means more than half")
+	init.Flags().IntVar(&threshold, "root-threshold", 0, "number of root keys that must sign a new root; 0 means more than half")
 	p.draftFlag(init)
 	c.AddCommand(init, p.upgradeCommand())
 	return c
 }
 
-// answerInit tells that a store was set up.
+// answerInit prints that a store was set up.
 func (p *program) answerInit(result roots.InitResult) error {
 	if !result.Conditional {
 		fmt.Fprintln(p.Err,

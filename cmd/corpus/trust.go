@@ -22,12 +22,12 @@ import (
 )
 
 func (p *program) rootCommand() *cobra.Command {
-	c := &cobra.Command{Use: "root", Short: "Look at the root of trust, and replace it"}
+	c := &cobra.Command{Use: "root", Short: "Show and replace the root of trust"}
 	c.AddCommand(p.rootShowCommand(), p.rootChangeCommand())
 	return c
 }
 
-// roleView is who may sign a role, for people.
+// roleView is the output of `corpus root show` about one role.
 type roleView struct {
 	Role string `json:"role"`
 	trust.Delegation
@@ -37,7 +37,7 @@ type roleView struct {
 func (p *program) rootShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show",
-		Short:   "List which keys may sign what, and until when it is signed",
+		Short:   "List which keys may sign each role, and when it expires",
 		Example: `  corpus root show --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -77,7 +77,7 @@ func roleViews(ctx context.Context, client *trust.Client) []roleView {
 	for _, role := range roles {
 		v := roleView{Role: role, Delegation: client.Delegation(role), Expires: expires[role]}
 		if _, top := expires[role]; !top {
-			// One whose signatures do not hold is listed all the same: this is where to look then.
+			// A role whose signatures are invalid is listed too, since this command is used to find the reason.
 			if signed, err := client.Project(ctx, role); err == nil {
 				v.Expires = signed.Signed.Expires
 			}
@@ -93,13 +93,13 @@ func (p *program) rootChangeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "change",
 		Short: "Replace the root: keys of root, targets, snapshot and timestamp",
-		Long: `change makes the next root. It takes as many root keys as the root of before wants, and as the new one
-does. Hosts follow from any root they know to the newest one, one by one. What lies below the root and
-gets other keys is signed with them in the same step, if need be with a root in between that lets both
-sign. Where the keys for that are not at hand nothing is written, unless --at-once says otherwise.
+		Long: `change makes the next root. It needs as many root keys as the present root requires, and as the new one
+requires. Hosts follow the roots one by one from the one they know to the newest. Roles that get other keys are
+signed with them in the same step, if necessary with an intermediate root that allows both to sign. If a key for
+that is missing nothing is written, unless --at-once is given.
 
-With --draft it is written to a file instead, which the owners of root keys sign (` + "`corpus sign`" + `) and
-anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" + `).`,
+With --draft the root is written to a file instead, which the owners of root keys sign (` + "`corpus sign`" + `) and
+an owner of the keys of snapshot and timestamp commits (` + "`corpus import`" + `).`,
 		Example: `  corpus root change --add-key root=bob.pub --threshold root=2 --store s3://bucket/prefix --keys keys
   corpus root change --remove-key timestamp=3f2a9c1b --draft root.draft --store s3://bucket/prefix --keys keys
   corpus root change --renew --store s3://bucket/prefix --keys keys`,
@@ -113,18 +113,18 @@ anybody with the keys of snapshot and timestamp commits (` + "`corpus import`" +
 			return p.changeRoot(c.Context(), change)
 		},
 	}
-	cli.RepeatedVar(c.Flags(), &add, "add-key", "", "ROLE=PUB: let this public key sign the role; may be repeated")
+	cli.RepeatedVar(c.Flags(), &add, "add-key", "", "ROLE=PUB: add this public key to the role; may be repeated")
 	cli.RepeatedVar(c.Flags(), &remove, "remove-key", "",
-		"ROLE=ID or ROLE=PUB: take this key away from the role; may be repeated")
+		"ROLE=ID or ROLE=PUB: remove this key from the role; may be repeated")
 	cli.RepeatedVar(c.Flags(), &thresholds, "threshold", "",
-		"ROLE=N: so many of the role's keys have to sign; may be repeated")
-	c.Flags().BoolVar(&renew, "renew", false, "sign the root anew although nothing else changes")
+		"ROLE=N: number of the role's keys that must sign; may be repeated")
+	c.Flags().BoolVar(&renew, "renew", false, "sign the root again although nothing else changes")
 	p.draftFlag(c)
 	p.atOnceFlag(c)
 	return c
 }
 
-// rootChange reads the flags of `corpus root change`.
+// rootChange parses the flags of `corpus root change`.
 func rootChange(add, remove, thresholds []string) (roots.Change, error) {
 	c := roots.Change{Add: map[string][]*tuf.Key{}, Remove: map[string][]string{}, Threshold: map[string]int{}}
 	errs := []error{
@@ -151,12 +151,12 @@ func rootChange(add, remove, thresholds []string) (roots.Change, error) {
 	return c, errors.Join(errs...)
 }
 
-// each reads flags that are written ROLE=VALUE.
+// each parses flags of the form ROLE=VALUE.
 func each(flags []string, take func(role, value string) error) error {
 	for _, f := range flags {
 		role, value, ok := strings.Cut(f, "=")
 		if !ok || !slices.Contains(tuf.TopRoles(), role) {
-			return diag.WithHint(fmt.Errorf("%q does not say which role of the root is meant", f),
+			return diag.WithHint(fmt.Errorf("%q does not name a role of the root", f),
 				"write ROLE=VALUE, with root, targets, snapshot or timestamp")
 		}
 		if err := take(role, value); err != nil {

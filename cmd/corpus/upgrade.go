@@ -18,29 +18,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// reportsCount is for how long a host that no longer reports counts among the hosts of a store.
+// reportsCount is the age after which a host without reports is no longer counted among the hosts of a store.
 const reportsCount = 90 * 24 * time.Hour
 
-// mostNamed is how many hosts an error names.
+// mostNamed is the number of hosts that an error lists.
 const mostNamed = 20
 
 func (p *program) upgradeCommand() *cobra.Command {
 	force := false
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "End the form of metadata that earlier versions of corpus read in full",
-		Long: `upgrade ends the list of all versions of a project in one file, which publish writes for earlier versions
-of corpus and corpus-agent beside the form that this one reads. It takes the targets key, and cannot be
-taken back. Run it when every host has this agent, and everybody who publishes has this corpus.
+		Short: "Stop writing the metadata format of earlier versions of corpus",
+		Long: `upgrade ends the list of all versions of a project in one file, which publish writes for earlier versions of
+corpus and corpus-agent beside the present format. It needs the targets key and cannot be undone. Run it when
+every host has this agent, and everyone who publishes has this corpus.
 
-It reads the newest report of each host in the store. Where the agent of one does not say that it reads the new
-form, upgrade names these hosts, writes nothing, and ends with exit code 4. --force upgrades the store all the
-same. Hosts that upload no reports (reports.upload in agent.yaml), and hosts that have not reported for 90 days,
-are not looked at.
+It reads the newest report of each host in the store. If the agents of some hosts do not report that they read
+the new format, upgrade lists these hosts, writes nothing, and ends with exit code 4; --force upgrades the store
+nevertheless. Hosts that upload no reports (reports.upload in agent.yaml), and hosts that have not reported for
+90 days, are not considered.
 
-From the next publish of a project on, earlier agents go on following its channels, and see no version
-that no channel names: corpus-agent verify compares such a release with what was noted when it was
-unpacked. An earlier corpus sees these versions alone too, and must not publish any more.`,
+After the next publish of a project, earlier agents still follow its channels, but see only versions that a
+channel names: for other releases corpus-agent verify compares with what was recorded when they were unpacked.
+Earlier versions of corpus also see only these versions, and must not publish any more.`,
 		Example: `  corpus store upgrade --store s3://bucket/prefix --keys keys
   corpus store upgrade --force --store s3://bucket/prefix --keys keys
   corpus store upgrade --store s3://bucket/prefix --keys keys --draft targets.draft`,
@@ -48,7 +48,7 @@ unpacked. An earlier corpus sees these versions alone too, and must not publish 
 		RunE: func(c *cobra.Command, _ []string) error { return p.upgrade(c.Context(), force) },
 	}
 	c.Flags().BoolVar(&force, "force", false,
-		"upgrade although hosts have agents that do not read the new form, or reports cannot be read")
+		"upgrade although hosts have agents that do not read the new format, or reports cannot be read")
 	p.draftFlag(c)
 	return c
 }
@@ -73,31 +73,31 @@ func (p *program) upgrade(ctx context.Context, force bool) error {
 		"the lists of all versions in one file end with the next publish of each project")
 }
 
-// readyToUpgrade refuses the upgrade of a store where the newest report of a host comes from an agent that does not say
-// that it reads the new form.
+// readyToUpgrade returns an error if the newest report of a host comes from an agent that does not report that it
+// reads the new format.
 func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.Time) error {
 	agents, err := fleet.Agents(ctx, s, since)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("whether every host's agent reads the new form is not known: %w", err),
+		return diag.WithHint(fmt.Errorf("it is not known whether every host's agent reads the new format: %w", err),
 			"use credentials that may list and read below reports/, or give --force if you know that every host has this agent")
 	}
 	old := slices.DeleteFunc(slices.Clone(agents), func(a fleet.Agent) bool { return a.Form >= trust.NewestForm })
 	switch {
 	case len(old) > 0:
 		return exit.WithCode(exit.Refused, diag.WithHint(
-			fmt.Errorf("the agents of %d of %d hosts do not say that they read the new form: %s; nothing was written", len(old),
+			fmt.Errorf("the agents of %d of %d hosts do not report that they read the new format: %s; nothing was written", len(old),
 				len(agents), namedHosts(old)),
 			"install this version of corpus-agent there, wait for its next run, and run this again; --force upgrades the "+
-				"store although these hosts then see no version that no channel names"))
+				"store although these hosts then see only versions that a channel names"))
 	case len(agents) == 0:
-		fmt.Fprintln(p.Err, "warning: no host has uploaded a report, so nothing is known of their agents")
+		fmt.Fprintln(p.Err, "warning: no host has uploaded a report, so the versions of their agents are not known")
 	default:
-		p.explain("all %d hosts that upload reports have agents that read the new form", len(agents))
+		p.explain("all %d hosts that upload reports have agents that read the new format", len(agents))
 	}
 	return nil
 }
 
-// namedHosts lists hosts with the versions of their agents, for a person.
+// namedHosts returns a text that lists hosts with the versions of their agents.
 func namedHosts(agents []fleet.Agent) string {
 	var names []string
 	for _, a := range agents[:min(len(agents), mostNamed)] {

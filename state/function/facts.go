@@ -49,7 +49,7 @@ type Facts struct {
 	// that need none of it.
 	Serializer func(format string) (Serializer, bool)
 
-	// Calls are the signatures of functions that are called where there is no table, those of state, which sys describes.
+	// Calls are the signatures of the functions of state. They are not in the table; sys describes them.
 	Calls map[string]string
 
 	// Log receives the log messages of templates and the commands that they run. The levels are those of Python's
@@ -72,7 +72,7 @@ type Serializer interface {
 	Load(text string, options *value.Map) (any, error)
 }
 
-// Query asks whether a host is meant by an expression.
+// Query is an expression that a host is matched with.
 type Query struct {
 	Kind       string // as in top files: compound, glob, grain ...
 	Expression string

@@ -41,7 +41,7 @@ type Sources struct {
 	releases []string // directories of the host; the owner of a whole release is trusted with its files
 }
 
-// home are the files among which a place's path is.
+// home returns the files that contain a place's path.
 func (s *Sources) home(ctx context.Context, p place) host.Files {
 	if p.scheme == "salt" {
 		return s.trees
@@ -98,7 +98,7 @@ func (s *Sources) Vouched(rawURL, env string) error {
 	return s.vouched(p.scheme, name)
 }
 
-// vouched refuses a file of the host or a tree that an unprivileged user can change.
+// vouched returns an error if an unprivileged user can change a file of the host or of a tree.
 func (s *Sources) vouched(scheme, name string) error {
 	if scheme == "salt" {
 		return s.tree.Vouched(name)
@@ -106,7 +106,8 @@ func (s *Sources) vouched(scheme, name string) error {
 	return host.Vouched(s.host.Files, name, s.releases...)
 }
 
-// received refuses a file whose bytes a user controls, in the place of what is not that user's: see host.Received.
+// received returns an error if a user controls the content of a file that is to be copied to a place which that
+// user does not control: see host.Received.
 func (s *Sources) received(ctx context.Context, scheme, name string) error {
 	if scheme != "salt" {
 		return s.host.Received(ctx, name, s.releases...)
@@ -122,7 +123,7 @@ func (s *Sources) ReceivedFrom(ctx context.Context, rawURL, name string) error {
 // Missing is the error of a URL that means no file of the tree.
 func (s *Sources) Missing(rawURL, env string) error { return s.missing(parsePlace(rawURL, env)) }
 
-// ofTrees is the host with the files among which the state tree lies.
+// ofTrees returns the host with the files that contain the state tree.
 func (s *Sources) ofTrees() *host.Host {
 	h := *s.host
 	h.Files = s.trees

@@ -17,15 +17,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// placeholder stands for the part of a text that only the running program knows.
+// placeholder replaces the parts of a text that only the running program knows.
 const placeholder = "VALUE"
 
 // longFlag is a flag with its name in full.
 var longFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^--[a-z-]+`) })
 
-// Check takes every text below the paths that names a command of the program, in backquotes or on a line of its own,
-// and fails where the program has no such command, or the command no such flag. Of a Go file only its strings are
-// texts; tests, and files that are neither Go nor Markdown, are left out. It returns the number of commands found.
+// Check finds all texts below the paths that name a command of the program, in backquotes or on a separate line,
+// and reports an error if the program has no such command, or the command no such flag. In Go files only strings
+// are searched; tests, and files that are neither Go nor Markdown, are skipped. It returns the number of commands
+// found.
 func Check(t *testing.T, program func() *cobra.Command, paths ...string) (count int) {
 	t.Helper()
 	c := &checker{TB: t, program: program, name: program().Name()}
@@ -63,8 +64,8 @@ func (c *checker) markdown(path string) error {
 	return err
 }
 
-// code checks the strings of a Go file. A string that a program puts together is checked as far as its parts are
-// literals.
+// code checks the strings of a Go file. Concatenated strings are checked with a placeholder for the parts that are
+// not literals.
 func (c *checker) code(path string) error {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *checker) code(path string) error {
 	return nil
 }
 
-// joined is the text of a string expression, with a placeholder for each part that is not a literal.
+// joined returns the text of a string expression, with a placeholder for each part that is not a literal.
 func joined(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -99,7 +100,7 @@ func joined(e ast.Expr) string {
 // text checks the commands that a text names.
 func (c *checker) text(path, text string) {
 	for _, m := range c.named.FindAllStringSubmatch(text, -1) {
-		line, _, _ := strings.Cut(strings.ReplaceAll(m[1]+m[2], "\n", " "), "   ") // what follows is what the command does
+		line, _, _ := strings.Cut(strings.ReplaceAll(m[1]+m[2], "\n", " "), "   ") // a description may follow
 		for _, one := range strings.Split(line, "; ") {
 			c.command(path, strings.Fields(strings.TrimPrefix(strings.TrimSpace(one), c.name+" ")))
 		}

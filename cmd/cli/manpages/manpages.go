@@ -1,5 +1,5 @@
-// Package manpages writes what packages need beside the programs: man pages and completions, made
-// of the commands themselves. Tests use it, so that the programs do not carry its libraries.
+// Package manpages generates the man pages and completions of the packages from the commands. Tests use it, so that
+// the programs do not link its libraries.
 package manpages
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Check writes the man pages and completions of a program and fails where a command does not
-// explain itself. With a directory they stay there.
+// Check generates the man pages and completions of a program, and reports an error for a command without a
+// description. If dir is not empty, the files stay there.
 func Check(t *testing.T, root *cobra.Command, dir string) {
 	t.Helper()
 	if dir == "" {
@@ -26,7 +26,7 @@ func Check(t *testing.T, root *cobra.Command, dir string) {
 	}
 	explained(t, root)
 	root.DisableAutoGenTag = true
-	epoch := time.Unix(0, 0) // the same pages whenever they are made
+	epoch := time.Unix(0, 0) // a fixed date, so that the pages are reproducible
 	header := &doc.GenManHeader{Section: "1", Source: "corpus-agent", Manual: "corpus-agent", Date: &epoch}
 	if err := doc.GenManTree(root, header, man); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,8 @@ func Check(t *testing.T, root *cobra.Command, dir string) {
 	}
 }
 
-// explained holds every command to a line about itself, and every one with flags to an example.
+// explained reports an error for commands without a description, and for commands with flags but without an
+// example.
 func explained(t *testing.T, c *cobra.Command) {
 	t.Helper()
 	if c.Short == "" {
@@ -55,8 +56,7 @@ func explained(t *testing.T, c *cobra.Command) {
 	}
 }
 
-// completions writes a command's completions for the shells below a directory, under the names by
-// which the shells find them.
+// completions writes the completions of a command below a directory, under the names that the shells expect.
 func completions(root *cobra.Command, dir string) error {
 	name := root.Name()
 	write := func(file string, generate func(path string) error) error {

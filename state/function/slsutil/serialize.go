@@ -12,12 +12,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// serialize writes a value in one of Salt's formats. Each format has its own options.
+// serialize formats a value in one of Salt's formats, each of which has its own options.
 func (s slsutil) serialize(ctx context.Context, format string, v any, options *value.Map) (any, error) {
 	return through(ctx, s.writers(), format, v, options)
 }
 
-// deserialize reads a text.
+// deserialize parses a text in one of Salt's formats.
 func (s slsutil) deserialize(ctx context.Context, format string, text any, options *value.Map) (any, error) {
 	return through(ctx, s.readers(), format, text, options)
 }
@@ -85,7 +85,7 @@ func fromYAMLEX(text string) (any, error) {
 	return doc.Value, nil
 }
 
-// dumpAs writes as file.serialize does.
+// dumpAs returns a serializer that formats as file.serialize does.
 func (s slsutil) dumpAs(format string) func(v any, options *value.Map) (string, error) {
 	return func(v any, options *value.Map) (string, error) {
 		serializer, err := s.serializer(format)
@@ -106,14 +106,14 @@ func (s slsutil) serializer(format string) (function.Serializer, error) {
 	return nil, diag.WithHint(fmt.Errorf("the format %s is not written here", format), "write json, yaml or keyvalue")
 }
 
-// dumpBytes writes MessagePack, which is no text.
+// dumpBytes formats MessagePack, which is bytes and not text.
 func (s slsutil) dumpBytes(v any, options *value.Map) ([]byte, error) {
 	text, err := s.dumpAs("msgpack")(v, options)
 	return []byte(text), err
 }
 
-// settingsOf reads sections of settings. References such as %(home)s are replaced by the setting of that name in the
-// section, or in the section DEFAULT, which is part of every other.
+// settingsOf parses sections of settings. References such as %(home)s are replaced by the setting with that name in
+// the section or in the section DEFAULT, which applies to all others.
 func (s slsutil) settingsOf(text string, options *value.Map) (any, error) {
 	serializer, err := s.serializer("configparser")
 	if err != nil {

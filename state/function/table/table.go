@@ -74,7 +74,7 @@ func Filters(f *function.Facts) map[string]jinja.Filter {
 // serializer is a format of file.serialize.
 func serializer(format string) (function.Serializer, bool) { return files.SerializerOf(format) }
 
-// New makes the table of everything that templates may call.
+// New returns the table of all functions that templates may call.
 func New(facts function.Facts) function.Table {
 	facts.Serializer = serializer
 	f, t := &facts, function.Table{}
