@@ -11,22 +11,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Files are read before their turn, so that the disk and the compression work at the same time. What
-// waits is at most aheadFiles of aheadSize each.
+// Files are read ahead of their turn, so that the disk and the compression work at the same time. At most
+// aheadFiles files of up to aheadSize bytes wait in memory.
 const (
 	aheadFiles   = 64
-	aheadSize    = 256 << 10 // a larger file is read when it is its turn
+	aheadSize    = 256 << 10 // a larger file is read in its turn
 	aheadReaders = 3
 )
 
-// content is what was read of a file, or why it was not.
+// content is the content of a file, or the error of reading it.
 type content struct {
 	data []byte
 	err  error
 }
 
-// readAhead reads the small files among entries, several at a time, and gives them in their order. The
-// channel ends early when the context does.
+// readAhead reads the small files among entries concurrently, and sends their contents in order. The channel is
+// closed early if the context is done.
 func readAhead(ctx context.Context, tree string, entries []found) <-chan chan content {
 	queue := make(chan chan content, aheadFiles)
 	go func() {
@@ -53,7 +53,7 @@ func readAhead(ctx context.Context, tree string, entries []found) <-chan chan co
 	return queue
 }
 
-// small reports whether an entry is a file that is read before its turn.
+// small reports whether an entry is a file that is read ahead.
 func (e found) small() bool { return e.info.Mode().IsRegular() && e.info.Size() <= aheadSize }
 
 // readWhole reads exactly the bytes that a file had when it was found.

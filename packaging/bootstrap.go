@@ -10,22 +10,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Bootstrap is what a new host is told.
+// Bootstrap has the settings of a new host.
 type Bootstrap struct {
 	Store string // URL of the store
 	Root  string // sha256:HEX of the first root
 	Agent string // URL of the package or static binary
 	Sum   string // sha256 of it, in hexadecimal
 
-	Service, Instance string // where the host's name does not say
-	Balance           bool   // enter the load balancers after a good first run
+	Service, Instance string // if the host's name does not contain them
+	Balance           bool   // register with the load balancers after a successful first run
 }
 
-// MaxUserData is how long user data may be: what fits wherever instances are started, with room for
-// what an operator adds.
+// MaxUserData is the largest size of user data in bytes. It is below the limits of all clouds, with room for
+// additions of an operator.
 const MaxUserData = 2 << 10
 
-// packages are the kinds of packages, with what installs them.
+// packages returns the kinds of packages, with the commands that install them.
 func packages() map[string]string {
 	return map[string]string{
 		".deb": "export DEBIAN_FRONTEND=noninteractive\ndpkg --force-confold -i $f || { apt-get update && apt-get -fyo " +
@@ -34,7 +34,7 @@ func packages() map[string]string {
 	}
 }
 
-// binary installs a static binary with the units that a package would bring.
+// binary installs a static binary together with the units that a package would install.
 const binary = `install $f /usr/bin/corpus-agent
 cd /etc/systemd/system
 cat >corpus-agent.service <<E
@@ -65,9 +65,9 @@ WantedBy=timers.target
 E
 systemctl daemon-reload`
 
-// UserData is a script that cloud-init runs at the first boot: it installs the agent after checking
-// its digest, tells it whom to trust, and deploys until that succeeds or fails for good. The timer
-// starts afterwards, and a host enters its load balancer only after a good first run.
+// UserData returns a script that cloud-init runs at the first boot: it installs the agent after checking its
+// digest, configures the root of trust, and deploys until that succeeds or fails permanently. Then it starts the
+// timer. The host is registered with its load balancers only after a successful first run.
 func (b Bootstrap) UserData() (string, error) {
 	if err := b.check(); err != nil {
 		return "", err
@@ -104,22 +104,22 @@ systemctl enable --now corpus-agent.timer
 
 func (b Bootstrap) check() error {
 	if u, err := url.Parse(b.Agent); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return diag.WithHint(fmt.Errorf("%q is no URL that a new host can fetch", b.Agent),
+		return diag.WithHint(fmt.Errorf("%q is not a URL that a new host can fetch", b.Agent),
 			"give --agent https://host/corpus-agent.deb, or of the static binary")
 	}
 	if len(b.Sum) != 64 || len(b.Root) != len("sha256:")+64 {
 		return errors.New("a digest has 64 hexadecimal digits")
 	}
 	if (b.Service == "") != (b.Instance == "") {
-		return diag.WithHint(errors.New("a service goes with an instance"), "give both --service and --instance, or neither")
+		return diag.WithHint(errors.New("a service needs an instance"), "give both --service and --instance, or neither")
 	}
 	if strings.ContainsAny(b.Store+b.Agent+b.Service+b.Instance, "\n\r\x00") {
-		return errors.New("what a host is told stays on one line")
+		return errors.New("the settings of a new host must not contain line breaks")
 	}
 	return nil
 }
 
-// quote is a word as a shell takes it.
+// quote quotes a word for a shell.
 func quote(word string) string {
 	plain := strings.IndexFunc(word, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)

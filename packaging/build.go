@@ -1,9 +1,8 @@
 // Package packaging makes an artifact of a source tree.
 //
-// The same tree gives the same bytes, whoever packs it, when, where and under which umask: names
-// are sorted, owners and times are fixed, modes are 0644 or 0755, and nothing of the machine that
-// packed it is written down. So a digest stands for a tree, two people can check each other, and
-// promoting means pointing at bytes that exist.
+// The same tree gives the same bytes for every user, machine, time and umask: names are sorted, owners and times
+// are fixed, modes are 0644 or 0755, and nothing of the building machine is recorded. So a digest identifies a
+// tree, two people can check each other, and a promotion points at existing bytes.
 package packaging
 
 import (
@@ -31,13 +30,13 @@ type Options struct {
 	// Time is written as the modification time of every entry; the zero Time writes none, and
 	// files then get the time at which a host unpacks them.
 	Time time.Time
-	// Skip is a file to leave out, since it is the artifact itself.
+	// Skip is a file to leave out: the artifact itself.
 	Skip string
-	// LeaveOut are patterns of names, or of paths when they hold a slash, that are not packed.
+	// LeaveOut has patterns of names, or of paths if they contain a slash, that are not packed.
 	LeaveOut []string
-	// Allow says which files may be packed that look like secrets; any other such file is an error.
+	// Allow lists the files that look like secrets and may be packed; any other such file is an error.
 	Allow []Allowed
-	// Checked says that Check has looked for secrets in the tree, which has not changed since.
+	// Checked says that Check has scanned the tree for secrets, and that the tree has not changed since.
 	Checked bool
 }
 
@@ -48,14 +47,13 @@ type Summary struct {
 	LeftOut []string `json:"left_out"` // names that were not packed
 }
 
-// The encoder's settings are part of the format: other ones give other bytes.
+// The encoder's settings are part of the format: other settings give other bytes.
 const (
 	encoderThreads = 2
 	encoderWindow  = 8 << 20
 )
 
-// Build packs a tree as tar.zst. Everything that a host would refuse to unpack is an error here,
-// all of it at once.
+// Build packs a tree as tar.zst. It returns an error that lists everything a host would refuse to unpack.
 func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, error) {
 	entries, summary, err := scan(ctx, tree, o)
 	if err != nil {
@@ -88,13 +86,13 @@ func packAll(ctx context.Context, archive *tar.Writer, tree string, entries []fo
 	return nil
 }
 
-// Check finds everything in a tree that Build would refuse, without packing it.
+// Check returns an error that lists everything in a tree that Build would refuse, without packing it.
 func Check(ctx context.Context, tree string, o Options) error {
 	_, _, err := scan(ctx, tree, o)
 	return err
 }
 
-// Drop removes from a tree what patterns leave out.
+// Drop removes from a tree the files that patterns leave out.
 func Drop(tree string, patterns []string) error {
 	return filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -121,7 +119,7 @@ type found struct {
 	link string // target of a symbolic link
 }
 
-// leftOut are directories and files that never belong to an artifact.
+// leftOut reports whether a file or directory is left out of artifacts.
 func (o Options) leftOut(file, name string) bool {
 	return path.Base(name) == ".git" || same(file, o.Skip) || leaves(o.LeaveOut, name)
 }
@@ -180,7 +178,7 @@ func same(file, skip string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// examine reads what is needed to pack an entry, or says why no host would unpack it.
+// examine reads what is needed to pack an entry, or returns the reason why hosts would refuse it.
 func examine(tree, name string, d fs.DirEntry) (e found, problem string) {
 	info, err := d.Info()
 	if err != nil {
@@ -256,7 +254,7 @@ func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at tim
 	return packFile(ctx, archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
 }
 
-// packFile copies exactly the bytes the header announced; a file that changes meanwhile is an error.
+// packFile copies exactly the number of bytes in the header. It returns an error if the file changes meanwhile.
 func packFile(ctx context.Context, archive *tar.Writer, file string, size int64) error {
 	f, err := walk.OpenFile(file)
 	if err != nil {

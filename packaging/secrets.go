@@ -17,13 +17,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Allowed is a file, or a directory with all below it, that looks like a secret and may be packed.
+// Allowed is a file, or a directory with everything below it, that looks like a secret and may be packed.
 type Allowed struct {
 	Path string
 	Rule string // the only rule whose findings are allowed; "" for all
 }
 
-// AllowedBy lists what a recipe allows.
+// AllowedBy returns the files that a recipe allows.
 func AllowedBy(r recipe.Recipe) []Allowed {
 	var list []Allowed
 	for _, name := range r.Allow {
@@ -43,8 +43,8 @@ func (o Options) allows(name, rule string) bool {
 	})
 }
 
-// CheckSecrets finds the files that look like secrets in a tree that is published as it is. Its own corpus.yaml says
-// what is allowed; nothing is left out.
+// CheckSecrets returns an error that lists the files which look like secrets in a tree that is published as it is.
+// The tree's corpus.yaml lists exceptions; no file is left out.
 func CheckSecrets(ctx context.Context, tree string) error {
 	r, err := recipe.Load(os.DirFS(tree))
 	if err != nil {
@@ -73,10 +73,10 @@ func CheckSecrets(ctx context.Context, tree string) error {
 	return problems.Err()
 }
 
-// findSecrets adds the files that look like secrets to what is wrong with a tree, in their order. Each is read
-// for that, so several are at a time.
+// findSecrets adds the files that look like secrets to the problems of a tree, in their order. It reads several
+// files concurrently.
 func (o Options) findSecrets(ctx context.Context, tree string, entries []found, problems *diag.List) error {
-	const share = 64 // files that are read in one go
+	const share = 64 // files per worker
 	findings := make([][]leaks.Finding, len(entries))
 	scanner, err := leaks.New()
 	if err != nil {
@@ -93,7 +93,7 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 				if !entries[i].info.Mode().IsRegular() || o.allows(entries[i].name, "") {
 					continue
 				}
-				// A file that cannot be read is an error of packing it.
+				// Packing reports a file that cannot be read.
 				findings[i], _ = scanner.File(within, filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
 			}
 			return nil
@@ -106,7 +106,7 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 		for _, f := range findings[i] {
 			if !o.allows(e.name, f.Rule) {
 				problems.Add(diag.Pos{File: e.name, Line: f.Line}, "%s", f).
-					WithHint("leave it out (`leave_out` in corpus.yaml), or if it is no secret, allow it there: `allow_secrets: " +
+					WithHint("leave it out (`leave_out` in corpus.yaml), or if it is not a secret, allow it there: `allow_secrets: " +
 						"[{path: " + e.name + ", rule: " + f.Rule + ", reason: ...}]`")
 			}
 		}
@@ -114,7 +114,7 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 	return nil
 }
 
-// leaves reports whether a pattern leaves a path out: one without a slash fits names anywhere.
+// leaves reports whether a pattern leaves out a path: one without a slash matches names in any directory.
 func leaves(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		subject := name

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// Missing lists the SLS files that the top files of a tree name and the tree lacks, each as "top file: name". Names
-// that a template computes are left out, since the tree does not say what they are.
+// Missing returns the SLS files that the top files of a tree name and the tree lacks, each as "top file: name".
+// Names that a template computes are left out, since they are not known.
 func Missing(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {
@@ -37,7 +37,7 @@ func Missing(tree fs.FS) ([]string, error) {
 	return all, nil
 }
 
-// matchers are the settings of a target in a top file, which name no SLS.
+// matchers are the settings of a target in a top file, which are not names of SLS files.
 var (
 	matchers = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)\b(match|ignore_missing|order)\s*:\s*[A-Za-z0-9_]+`)
@@ -101,7 +101,7 @@ var throughNext = sync.OnceValue(func() *regexp.Regexp {
 		`^[ \t-]*(?:[A-Z][A-Za-z]+=.*?|target:[ \t]*['"]?)/srv/(?:service|base|projects/[^/\s]+)/next(?:[/\s'";:]|$)`)
 })
 
-// ThroughNext lists the places where units of a tree, and links that its states make, lead through next, as
+// ThroughNext returns the places where units of a tree, and links that its states make, use a path through next, as
 // "file:line".
 func ThroughNext(tree fs.FS) ([]string, error) {
 	var places []string
@@ -115,7 +115,7 @@ func ThroughNext(tree fs.FS) ([]string, error) {
 	return places, err
 }
 
-// Foreign lists the units among names that are no file of a tree and that none of its other files mentions.
+// Foreign returns the units among names that are not files of the tree and are not mentioned in its other files.
 func Foreign(tree fs.FS, units []string) ([]string, error) {
 	known := map[string]bool{}
 	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {

@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// roots are the directories of a release that have top files.
+// roots returns the directories of a release that have top files.
 func roots() []string {
 	return []string{"salt/config/states", "salt/config/pillar", "states", "pillar"}
 }
 
-// Unreached lists the SLS files of a tree that its own top files do not reach, by name or by what the files that they
-// name include. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and where a
-// template computes a name, every SLS that the name could be does. A directory without a top file has no such files,
-// since the other project's top file decides about it.
+// Unreached returns the SLS files of a tree that its own top files do not reach, by name or by the includes of the
+// files that they name. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and if
+// a template computes a name, so does every SLS that the name could be. For a directory without a top file it
+// returns nothing, since the top file of another project decides.
 func Unreached(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {
@@ -75,8 +75,8 @@ func (r *reach) list() error {
 	})
 }
 
-// follow marks what a file mentions, and what that mentions. in is the package of the file, which names that begin with
-// a dot are relative to.
+// follow marks the files that a file mentions, and those that these mention. in is the package of the file, to
+// which names with a leading dot are relative.
 func (r *reach) follow(mentioned []string, in string) error {
 	for _, word := range mentioned {
 		for sls, file := range r.files {
@@ -141,14 +141,13 @@ func computed(text string) bool {
 	return strings.HasPrefix(first, "#!") && !strings.Contains(first, "yaml")
 }
 
-// topMentions are the words of a top file that are no keys: targets are patterns of hosts.
+// topMentions returns the words of a top file except keys, which are patterns of hosts.
 func topMentions(text string) []string {
 	text = expression().ReplaceAllString(comment().ReplaceAllString(text, ""), "*")
 	return word().FindAllString(key().ReplaceAllString(text, " "), -1)
 }
 
-// mentions are the words of an SLS file. A pattern alone names an SLS only where a file includes what a template
-// computes.
+// mentions returns the words of an SLS file. A pattern alone names an SLS only if a template computes an include.
 func mentions(text string) []string {
 	if computed(text) || anyInclude().MatchString(text) {
 		return []string{"*"}

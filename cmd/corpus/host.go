@@ -227,13 +227,13 @@ func (p *program) hostForgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "forget NAME",
 		Short: "Remove the key of a host that was replaced",
-		Long: `forget removes the key that counts for a host from the store. If another key was registered for the same name, the first
-of those counts from now on; otherwise the next machine of this name registers its own. Reports that the removed key signed
-count for nothing, and its record is removed, so that corpus fleet no longer shows it. With --key another key than the one that counts is removed, as one of a machine that had the name by
-mistake.
+		Long: `forget removes the valid key of a host from the store. If other keys were registered for the same name, the first
+of them becomes valid; otherwise the next machine with this name registers its key. Reports that are signed with
+the removed key no longer count, and the host's record is removed, so that corpus fleet no longer shows it. With
+--key a conflicting key is removed instead, such as that of a machine that had the name by mistake.
 
-It takes the right to list the store and to delete below hosts/ and fleet/. A machine that still has the removed key registers it again
-within a day.`,
+It needs permission to list the store and to delete below hosts/ and fleet/. A machine that still has the removed
+key registers it again within a day.`,
 		Example: `  corpus host forget myapp-production-3 --store s3://bucket/prefix
   corpus host forget myapp-production-3 --key Vn2kM7 --store s3://bucket/prefix`,
 		Args: cli.Args(cobra.ExactArgs(1)),

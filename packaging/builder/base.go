@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Base is a clean system to build in, so that a laptop produces what the server needs: a throwaway copy, for each
-// build, of a tree that debootstrap makes once and that is kept.
+// Base is a clean system to build in, so that a laptop builds what the server needs: for each build, a temporary
+// copy of a tree that debootstrap makes once and that is kept.
 type Base struct {
 	Root string // the copy
 	dirs []mapped
@@ -28,13 +28,13 @@ type mapped struct{ outside, inside string }
 type Opening struct {
 	System   string   // such as debian/bookworm
 	Packages []string // the packages that the build needs
-	Cache    string   // where systems are kept
-	Work     string   // where the copy is made
+	Cache    string   // the directory in which systems are kept
+	Work     string   // the directory in which the copy is made
 	Log      io.Writer
 	Waiting  func(string) // called with what OpenBase waits for; may be nil
 }
 
-// OpenBase makes the copy of a system. It needs root's rights and debootstrap.
+// OpenBase makes a copy of a system. It needs root's rights and debootstrap.
 func OpenBase(ctx context.Context, o Opening) (*Base, error) {
 	if os.Geteuid() != 0 {
 		return nil, diag.WithHint(errors.New("building in a base system takes root's rights"),
@@ -85,7 +85,7 @@ func (b *Base) Put(ctx context.Context, outside, inside string) error {
 	return nil
 }
 
-// Inside is part of Runner.
+// Inside implements Runner.
 func (b *Base) Inside(path string) string {
 	if rel, err := filepath.Rel(b.Root, path); err == nil && !strings.HasPrefix(rel, "..") {
 		return filepath.Join("/", rel)
@@ -93,7 +93,7 @@ func (b *Base) Inside(path string) string {
 	return path
 }
 
-// Run is part of Runner. The program sees the base as /, with processes and mounts of its own.
+// Run implements Runner. The program sees the base as /, with processes and mounts of its own.
 func (b *Base) Run(ctx context.Context, c Command) error {
 	script := `mount -t proc proc /proc 2>/dev/null; cd "$0" && exec "$@"`
 	args := append([]string{"-c", script, b.Inside(c.Dir)}, c.Args...)

@@ -1,9 +1,9 @@
 // Package builder makes the tree of a release from a source tree, as its recipe says.
 //
-// A builder works on a copy: the source is never changed, and nothing of an earlier build is in the
-// way. It runs on this machine or inside of a clean base system; either way through a Runner, so the
-// steps are the same. What a builder prints goes to a log, which is kept when the build fails, and the
-// release it leaves holds nothing of where, when and by whom it was built.
+// A builder works on a copy: the source is never changed, and files of an earlier build do not interfere. It runs
+// on this machine or inside a clean base system, both through a Runner, so that the steps are the same. The output
+// of a builder goes to a log, which is kept if the build fails. The release contains nothing that depends on where,
+// when and by which user it was built.
 package builder
 
 import (
@@ -26,7 +26,7 @@ type Job struct {
 	Recipe recipe.Recipe
 	Source string    // copy of the source tree; builders may write into it
 	Stage  string    // empty directory that becomes the release
-	Prefix string    // where the release will lie on a host
+	Prefix string    // the directory of the release on a host
 	Log    io.Writer // output of the programs
 	Run    Runner
 }
@@ -35,7 +35,7 @@ type Job struct {
 // inside of a base system knows how they look from there.
 type Runner interface {
 	Run(ctx context.Context, c Command) error
-	// Inside is a path of this machine as the programs see it.
+	// Inside returns the path under which the programs see a path of this machine.
 	Inside(path string) string
 }
 
@@ -55,8 +55,8 @@ func Build(ctx context.Context, j Job) error {
 	return j.hooks(ctx)
 }
 
-// hooks puts the scripts that the recipe names where an agent looks for them, numbered so that they run
-// in their order.
+// hooks copies the scripts that the recipe names to the places where an agent expects them, numbered so that they
+// run in order.
 func (j Job) hooks(ctx context.Context) error {
 	for stage, scripts := range j.Recipe.Hooks.Stages() {
 		for i, script := range scripts {
@@ -65,7 +65,7 @@ func (j Job) hooks(ctx context.Context) error {
 				return err
 			}
 			if err := copyFile(ctx, filepath.Join(j.Source, script), to, 0o755); err != nil {
-				return fmt.Errorf("taking over the hook %s: %w", script, err)
+				return fmt.Errorf("copying the hook %s: %w", script, err)
 			}
 		}
 	}
@@ -101,8 +101,8 @@ func (j Job) release(ctx context.Context, from string) error {
 	return nil
 }
 
-// describe adds the recipe and the release's own directories, which every builder's release needs
-// to be one: states, hooks and the files that the recipe names.
+// describe adds the recipe and the directories of the source that every release needs: states, hooks and the files
+// that the recipe names.
 func (j Job) describe(ctx context.Context) error {
 	names := []string{recipe.Name, "salt", "states", "pillar", "hooks", "grains", ".salt"}
 	names = slices.Concat(names, j.Recipe.Files, j.Recipe.Own(os.DirFS(j.Source)))
@@ -116,7 +116,7 @@ func (j Job) describe(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !given || made { // not every project has all of them; the recipe's own names are checked before
+		if !given || made { // not every project has all of them; names in the recipe were checked before
 			continue
 		}
 		if err := copyInto(ctx, j.Source, j.Stage, name); err != nil {
@@ -126,7 +126,7 @@ func (j Job) describe(ctx context.Context) error {
 	return nil
 }
 
-// command runs a program of the recipe and uses the directory that it leaves.
+// command runs a program of the recipe and releases the directory that it makes.
 func (j Job) command(ctx context.Context) error {
 	if len(j.Recipe.Build.Command) == 0 {
 		return missing("build.command", "the builder command runs it")
@@ -137,13 +137,13 @@ func (j Job) command(ctx context.Context) error {
 	return j.output(ctx, "the command")
 }
 
-// output releases the directory that something left.
+// output releases the output directory of a build.
 func (j Job) output(ctx context.Context, maker string) error {
 	output := filepath.Join(j.Source, j.Recipe.Build.Output)
 	if is, err := walk.Directory(output); err != nil {
 		return err
 	} else if !is {
-		return diag.WithHint(fmt.Errorf("%s left no directory %s", maker, j.Recipe.Build.Output),
+		return diag.WithHint(fmt.Errorf("%s did not make the directory %s", maker, j.Recipe.Build.Output),
 			"build.output names the directory that is released")
 	}
 	if err := j.release(ctx, output); err != nil {
@@ -158,7 +158,7 @@ func (j Job) node(ctx context.Context) error {
 		if found, err := walk.Exists(filepath.Join(j.Source, name)); err != nil {
 			return err
 		} else if !found {
-			return missing(name, "npm ci installs what it says")
+			return missing(name, "npm ci installs the packages that it lists")
 		}
 	}
 	if err := j.run(ctx, j.Source, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=warn"); err != nil {
@@ -175,14 +175,14 @@ func (j Job) node(ctx context.Context) error {
 	if err := j.run(ctx, j.Source, "npm", "prune", "--omit=dev", "--no-audit", "--no-fund"); err != nil {
 		return err
 	}
-	// npm records when it did what; a host does not need the lock file with these records.
+	// npm records times in this file, which a host does not need.
 	if err := os.Remove(filepath.Join(j.Source, "node_modules/.package-lock.json")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	return j.release(ctx, j.Source)
 }
 
-// golang builds static programs that do not depend on the machine on which they are built.
+// golang builds static programs that are independent of the building machine.
 func (j Job) golang(ctx context.Context) error {
 	main := j.Recipe.Build.Main
 	if len(main) == 0 {
@@ -202,7 +202,7 @@ func (j Job) golang(ctx context.Context) error {
 		return err
 	}
 	if len(entries) == 0 {
-		return diag.WithHint(fmt.Errorf("%s holds no program", strings.Join(main, " ")),
+		return diag.WithHint(fmt.Errorf("%s has no program", strings.Join(main, " ")),
 			"build.main names the packages whose name is main")
 	}
 	return j.describe(ctx)
@@ -219,10 +219,10 @@ func missing(name, why string) error {
 // Here runs programs on this machine.
 type Here struct{}
 
-// Inside is part of Runner.
+// Inside implements Runner.
 func (Here) Inside(path string) string { return path }
 
-// Run is part of Runner.
+// Run implements Runner.
 func (Here) Run(ctx context.Context, c Command) error {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, c.Log, c.Log

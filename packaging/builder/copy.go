@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// CopyTree copies what is in a directory into another, links as they are. skip says which paths,
-// relative to the directory, to leave out; nil leaves out none.
+// CopyTree copies the content of a directory into another one, without following links. skip reports whether to
+// leave out a path, relative to the directory; nil copies everything.
 func CopyTree(ctx context.Context, from, to string, skip func(name string) bool) error {
 	var problems diag.List
 	err := filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
@@ -34,8 +34,8 @@ func CopyTree(ctx context.Context, from, to string, skip func(name string) bool)
 		}
 		if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
 			problems.Add(diag.Pos{File: name},
-				"it is no file, directory or link, and nothing else can be released").WithHint(
-				"remove it from the tree, or let the build not make it")
+				"it is not a file, directory or link; only these can be released").WithHint(
+				"remove it from the tree, or change the build so that it does not make it")
 			return nil
 		}
 		return copyOne(ctx, file, filepath.Join(to, name), d)

@@ -10,14 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/python"
 )
 
-// venv is where a release keeps its virtualenv.
+// venv is the directory of the virtualenv in a release.
 const venv = "venv"
 
-// python makes a virtualenv with its interpreter, installs what the recipe says into it, and takes
-// out of it everything that tells of this build.
+// python makes a virtualenv with its interpreter, installs the packages of the recipe into it, and removes
+// everything that depends on this build.
 //
-// pip is not part of the release: it works from a virtualenv of its own beside it. Byte code is
-// compiled last, since it holds the names of the files that it came from.
+// pip is not part of the release: it runs from a separate virtualenv. Byte code is compiled last, since it contains
+// the names of its source files.
 func (j Job) python(ctx context.Context) error {
 	b := j.Recipe.Build
 	if b.Requirements == "" && len(b.Install) == 0 {
@@ -54,7 +54,7 @@ func (j Job) python(ctx context.Context) error {
 	return errors.Join(os.RemoveAll(tools))
 }
 
-// pip is the command line that installs into the virtualenv.
+// pip returns the command line that installs packages into the virtualenv.
 func (j Job) pip(tools, target string) []string {
 	b := j.Recipe.Build
 	args := []string{j.Run.Inside(filepath.Join(tools, "bin", "python")), "-m", "pip", "--python",

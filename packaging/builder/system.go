@@ -19,20 +19,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// system is a base system that is kept. Whatever has its name is whole: it is made under another name,
-// by one process at a time.
+// system is a base system that is kept. It is made under another name and renamed when it is complete, by one
+// process at a time.
 type system struct {
 	name, suite, mirror string
 	tree                string // where it lies
 }
 
-// mirrors are where the packages of a system come from; CORPUS_MIRROR names another.
+// mirrors returns the URLs from which the packages of systems are fetched; CORPUS_MIRROR names another one.
 func mirrors() map[string]string {
 	return map[string]string{"debian": "http://deb.debian.org/debian", "ubuntu": "http://archive.ubuntu.com/ubuntu"}
 }
 
-// kept finds out where a system lies and where it comes from. One from another mirror is another system:
-// the mirror may be a snapshot of a certain day.
+// kept returns the place and the mirror of a system. Systems from different mirrors are different, since a mirror
+// may be a snapshot of a certain day.
 func kept(name, cache string) system {
 	family, suite, _ := strings.Cut(name, "/")
 	s := system{name: name, suite: suite, mirror: mirrors()[family], tree: filepath.Join(cache, family+"-"+suite)}
@@ -102,7 +102,7 @@ func (s system) turn(ctx context.Context, waiting func(string)) (release func(),
 	return func() { _ = errors.Join(f.Truncate(0), f.Close()) }, nil // closing unlocks
 }
 
-// sign records who holds the lock, for processes that wait.
+// sign records which process holds the lock, for processes that wait.
 func sign(f *os.File) error {
 	_, err := f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	return err
@@ -118,8 +118,8 @@ func maker(lock string) string {
 	return fmt.Sprintf("process %d", pid)
 }
 
-// bootstrap makes the system under another name until it is whole. What is there under that name was
-// left by a process that was killed.
+// bootstrap makes the system under a temporary name until it is complete. A tree that exists under that name was
+// left by a killed process.
 func (s system) bootstrap(ctx context.Context, log io.Writer) error {
 	making := s.tree + ".making"
 	if err := removeTree(making); err != nil {
@@ -147,9 +147,8 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// apart runs a program that mounts and starts things, with mounts and processes of its own: what it
-// leaves mounted when it is stopped is nowhere then, a tree that is removed afterwards leads to no
-// other, and nothing that it started goes on writing there.
+// apart runs a program that mounts file systems and starts processes, in its own mount and process namespaces. When
+// it is stopped, its mounts and processes are gone, so that its tree can be removed safely.
 func apart(ctx context.Context, log io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log

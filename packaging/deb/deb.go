@@ -1,8 +1,8 @@
 // Package deb makes .deb and .rpm packages of a release.
 //
-// Both hold the release below the recipe's prefix, its systemd units where the system looks for
-// them, its rendered configuration, and the release's content digest, so that a package can be held against the
-// artifact that was built with it. Owners are root's and times are fixed: the same release gives the same package.
+// Both contain the release below the recipe's prefix, its systemd units in the system's directory, its rendered
+// configuration, and the release's content digest, so that a package can be compared with the artifact of the same
+// build. Files belong to root and times are fixed: the same release gives the same package.
 package deb
 
 import (
@@ -33,8 +33,8 @@ type Request struct {
 	Prefix  string
 	Arch    string           // in Go's words; all for any
 	Content string           // digest of the release's content
-	Files   []installed.File // what lies outside of the prefix
-	Scratch string           // a directory for parts of the package
+	Files   []installed.File // files outside the prefix
+	Scratch string           // a directory for temporary files
 	Time    time.Time
 }
 
@@ -62,7 +62,7 @@ func Write(w io.Writer, r Request) error {
 		Overridables: nfpm.Overridables{
 			Depends: about.Depends, Contents: contents, Umask: 0o022,
 			Scripts: scripts,
-			// The name of the machine that built it belongs into no package.
+			// The name of the building machine must not be in the package.
 			RPM: nfpm.RPM{BuildHost: "localhost", Summary: firstLine(description), Compression: "zstd"},
 			Deb: nfpm.Deb{Compression: "xz", Fields: map[string]string{"Corpus-Content-Digest": r.Content}},
 		},
@@ -80,7 +80,7 @@ func Write(w io.Writer, r Request) error {
 	return nil
 }
 
-// time is what files get; packages know none before 1970 or none at all.
+// time returns the modification time of files. Packages cannot have times before 1970, or none.
 func (r Request) time() time.Time {
 	if r.Time.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -98,8 +98,8 @@ func (r Request) arch() string {
 	return "all"
 }
 
-// version is the release's version as package managers take it: beginning with a digit, without
-// underscores in a .deb and without dashes in an .rpm. What git says of a commit has to change for that.
+// version returns the release's version in the form of package managers: it begins with a digit, and has no
+// underscores in a .deb and no dashes in an .rpm. The output of git describe must be changed for that.
 func (r Request) version() string {
 	v := r.Version
 	if v == "" || v[0] < '0' || v[0] > '9' {
@@ -118,7 +118,7 @@ func (r Request) script(name string) string {
 	return filepath.Join(r.Tree, name)
 }
 
-// contents lists the release below the prefix, and what lies elsewhere.
+// contents returns the release below the prefix, and the files outside it.
 func (r Request) contents() (files.Contents, error) {
 	var list files.Contents
 	err := filepath.WalkDir(r.Tree, func(file string, d fs.DirEntry, err error) error {
@@ -145,7 +145,7 @@ func (r Request) contents() (files.Contents, error) {
 	return list, err
 }
 
-// elsewhere is a file outside of the prefix. What an administrator changed in configuration stays.
+// elsewhere returns a file outside the prefix. Configuration that an administrator changed is kept.
 func (r Request) elsewhere(f installed.File, source string) (*files.Content, error) {
 	c := &files.Content{
 		Source: source, Destination: f.Target, Type: files.TypeConfigNoReplace,

@@ -59,7 +59,7 @@ esac
 `
 )
 
-// scripts are the maintainer scripts of a package: the recipe's, and what units need.
+// scripts has the maintainer scripts of a package: those of the recipe, and the commands for units.
 type scripts struct {
 	r     Request
 	units string // "" for none
@@ -68,14 +68,14 @@ type scripts struct {
 func (r Request) scripts() scripts {
 	var names []string
 	for _, f := range r.Files {
-		if name := path.Base(f.Target); f.Unit && !strings.Contains(name, "@.") { // a template is no unit that could start
+		if name := path.Base(f.Target); f.Unit && !strings.Contains(name, "@.") { // a template unit cannot be started
 			names = append(names, "'"+name+"'")
 		}
 	}
 	return scripts{r: r, units: strings.Join(names, " ")}
 }
 
-// write makes the scripts and names the file of each, or "".
+// write writes the scripts and returns their file names, or "".
 func (s scripts) write(about recipe.Package) (nfpm.Scripts, error) {
 	first, err1 := s.joined(about.PreInstall, beforeInstall, "", "pre-install")
 	post, err2 := s.joined(about.PostInstall, "", afterInstall, "post-install")
@@ -85,8 +85,8 @@ func (s scripts) write(about recipe.Package) (nfpm.Scripts, error) {
 		errors.Join(err1, err2, err3, err4)
 }
 
-// joined puts what units need before or after a script of the tree. The script runs in a subshell, so that its exit
-// ends nothing else; a script that fails fails the whole.
+// joined adds the commands for units before or after a script of the tree. The script runs in a subshell, so that
+// its exit does not skip them; if it fails, the whole script fails.
 func (s scripts) joined(script, before, after, name string) (string, error) {
 	if s.units == "" {
 		return s.r.script(script), nil
@@ -105,7 +105,7 @@ func (s scripts) joined(script, before, after, name string) (string, error) {
 		if !isShell(shebang) {
 			return "", diag.WithHint(fmt.Errorf("the script %s is for %s, and a package with units needs a shell script", script,
 				strings.TrimSpace(shebang)),
-				"have a shell script of the tree start the other one")
+				"write a shell script that starts the other one")
 		}
 		text = "(\n" + text + "\n)\nresult=$?\n[ $result = 0 ] || exit $result\n"
 	}

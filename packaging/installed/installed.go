@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// units is where packages put systemd units.
+// units is the directory in which packages install systemd units.
 const units = "/usr/lib/systemd/system"
 
-// File is a file that is installed outside of the prefix.
+// File is a file that is installed outside the prefix.
 type File struct {
 	Target string
 	Data   []byte
@@ -35,7 +35,7 @@ type Request struct {
 	Render Render
 }
 
-// Files are the units and the rendered templates. Its error lists all that keeps them from being right on a host.
+// Files returns the units and the rendered templates. Its error lists everything that would not work on a host.
 func Files(ctx context.Context, r Request) ([]File, error) {
 	var problems diag.List
 	var files []File
@@ -61,7 +61,7 @@ func add(problems *diag.List, at diag.Pos, err error) {
 	}
 }
 
-// unit is a unit with its paths rewritten. Comments stay as they are.
+// unit returns a unit with its paths rewritten. Comments stay as they are.
 func (r Request) unit(name string) (File, error) {
 	data, err := fs.ReadFile(r.Tree, name)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package installed says what a package or an image puts on a host besides the release itself: the release's units and
-// its rendered configuration, with the paths that hold there.
+// Package installed determines which files a package or an image installs besides the release: the release's units
+// and its rendered configuration, with paths that are valid there.
 //
-// A release that an agent deploys is reached through links, such as /srv/projects/NAME/current. A package has no links,
-// and its files lie below the prefix. So what names the links is rewritten to name the prefix, and what names something
-// else of a deployed project is refused: nothing of it would be on the host.
+// A release that an agent deploys is reached through links, such as /srv/projects/NAME/current. A package has no
+// links, and its files are below the prefix. So paths through the links are rewritten to the prefix, and paths to
+// other parts of a deployed project are errors, since they would not exist on the host.
 package installed
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Place is where a release lies once it is installed.
+// Place is the location of an installed release.
 type Place struct {
 	Name   string // the project
 	Prefix string
 }
 
-// roots are the directories of a project on a host that an agent deploys to.
+// roots returns the directories of a project on a host that an agent deploys to.
 func (p Place) roots() []string {
 	roots := []string{"/srv/projects/" + p.Name, "/srv/projects/%p", "/srv/projects/%N", "/srv/service"}
 	if p.Name == "base" {
@@ -62,20 +62,20 @@ func (p Place) below(root, text string) (string, error) {
 			text = after
 		default:
 			path := root + strings.TrimSuffix(rest, after)
-			return "", diag.WithHint(fmt.Errorf("%s is only on a host that an agent deploys to", path),
-				"name a path below %s/current, which becomes %s; data belongs into a directory that both have, such as "+
+			return "", diag.WithHint(fmt.Errorf("%s exists only on a host to which an agent deploys", path),
+				"name a path below %s/current, which becomes %s; data belongs in a directory that both have, such as "+
 					"StateDirectory=%s gives (/var/lib/%s)", root, p.Prefix, p.Name, p.Name)
 		}
 	}
 }
 
-// startsInside reports whether what precedes a path makes it the end of another one. A dash does not: systemd has paths
-// such as -/etc/file.
+// startsInside reports whether the text before a path makes the path the end of a longer one. A dash does not:
+// systemd has paths such as -/etc/file.
 func startsInside(before string) bool {
 	return before != "" && before[len(before)-1] != '-' && inName(before[len(before)-1])
 }
 
-// continues reports whether a name goes on, as in /srv/service-files.
+// continues reports whether a name continues, as in /srv/service-files.
 func continues(rest string) bool { return rest != "" && inName(rest[0]) }
 
 func inName(c byte) bool {
@@ -88,7 +88,7 @@ func within(prefix, text string) bool {
 	return is && !continues(rest)
 }
 
-// component is the first part of a path that begins with a slash, and what follows it.
+// component returns the first element of a path that begins with a slash, and the rest.
 func component(rest string) (name, after string) {
 	if !strings.HasPrefix(rest, "/") {
 		return "", rest

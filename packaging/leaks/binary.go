@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// mostBinary is how many bytes of a file that is no text are searched, from its start.
+// mostBinary is the number of bytes at the start of a binary file that are scanned.
 const mostBinary = 64 << 20
 
-// readable returns what is searched of a file. Of one that is no text that is the text in its first bytes: bytes that
-// no text has become zeros, and the zeros between the letters of UTF-16 are left out.
+// readable returns the part of a file that is scanned. For a binary file this is the text in its first bytes: bytes
+// that are not text become zeros, and the zeros between the letters of UTF-16 are left out.
 func readable(r io.Reader) (text io.Reader, binary bool) {
 	b := bufio.NewReaderSize(r, 8<<10)
 	head, _ := b.Peek(8 << 10) // an error is returned by the read that follows
@@ -44,8 +44,8 @@ func (p printable) Read(b []byte) (int, error) {
 	return kept, err
 }
 
-// keyInBinary is a private key's mark and the first line of the key. Programs have the mark among their other
-// constants, with no line between.
+// keyInBinary matches the marker of a private key and the first line of the key. Programs contain the marker among
+// their constants, without such a line.
 var keyInBinary = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`PRIVATE KEY(?: BLOCK)?-----(?:\r?\n|\\r?\\?n|\\n)(?:[A-Za-z-]+: [^\n]*\r?\n)*\s*[A-Za-z0-9+/]{40,}`)

@@ -1,6 +1,6 @@
-// Package leaks finds secrets in the files of a source tree, so that none is published by accident: by the names of
-// files that hold secrets, and by what files hold. What secrets look like is known from the rules of gitleaks,
-// which are kept up to date with that module; names are this package's own.
+// Package leaks finds secrets in the files of a source tree, so that none is published by accident. It recognises
+// files by their names, with rules of this package, and by their content, with the rules of gitleaks, which are
+// updated with that module.
 package leaks
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Finding is a place that looks like a secret. It never holds the secret.
+// Finding is a place that looks like a secret. It does not contain the secret.
 type Finding struct {
 	Rule string // such as "private-key", or "name"
 	Line int    // 0 for a finding about the file as a whole, or in a file that is no text
@@ -26,22 +26,22 @@ func (f Finding) String() string {
 	case nameRule:
 		return "its name is that of a secret"
 	case privateKey:
-		return "it holds a private key (rule private-key)"
+		return "it contains a private key (rule private-key)"
 	}
-	return "it holds what looks like a secret (rule " + f.Rule + ")"
+	return "it contains what looks like a secret (rule " + f.Rule + ")"
 }
 
 // Scanner finds secrets. It is safe for concurrent use.
 type Scanner struct{ rules *contents }
 
-// New returns a Scanner, or an error where its rules cannot be read.
+// New returns a Scanner, or an error if its rules cannot be read.
 func New() (*Scanner, error) {
 	rules, err := readRules()
 	return &Scanner{rules: rules}, err
 }
 
-// File scans a file, which has a slash-separated name in its tree. Where one rule finds several places, the first
-// is returned. It ends with the context's error once the context has ended.
+// File scans a file, which has a slash-separated name in its tree. If one rule matches several places, the first is
+// returned. It returns the context's error once the context is done.
 func (s *Scanner) File(ctx context.Context, file, name string) ([]Finding, error) {
 	f, err := walk.OpenFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Scanner) File(ctx context.Context, file, name string) ([]Finding, error
 	return []Finding{{Rule: nameRule}}, nil
 }
 
-// How a file is read: in pieces, the end of each again with the next one, so that what lies across is found.
+// A file is read in overlapping pieces, so that a match across the end of a piece is found.
 const (
 	piece   = 8 << 20
 	overlap = 256 << 10
@@ -95,14 +95,14 @@ func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool,
 var (
 	publicMark  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----`) })
 	privateMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)PRIVATE KEY`) })
-	// startsPrivate is a file that begins with a private key, even where its end is missing.
+	// startsPrivate matches a file that begins with a private key, even if the end of the key is missing.
 	startsPrivate = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
 			`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
 	})
 )
 
-// all are the matches of the rules and of what they lack.
+// all returns the matches of all rules.
 func (c *contents) all(name, text string, first bool) []match {
 	found := c.in(name, text)
 	if first && startsPrivate().MatchString(text) {

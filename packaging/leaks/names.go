@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// nameRule is the rule about names.
+// nameRule is the name of the rule about file names.
 const nameRule = "name"
 
-// secretNames are patterns of names of files that hold secrets more often than not, in lower case. Those with a
-// slash fit the end of a path.
+// secretNames returns patterns, in lower case, for the names of files that usually contain secrets. Those with a
+// slash match the end of a path.
 func secretNames() []string {
 	return []string{
 		".env", ".env.*", "*.env", ".envrc",
@@ -28,12 +28,12 @@ func secretNames() []string {
 	}
 }
 
-// example marks names of files that show how to write a secret's file.
+// example matches the names of files that are examples of a file with secrets.
 var example = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?|j2|jinja2?)(?:[._-]|$)`)
 })
 
-// copied are endings that copies of files have.
+// copied matches the endings of copies of files.
 var copied = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`(?:\.(?:bak|backup|old|orig|save|copy|swp|dpkg-(?:old|new|dist)|rpm(?:save|new)|[0-9]+)|~)+$`)
@@ -57,7 +57,7 @@ func keyName(name string) bool {
 	return ext == ".pem" || ext == ".key"
 }
 
-// fits reports whether a pattern fits the last parts of a path, as many as it has.
+// fits reports whether a pattern matches the last elements of a path, as many as it has.
 func fits(pattern, name string) bool {
 	parts := strings.Split(name, "/")
 	n := strings.Count(pattern, "/") + 1

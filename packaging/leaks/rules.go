@@ -17,13 +17,13 @@ import (
 // privateKey is the rule about private keys between their marks.
 const privateKey = "private-key"
 
-// noisy are rules of the set that would refuse ordinary trees: those that match whatever stands beside a word such
-// as "key", and tokens that documents show as examples.
+// noisy returns the rules of the set that would refuse ordinary trees: those that match anything beside a word such
+// as "key", and tokens that documents use as examples.
 func noisy() []string {
 	return []string{"generic-api-key", "curl-auth-header", "curl-auth-user", "jwt", "jwt-base64"}
 }
 
-// contents are the rules about what files hold.
+// contents has the rules about the content of files.
 type contents struct {
 	rules  []config.Rule
 	global []*config.Allowlist
@@ -48,8 +48,8 @@ func readRules() (*contents, error) {
 	return index(set), nil
 }
 
-// index orders the rules of a set by their keywords. Rules without a keyword are about names; this package has
-// its own of those.
+// index sorts the rules of a set by their keywords. Rules without a keyword are about file names, for which this
+// package has separate rules.
 func index(set config.Config) *contents {
 	c := &contents{of: map[string][]int{}}
 	for _, list := range set.Allowlists {
@@ -75,7 +75,7 @@ func index(set config.Config) *contents {
 	return c
 }
 
-// match is where a rule found a secret in a text.
+// match is a place in a text where a rule found a secret.
 type match struct {
 	rule string
 	at   int
@@ -103,15 +103,15 @@ func (c *contents) in(name, text string) []match {
 // window is a part of a text.
 type window struct{ from, to int }
 
-// How far from a keyword a secret stands, in bytes. Looking at no more keeps the time that a large file takes in
-// proportion to its size.
+// The distance from a keyword, in bytes, within which a secret is searched. It keeps the time for a large file
+// proportional to its size.
 const (
 	before = 512
 	after  = 2048
 )
 
-// candidates are the parts of a text in which rules have a keyword, by the rule's index. A private key has no
-// length to go by, so all that follows its mark belongs to it.
+// candidates returns, by rule index, the parts of a text in which rules have a keyword. A private key has no fixed
+// length, so its part extends to the end of the text.
 func (c *contents) candidates(text string) map[int][]window {
 	parts := map[int][]window{}
 	lower := []byte(text)
@@ -134,7 +134,7 @@ func (c *contents) candidates(text string) map[int][]window {
 	return parts
 }
 
-// joined adds a window that begins behind all others, or makes the last one longer where they overlap.
+// joined adds a window that begins after all others, or extends the last one if they overlap.
 func joined(windows []window, w window) []window {
 	if last := len(windows) - 1; last >= 0 && w.from <= windows[last].to {
 		windows[last].to = max(windows[last].to, w.to)
@@ -161,10 +161,11 @@ func (c *contents) rule(rule *config.Rule, text string) int {
 	return -1
 }
 
-// keyMaterial is a line of a key in base64. Code and documents that name a key's marks have none between them.
+// keyMaterial matches a line of a key in base64. Code and documents that mention the markers of keys have no such
+// line.
 var keyMaterial = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/]{40,}`) })
 
-// captured is the secret in a match: the group that the rule names, or else the first that took part.
+// captured returns the secret in a match: the group that the rule names, or else the first group that matched.
 func captured(rule *config.Rule, text string, place []int) string {
 	if g := rule.SecretGroup; g > 0 && place[2*g] >= 0 {
 		return text[place[2*g]:place[2*g+1]]
@@ -177,8 +178,8 @@ func captured(rule *config.Rule, text string, place []int) string {
 	return strings.Trim(text[place[0]:place[1]], "\n")
 }
 
-// allowed reports whether lists of a set say that a match is no secret. Of a list with the condition AND
-// every part must hold; parts about commits and paths never do.
+// allowed reports whether an allowlist of the set matches. For a list with the condition AND all parts must match;
+// parts about commits and paths never do.
 func allowed(lists []*config.Allowlist, secret, whole, line string) bool {
 	for _, list := range lists {
 		target := secret
@@ -212,7 +213,7 @@ func lineAround(text string, from, to int) string {
 	return text[start:]
 }
 
-// entropy is Shannon's, in bits per byte.
+// entropy returns the Shannon entropy of a text, in bits per byte.
 func entropy(text string) float64 {
 	var counts [256]int
 	for i := range len(text) {

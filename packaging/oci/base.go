@@ -29,15 +29,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// layoutFile is what an OCI image layout has at its top.
+// layoutFile is the file that marks an OCI image layout.
 const layoutFile = "oci-layout"
 
-// base is the image that the release is put on: an empty one where the request names none.
+// base returns the base image of the release: an empty one if the request names none.
 func (r Request) base(ctx context.Context, scratch string) (v1.Image, error) {
 	if r.Base == "" {
 		return blank(), nil
 	}
-	// A directory may be named by a link, which would be packed as one.
+	// The directory may be a link, which must not be packed as one.
 	real, err := filepath.EvalSymlinks(r.Base)
 	if err != nil {
 		return nil, fmt.Errorf("reading the base of the image: %w", err)
@@ -96,7 +96,7 @@ func (r Request) openBase(ctx context.Context, info fs.FileInfo, scratch string)
 	})
 }
 
-// fromLayer is an image of one layer, a tar archive.
+// fromLayer returns an image with one layer, a tar archive.
 func (r Request) fromLayer(open tarball.Opener) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
@@ -110,7 +110,7 @@ func (r Request) fromLayer(open tarball.Opener) (v1.Image, error) {
 		History: v1.History{Created: v1.Time{Time: r.time()}, CreatedBy: "base " + digest.String()}})
 }
 
-// fromLayout is the image of a layout that is for the release's architecture, or the only one.
+// fromLayout returns the image of a layout for the release's architecture, or the only one.
 func (r Request) fromLayout(dir string) (v1.Image, error) {
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
@@ -141,7 +141,8 @@ func (r Request) pick(index v1.ImageIndex) (v1.Image, error) {
 	return nil, diag.WithHint(fmt.Errorf("the layout holds no image for linux/%s", r.Arch), "give one that does")
 }
 
-// stoppable fails to read once the context has ended: a layer is summed and packed without one.
+// stoppable returns a reader that fails once the context is done, since layers are hashed and packed without a
+// context.
 func stoppable(ctx context.Context, r io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader
@@ -149,7 +150,7 @@ func stoppable(ctx context.Context, r io.ReadCloser) io.ReadCloser {
 	}{artifact.Stoppable(ctx, r), r}
 }
 
-// piped gives what write writes as an archive.
+// piped returns a reader of the archive that write writes.
 func piped(write func(*tar.Writer) error) io.ReadCloser {
 	read, w := io.Pipe()
 	go func() {
@@ -160,8 +161,8 @@ func piped(write func(*tar.Writer) error) io.ReadCloser {
 	return read
 }
 
-// packSystem writes a system's root directory as it is, owners and modes included, but for times,
-// sockets, pipes and devices, which a container gets from what runs it.
+// packSystem packs a system's root directory with owners and modes, but without times, sockets, pipes and devices,
+// which the container runtime provides.
 func packSystem(archive *tar.Writer, dir string, at time.Time) error {
 	return filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -183,7 +184,7 @@ func packSystem(archive *tar.Writer, dir string, at time.Time) error {
 	})
 }
 
-// special are the modes that archives write beside the permissions.
+// special returns the mode bits of an archive beside the permissions.
 func special(mode fs.FileMode) (bits int64) {
 	for flag, bit := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
 		if mode&flag != 0 {
@@ -193,7 +194,7 @@ func special(mode fs.FileMode) (bits int64) {
 	return bits
 }
 
-// unpackLayout unpacks an archive that holds an image layout; false for one that does not.
+// unpackLayout unpacks an archive with an image layout. It returns false if the archive has none.
 func unpackLayout(ctx context.Context, file, dir string) (bool, error) {
 	holds, err := eachEntry(ctx, file, func(h *tar.Header, _ io.Reader) (bool, error) {
 		return path.Clean(h.Name) == layoutFile, nil
@@ -227,7 +228,7 @@ func unpackLayout(ctx context.Context, file, dir string) (bool, error) {
 	return true, err
 }
 
-// eachEntry shows the entries of a tar archive, packed or not, until see has seen enough.
+// eachEntry calls see for the entries of a tar archive, compressed or not, until see returns true.
 func eachEntry(ctx context.Context, file string, see func(*tar.Header, io.Reader) (bool, error)) (bool, error) {
 	f, err := walk.OpenFile(file)
 	if err != nil {
@@ -253,7 +254,7 @@ func eachEntry(ctx context.Context, file string, see func(*tar.Header, io.Reader
 	}
 }
 
-// unpacked reads what gzip or zstd packed, and else what is there.
+// unpacked returns a reader that decompresses gzip and zstd, and passes other data through.
 func unpacked(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	magic, err := b.Peek(4)

@@ -1,9 +1,7 @@
-// Package oci makes an image of a release, as an OCI image layout in a tar file, without a container
-// engine.
+// Package oci makes an image of a release, as an OCI image layout in a tar file, without a container engine.
 //
-// The image holds the release below the recipe's prefix, on top of a base that is given as a
-// directory, an archive or another image, or on top of nothing. Nothing in it depends on when or by
-// whom it was made.
+// The image contains the release below the recipe's prefix, on top of a base that is a directory, an archive or
+// another image, or without a base. It does not depend on the time and the machine of the build.
 package oci
 
 import (
@@ -39,12 +37,12 @@ type Request struct {
 	Arch    string // in Go's words
 	Content string // digest of the release's content
 	Command []string
-	Base    string           // what the release is put on: a directory, an archive or a layout; empty for nothing
-	Files   []installed.File // configuration that lies outside of the prefix
+	Base    string           // the base: a directory, an archive or a layout; empty for none
+	Files   []installed.File // configuration outside the prefix
 	Time    time.Time
 }
 
-// ContentLabel is the label and annotation that holds the content digest.
+// ContentLabel is the label and annotation with the content digest.
 const ContentLabel = "io.corpus-agent.content"
 
 // Write makes the image. scratch is a directory for its parts.
@@ -100,7 +98,7 @@ func (r Request) image(ctx context.Context, scratch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, file)
 }
 
-// configure says what the image runs and what it is; the environment is the base's.
+// configure sets the command and the labels of the image; the environment is that of the base.
 func (r Request) configure(c *v1.Config, base v1.Image) error {
 	c.WorkingDir = r.Prefix
 	if len(r.Command) > 0 {
@@ -133,8 +131,8 @@ func (r Request) layer(dir, prefix string) (v1.Layer, error) {
 	}, tarball.WithMediaType(types.OCILayer))
 }
 
-// packFiles writes the configuration. The directories that lead to it are the base's, or made when the image is
-// unpacked. An image has no unit to start, and names of users mean nothing outside of its base: files are root's.
+// packFiles packs the configuration. Its parent directories are those of the base, or are made when the image is
+// unpacked. An image has no units, and names of users have no meaning outside its base, so files belong to root.
 func (r Request) packFiles(archive *tar.Writer) error {
 	for _, f := range r.Files {
 		if f.Unit {
@@ -152,7 +150,7 @@ func (r Request) packFiles(archive *tar.Writer) error {
 	return nil
 }
 
-// parents writes the directories that lead to a prefix.
+// parents packs the parent directories of a prefix.
 func parents(archive *tar.Writer, prefix string, at time.Time) error {
 	var done string
 	for part := range strings.SplitSeq(strings.Trim(path.Dir(prefix), "/"), "/") {
@@ -168,7 +166,7 @@ func parents(archive *tar.Writer, prefix string, at time.Time) error {
 	return nil
 }
 
-// pack writes a directory below a prefix, in the order of names.
+// pack packs a directory below a prefix, in the order of names.
 func pack(archive *tar.Writer, dir, prefix string, at time.Time) error {
 	return filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -193,12 +191,12 @@ func packOne(archive *tar.Writer, file, name string, d fs.DirEntry, at time.Time
 	}
 	h := &tar.Header{Name: name, ModTime: at, Mode: 0o644}
 	if info.Mode()&0o111 != 0 {
-		h.Mode = 0o755 // and nothing of the umask of who built it
+		h.Mode = 0o755 // independent of the builder's umask
 	}
 	return packAs(archive, h, file, d)
 }
 
-// packAs writes an entry whose name, mode and owner are decided.
+// packAs packs an entry whose name, mode and owner are set.
 func packAs(archive *tar.Writer, h *tar.Header, file string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
@@ -215,7 +213,7 @@ func packAs(archive *tar.Writer, h *tar.Header, file string, d fs.DirEntry) erro
 	case d.Type().IsRegular():
 		h.Typeflag, h.Size = tar.TypeReg, info.Size()
 	default:
-		return nil // of a release, the check has refused it before
+		return nil // in a release, the check has refused it before
 	}
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err

@@ -9,8 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/statement"
 )
 
-// Different builds the tree twice, in two places, and names the files that differ. A build that can
-// be repeated names none.
+// Different builds the tree twice, in two places, and returns the names of the files that differ.
 func Different(ctx context.Context, r Request) ([]string, error) {
 	var listings [2]map[string]string
 	for i := range listings {

@@ -20,9 +20,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/statement"
 )
 
-// write makes every output under another name, and gives them their names when all are made.
+// write writes every output under a temporary name, and renames them when all are complete.
 func (b *build) write(ctx context.Context) error {
-	made := map[string]string{} // final name -> where it is
+	made := map[string]string{} // final name -> temporary place
 	digests := map[string]string{}
 	for i, output := range b.Outputs {
 		temp := filepath.Join(b.work, fmt.Sprintf("output-%d", i))
@@ -83,8 +83,8 @@ func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 	return err
 }
 
-// install moves finished files to their places, over file systems if need be. What can fail, for want of
-// room above all, is done before the first of them gets its name.
+// install moves finished files to their places, across file systems if necessary. Steps that can fail, mostly for
+// lack of disk space, are done before the first file is renamed.
 func install(ctx context.Context, made map[string]string) (err error) {
 	var ready []*durable.Pending
 	defer func() {
@@ -120,7 +120,7 @@ func fill(w io.Writer, from string) error {
 	return err
 }
 
-// statements are the files that go beside the first output, by name.
+// statements returns the files that are written beside the first output, by name.
 func (b *build) statements(ctx context.Context, digests map[string]string) (map[string][]byte, error) {
 	about := statement.About{
 		Name: b.result.Name, Version: b.result.Version, Content: b.result.Content, Builder: b.recipe.Builder,
@@ -140,7 +140,7 @@ func (b *build) statements(ctx context.Context, digests map[string]string) (map[
 	return map[string][]byte{first + ".spdx.json": list, first + ".provenance.json": provenance}, nil
 }
 
-// source is the commit that the tree is a copy of, as far as git knows one.
+// source returns the commit of the tree, if git knows it.
 func (b *build) source(ctx context.Context) statement.Source {
 	if b.Commit.ID != "" {
 		return statement.Source{URI: "git+" + b.Commit.URL + "@" + b.Commit.ID, Commit: b.Commit.ID}

@@ -1,9 +1,8 @@
-// Package pipeline takes a source tree to everything that is made of it: the artifact, packages, an
-// image, and the statements about them.
+// Package pipeline builds all outputs of a source tree: the artifact, packages, an image, and the statements about
+// them.
 //
-// One build gives all of them, from one staged tree, so that they hold the same files and name the
-// same content digest. Nothing is left under its final name unless everything was made; a build that
-// fails leaves its log.
+// All outputs are made from one staged tree, so that they contain the same files and name the same content digest.
+// Outputs get their final names only when all are complete; a build that fails leaves its log.
 package pipeline
 
 import (
@@ -26,19 +25,18 @@ import (
 type Request struct {
 	Source  string   // the tree
 	Outputs []string // files to write: .tar.zst, .deb, .rpm, .oci.tar
-	Version string   // over what the recipe and git say
-	Cache   string   // where base systems are kept
-	OnTop   string   // what an image is put on, over what the recipe says
+	Version string   // in place of the one from the recipe or git
+	Cache   string   // the directory in which base systems are kept
+	OnTop   string   // the base of the image, in place of the recipe's
 	Tool    string   // version of this program
 	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
 	Log     io.Writer        // also gets the output of builders; may be nil
 	Waiting func(string)     // called with what the build waits for; may be nil
-	Render  installed.Render // renders templates for packages and images; nil where the build makes none
+	Render  installed.Render // renders templates for packages and images; nil if the build makes none
 }
 
-// Commit is what a fetched tree is a copy of. Such a tree has no repository around it that could be
-// asked.
+// Commit is the commit of a fetched tree, which has no repository.
 type Commit struct {
 	URL string
 	ID  string
@@ -66,15 +64,15 @@ type build struct {
 	result Result
 	work   string // scratch directory, removed at the end
 	stage  string
-	files  []installed.File // what packages and images hold outside of the prefix
+	files  []installed.File // files of packages and images outside the prefix
 	base   string           // root of the base system, "" for this machine
 	log    *bytes.Buffer
 
-	unnamed bool // a tree without a version gets one for the time of the build
+	unnamed bool // the tree has no version and gets a temporary one
 }
 
-// Make builds a tree and writes the outputs. A build that fails leaves none of them, and its log
-// beside the first one.
+// Make builds a tree and writes the outputs. A build that fails writes none of them, but a log beside the first
+// one.
 func Make(ctx context.Context, r Request) (Result, error) {
 	work, done, err := durable.Scratch()
 	if err != nil {
@@ -96,7 +94,7 @@ func newBuild(r Request, work string) *build {
 	return &build{Request: r, work: work, stage: filepath.Join(work, "release"), log: &bytes.Buffer{}}
 }
 
-// staged makes the release and no output.
+// staged makes the release without outputs.
 func (b *build) staged(ctx context.Context) error {
 	if err := b.prepare(ctx); err != nil {
 		return &Mistake{err}
@@ -104,7 +102,7 @@ func (b *build) staged(ctx context.Context) error {
 	return b.run(ctx)
 }
 
-// keepLog writes the output of builders beside the output that was not made.
+// keepLog writes the output of builders beside the place of the first output.
 func (b *build) keepLog(err error) error {
 	if b.log.Len() == 0 {
 		return err

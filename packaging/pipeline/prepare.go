@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// prepare reads the recipe and decides on name and version.
+// prepare reads the recipe and determines name and version.
 func (b *build) prepare(ctx context.Context) error {
 	var err error
 	if err = b.checkOutputs(); err != nil {
@@ -41,12 +41,12 @@ func (b *build) prepare(ctx context.Context) error {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
 	misnamed := diag.WithHint(b.checkName(),
-		"write `name: ...` into corpus.yaml; the directory's name is taken where it says none")
+		"write `name: ...` into corpus.yaml; by default the name of the directory is used")
 	b.result.Version, err = b.version(ctx)
 	return errors.Join(b.checkBase(), misnamed, err, b.installed(ctx))
 }
 
-// checkBase looks for what an image is put on.
+// checkBase checks that the base of an image exists.
 func (b *build) checkBase() error {
 	base := b.onTop()
 	if base == "" {
@@ -54,12 +54,12 @@ func (b *build) checkBase() error {
 	}
 	_, err := os.Stat(base)
 	if err != nil {
-		err = fmt.Errorf("the image cannot be put on %s: %w", base, err)
+		err = fmt.Errorf("the image cannot be based on %s: %w", base, err)
 	}
 	return diag.WithHint(err, "correct package.base in corpus.yaml, or give --image-base")
 }
 
-// installed decides what packages and images hold outside of the prefix, before anything is built.
+// installed determines the files of packages and images outside the prefix, before anything is built.
 func (b *build) installed(ctx context.Context) error {
 	if !slices.ContainsFunc(b.Outputs, func(output string) bool { return format(output) != ".tar.zst" }) {
 		return nil
@@ -79,7 +79,7 @@ func (b *build) installed(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// checkName checks the name, which is the directory's where the recipe says none. Packages take fewer.
+// checkName checks the name, which is by default that of the directory. Names of packages are more restricted.
 func (b *build) checkName() error {
 	name := b.result.Name
 	if err := artifact.CheckProject(name); err != nil {
@@ -104,11 +104,10 @@ func (b *build) version(ctx context.Context) (string, error) {
 	return version, err
 }
 
-// idDigits are how many digits of a commit a version has. Git left to itself gives more of them the
-// more objects a clone happens to have.
+// idDigits is the number of digits of a commit in a version. By default git prints more of them for larger clones.
 const idDigits = 12
 
-// described is the version that was given, or what git says.
+// described returns the version that was given, or the one that git describes.
 func (b *build) described(ctx context.Context) (string, error) {
 	switch {
 	case b.Version != "":
@@ -134,7 +133,7 @@ func (b *build) described(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), nil
 }
 
-// gitDescribe is what git describe prints of the tree.
+// gitDescribe returns the output of git describe.
 func (b *build) gitDescribe(ctx context.Context, args ...string) ([]byte, error) {
 	if err := clone.CheckHere(b.Source); err != nil {
 		return nil, err
@@ -144,13 +143,13 @@ func (b *build) gitDescribe(ctx context.Context, args ...string) ([]byte, error)
 	return cmd.Output()
 }
 
-// refused reports whether git was not run, since others can change what it runs.
+// refused reports whether git was not run because other users can change what it runs.
 func refused(err error) bool {
 	var unsafe *walk.UnsafeError
 	return errors.As(err, &unsafe)
 }
 
-// complaint is the first line of what a program said before it failed.
+// complaint returns the first line that a program printed before it failed.
 func complaint(err error) string {
 	var failed *exec.ExitError
 	if !errors.As(err, &failed) || len(failed.Stderr) == 0 {
@@ -160,7 +159,7 @@ func complaint(err error) string {
 	return ": " + line
 }
 
-// formats are the endings of outputs.
+// formats returns the endings of outputs.
 func formats() []string { return []string{".tar.zst", ".deb", ".rpm", ".oci.tar"} }
 
 func format(output string) string {
@@ -175,7 +174,7 @@ func format(output string) string {
 func (b *build) checkOutputs() error {
 	for _, output := range b.Outputs {
 		if format(output) == "" {
-			return diag.WithHint(fmt.Errorf("%s: corpus build does not write that form", output), "end it in one of %s",
+			return diag.WithHint(fmt.Errorf("%s: corpus build does not write that format", output), "end it in one of %s",
 				strings.Join(formats(), ", "))
 		}
 	}
@@ -183,7 +182,7 @@ func (b *build) checkOutputs() error {
 }
 
 // checkNames finds paths that the recipe names and the tree does not have, or not as they have to be, all
-// onTop is what an image is put on; what a recipe names is relative to its tree.
+// onTop returns the base of the image; a path in the recipe is relative to its tree.
 func (b *build) onTop() string {
 	base := b.recipe.Package.Base
 	switch {

@@ -52,7 +52,7 @@ func (b *build) run(ctx context.Context) error {
 	return b.describe(ctx)
 }
 
-// made are the paths in the tree that are no source: what a build leaves there.
+// made returns the paths in the tree that are not sources but were left by a build.
 func (b *build) made() (map[string]bool, error) {
 	skip := map[string]bool{".git": true}
 	source, err := filepath.Abs(b.Source)
@@ -88,7 +88,7 @@ func (b *build) made() (map[string]bool, error) {
 	return skip, nil
 }
 
-// statementEndings are those of the list of contents and of the provenance.
+// statementEndings returns the endings of the list of contents and of the provenance.
 func statementEndings() []string { return []string{".spdx.json", ".provenance.json"} }
 
 func (b *build) logger() io.Writer {
@@ -98,7 +98,7 @@ func (b *build) logger() io.Writer {
 	return io.MultiWriter(b.log, b.Log)
 }
 
-// enterBase has the job work inside of its base system.
+// enterBase sets up the job to run inside its base system.
 func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
 	base, err := builder.OpenBase(ctx, builder.Opening{
 		System: b.recipe.Build.Base, Packages: b.recipe.Build.Needs, Cache: b.Cache, Work: b.work, Log: b.logger(),
@@ -116,7 +116,7 @@ func (b *build) enterBase(ctx context.Context, job *builder.Job) error {
 	return os.MkdirAll(job.Stage, 0o755)
 }
 
-// describe writes into the release what it is.
+// describe writes the description of the release into it.
 func (b *build) describe(ctx context.Context) error {
 	release := os.DirFS(b.stage)
 	var err error
@@ -143,7 +143,7 @@ func (b *build) describe(ctx context.Context) error {
 	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-// homePython is the interpreter whose library a virtualenv goes on using.
+// homePython returns the interpreter whose library a virtualenv uses.
 func homePython(stage string) []string {
 	data, err := os.ReadFile(filepath.Join(stage, "venv/pyvenv.cfg"))
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package python makes a virtualenv fit to be moved.
+// Package python makes a virtualenv relocatable.
 //
-// A virtualenv remembers where it was made: in the first line of every script, in its activation
-// scripts and in its configuration. And pip writes down where it installed from. Relocate makes
-// scripts find the interpreter that lies beside them, wherever that is, and takes the rest out, so that
-// the same sources give the same bytes and the result runs below any directory.
+// A virtualenv records where it was made: in the first line of every script, in its activation scripts and in its
+// configuration. pip also records where it installed from. Relocate makes scripts find the interpreter beside them,
+// and removes the rest, so that the same sources give the same bytes and the result runs below any directory.
 package python
 
 import (
@@ -23,14 +22,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Layout is a virtualenv: where it lies, how it was called while it was made, and where it will lie.
+// Layout has the paths of a virtualenv: where it is, where it was made, and where it will be.
 type Layout struct {
 	Dir    string
 	Built  string
 	Prefix string
 }
 
-// Relocate takes the build's own path out of the virtualenv.
+// Relocate removes the path of the build from the virtualenv.
 func (l Layout) Relocate() error {
 	if err := l.clean(); err != nil {
 		return err
@@ -45,8 +44,7 @@ func (l Layout) Relocate() error {
 	return l.records(changed)
 }
 
-// clean removes what is of no use to a release: activation scripts, byte code, and where pip
-// installed from.
+// clean removes what a release does not need: activation scripts, byte code, and pip's records of sources.
 func (l Layout) clean() error {
 	return filepath.WalkDir(l.Dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -72,11 +70,11 @@ func isActivation(name string) bool {
 	return strings.HasPrefix(name, "activate") || strings.HasPrefix(name, "Activate")
 }
 
-// start is a script's first lines: a shell that finds the interpreter beside the script and hands
-// it on, in a form that Python reads as a text and ignores.
+// start is the beginning of a script: shell commands that run the interpreter beside the script, in a form that
+// Python reads as a string and ignores.
 const start = "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/python3 \"$0\" \"$@\"\n' '''\n"
 
-// scripts rewrites the first lines of the scripts in bin and names those it changed.
+// scripts rewrites the first lines of the scripts in bin and returns the changed ones.
 func (l Layout) scripts() (map[string][]byte, error) {
 	bin := filepath.Join(l.Dir, "bin")
 	entries, err := os.ReadDir(bin)
@@ -106,8 +104,8 @@ func (l Layout) scripts() (map[string][]byte, error) {
 	return changed, nil
 }
 
-// afterShebang is a script less its first lines, when those name this virtualenv's interpreter. pip
-// writes one line, and three when the path is too long for one.
+// afterShebang returns a script without its first lines, if they name this virtualenv's interpreter. pip writes one
+// line, or three if the path is too long for one.
 func (l Layout) afterShebang(data []byte) ([]byte, bool) {
 	first, rest, found := bytes.Cut(data, []byte("\n"))
 	if !found || !bytes.HasPrefix(first, []byte("#!")) {
@@ -124,7 +122,7 @@ func (l Layout) afterShebang(data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// configuration drops the line that says how the virtualenv was made.
+// configuration removes the line that records how the virtualenv was made.
 func (l Layout) configuration() error {
 	file := filepath.Join(l.Dir, "pyvenv.cfg")
 	data, err := os.ReadFile(file)
@@ -140,7 +138,7 @@ func (l Layout) configuration() error {
 	return os.WriteFile(file, []byte(strings.Join(kept, "")), 0o644)
 }
 
-// records brings pip's lists of installed files in line with what is there.
+// records updates pip's lists of installed files.
 func (l Layout) records(changed map[string][]byte) error {
 	lists, err := walk.Glob(filepath.Join(l.Dir, "lib/python*/site-packages/*.dist-info/RECORD"))
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package sbom lists what a program of a release is made of, as a CycloneDX document.
+// Package sbom lists the modules of a program in a release, as a CycloneDX document.
 //
-// The linker writes the modules of a program, with their versions and checksums, into the program itself. So the
-// document is made of the program that is shipped, and says what is in it whatever go.mod says by then.
+// The linker stores the modules of a program, with their versions and checksums, in the program itself. So the
+// document is made from the program that is shipped, and does not depend on the present go.mod.
 package sbom
 
 import (
@@ -23,7 +23,7 @@ type Document struct {
 	Components []Component `json:"components"`
 }
 
-// Metadata says what the document is about.
+// Metadata describes the subject of the document.
 type Metadata struct {
 	Component Component `json:"component"`
 }
@@ -44,7 +44,7 @@ type Hash struct {
 	Content   string `json:"content"`
 }
 
-// Of reads a program. version is that of the release; the program's own is used if it is "".
+// Of returns the document of a program. version is that of the release; if it is "", the program's own is used.
 func Of(program, version string) (Document, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -78,7 +78,7 @@ func component(kind, name, version string) Component {
 	return Component{Type: kind, Ref: purl, Name: name, Version: version, PURL: purl}
 }
 
-// JSON is the document's text; the same program gives the same bytes.
+// JSON returns the document's text; it is reproducible.
 func (d Document) JSON() ([]byte, error) {
 	data, err := json.MarshalIndent(d, "", "  ")
 	return append(data, '\n'), err

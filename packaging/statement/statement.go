@@ -1,9 +1,9 @@
-// Package statement writes what goes with a release: the list of what is in it (SPDX 2.3) and where
-// it came from (an in-toto statement with SLSA provenance 1.0).
+// Package statement writes the documents beside a release: the list of its content (SPDX 2.3) and its origin (an
+// in-toto statement with SLSA provenance 1.0).
 //
-// Both say only what was seen: files with their digests, Python and Node packages with the versions
-// that their own metadata gives, the source's commit, the builder. They hold no time and no machine's
-// name, so they are the same for the same build.
+// Both contain only facts of the build: files with their digests, Python and Node packages with the versions in
+// their metadata, the source's commit, the builder. They contain no time and no machine name, so they are
+// reproducible.
 package statement
 
 import (
@@ -23,23 +23,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// About is what is known of a build.
+// About describes a build.
 type About struct {
 	Name    string
 	Version string
 	Content string            // digest of the release's content, sha256:HEX
 	Builder string            // of the recipe
 	Base    string            // system that it was built in
-	Source  Source            // zero where it is not known
+	Source  Source            // zero if unknown
 	Tool    string            // version of the program that built it
 	Outputs map[string]string // file names and their SHA-256 in hexadecimal
 }
 
-// Source is the commit that a tree is a copy of.
+// Source is the commit of a tree.
 type Source struct {
 	URI      string
 	Commit   string
-	Modified bool // the tree has changes that are in no commit
+	Modified bool // the tree has uncommitted changes
 }
 
 func (s Source) descriptor() map[string]any {
@@ -100,10 +100,10 @@ func wheel(release fs.FS, name string) (c Component, err error) {
 		}
 	}
 	c.PURL = "pkg:pypi/" + strings.ToLower(strings.ReplaceAll(c.Name, "_", "-")) + "@" + c.Version
-	return c, nil // a file that cannot be read on has told what it has
+	return c, nil // the headers before the error are used
 }
 
-// module reads a Node package's description. What is none is no component.
+// module reads the description of a Node package. Files of other kinds are not components.
 func module(release fs.FS, name string) (c Component, err error) {
 	data, err := fs.ReadFile(release, name)
 	if err != nil {
@@ -117,14 +117,13 @@ func module(release fs.FS, name string) (c Component, err error) {
 		p.Version}, nil
 }
 
-// isProgram reports whether a file could be one; libraries can often be executed, and are none.
+// isProgram reports whether a file may be a program. Libraries are often executable, too, but are not programs.
 func isProgram(d fs.DirEntry) bool {
 	info, err := d.Info()
 	return err == nil && info.Mode()&0o111 != 0 && !strings.Contains(d.Name(), ".so")
 }
 
-// modules are the Go modules that a program was built of, and the standard library; none for what is
-// no Go program.
+// modules returns the Go modules of a program, and the standard library; nothing if the file is not a Go program.
 func modules(release fs.FS, name string) []Component {
 	f, err := release.Open(name)
 	if err != nil {
@@ -143,7 +142,7 @@ func modules(release fs.FS, name string) []Component {
 	for _, m := range info.Deps {
 		path, version := m.Path, m.Version
 		if m.Replace != nil {
-			if version = m.Replace.Version; version != "" { // a directory has none, and no name of its own
+			if version = m.Replace.Version; version != "" { // a directory has neither a version nor a name
 				path = m.Replace.Path
 			}
 		}
@@ -154,13 +153,13 @@ func modules(release fs.FS, name string) []Component {
 
 func golang(module, version string) Component {
 	c := Component{Name: module, Version: version, PURL: "pkg:golang/" + module}
-	if version != "" { // one that a directory replaces has none
+	if version != "" { // a module that is replaced by a directory has none
 		c.PURL += "@" + version
 	}
 	return c
 }
 
-// SPDX is the list of what is in a release.
+// SPDX returns the list of the content of a release.
 func SPDX(ctx context.Context, about About, release fs.FS) ([]byte, error) {
 	components, err := Components(ctx, release)
 	if err != nil {
@@ -200,7 +199,7 @@ func short(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Provenance says where a release came from.
+// Provenance returns the origin of a release.
 func Provenance(about About) ([]byte, error) {
 	subjects := []map[string]any{}
 	for _, name := range sortedNames(about.Outputs) {
@@ -239,9 +238,9 @@ func document(v any) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Content is the digest of what a release consists of: every path with its kind, whether it is
-// executable, and its bytes or target. It does not depend on the form that the release is packed in.
-// skip leaves out the file that holds the digest.
+// Content returns the digest of the content of a release: every path with its kind, whether it is executable, and
+// its bytes or target. It does not depend on the format in which the release is packed. skip names the file that
+// contains the digest itself.
 func Content(ctx context.Context, release fs.FS, skip string) (string, error) {
 	listing, err := Listing(ctx, release)
 	if err != nil {
@@ -255,12 +254,12 @@ func Content(ctx context.Context, release fs.FS, skip string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, _ = sum.Write(append(line, '\n')) // a hash takes everything
+		_, _ = sum.Write(append(line, '\n')) // writing to a hash does not fail
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Listing is every path of a release with its kind and the digest of its bytes or its target.
+// Listing returns every path of a release with its kind and the digest of its bytes or its target.
 func Listing(ctx context.Context, release fs.FS) (map[string]string, error) {
 	listing := map[string]string{}
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {

@@ -246,7 +246,7 @@ func (n *nameIndex) add(id, state string, arguments *value.List) {
 	}
 }
 
-// excludedFiles are the SLS files whose extensions do not count, since the files are excluded.
+// excludedFiles returns the SLS files whose extensions do not count, since the files are excluded.
 func excludedFiles(high *value.Map) map[string]bool {
 	files := map[string]bool{}
 	list, _ := high.Value(KeyExclude).(*value.List)
@@ -312,7 +312,7 @@ func idsIn(high *value.Map, files []string) (ids []string) {
 	return ids
 }
 
-// withoutDot gives the state of a requisite written as state.function.
+// withoutDot returns the state of a requisite written as state.function.
 func withoutDot(state string) string {
 	before, _, _ := strings.Cut(state, ".")
 	return before

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// kinds are the requisites a run looks at, in the order it does.
+// kinds returns the requisites a run looks at, in the order it does.
 func kinds() []string {
 	return []string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all",
 		"onchanges", "onchanges_any", "prerequired"}
@@ -191,7 +191,7 @@ func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
 	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
 }
 
-// UnknownFunction is why there is no such state function, with what may have been meant as its hint.
+// UnknownFunction returns why there is no such state function, with what may have been meant as its hint.
 func UnknownFunction(state, fun string, vocabulary Vocabulary) error {
 	if why := vocabulary.Refuses(state); why != nil {
 		return why
@@ -217,7 +217,7 @@ func (x *index) suggest(t Target) string {
 	return "include the SLS that declares it, or correct the name"
 }
 
-// known are the names that a target could have meant.
+// known returns the names that a target could have meant.
 func (x *index) known(t Target) (names []string) {
 	for _, s := range x.steps {
 		switch {

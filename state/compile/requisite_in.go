@@ -230,7 +230,7 @@ func requisite(key, state, id string) *value.Map {
 	return value.NewMap(key, value.NewList(value.NewMap(state, id)))
 }
 
-// list is the list of arguments that will extend a state.
+// list returns the list of arguments that will extend a state.
 func (t *turner) list(id, state string) *value.List {
 	body, _ := t.extensions.Value(id).(*value.Map)
 	if body == nil {
@@ -291,7 +291,7 @@ func neverUsed(key string) bool {
 	return turned(key)
 }
 
-// baseKey is the requisite that an _in form gives its target.
+// baseKey returns the requisite that an _in form gives its target.
 func baseKey(key string) string {
 	before, _, _ := strings.Cut(key, "_")
 	return before

@@ -24,7 +24,7 @@ type Step struct {
 	misnamed   any // a name that is a list or a mapping, in whose place the ID counts; nil for none
 }
 
-// At is the place of one argument of the step.
+// At returns the place of one argument of the step.
 func (s *Step) At(argument string) diag.Pos {
 	if s.high == nil {
 		return s.Pos
@@ -34,25 +34,25 @@ func (s *Step) At(argument string) diag.Pos {
 
 func (s *Step) text(key string) string { return value.Str(s.Chunk.Value(key)) }
 
-// ID is the ID the step was declared under.
+// ID returns the ID the step was declared under.
 func (s *Step) ID() string { return s.text(KeyID) }
 
-// Name is what the step is about: a path, a package, a command.
+// Name returns what the step is about: a path, a package, a command.
 func (s *Step) Name() string { return s.text("name") }
 
-// State is the kind of state, such as file.
+// State returns the kind of state, such as file.
 func (s *Step) State() string { return s.text("state") }
 
-// Fun is the function of the state, such as managed.
+// Fun returns the function of the state, such as managed.
 func (s *Step) Fun() string { return s.text("fun") }
 
-// Function is state and function, such as file.managed.
+// Function returns state and function, such as file.managed.
 func (s *Step) Function() string { return s.State() + "." + s.Fun() }
 
-// SLS is the SLS the step was declared in.
+// SLS returns the SLS the step was declared in.
 func (s *Step) SLS() string { return s.text(KeySLS) }
 
-// Env is the environment of the SLS.
+// Env returns the environment of the SLS.
 func (s *Step) Env() string { return s.text(KeyEnv) }
 
 // Tag names the step in results, as Salt writes it.
@@ -62,7 +62,7 @@ func (s *Step) Tag() string {
 
 func (s *Step) sortKey() string { return s.State() + s.Name() + s.Fun() }
 
-// With is a copy of the step with some keys of its chunk set otherwise.
+// With returns a copy of the step with some keys of its chunk set otherwise.
 func (s *Step) With(pairs ...any) *Step {
 	c := *s
 	c.Chunk = s.Chunk.Clone()

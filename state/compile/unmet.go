@@ -50,7 +50,7 @@ func unmetBy(high *High, id, state string, list *value.List, known map[string]bo
 	}
 }
 
-// declaredNames are the IDs of all states, and their names where they say them.
+// declaredNames returns the IDs of all states, and their names where they say them.
 func declaredNames(high *High) map[string]bool {
 	known := map[string]bool{}
 	for id, body := range high.Data.All() {

@@ -57,7 +57,7 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 	}
 }
 
-// outlasting is the context of a step: it is done some time after ctx. The caller must call end.
+// outlasting returns the context of a step: it is done some time after ctx. The caller must call end.
 func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	own = context.WithValue(own, askedKey{}, &asked{ctx, cancel})

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// doubted is the result of a step of a dry run that runs, or acts on a watch, only if another one changes something or
-// fails, which is known only when that one has run.
+// doubted returns the result of a step of a dry run that runs, or acts on a watch, only if another one changes
+// something or fails, which is known only when that one has run.
 func (w *walk) doubted(ctx context.Context, s *compile.Step, r *Result) *Result {
 	if r.Outcome == Succeeded && r.Changes.Len() == 0 && !r.SkipWatch && w.watches(s) {
 		if acts := w.watch(ctx, s); acts.Outcome == Pending {
@@ -81,7 +81,7 @@ func (t try) doubtGuard(held bool, result *Result) {
 		spoken(step), guard, reason)
 }
 
-// awaited is a step that this one requires and that would change something.
+// awaited returns a step that this one requires and that would change something.
 func (t try) awaited() *compile.Step {
 	for _, q := range t.step.Requisites {
 		for _, target := range q.Targets {

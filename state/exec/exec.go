@@ -118,8 +118,8 @@ type walk struct {
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
-	// coming are the steps that a dry run has found would change something, in the order of the run. It is only appended
-	// to.
+	// coming are the steps that a dry run has found would change something, in the order of the run. It is only
+	// appended to.
 	coming  []*compile.Step
 	program []*compile.Step
 	rest    []*compile.Step                 // the step whose turn it is, and those after it
@@ -228,7 +228,7 @@ func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 	return true
 }
 
-// circleOf is the comment of a step that waits for itself. It names the steps that wait for one another.
+// circleOf returns the comment of a step that waits for itself. It names the steps that wait for one another.
 func (w *walk) circleOf() string {
 	var names []string
 	for _, other := range w.program {
@@ -319,7 +319,7 @@ func (w *walk) requisiteFailed(s *compile.Step) {
 	w.record(r)
 }
 
-// notRun is the result of a step that was decided without running it.
+// notRun returns the result of a step that was decided without running it.
 func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	r := &Result{Step: s, Outcome: Failed, Changes: value.NewMap(), Comment: comment, Started: time.Now()}
 	if ok {
@@ -329,7 +329,7 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	return r
 }
 
-// lacking is the result of a step whose requisites are not there, with what else would keep it from running.
+// lacking returns the result of a step whose requisites are not there, with what else would keep it from running.
 func (w *walk) lacking(s *compile.Step, lost []lostTarget) *Result {
 	comment, hint := missing(lost)
 	own := &Result{Step: s}
@@ -423,7 +423,7 @@ func (r *Results) put(result *Result) {
 	r.list = append(r.list, result)
 }
 
-// Get is the result of a tag, or nil.
+// Get returns the result of a tag, or nil.
 func (r *Results) Get(tag string) *Result { return r.byTag[tag] }
 
 // All lists the results in the order in which they came about.

@@ -34,8 +34,8 @@ func (t try) await(result *Result, err error) {
 	}
 }
 
-// earlier is the last of the earlier steps that count and would change a file which this step is about, or reads; nil
-// where none would.
+// earlier returns the last of the earlier steps that count and would change a file which this step is about, or
+// reads; nil where none would.
 func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if t.step.State() != "file" {
 		return nil
@@ -151,8 +151,8 @@ func ofPackages(file string) bool {
 	})
 }
 
-// opposite is the last of the earlier steps that would install a package which this step removes, or remove one which
-// it installs; nil where none would.
+// opposite returns the last of the earlier steps that would install a package which this step removes, or remove
+// one which it installs; nil where none would.
 func (t try) opposite() *compile.Step {
 	if t.step.State() != "pkg" {
 		return nil
@@ -167,7 +167,8 @@ func (t try) opposite() *compile.Step {
 	return nil
 }
 
-// sameUnit is the last of the earlier steps that would change the unit which this step is about, other than by a watch.
+// sameUnit returns the last of the earlier steps that would change the unit which this step is about, other than by
+// a watch.
 func (t try) sameUnit() *compile.Step {
 	if t.step.State() != "service" || t.watching {
 		return nil
@@ -180,7 +181,8 @@ func (t try) sameUnit() *compile.Step {
 	return nil
 }
 
-// packagesOf are the packages that a step names: those of pkgs, each by itself or with its version, or else its name.
+// packagesOf returns the packages that a step names: those of pkgs, each by itself or with its version, or else its
+// name.
 func packagesOf(s *compile.Step) (names []string) {
 	list, ok := s.Chunk.Value("pkgs").(*value.List)
 	if !ok {
@@ -232,8 +234,8 @@ func unknownUntil(lack *host.Lack, step *compile.Step) string {
 
 func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }
 
-// provider is the last of the earlier steps that makes what a later one lacks, or may make it. A step that makes it for
-// sure counts before others.
+// provider returns the last of the earlier steps that makes what a later one lacks, or may make it. A step that
+// makes it for sure counts before others.
 func (t try) provider(l *host.Lack) (step *compile.Step, sure bool) {
 	makesOne := func(name string) bool {
 		return slices.ContainsFunc(t.coming, func(s *compile.Step) bool { return makes(s, l.Thing, name) })

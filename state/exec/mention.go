@@ -30,7 +30,7 @@ func mentions(words []string, s *compile.Step) bool {
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-@"
 
-// words are the words of a text, and as what a relative one names a path in dir; "" for no directory.
+// words returns the words of a text, and as what a relative one names a path in dir; "" for no directory.
 func words(text, dir string) []string {
 	all := strings.FieldsFunc(text, func(c rune) bool { return !strings.ContainsRune(wordLetters, c) })
 	for _, word := range slices.Clone(all) {
@@ -41,7 +41,7 @@ func words(text, dir string) []string {
 	return all
 }
 
-// directoryOf is the directory in which the commands of a step run, if the step says so.
+// directoryOf returns the directory in which the commands of a step run, if the step says so.
 func directoryOf(s *compile.Step) string {
 	if dir, ok := s.Chunk.Value("cwd").(string); ok && path.IsAbs(dir) {
 		return dir
@@ -49,7 +49,7 @@ func directoryOf(s *compile.Step) string {
 	return ""
 }
 
-// placesOf are the paths that a step makes or changes, as far as its arguments say.
+// placesOf returns the paths that a step makes or changes, as far as its arguments say.
 func placesOf(s *compile.Step) (places []string) {
 	names := []any{s.Chunk.Value("creates")}
 	if list, ok := names[0].(*value.List); ok {
@@ -70,8 +70,8 @@ func placesOf(s *compile.Step) (places []string) {
 	return places
 }
 
-// writtenBy are the paths that the commands of a step name, and that they may make or change. The programs that they
-// run are not among them, nor devices, nor where they look for programs.
+// writtenBy returns the paths that the commands of a step name, and that they may make or change. The programs that
+// they run are not among them, nor devices, nor where they look for programs.
 func writtenBy(s *compile.Step) (places []string) {
 	dir := directoryOf(s)
 	for _, text := range commandsOf(s) {
@@ -91,8 +91,8 @@ func writtenBy(s *compile.Step) (places []string) {
 // ofKernel reports whether a path is a device, or lies in a file system of the kernel's.
 func ofKernel(p string) bool { return below(p, "/dev") || below(p, "/proc") || below(p, "/sys") }
 
-// argumentsOf are the words of a command after its program. A redirection counts, an assignment before the program does
-// not.
+// argumentsOf returns the words of a command after its program. A redirection counts, an assignment before the
+// program does not.
 func argumentsOf(command string) []string {
 	fields := strings.Fields(command)
 	for i, field := range fields {
@@ -106,7 +106,7 @@ func argumentsOf(command string) []string {
 	return fields
 }
 
-// commandsOf are the command lines of a step, and the arguments of functions that run some.
+// commandsOf returns the command lines of a step, and the arguments of functions that run some.
 func commandsOf(s *compile.Step) (lines []string) {
 	switch s.State() {
 	case "cmd":
@@ -124,7 +124,7 @@ func commandsOf(s *compile.Step) (lines []string) {
 	return lines
 }
 
-// textsOf are the texts in a value.
+// textsOf returns the texts in a value.
 func textsOf(v any) (texts []string) {
 	switch v := v.(type) {
 	case string:

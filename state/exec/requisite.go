@@ -256,7 +256,7 @@ func (w *walk) remedies(steps []*compile.Step) {
 	}
 }
 
-// named are the steps that requisites of a kind name.
+// named returns the steps that requisites of a kind name.
 func named(s *compile.Step, kind string) (steps []*compile.Step) {
 	for _, q := range s.Requisites {
 		if q.Kind != kind {

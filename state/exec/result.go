@@ -22,7 +22,7 @@ const (
 	Pending           // a dry run: it would change, or only running would tell
 )
 
-// Value is the outcome as Salt writes it: True, False or None.
+// Value returns the outcome as Salt writes it: True, False or None.
 func (o Outcome) Value() any {
 	switch o {
 	case Succeeded:
@@ -95,13 +95,13 @@ func (r *Result) printed(errno syscall.Errno) bool {
 	return false
 }
 
-// Cause is the error for which the step failed; nil where there was none. It may hold secrets.
+// Cause returns the error for which the step failed; nil where there was none. It may hold secrets.
 func (r *Result) Cause() error { return r.cause }
 
-// ID is the ID of the step as people may see it.
+// ID returns the ID of the step as people may see it.
 func (r *Result) ID() string { return r.shown(r.Step.ID()) }
 
-// Name is the name of the step as people may see it.
+// Name returns the name of the step as people may see it.
 func (r *Result) Name() string { return r.shown(r.Step.Name()) }
 
 // shownValue is shown for a value that is a text; others stay what they are, without numbers that are secrets.
@@ -112,16 +112,16 @@ func (r *Result) shownValue(v any) any {
 	return r.redactor.Value(v)
 }
 
-// ShownTag is the tag of the step as people may see it.
+// ShownTag returns the tag of the step as people may see it.
 func (r *Result) ShownTag() string { return r.shown(r.Step.Tag()) }
 
-// shown is a text without secrets and credentials in URLs.
+// shown returns a text without secrets and credentials in URLs.
 func (r *Result) shown(text string) string { return redact.URLs(r.redactor.Text(text)) }
 
-// Tag is the tag of the result's step.
+// Tag returns the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }
 
-// Map is the result in the form Salt returns it. What to do about a failure is a line of its comment.
+// Map returns the result in the form Salt returns it. What to do about a failure is a line of its comment.
 func (r *Result) Map() *value.Map {
 	comment := r.Comment
 	if r.Hint != "" {

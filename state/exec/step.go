@@ -47,7 +47,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 	return w.numbered(w.runner.attempt(ctx, t))
 }
 
-// tryOf is the next try of a step at this place of the run.
+// tryOf returns the next try of a step at this place of the run.
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
 		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test,
@@ -262,7 +262,7 @@ func (t try) reserved(name string) any {
 	return nil
 }
 
-// alikeFrom are the chunks of a step and of those after it that are about the same state.
+// alikeFrom returns the chunks of a step and of those after it that are about the same state.
 func alikeFrom(steps []*compile.Step, s *compile.Step) *value.List {
 	chunks := value.NewList(s.Chunk)
 	at := slices.Index(steps, s)
@@ -337,7 +337,7 @@ const followUnsafe = "follow_unsafe"
 
 func follows(s *compile.Step) bool { return s.Chunk.Value(followUnsafe) == true }
 
-// hostOf is the host as a step sees it.
+// hostOf returns the host as a step sees it.
 func (r *Runner) hostOf(s *compile.Step) *host.Host {
 	if follows(s) {
 		return r.Host.Following()

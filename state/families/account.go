@@ -9,7 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// accountFunctions answer templates about what the states of accounts manage, with the same eyes.
+// accountFunctions returns the functions that read what the states of accounts manage: crontabs and authorized
+// keys. They use the code of those states.
 func accountFunctions(h *host.Host) function.Table {
 	crontab := function.Of("user", func(ctx context.Context, user string) (string, error) {
 		return h.Crontabs.Read(ctx, user)

@@ -10,25 +10,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// New makes a session with the functions of all families.
+// New returns a session with the functions of all families.
 func New(settings session.Settings) *session.Session {
 	settings.Tables = Tables{}
 	return session.New(settings)
 }
 
-// Tables are the functions of all families.
+// Tables returns the functions of all families.
 type Tables struct{}
 
-// Reading is part of session.Tables.
+// Reading implements session.Tables.
 func (Tables) Reading(f function.Facts) function.Table { return withAccounts(functions.New(f), f) }
 
-// Acting is part of session.Tables.
+// Acting implements session.Tables.
 func (Tables) Acting(f function.Facts) function.Table { return withAccounts(functions.Acting(f), f) }
 
-// Filters is part of session.Tables.
+// Filters implements session.Tables.
 func (Tables) Filters(f *function.Facts) map[string]jinja.Filter { return functions.Filters(f) }
 
-// States is part of session.Tables.
+// States implements session.Tables.
 func (Tables) States(s *session.Session) module.Registry { return states(s) }
 
 func withAccounts(t function.Table, f function.Facts) function.Table {

@@ -9,23 +9,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keptGrains is the grains of a session for states that change them.
+// keptGrains gives the states that change grains access to those of a session.
 type keptGrains struct{ session *session.Session }
 
-// Grain is part of grains.Keeper.
+// Grain implements grains.Keeper.
 func (k keptGrains) Grain(path, delimiter string) (any, bool) {
 	return value.Lookup(k.session.Grains, path, delimiter)
 }
 
-// Call is part of grains.Keeper.
+// Call implements grains.Keeper.
 func (k keptGrains) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
 	return k.session.Actions().Call(ctx, name, args, kwargs)
 }
 
-// callee is what module.run calls functions through.
+// callee lets module.run call functions.
 type callee struct{ function.Table }
 
-// Parameters is part of action.Callee.
+// Parameters implements action.Callee.
 func (c callee) Parameters(name string) ([]action.Parameter, error) {
 	f, ok := c.Table[name]
 	if !ok {

@@ -59,8 +59,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// states is the registry of all state functions, with a session to take sources, templates
-// and pillar from.
+// states returns the registry of all state functions. They read sources, templates and pillar through the session.
 func states(s *session.Session) module.Registry {
 	in := inputs{file.Inputs{
 		Sources: treeSources{s.Sources()}, Templates: fileTemplates{s}, Secret: s.Redactor.In, Cache: s.Option("cachedir"),
@@ -120,22 +119,22 @@ func states(s *session.Session) module.Registry {
 // inputs gives other modules the content of sources in the way the states of file read it.
 type inputs struct{ file.Inputs }
 
-// Script is part of cmd.Scripts.
+// Script implements cmd.Scripts.
 func (in inputs) Script(ctx context.Context, source, env, template string, vars *value.Map) ([]byte, error) {
 	return in.Inputs.Rendered(ctx, file.ContentRequest{URL: source, Env: env, Template: template, Context: vars})
 }
 
-// Source is part of cron.Sources.
+// Source implements cron.Sources.
 func (in inputs) Source(ctx context.Context, url, env string) ([]byte, error) {
 	return in.Inputs.Rendered(ctx, file.ContentRequest{URL: url, Env: env})
 }
 
-// Rendered is part of cron.Sources.
+// Rendered implements cron.Sources.
 func (in inputs) Rendered(ctx context.Context, s cron.Source) ([]byte, error) {
 	return in.Inputs.Rendered(ctx, file.ContentRequest(s))
 }
 
-// Diff is part of cron.Sources.
+// Diff implements cron.Sources.
 func (in inputs) Diff(before, after string) string { return in.Inputs.Difference(before, after) }
 
 // packages returns the pip that installs packages into a virtual environment.
@@ -147,7 +146,7 @@ type archives struct {
 	sources *session.Sources
 }
 
-// Archive is part of archive.Sources.
+// Archive implements archive.Sources.
 func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source, error) {
 	l, err := a.Locate(ctx, file.SourceRequest(w))
 	if err != nil {
@@ -173,7 +172,7 @@ func (a archives) Archive(ctx context.Context, w archive.Wanted) (archive.Source
 // packageSources opens package files.
 type packageSources struct{ *session.Sources }
 
-// Open is part of pkg.Sources.
+// Open implements pkg.Sources.
 func (p packageSources) Open(ctx context.Context, url, env string) (io.ReadCloser, error) {
 	source, err := p.Sources.Open(ctx, url, env)
 	if err != nil {
@@ -185,13 +184,13 @@ func (p packageSources) Open(ctx context.Context, url, env string) (io.ReadClose
 // treeSources opens the sources of file states.
 type treeSources struct{ *session.Sources }
 
-// Open is part of file.Sources.
+// Open implements file.Sources.
 func (t treeSources) Open(ctx context.Context, url, env string) (file.Source, error) {
 	source, err := t.Sources.Open(ctx, url, env)
 	return file.Source{ReadCloser: source.ReadCloser, Mode: source.Mode}, err
 }
 
-// List is part of file.Sources.
+// List implements file.Sources.
 func (t treeSources) List(ctx context.Context, url, env string) ([]file.Entry, error) {
 	entries, err := t.Sources.List(ctx, url, env)
 	all := make([]file.Entry, len(entries))
@@ -204,7 +203,7 @@ func (t treeSources) List(ctx context.Context, url, env string) ([]file.Entry, e
 // fileTemplates renders the templates of files.
 type fileTemplates struct{ session *session.Session }
 
-// Render is part of file.Templates.
+// Render implements file.Templates.
 func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, error) {
 	out, err := t.session.RenderFile(ctx, f.Engine, render.Source{Name: f.Source, Env: f.Env, Text: string(f.Text)}, f.Vars)
 	return []byte(out), err

@@ -27,7 +27,7 @@ func ownModule(tree *roots.Roots, dir, name string) error {
 				return err
 			}
 			if ok && name != "" {
-				return diag.WithHint(fmt.Errorf("%s is a Python program, and this engine runs none", path),
+				return diag.WithHint(fmt.Errorf("%s is a Python program, which this engine does not run", path),
 					"converge this host with `engine: salt-call`, or write it as SLS")
 			}
 		}

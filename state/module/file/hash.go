@@ -75,7 +75,7 @@ func (s sum) of(r io.Reader) (sum, error) {
 	return sum{s.algorithm, hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// mismatch is the error for content with the wrong hash.
+// mismatch returns the error for content with the wrong hash.
 func mismatch(what string, want, got sum) error {
 	return diag.WithHint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex, want.hex),
 		"if the content is right, correct source_hash; if a hash file names several files, set source_hash_name")

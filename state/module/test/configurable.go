@@ -60,7 +60,7 @@ func (c *configurable) Check(ctx context.Context, h *host.Host) (module.Diff, er
 	return c.decided(changes, result).Check(ctx, h)
 }
 
-// decided is the outcome of one run.
+// decided returns the outcome of one run.
 func (c *configurable) decided(changes, result chance) *pretender {
 	return &pretender{Changes: changes.decide(), Result: result.decide(), Comment: c.Comment,
 		Warn: c.Warn, Changed: c.Changed}
