@@ -54,7 +54,7 @@ func TestFindingsAreAllowedByRule(t *testing.T) {
 	}
 	got := check(packaging.Allowed{Path: "test/"}, packaging.Allowed{Path: "notes.md", Rule: "age-secret-key"},
 		packaging.Allowed{Path: "prod.env", Rule: "name"})
-	if want := "notes.md:3: it holds a private key (rule private-key)"; got != want {
+	if want := "notes.md:3: it contains a private key (rule private-key)"; got != want {
 		t.Errorf("refused is %q, want %q", got, want)
 	}
 	if got := check(packaging.Allowed{Path: "test"}, packaging.Allowed{Path: "notes.md", Rule: "private-key"},

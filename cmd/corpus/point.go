@@ -27,10 +27,11 @@ With --remove and without a version it removes the channel from the project. Hos
 run, and each of their runs reports that the channel does not exist. Versions that no other channel names can
 then be removed (corpus gc --keep).
 
-It takes the project's key and those of snapshot and timestamp. A channel that requires proof that a release was healthy
-elsewhere first (corpus project require) takes it from the store, as with corpus promote; without one the exit code is 4.
+It needs the project's key and those of snapshot and timestamp. If the channel requires proof that a release was
+healthy on another channel (corpus project require), the proof is taken from the store, as with corpus promote;
+without one the exit code is 4.
 
-Where the channel has a plan (corpus project rollout), point starts a rollout; see corpus promote.`,
+If the channel has a plan (corpus project rollout), point starts a rollout; see corpus promote.`,
 		Example: `  corpus point myapp testing 1.0 --store s3://bucket/prefix --keys keys
   corpus point myapp testing --remove --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(func(c *cobra.Command, args []string) error {

@@ -119,7 +119,7 @@ the artifact's own if its provenance is beside FILE.
 The files that corpus build wrote beside FILE, with .spdx.json and .provenance.json in place of its ending, are
 signed with it.
 
-Where the channel has a plan (corpus project rollout), publish starts a rollout; see corpus promote.
+If the channel has a plan (corpus project rollout), publish starts a rollout; see corpus promote.
 
 FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
@@ -149,7 +149,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 		"publish although the store has an unsigned artifact of this version with other bytes")
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
-		"publish without looking for secrets in the files of the artifact")
+		"publish without scanning the files of the artifact for secrets")
 	urgentFlag(c, &urgent)
 	p.draftFlag(c)
 	return c
@@ -191,13 +191,14 @@ If the channel requires proof that a release was healthy on another channel (cor
 that corpus attest stored is included; without one the exit code is 4. From a channel to itself, promote includes
 a newer proof of the channel's release.
 
-TO may be a channel that is new. It is refused without --new where its name is a letter or two off that of another one of the
-project, or off testing, staging or production. corpus point --remove removes a channel.
+TO may be a new channel. It is refused without --new if its name differs in only one or two letters from that of
+another channel of the project, or from testing, staging or production. corpus point --remove removes a channel.
 
-Where TO has a plan (corpus project rollout), promote starts a rollout: it divides the hosts that follow the channel into waves,
-and hosts take the release in their turn. That takes the right to list the store and to read below reports/ and hosts/. While
-hosts have older agents than the plan takes, nothing is promoted, and the exit code is 4. With --urgent a rollout waits for no
-waves, one that is under way too, and still stops where the release fails.`,
+If TO has a plan (corpus project rollout), promote starts a rollout: it divides the hosts that follow the channel
+into waves, which deploy the release one after the other. That needs permission to list the store and to read below
+reports/ and hosts/. If the agents of some hosts are older than the plan requires, nothing is promoted, and the exit
+code is 4. With --urgent a rollout, including one that is under way, does not wait between waves, but still stops if
+the release fails.`,
 		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys
   corpus promote myapp testing production --urgent --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(3)),

@@ -344,7 +344,7 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		"a directory": {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb",
 			[]string{"corpus.yaml:2:9: it names d, which is no file"}},
 		"no files": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"},
-			"a.tar.zst", []string{"p: it is no file, directory or link", "q: it is no file, directory or link"}},
+			"a.tar.zst", []string{"p: it is not a file, directory or link", "q: it is not a file, directory or link"}},
 		"no builder": {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst",
 			[]string{"corpus.yaml:1:8: build is given, and no builder"}},
 		"another form": {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
@@ -354,7 +354,7 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 		"no part": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [mkdir, out], output: out}\n" +
 			"files: [app]\n"}, "a.deb", []string{"the recipe names app, which the build did not make"}},
 		"no output": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: ['true'], output: out}\n"},
-			"a.deb", []string{"the command left no directory out"}},
+			"a.deb", []string{"the command did not make the directory out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
