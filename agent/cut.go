@@ -130,9 +130,9 @@ func (r *run) giveUp(cut *ledger.Running) {
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
 }
 
-// givesUp reports whether a way back that failed is not tried again by the next run: nothing is put back
-// from a journal that something else has changed, and what could not be put back may never be. Somebody
-// has to look then; the pair that was left keeps a word about it.
+// givesUp reports whether a rollback that failed is not tried again by the next run: nothing is put back from a
+// journal that something else has changed, and changes that could not be put back may never be. A person has to
+// look then; the pair that was left is recorded with the reason.
 func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bool {
 	var damaged *journal.Damaged
 	var newer *journal.Newer

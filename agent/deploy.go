@@ -45,7 +45,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 		return r.baseWithout(ctx, refused)
 	}
 	if cut := r.ledger.Running; cut != nil && cut.Leaves != nil && !r.test {
-		return r.goBack(ctx, cut.Pair, *cut.Leaves) // what somebody asked for comes first
+		return r.goBack(ctx, cut.Pair, *cut.Leaves) // a rollback that a user asked for comes first
 	}
 	if !r.only.Has(procedure.ReleaseSync) {
 		return r.named(ctx)

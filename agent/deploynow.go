@@ -17,11 +17,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// DeployNow does what the timer would do next, and does not wait for its turn: it starts the unit, whose
-// environment and limits a run has that nobody watches, and gives the report when that run is over. A run
-// that is under way may have asked the store before there was anything new, so its end is waited for, and
-// another one follows. Where systemd knows no such unit the run is this process's own, inUnit is false, and
-// the agent's sinks were told of it. say is told what is waited for.
+// DeployNow does what the timer would do next, without waiting for its turn: it starts the unit, so that the run
+// has the environment and the limits of an unattended run, and returns the report when that run is over. A run that
+// is under way may have read the store before there was anything new, so DeployNow waits for its end and starts
+// another one. If systemd does not have the unit, the run happens in this process, inUnit is false, and the agent's
+// sinks have received its events. say is called with what is waited for.
 func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool, err error) {
 	introduced, err := trust.Introduced(a.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) {

@@ -148,7 +148,7 @@ func (r *run) identifyAlone(ctx context.Context) error {
 	}
 	r.identity, _, err = r.Who(ctx, grains.Identity{}, host)
 	if err != nil {
-		r.identity = grains.Identity{Instance: r.Config.Instance} // nobody knows who the host is, and a project does not need it
+		r.identity = grains.Identity{Instance: r.Config.Instance} // the identity of the host is unknown, and a project does not need it
 	}
 	r.identity.Service = r.Alone
 	return r.project.Enter(r.Alone)

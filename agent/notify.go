@@ -57,7 +57,7 @@ func (r *run) tell(ctx context.Context) {
 func (r *run) notify(ctx context.Context, notice notify.Notice) {
 	senders, skipped := notify.Senders(r.Config.Notify, r.Layout.Relocated())
 	if len(skipped) > 0 {
-		r.record.Note("%s: nobody was told, since that is a program of the running system and not of %s", strings.Join(skipped, ", "), r.Layout.Root)
+		r.record.Note("%s: no notification was sent, since that is a program of the running system and not of %s", strings.Join(skipped, ", "), r.Layout.Root)
 	}
 	for _, s := range senders {
 		if err := s.Send(ctx, notice); err != nil {

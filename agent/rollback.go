@@ -57,9 +57,8 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	return r.goBack(ctx, target, *r.ledger.Good)
 }
 
-// asUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long, and puts their modes
-// right. One
-// whose list was not kept, or that no key signed, cannot be verified, and the run says so.
+// asUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long, and puts
+// their modes right. One whose list was not kept, or that no key signed, cannot be verified, and the run says so.
 func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
 	errs := []error{r.restoreOthers(target)}
 	for _, release := range target.Releases() {
@@ -87,8 +86,8 @@ func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
 	return nil
 }
 
-// goBack applies an earlier pair. Where somebody goes back from what a dev host stayed on, nothing is
-// left that could be quarantined.
+// goBack applies an earlier pair. If it replaces a failed pair on which a dev host stayed, there is nothing to
+// quarantine.
 func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
 	r.report.To = &target
 	if !left.Same(target) {
@@ -158,8 +157,8 @@ func (r *run) keptHint() string {
 	return "rollback --to VERSION goes to one that is in quarantine or was withdrawn; kept on this host: " + strings.Join(known, ", ")
 }
 
-// ShowRollback is the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and restarted, and what
-// its states would change.
+// ShowRollback is the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and
+// restarted, and what its states would change.
 func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Report, error) {
 	return a.pass(ctx, "rollback", true, func(r *run) error {
 		if r.ledger.Good == nil {

@@ -108,8 +108,8 @@ func (r *run) trustGiven(pinned bool) (string, error) {
 	return dir, err
 }
 
-// errLost is what keeps a host that has something deployed from asking the store: it lost what it was
-// told once. Such a host goes on with what is on its disk.
+// errLost is the reason why a host with a deployed release does not read the store: it lost the store's URL or the
+// root of trust. Such a host continues with the releases on its disk.
 var errLost = errors.New("this host does not know its store any more")
 
 // unknown is the error of a host that knows no store.
@@ -149,7 +149,7 @@ func (r *run) openStores(url string) (store.Store, error) {
 	return store.Failover(all[0], all[1:]...), nil
 }
 
-// storeURL is the store that the configuration names, or the one this host was told.
+// storeURL returns the store that the configuration names, or the one that this host was given.
 func (r *run) storeURL() string {
 	if r.Config.Store != "" {
 		return r.Config.Store

@@ -60,7 +60,7 @@ func describe(r Request) []string {
 // stopGrace is how long a program may take to end after SIGTERM.
 const stopGrace = 30 * time.Second
 
-// Apply runs the program. It is told to stop when ctx is done, and ended if it does not.
+// Apply runs the program. When ctx is done, the program is asked to stop, and is killed if it does not.
 func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	cmd := osexec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
 	var stdout bytes.Buffer

@@ -68,7 +68,7 @@ type Config struct {
 	KeepReports     int
 }
 
-// Notify says who is told about a run.
+// Notify says who is notified about a run.
 type Notify struct {
 	On      []string // events
 	Journal bool

@@ -18,7 +18,7 @@ import (
 // Kept says of the directory of a release what keeps it.
 type Kept struct {
 	Used func(dir string) bool // a link or the ledger needs it: it is never removed
-	Good func(dir string) bool // it was good, and nobody went back from it
+	Good func(dir string) bool // it was good, and was not rolled back
 }
 
 // PruneReleases removes the releases of a project but those in use and, with them, the newest good ones and the newest

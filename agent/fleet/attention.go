@@ -95,7 +95,7 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
 	}
 	if !h.Signed {
-		add(Unregistered, "the host registers its key with its next report; anybody who may write to the store can write this", h)
+		add(Unregistered, "the host registers its key with its next report; until then every user who may write to the store can write this", h)
 	}
 }
 

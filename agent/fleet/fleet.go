@@ -179,7 +179,7 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 		parts := strings.Split(info.Key, "/") // reports/PROJECT/HOST/RUN.json
 		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || parts[3] < oldest ||
 			artifact.CheckHost(parts[2]) != nil {
-			continue // the last is no host's: whoever may write there chose the name
+			continue // the last is not a host's: the name was chosen by a user who may write there
 		}
 		of := parts[1] + "/" + parts[2]
 		if byHost[of] == nil {
@@ -205,7 +205,7 @@ func (d *reader) ask(ctx context.Context, h hostRuns, q Question) (*Word, error)
 		if err != nil {
 			return nil, err
 		}
-		// A report that is not about the host in whose directory it lies is nobody's word.
+		// A report about another host than the one in whose directory it is does not count.
 		if r == nil || r.Host != h.host || r.Ended.Before(q.Since) || r.Ended.After(q.Until) {
 			continue
 		}

@@ -123,7 +123,7 @@ func (r Result) failure() string {
 	return fmt.Sprintf("%s: %s (%s in %s)", r.Probe, r.Error, diag.Count(r.Tries, "try"), diag.Elapsed(r.Duration))
 }
 
-// Hint is part of what a person is told.
+// Hint returns what the user can do about it.
 func (u *Unhealthy) Hint() string {
 	for _, r := range u.Results {
 		if r.Error != "" && r.hint != "" {

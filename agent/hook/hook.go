@@ -36,7 +36,7 @@ type Options struct {
 	Output  int           // bytes of output kept of each hook; 64 KiB by default
 	Args    []string      // arguments; hooks get none
 	Stdin   io.Reader     // what a program reads; nil for nothing
-	Tee     io.Writer     // is told the output as it comes; nil for nobody
+	Tee     io.Writer     // receives the output as it comes; nil for none
 	// Files are passed on as descriptors 3 and up. A program that holds something of this process must not
 	// outlive it: with Files the kernel kills the program when this process dies.
 	Files []*os.File

@@ -119,8 +119,8 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 // maxObject is how many bytes are read of a record's object.
 const maxObject = 64 << 10
 
-// Read reads what a record says beyond its name. It is the zero Detail where the object is gone, or is not what the host
-// signed.
+// Read reads what a record says beyond its name. It is the zero Detail where the object is gone, or is not what the
+// host signed.
 func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) (Detail, error) {
 	body, _, err := s.Get(ctx, r.Key, 0)
 	if err != nil {
@@ -133,7 +133,7 @@ func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) 
 	}
 	var d Detail
 	if _, err := known.Check(r.Host, r.Key, data); err != nil || json.Unmarshal(data, &d) != nil {
-		return Detail{}, nil //nolint:nilerr // whoever may write to the store wrote it
+		return Detail{}, nil //nolint:nilerr // every user who may write to the store can have written it
 	}
 	return d, nil
 }

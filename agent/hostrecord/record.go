@@ -1,8 +1,9 @@
 // Package hostrecord keeps the current record of each host in a store: a small object whose name says how the host is.
 //
-// A reader of the whole fleet needs no request for each host: one listing has a thousand names, and a name has all that a
-// table of the fleet shows. The host signs the name, so that a record counts for no other host and no other state; see
-// package hostkey. The object itself holds what only a page about the host shows: the error and its hint.
+// A reader of the whole fleet needs no request for each host: one listing has a thousand names, and a name has all
+// that a table of the fleet shows. The host signs the name, so that a record counts for no other host and no other
+// state; see package hostkey. The object itself holds what only a page about the host shows: the error and its
+// hint.
 //
 // A host writes its record after each run and then deletes the one before. Where several are there, since a power cut
 // came between the two or the host may not delete, the one of the latest run counts.
@@ -117,8 +118,8 @@ const suffix = ".json"
 // longestSegment is after how many bytes a name goes on in another segment: file systems allow 255.
 const longestSegment = 240
 
-// text is what a record says, as the host signs it. What changes rarely comes first, so that in a directory few segments
-// of long names are left behind when a record is deleted.
+// text is what a record says, as the host signs it. What changes rarely comes first, so that in a directory few
+// segments of long names are left behind when a record is deleted.
 func (r *Record) text() string {
 	return join(slices.Concat(
 		r.Service.fields(true), r.Base.fields(true), r.Wanted.fields(false), r.WantedBase.fields(false),
@@ -200,8 +201,8 @@ func split(segment string) ([]string, error) {
 	return fields, nil
 }
 
-// parse reads the key of a record's object, and what of it is signed with which signature. Whoever may write to the store
-// chose the key: nothing of it counts before the signature was checked.
+// parse parses the key of a record's object into the record, the signed text and the signature. Every user who may
+// write to the store can choose the key: nothing in it counts before the signature was verified.
 func parse(key string) (r Record, text, signature string, err error) {
 	none := errors.New("it is no record of a host")
 	parts := strings.Split(key, "/")

@@ -28,8 +28,8 @@ type Audit struct {
 	Signed  bool              `json:"signed"`         // the list is the one the project's key signed
 	Note    string            `json:"note,omitempty"` // why it is not signed
 	Changes []manifest.Change `json:"changes"`
-	// Changeable are the templates and SLS files that the project's user may change, as a place and the file. Runs refuse
-	// to render them.
+	// Changeable are the templates and SLS files that the project's user may change, as a place and the file. Runs
+	// refuse to render them.
 	Changeable []string `json:"changeable,omitempty"`
 	Error      string   `json:"error,omitempty"` // why it could not be compared
 }
@@ -130,15 +130,15 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 func unlisted(release artifact.Release) error {
 	err := errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked")
 	if release.Local != "" {
-		return diag.WithHint(err, "it was pushed or deployed from a working tree, and nobody signed it: "+
+		return diag.WithHint(err, "it was pushed or deployed from a working tree and is not signed: "+
 			"`corpus-agent project deploy %[1]s` deploys the last push again, and `corpus-agent project deploy %[1]s "+
 			"--editable DIR` a working tree", release.Project)
 	}
 	return diag.WithHint(err, "run `corpus-agent deploy`, which fetches the release again with its list")
 }
 
-// blame names the run of this agent that did it, where one did: its journal has the path, and the change
-// came during the run. A journal that cannot be read blames nobody.
+// blame names the run of this agent that made a change: its journal has the path, and the change was made during
+// the run. If a journal cannot be read, no run is named.
 func (h *Host) blame(audit Audit) {
 	chapters, _ := h.Journal().Chapters()
 	dir, err := filepath.EvalSymlinks(audit.Dir)

@@ -21,9 +21,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Status is what a host can say of itself without asking anybody.
+// Status is the state of a host as its own records show it.
 type Status struct {
-	Bootstrapped bool         `json:"bootstrapped"` // it was told whom to trust
+	Bootstrapped bool         `json:"bootstrapped"` // it has a root of trust
 	Host         ledger.Host  `json:"host"`
 	Deployed     *ledger.Pair `json:"deployed,omitempty"`
 	Since        *time.Time   `json:"since,omitempty"`
@@ -90,7 +90,7 @@ func (h *Host) status() (Status, error) {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
 	introduced, err := trust.Introduced(h.Layout.Trust())
-	if errors.Is(err, fs.ErrPermission) { // somebody else's directory of trust is one
+	if errors.Is(err, fs.ErrPermission) { // a trust directory of another user cannot be read, but exists
 		introduced, err = true, nil
 	}
 	if err != nil {

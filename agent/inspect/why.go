@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Why explains a host without asking anybody: why it runs what it runs, who signed that, what
-// failed first since, and what to do next.
+// Why explains a host from its own records: why it runs what it runs, who signed that, what failed first since, and
+// what to do next.
 type Why struct {
 	Status
 	Reason   string            `json:"reason"`              // why this release
@@ -58,7 +58,7 @@ func (h *Host) explain() (Why, error) {
 	return w, nil
 }
 
-// findSigners looks up who signed what is deployed. What came without the store nobody did.
+// findSigners looks up who signed the deployed releases. Releases that did not come from the store are not signed.
 func (h *Host) findSigners(w *Why) error {
 	runs := w.runs()
 	if runs == nil {

@@ -114,7 +114,7 @@ type Running struct {
 	Pair     Pair                `json:"pair"`
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`
-	Leaves   *Pair               `json:"leaves,omitempty"` // what somebody goes back from, which is quarantined with it
+	Leaves   *Pair               `json:"leaves,omitempty"` // the pair that a user rolls back, which is quarantined with it
 	// Back says that what converging changed is being taken back. UndoTo is then the last run whose
 	// changes stay; "" for all those since the pair to come to.
 	Back   bool   `json:"back,omitempty"`
@@ -140,7 +140,7 @@ type Unfinished struct {
 	UndoTo string `json:"undo_to,omitempty"`
 }
 
-// Host is what a host was told once.
+// Host is the identity and the store that the host was given once.
 type Host struct {
 	Store    string `json:"store,omitempty"`
 	Service  string `json:"service,omitempty"`
@@ -180,8 +180,8 @@ type Ledger struct {
 	// StandsFor is what was deployed until its files were gone from the disk and no store was there to fetch them from:
 	// Good, an earlier pair, stands in for it until the next deploy.
 	StandsFor *Pair `json:"stands_for,omitempty"`
-	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of both ends
-	// it.
+	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of
+	// both ends it.
 	Alone   *Pair    `json:"base_alone,omitempty"`
 	Running *Running `json:"running,omitempty"`
 	Bad     []Bad    `json:"bad,omitempty"`

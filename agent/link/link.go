@@ -183,8 +183,8 @@ func (l Links) point(name, release string) error {
 	return nil
 }
 
-// Name makes a link outside the project, /srv/base or /srv/service, lead to it. A directory in its
-// place is somebody's data and stays.
+// Name makes a link outside the project, /srv/base or /srv/service, lead to it. A directory in its place is user
+// data and is kept.
 func Name(path string, p layout.Project) error {
 	if now, err := os.Readlink(path); err == nil && now == p.LinkTarget() {
 		return nil

@@ -15,7 +15,7 @@ import (
 // Pillar may have the project's configuration at their top or below the project's name.
 type Layers struct {
 	Project  string
-	Defaults *value.Map // what counts where nobody says anything
+	Defaults *value.Map // what applies where no layer sets a value
 	Facts    *value.Map // what the host knows: names, paths, release
 	Sample   *value.Map // .salt/PILLAR.sample
 	Pillar   *value.Map // the project's own pillar on the host

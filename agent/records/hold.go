@@ -73,7 +73,7 @@ func (rs *Records) requestHold(command string, h holdRequest) error {
 	return err
 }
 
-// exclusively does something while nobody else leaves or carries out a request.
+// exclusively calls do while no other process adds or carries out a request.
 func (rs *Records) exclusively(do func() error) error {
 	f, err := os.OpenFile(rs.Layout.HoldLock(), os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
 	if err != nil {

@@ -69,7 +69,7 @@ func closeDir(root *walk.Root, name string, trusted []uint32, check func() error
 	return closeFiles(dir, func(string) bool { return true })
 }
 
-// closeDirs closes the directories in a directory; nobody but their owner reaches what is in them then.
+// closeDirs makes the directories in a directory accessible to their owner only.
 func closeDirs(dir *walk.Dir) error {
 	return eachOf(dir, func(name string, st *unix.Stat_t) error {
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {

@@ -45,7 +45,7 @@ type held struct {
 }
 
 // Read reads how the hosts of a rollout fared: with one listing, or from the summary where the store cannot be listed.
-// now is the store's time as far as it is known. The error wraps ErrNoEvidence where the store shows nobody.
+// now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
 func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
 	found := gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{}}
 	for info, err := range s.List(ctx, found.prefix) {
@@ -138,7 +138,7 @@ func (g *gathering) flooded() error {
 	}
 	return diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s", ErrNoEvidence,
 		strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
-		"a host or somebody with its rights floods the store: take its rights away, and remove what it wrote below %sresults/", g.prefix)
+		"a host, or a user with its rights, floods the store: revoke the rights, and remove what it wrote below %sresults/", g.prefix)
 }
 
 // evidence is what follows from what was gathered.

@@ -8,9 +8,9 @@
 //	leases/CLUSTER/SLOT.json             a host of a cluster deploys
 //	summary.json                         the names of results and halts, for stores that cannot be listed
 //
-// What a host says is in the name of an object, with the host's signature. So one listing shows how all hosts fared, and
-// each name is verified with the key that the roster has for the host. The time of a name is the one at which the store
-// got it. The names are only ever created: a host never replaces what another one said.
+// What a host says is in the name of an object, with the host's signature. So one listing shows how all hosts
+// fared, and each name is verified with the key that the roster has for the host. The time of a name is the one at
+// which the store got it. The names are only ever created: a host never replaces what another one said.
 package rollout
 
 import (
@@ -48,8 +48,8 @@ func (r Rollout) Wave(h plans.Host) int { return r.Plan.Wave(r.Start.Release, h,
 
 func (r Rollout) prefix() string { return plans.Prefix(r.Ref, r.Start.ID) }
 
-// Who is the member of the roster that has a key: a host that was renamed keeps its place. Without one it is the host as
-// it is named now, which the roster may not know.
+// Who is the member of the roster that has a key: a host that was renamed keeps its place. Without one it is the
+// host as it is named now, which the roster may not know.
 func (r Rollout) Who(key hostkey.Public, now plans.Host) (who plans.Host, member bool) {
 	for _, m := range r.Roster.Hosts {
 		if m.Key == key {
@@ -59,6 +59,6 @@ func (r Rollout) Who(key hostkey.Public, now plans.Host) (who plans.Host, member
 	return now, false
 }
 
-// ErrNoEvidence is the error of a store that shows nobody how hosts fared: it cannot be listed, and has no summary that
-// is new enough.
+// ErrNoEvidence is the error of a store that does not show how hosts fared: it cannot be listed, and has no recent
+// summary.
 var ErrNoEvidence = errors.New("the store does not show how other hosts fared")

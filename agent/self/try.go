@@ -73,7 +73,7 @@ func (s *Self) Try(ctx context.Context, t Trial) (Verdict, error) {
 	program := s.Units(ctx).Service.Program()
 	if program == nil {
 		if !trusted(s.Executable) {
-			return Verdict{}, nil // somebody else could have put it there, and nothing starts it by itself
+			return Verdict{}, nil // another user may have put it there, and nothing starts it by itself
 		}
 		program = []string{s.Executable}
 	}
@@ -146,8 +146,8 @@ func explain(ctx context.Context, err error, took time.Duration, output string) 
 	return fmt.Errorf("%w: %s", err, strings.ReplaceAll(words, "\n", "; "))
 }
 
-// trusted reports whether nobody but root and this process's user can change what is at a path. A file that
-// is not there is as good as its directory.
+// trusted reports whether only root and this process's user can change what is at a path. For a file that does not
+// exist, its directory is checked.
 func trusted(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

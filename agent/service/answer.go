@@ -61,7 +61,7 @@ func (o *Occupied) Hint() string {
 			"if %s is to answer, name it under units of corpus.yaml or in a unit probe; else end it: systemctl status %d; "+
 				"systemctl stop %s", o.Unit, o.PID, o.Unit)
 	}
-	return fmt.Sprintf("see whether somebody started it by hand, and end it: systemctl status %d; kill %d", o.PID, o.PID)
+	return fmt.Sprintf("see whether it was started by hand, and end it: systemctl status %d; kill %d", o.PID, o.PID)
 }
 
 // At says which process listens where a connection leads to: "" where that is not known, as for the port of a

@@ -21,7 +21,7 @@ import (
 //	a process              its program, working directory and arguments where it runs as root alone, see proof
 //	a socket               that root made, or that a process in a unit of the release has open, see Answering
 //
-// Once a unit is known to be the release's, its own main process says what it runs, whoever it runs as: see evidence.
+// Once a unit is known to be the release's, its own main process says what it runs, under any user: see evidence.
 
 // proof is the evidence of a process that may belong to no release. A user chooses the working directory and the
 // arguments of a process, and may start any program of a release, so only a process of root proves something.

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ExplainDisk says what to do about a disk, where nobody has said it yet.
+// ExplainDisk adds a hint to an error of a disk that has none.
 func ExplainDisk(err error) error {
 	switch {
 	case err == nil || diag.HintOf(err) != "":
@@ -19,7 +19,7 @@ func ExplainDisk(err error) error {
 		return diag.WithHint(err, "make room on that disk, or raise the quota; the next run tries again")
 	case errors.Is(err, syscall.EROFS):
 		return diag.WithHint(err,
-			"mount that filesystem for writing; if nobody made it read-only, its disk may be failing: see `dmesg`")
+			"mount that filesystem for writing; if it was not made read-only on purpose, its disk may be failing: see `dmesg`")
 	case errors.Is(err, syscall.EIO):
 		return diag.WithHint(err, "the disk may be failing: see `dmesg`; the next run tries again")
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):

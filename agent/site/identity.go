@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Identify says who the host is. What was given on the command line is remembered in the ledger by
-// whoever saves it.
+// Identify returns the identity of the host. The caller that saves it stores values from the command line in the
+// ledger.
 func (s *Site) Identify(ctx context.Context, given grains.Identity, known ledger.Host) (grains.Identity, error) {
 	convention, err := grains.NewConvention(s.Config.Convention)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Site) Identify(ctx context.Context, given grains.Identity, known ledger
 	return id, exit.WithCode(exit.Usage, err)
 }
 
-// configured is what the configuration says, and without it what the host was told before.
+// configured returns the identity from the configuration, or else the one that the host was given before.
 func (s *Site) configured(known ledger.Host) grains.Identity {
 	c := s.Config
 	id := grains.Identity{Service: c.Service, Instance: c.Instance, Region: c.Region, Node: c.Node}

@@ -176,7 +176,7 @@ func (s *Site) ReclaimShared(projects []string, test bool) (notes []string, err 
 	return notes, err
 }
 
-// own makes a directory or link root's alone. The text of a link, which nobody can change, stays: where it leads to
+// own makes a directory or link root's alone. The text of a link, which cannot be changed, stays: where it leads to
 // something else than what is deployed, the ledger puts it right.
 func (s sharable) own(dir *walk.Dir, name string, trusted []uint32) error {
 	st, err := dir.Lstat(name)

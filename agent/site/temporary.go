@@ -19,9 +19,8 @@ func Unstable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
 
-// NoteTemporary writes down a directory in which states are about to make temporary files, so that
-// whoever runs after a power cut finds what they left. Where it cannot be written down, the worst
-// that can come of it is a file too many.
+// NoteTemporary records a directory in which states are about to make temporary files, so that the next run after a
+// power failure finds them. If it cannot be recorded, at worst a file is left.
 func (s *Site) NoteTemporary(dir string) {
 	f, err := os.OpenFile(s.Layout.Temporary(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -34,8 +33,8 @@ func (s *Site) NoteTemporary(dir string) {
 // InJournal starts a line that names a journal: temporary files are beside what its newest run replaced.
 const InJournal = "journal "
 
-// SweepTemporary removes what states left that were killed. Nobody else is writing, since the lock is
-// held. What cannot be removed now is tried again the next time.
+// SweepTemporary removes the temporary files of states that were killed. The caller holds the lock, so no other run
+// is writing. Files that cannot be removed now are tried again the next time.
 func (s *Site) SweepTemporary(ctx context.Context) error {
 	data, err := walk.ReadFile(s.Layout.Temporary())
 	if errors.Is(err, fs.ErrNotExist) {

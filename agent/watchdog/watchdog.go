@@ -36,7 +36,7 @@ type Options struct {
 	Ticks <-chan time.Time // when to ask; nil means every half minute
 }
 
-// Watchdog is a sink: what it is told shows that the run goes on.
+// Watchdog is a sink: each event shows that the run makes progress.
 type Watchdog struct {
 	Options
 	conn net.Conn
@@ -47,15 +47,15 @@ type Watchdog struct {
 	ended chan struct{}
 }
 
-// New makes the watchdog of a run; nil where nobody listens. Programs that the run starts must not
-// find the socket in their environment: what they say would be taken for the run's word.
+// New returns the watchdog of a run; nil if nothing listens on the socket. Programs that the run starts must not
+// find the socket in their environment: their messages would be taken for the run's.
 func New(o Options) *Watchdog {
 	if o.Socket == "" {
 		return nil
 	}
 	conn, err := net.Dial("unixgram", o.Socket)
 	if err != nil {
-		return nil // systemd is told nothing and ends the run; that is better than a run nobody watches
+		return nil // without messages systemd ends the run, which is better than a run without supervision
 	}
 	if o.Now == nil {
 		o.Now = time.Now

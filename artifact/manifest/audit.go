@@ -383,7 +383,7 @@ func kindOf(info fs.FileInfo) Kind {
 	return 0
 }
 
-// capabilities is the attribute with the capabilities that a program gets, whoever runs it.
+// capabilities is the attribute with the capabilities that a program gets for every user.
 const capabilities = "security.capability"
 
 func (a *audit) content(ctx context.Context, e Entry, name string, info fs.FileInfo) (string, error) {

@@ -133,7 +133,7 @@ func (c *Client) Vouch(project string, err error) error {
 func (c *Client) Signers(project string) string {
 	role := c.set.Targets[project]
 	if role == nil {
-		return "nobody"
+		return "no key"
 	}
 	return keyList(signers(role))
 }

@@ -12,9 +12,9 @@ import (
 // groupOf is a group that may write to an open file or directory, which st describes. It is another user who can,
 // whether or not it has members: a process gets a group from a unit (Group=, SupplementaryGroups=), a setgid program or
 // the group's password as well, and keeps it when its user is no member any more. Two groups are left out, both only
-// where nobody else is in them:
+// where no other user is in them:
 //
-//   - the group of an unprivileged owner, who is in it: who else has it was given what is that user's.
+//   - the group of an unprivileged owner, who is in it: other users have it because the owner shares with them.
 //     Where members are not known (Options.Members), it is the one with the owner's number.
 //   - staff, below /usr/local: see isStaffs.
 func (r *Root) groupOf(fd int, gid uint32, st *unix.Stat_t) []controller {

@@ -12,7 +12,7 @@ import (
 // Trust is which users may control a file whose content is used.
 type Trust struct {
 	Tops []string   // directories whose controllers are trusted for files in them, whatever path leads to the file
-	To   *Recipient // what the content is for; whoever can change that anyway is trusted; nil for nothing
+	To   *Recipient // what the content is for; users who can change that anyway are trusted; nil for nothing
 }
 
 // Recipient is what the content of a file is for.

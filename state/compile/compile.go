@@ -7,8 +7,8 @@
 // scans all data for every requisite, an index looks it up, so the cost is linear.
 //
 // Problems in the shape of declarations are reported all at once, each at its place in the SLS
-// file. What Salt notices only when it runs (a requisite that is not there, a function nobody
-// knows) is kept as a Doubt: a caller that must not begin what it cannot finish takes doubts for
+// file. What Salt notices only when it runs (a requisite that does not exist, a function that no
+// module has) is kept as a Doubt: a caller that must not begin what it cannot finish takes doubts for
 // errors.
 package compile
 

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Observer is told what happens, step by step.
+// Observer receives the events of a run, step by step.
 type Observer interface {
 	StepStarted(s *compile.Step)
 	StepDone(r *Result)
@@ -30,11 +30,11 @@ type Observer interface {
 // Discreet is an observer that gets the redactor of the run, before the first step.
 type Discreet interface{ Redacting(r *redact.Redactor) }
 
-// Foresighted is an observer that is told, before the first step, of all in their order.
+// Foresighted is an observer that receives all steps in their order before the first one starts.
 type Foresighted interface{ Coming(steps []*compile.Step) }
 
-// Guarding is an observer that is told when a guard of the step that started last, or of one that runs in parallel,
-// starts to run a command or function, and when it has ended.
+// Guarding is an observer that is called when a guard of the step that started last, or of one that runs in
+// parallel, starts to run a command or function, and when it has ended.
 type Guarding interface {
 	GuardStarted()
 	GuardDone()

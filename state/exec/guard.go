@@ -55,7 +55,7 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 	return held, nil
 }
 
-// observed asks a guard. The observer is told of one that runs something.
+// observed evaluates a guard. The observer is called if the guard runs something.
 func (r *Runner) observed(key string, ask func() (string, error)) (string, error) {
 	if o, ok := r.Observer.(Guarding); ok && key != "creates" && !r.Test {
 		o.GuardStarted()

@@ -345,7 +345,7 @@ func (r *Runner) hostOf(s *compile.Step) *host.Host {
 	return r.Host
 }
 
-// apply acts. What Check warned of is not told beside a failure: it is what has happened then.
+// apply applies a diff. If it fails, the warnings of Check are left out, since they describe the failure.
 func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string,
 	result *Result) {
 	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step).Ending(ctx), diff)
@@ -372,7 +372,8 @@ func (r *Result) fail(err error, changes *value.Map) {
 	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
 }
 
-// nameFollowing names a step that follows links whoever controls them, so that a report has each of them.
+// nameFollowing names a step that follows links even if other users control them, so that a report has each of
+// them.
 func (r *Result) nameFollowing() {
 	if follows(r.Step) {
 		r.Warnings = append(r.Warnings, "follow_unsafe: this state follows links that unprivileged users control")

@@ -22,8 +22,8 @@ type Accounts interface {
 	GroupByID(gid int) (Group, bool, error)
 	// GroupsOf lists the groups that have the user as a member, its own group included, by name.
 	GroupsOf(user string) ([]string, error)
-	// AllUsers and AllGroups are those of the files; other sources need not tell all they know. Nobody
-	// may change what they give.
+	// AllUsers and AllGroups return those of the files; other sources need not list all they know. Callers must not
+	// change the result.
 	AllUsers() ([]User, error)
 	AllGroups() ([]Group, error)
 	// Shadow is what only root may read of a user.

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Attributes reads by a handle of the path, which no link leads astray. A link has attributes of its
-// own that only the kernel sets, so it is told to have none.
+// Attributes reads by a descriptor of the path, so that no link can redirect it. A link has its own attributes,
+// which only the kernel sets, so it is reported to have none.
 func (t *tree) Attributes(p string) (all map[string][]byte, err error) {
 	err = t.do("listxattr", p, func(dir int, name string) error {
 		fd, st, err := t.place(dir, name)

@@ -37,7 +37,7 @@ type Command struct {
 	Umask *int          // nil for the agent's own
 	Limit time.Duration // 0 for none
 	Quiet bool          // changes nothing, so what was read stays true
-	Named bool          // the caller has told the recorder what it changes
+	Named bool          // the caller has named to the recorder what it changes
 	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
 	Mute  bool          // only its code counts; what it prints is dropped
 
@@ -87,7 +87,7 @@ func (h hearing) Run(ctx context.Context, c Command) (Output, error) {
 type commands struct {
 	chroot  string // "" for none
 	refused bool   // a root that is no system to enter
-	changed func() // told before and after a command that may change anything
+	changed func() // called before and after a command that may change anything
 	files   *tree  // that finds their directories; they start in "/" without one
 	trouble *walk.Trouble
 }

@@ -128,8 +128,8 @@ type Options struct {
 	Commands Commands
 	// Recorder is called before anything is replaced; nil for none.
 	Recorder Recorder
-	// Temporary is told of a directory of this machine before the first temporary file is made in it;
-	// nil for none. A process that is killed leaves such a file behind.
+	// Temporary is called with a directory of this machine before the first temporary file is made in it; nil for
+	// none. A process that is killed leaves such a file behind.
 	Temporary func(dir string)
 	// Own is the unit that runs the agent; nil lets states act on it at once.
 	Own *OwnUnit

@@ -33,7 +33,7 @@ type Packages interface {
 	// Fresh says whether a Refresh would do nothing: this run has done one, or the indexes are
 	// younger than maxAge.
 	Fresh(maxAge time.Duration) bool
-	// Refresh gets the indexes of the repositories. What could not be had of some of them is told in
+	// Refresh fetches the indexes of the repositories. Repositories that could not be fetched are returned in
 	// warnings; an error means that none could be used.
 	Refresh(ctx context.Context) (warnings []string, err error)
 	// Unreached is the outage for which the last Refresh did not get all indexes; nil for none.

@@ -13,9 +13,9 @@ import (
 type Recorder interface {
 	// Replacing is called before the first byte of the subject changes. An error stops the change.
 	Replacing(s Subject) error
-	// Kept returns when all that Replacing was told of has been written so that a power cut cannot take
-	// it. It is called right before a change can be seen, and an error stops that. Between the two calls
-	// there is time to write, which the change uses for its own.
+	// Kept returns when everything that was passed to Replacing is on the disk, so that a power failure cannot lose
+	// it. It is called right before a change becomes visible, and an error stops the change. Between the two calls
+	// the change writes its own data.
 	Kept() error
 }
 
@@ -130,7 +130,7 @@ func Applying(ctx context.Context) context.Context {
 
 func applying(ctx context.Context) bool { return ctx.Value(applyingKey{}) != nil }
 
-// namedCommands are commands of a host with a recorder, which is told by name of each that may change
+// namedCommands are commands of a host with a recorder, which receives the name of each that may change
 // something, but for those whose caller has named what they change.
 type namedCommands struct {
 	Commands

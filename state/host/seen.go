@@ -13,7 +13,7 @@ import (
 // Seen gives the content that a file had when it was opened, for as long as a context lasts: a user may append to a
 // file for as long as it is read, and a file may be larger than any disk and take no space. A file of a host that tells
 // no size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is no file ends
-// with the context alone. Files.Write keeps the holes of what Seen gives, and [Same] skips them; whoever else reads
+// with the context alone. Files.Write keeps the holes of what Seen gives, and [Same] skips them; any other reader of
 // them gets an error after 4 GiB of zeros that are not on the disk.
 func Seen(ctx context.Context, r io.Reader) io.Reader {
 	s := &seen{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}

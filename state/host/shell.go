@@ -24,7 +24,7 @@ type Line struct {
 	Limit time.Duration
 	Clean bool     // start from an empty environment
 	Quiet bool     // changes nothing
-	Named bool     // the caller has told the recorder what it changes
+	Named bool     // the caller has named to the recorder what it changes
 	Merge bool     // errors go where the output goes
 	Mute  bool     // only the code counts
 	Argv  []string // run this instead of a shell with Text

@@ -30,7 +30,7 @@ type tree struct {
 	base      string // the machine's name of the directory that is "/" to a recorder
 	temporary bool   // all of it goes when the step that made it is over, so nothing of it is recorded
 	recorder  Recorder
-	changed   func(path string) // told after a write, to forget what was read
+	changed   func(path string) // called after a write, to forget what was read
 	temps     *temporaries
 	umask     fs.FileMode
 	unsynced  *unsynced

@@ -151,7 +151,7 @@ func (t *tree) recordAll(p string) error {
 		return t.eachBelow(dir, name, p, func(at *walk.Dir, below string) error { return t.recordNamed(joined(at, below)) })
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
-		return nil // what is not there is told of by who removes it
+		return nil // the caller that removes it reports that it does not exist
 	}
 	if err != nil {
 		return err
@@ -253,8 +253,8 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 			return err
 		}
 		return done(t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
-			// Who owned the file wrote it: that counts for bits that the caller asks for too, since the directory may have
-			// been given to root a moment ago.
+			// Who owned the file wrote it: that counts for bits that the caller asks for too, since the directory
+			// may have been given to root a moment ago.
 			return t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, after, bits)
 		}))
 	})

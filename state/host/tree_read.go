@@ -100,7 +100,7 @@ func (o *opened) Read(p []byte) (int, error) {
 	return n, o.trouble.Note(o.path, err)
 }
 
-// Size is how many bytes the file has, with its holes; 0 where that cannot be told.
+// Size is how many bytes the file has, with its holes; 0 if that is not known.
 func (o *opened) Size() int64 {
 	info, err := o.Stat()
 	if err != nil || !info.Mode().IsRegular() {

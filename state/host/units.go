@@ -20,11 +20,11 @@ type Units interface {
 	Unit(ctx context.Context, name, process string) (Unit, error)
 	// Names lists all services, without .service.
 	Names(ctx context.Context) ([]string, error)
-	// Act has a unit started, stopped and so on, and unless told not to waits until that is done.
-	// systemd reads changed unit files again before that. An error tells the last words of the unit.
+	// Act starts, stops or otherwise acts on a unit and, if wait is true, waits until that is done. systemd first
+	// reads changed unit files again. An error has the last log lines of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
-	// Stays looks at a unit that was started at a time until it counts as up. The error says why it is not, with the last
-	// words of the unit.
+	// Stays looks at a unit that was started at a time until it counts as up. The error says why it is not, with
+	// the last words of the unit.
 	Stays(ctx context.Context, name string, started time.Time) error
 	// SetBoot changes whether a unit is started at boot, or can be at all; runtime says that only
 	// until the next boot.

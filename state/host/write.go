@@ -26,7 +26,7 @@ func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), r
 // The file is synced before: after a power cut the name has one content or the other. The directory is
 // synced after, so that it has the new; with a recorder that waits for Sync, which syncs each once.
 //
-// What the recorder was told is kept while the file is written: the disk does both in the time of one.
+// The recorder's data is written while the file is written: the disk does both in the time of one.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	keeping := make(chan error, 1)
 	go func() { keeping <- t.kept(name) }()

@@ -188,7 +188,7 @@ func (fr *cframe) enter() []entry {
 // place says where a name lives.
 func (fr *cframe) place(name string) place {
 	id, ok := fr.symbols.find(name)
-	if !ok { // nobody has looked at this name before; it is not to be found anywhere
+	if !ok { // the name was not looked up before, and is not defined anywhere
 		id = fr.symbols.define(name, load{kind: loadMissing})
 	}
 	return fr.fn.find(id)

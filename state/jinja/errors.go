@@ -105,8 +105,8 @@ func (e *Error) place() {
 	}
 }
 
-// Failure is what a callable, a filter or a test returns to be told with its Python class. Render
-// adds the place.
+// Failure is the error of a callable, a filter or a test that is reported with its Python class. Render adds the
+// position.
 type Failure struct {
 	Class   string // such as TypeError
 	Message string

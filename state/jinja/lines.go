@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// lines knows where the lines of a text begin, once somebody asks. Whoever looks for many places
-// would go through the text again and again without it.
+// lines finds the places where the lines of a text begin, once it is first asked. A caller that looks up many
+// places does not scan the text each time.
 type lines struct {
 	once   sync.Once
 	starts []int

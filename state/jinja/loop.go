@@ -16,7 +16,7 @@ type forStmt struct {
 	elseEnter []entry
 	otherwise []stmt
 	hasElse   bool
-	loop      int       // the slot of the variable loop, or -1 if nobody looks at it
+	loop      int       // the slot of the variable loop, or -1 if the body does not use it
 	recursive *function // the body of a recursive loop, which runs in frames of its own
 	at        int
 	line      int

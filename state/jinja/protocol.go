@@ -35,9 +35,9 @@ type Namer interface {
 	Names() []string
 }
 
-// Explainer is an object that can say why it lacks an attribute or item. What it lacks is undefined
-// like anything else, and so may be tested and given a default; the error is for whoever uses it all
-// the same. Nil stands for the usual words.
+// Explainer is an object that can say why it lacks an attribute or item. The missing value is undefined like any
+// other, and may be tested and given a default; the error is for templates that use it nevertheless. Nil stands for
+// the usual message.
 type Explainer interface {
 	value.Object
 	Explain(name any) error

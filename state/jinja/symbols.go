@@ -21,7 +21,7 @@ type ident struct {
 type loadKind uint8
 
 const (
-	loadParam   loadKind = iota // set by whoever enters the frame
+	loadParam   loadKind = iota // set by the code that enters the frame
 	loadResolve                 // from the context
 	loadAlias                   // from an outer frame
 	loadMissing                 // nowhere

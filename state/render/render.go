@@ -2,7 +2,7 @@
 //
 // A file goes through a pipe of renderers. Without a shebang the pipe is jinja|yaml; a first line
 // such as #!yaml|gpg names another one. Text renderers come first, one of them makes data of the
-// text, and what follows works on the data. Whatever goes wrong on the way is told at its place in
+// text, and what follows works on the data. An error on the way is reported at its place in
 // the file a person wrote, even when it was found in the text that Jinja made of it; that text is
 // shown around it.
 package render

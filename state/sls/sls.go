@@ -67,7 +67,7 @@ func (l *Loader) gatherer(ctx context.Context, matches []top.Match) *gatherer {
 func (g *gatherer) gathered() (*compile.High, error) {
 	g.dropRepeatedExtensions()
 	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes, Unread: g.unread}
-	if len(g.problems) > 0 { // what else is wrong is told with it
+	if len(g.problems) > 0 { // other problems are reported with it
 		g.problems.AddError(diag.Pos{}, compile.Verify(high))
 	}
 	return high, g.problems.Err()

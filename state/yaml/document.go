@@ -7,7 +7,7 @@
 // own. It makes values of the text as it goes, without a tree in between, and takes note of where
 // every key and item stands, so that later rooms can point at them.
 //
-// Problems are collected: a file with three mistakes is told about all three.
+// Problems are collected: for a file with three mistakes, all three are reported.
 package yaml
 
 import (
@@ -42,7 +42,7 @@ type span struct {
 	first, count int32
 }
 
-// mark is where a key and its value stand, or an item. A key is told by its hash, so that marks
+// mark is where a key and its value stand, or an item. A key is identified by its hash, so that marks
 // hold no pointers; should two keys of one mapping ever share a hash, one is shown in the place of
 // the other.
 type mark struct {

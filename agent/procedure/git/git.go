@@ -29,7 +29,7 @@ import (
 // fails leaves the refs as they are, whatever happens to the machine meanwhile.
 const Hook = "pre-receive"
 
-// Init makes a bare repository whose pushes run a hook. One that is there gets the hook anew.
+// Init makes a bare repository whose pushes run a hook. In an existing repository it replaces the hook.
 func Init(ctx context.Context, dir, branch, hook string) error {
 	made, err := walk.Exists(filepath.Join(dir, "HEAD"))
 	if err != nil {

@@ -85,7 +85,7 @@ func ReadNote(ctx context.Context, s store.Store, key string) (Note, error) {
 	}
 	if err := json.Unmarshal(data, &n); err != nil {
 		return n, &trust.Refused{Check: trust.CheckForm, Of: key,
-			Err: fmt.Errorf("it is no note of a draft (remove it if nobody is signing): %w", err)}
+			Err: fmt.Errorf("it is not a note of a draft (remove it if no draft is being signed): %w", err)}
 	}
 	return n, nil
 }

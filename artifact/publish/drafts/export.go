@@ -68,7 +68,7 @@ func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, b
 	}
 	if role != tuf.RoleTargets && targets == nil {
 		return nil, false,
-			diag.WithHint(errors.New("targets is not signed by keys that may, so that it cannot be told whose "+role+" is"),
+			diag.WithHint(errors.New("targets is not signed by keys that may sign it, so the owner of "+role+" is not known"),
 				"sign targets first: `corpus export targets -o targets.draft`")
 	}
 	if role != tuf.RoleTargets {

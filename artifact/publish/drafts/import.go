@@ -69,7 +69,7 @@ func importRole(ctx context.Context, p *publish.Publisher, d *publish.Draft, res
 		return result, err
 	}
 	if result.WithoutChunks, err = incomplete(ctx, p, d.Role, fresh); err != nil {
-		return result, fmt.Errorf("%s %d is in force; whether its chunks are there cannot be told: %w", result.Role,
+		return result, fmt.Errorf("%s %d is in force; it is not known whether its chunks exist: %w", result.Role,
 			result.Version, err)
 	}
 	return result, nil

@@ -31,8 +31,8 @@ type Ring struct {
 	Env    func(name string) string         // the environment; nil for none
 	Locks  *Locks                           // opens and makes encrypted keys; nil for none
 	Remote func(ref string) (Signer, error) // opens a reference; nil for none
-	// Exposed is called for each private key file that other users of the machine may read, with its
-	// mode; nil for nobody who would warn of it.
+	// Exposed is called for each private key file that other users of the machine may read, with its mode; nil for
+	// no warning.
 	Exposed func(file string, mode fs.FileMode)
 }
 

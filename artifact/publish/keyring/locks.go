@@ -20,7 +20,7 @@ import (
 // use.
 type Locks struct {
 	// Ask asks for the passphrase; twice where it is a new one. about says what it is for.
-	Ask func(about string, anew bool) (string, error)
+	Ask func(about string, isNew bool) (string, error)
 	// Passphrase encrypts new keys with a passphrase.
 	Passphrase bool
 	// Recipients are whom new keys are encrypted to, and Identities open such keys.
@@ -74,8 +74,8 @@ func (l *Locks) withPassphrase(passphrase string) ([]age.Recipient, error) {
 	return []age.Recipient{r}, nil
 }
 
-// recipientsOf are the recipients that open an encrypted key, to encrypt another one to. The key has to be
-// opened for it: a file names its recipients to nobody else.
+// recipientsOf returns the recipients of an encrypted key, to encrypt another one to. The key must be opened for
+// that, since a file does not name its recipients.
 func (l *Locks) recipientsOf(from string, sealed []byte) ([]age.Recipient, error) {
 	if _, err := l.open(from, sealed); err != nil {
 		return nil, err
@@ -114,23 +114,23 @@ type stanzas struct {
 func (s *stanzas) Unwrap(list []*age.Stanza) ([]byte, error) {
 	for _, stanza := range list {
 		s.passphrase = s.passphrase || stanza.Type == "scrypt"
-		if !strings.HasSuffix(stanza.Type, "-grease") { // which stands for nobody
+		if !strings.HasSuffix(stanza.Type, "-grease") { // which is not a recipient
 			s.count++
 		}
 	}
 	return nil, age.ErrIncorrectIdentity
 }
 
-func (l *Locks) ask(about string, anew bool) (string, error) {
+func (l *Locks) ask(about string, isNew bool) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.answer != "" {
 		return l.answer, nil
 	}
 	if l.Ask == nil {
-		return "", errors.New("there is nobody to ask for the passphrase")
+		return "", errors.New("there is no way to ask for the passphrase")
 	}
-	answer, err := l.Ask(about, anew)
+	answer, err := l.Ask(about, isNew)
 	if err == nil && answer == "" {
 		err = errors.New("the passphrase is empty")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unverified reads the newest version of a role that snapshots have named and that exists, whoever signed it. If the
+// Unverified reads the newest version of a role that snapshots have named and that exists, with any signatures. If the
 // file in force is lost, it is an older one, which gets the version of the lost one. Both forms of a project are read.
 func Unverified(ctx context.Context, n *publish.Next, name string) (*trust.Role, error) {
 	role, _, err := NewestLeft(ctx, n, name)

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// begin returns the rollout with which a channel moves to a release: a new one where the channel has a plan, and the one
-// that is under way where the channel names the release already.
+// begin returns the rollout with which a channel moves to a release: a new one where the channel has a plan, and
+// the one that is under way where the channel names the release already.
 func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
 	before trust.Pointer) (*rollout.Start, error) {
 	p := n.Publisher
@@ -53,7 +53,7 @@ func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.
 	return &next, nil
 }
 
-// moved is what somebody does to a rollout now, with the keys at hand that may sign the project.
+// moved returns a move that a user makes in a rollout now, with the available keys that may sign the project.
 func moved(n *publish.Next, project, what string) rollout.Move {
 	m := rollout.Move{What: what, At: n.Publisher.Time()}
 	keys, _, err := n.Publisher.AtHand(project, n.Client.Delegation(project))
@@ -74,8 +74,8 @@ type Steered struct {
 	Start   *rollout.Start `json:"rollout"`
 }
 
-// Steer changes the rollout that is under way on a channel: change gets its start, and what it returns is signed with the
-// channel's pointer.
+// Steer changes the rollout that is under way on a channel: change gets its start, and what it returns is signed
+// with the channel's pointer.
 func Steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what string,
 	change func(*rollout.Start) error) (Steered, error) {
 	return steer(ctx, p, ref, what, func(_ *publish.Next, _ *trust.Role, pointer *trust.Pointer) error {
@@ -177,8 +177,8 @@ func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 	})
 }
 
-// Resume lets a rollout go on that was paused or has stopped. Failures and halts up to forget do not count any more; where
-// it is zero, all go on to count.
+// Resume lets a rollout go on that was paused or has stopped. Failures and halts up to forget do not count any
+// more; where it is zero, all go on to count.
 func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget time.Time) (Steered, error) {
 	return Steer(ctx, p, ref, "resume", func(s *rollout.Start) error {
 		if !s.Paused && forget.IsZero() {

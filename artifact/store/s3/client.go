@@ -59,7 +59,7 @@ func (s *Store) client(ctx context.Context, call *wire.Call) (*client, error) {
 // or "".
 type Account func(ctx context.Context, region, profile string) (aws.Config, error)
 
-// host is the Account of a host, on which nobody signs in.
+// host is the Account of a host, on which no user signs in.
 func host(ctx context.Context, region, profile string) (aws.Config, error) {
 	return account.Load(ctx, account.Options{Region: region, Profile: profile})
 }

@@ -86,7 +86,7 @@ func (c *Call) permission() string {
 	}[c.Op]
 	hint := "the store's policy must allow " + action
 	if c.Op == store.OpGet {
-		hint += "; S3 also answers so for an object that does not exist, to whoever may not list the bucket"
+		hint += "; S3 also answers so for an object that does not exist, if the user may not list the bucket"
 	}
 	return hint
 }

@@ -183,7 +183,7 @@ func (a *apk) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), err
 }
 
-// cached reads the names of the files that apk keeps where it was told to: name-version.hash.apk.
+// cached reads the names of the files in apk's cache: name-version.hash.apk.
 func (a *apk) cached() ([]host.Package, error) {
 	names, err := a.files.ReadDir("/etc/apk/cache")
 	if err != nil {
@@ -205,7 +205,7 @@ func (a *apk) repositoriesAt() time.Time {
 	return a.newest("/etc/apk/repositories", "/etc/apk/repositories.d")
 }
 
-// refresh gets the indexes. A repository that does not answer is told of; the others are in use.
+// refresh fetches the indexes. A repository that does not answer is returned as a warning; the others are used.
 func (a *apk) refresh(ctx context.Context) ([]string, error) {
 	out, err := a.change(ctx, "refreshing the package indexes", apkLocked, "apk", "--no-progress", "update")
 	if err != nil {

@@ -33,8 +33,8 @@ func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (host.Output,
 	return a.runIn(ctx, env, quiet, argv)
 }
 
-// ask runs a command that only reads. Without its cache files, apt would write them again even for
-// that; then it is told to do without.
+// ask runs a command that only reads. If apt's cache files do not exist, apt would write them; then it runs with an
+// option not to.
 func (a *apt) ask(ctx context.Context, argv ...string) (host.Output, error) {
 	if !a.cacheIsCurrent() {
 		argv = append([]string{argv[0], "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="}, argv[1:]...)

@@ -123,8 +123,8 @@ func (c *client) newest(paths ...string) time.Time {
 // clue is a known way to fail. Cause and hint may name what the pattern matched: $1.
 type clue struct{ pattern, cause, hint string }
 
-// whyFailed turns what a program that failed printed into a cause and a hint; the first clue that fits
-// counts. What nobody knows is told in the program's own words.
+// whyFailed turns the output of a program that failed into a cause and a hint; the first clue that matches counts.
+// Without one, the program's own words are used.
 func whyFailed(what string, out host.Output, clues []clue) error {
 	text := out.Stderr + "\n" + out.Stdout
 	for _, k := range clues {

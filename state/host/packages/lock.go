@@ -85,7 +85,7 @@ func (b *Busy) Error() string {
 	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.Lock, b.Holder, b.Waited.Round(time.Second))
 }
 
-// Hint is part of what a person is told.
+// Hint returns what the user can do about it.
 func (b *Busy) Hint() string {
 	if hint := diag.HintOf(b.Err); hint != "" {
 		return hint
@@ -108,7 +108,7 @@ type Unfinished struct{}
 
 func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
 
-// Hint is part of what a person is told.
+// Hint returns what the user can do about it.
 func (*Unfinished) Hint() string {
 	return "run `dpkg --configure -a` on the host and look at what it says"
 }

@@ -187,7 +187,7 @@ func (z *zypper) repositoriesAt() time.Time {
 	return z.newest("/etc/zypp/repos.d", "/etc/zypp/zypp.conf")
 }
 
-// refresh gets the indexes. A repository that does not answer is told of; the others are in use.
+// refresh fetches the indexes. A repository that does not answer is returned as a warning; the others are used.
 func (z *zypper) refresh(ctx context.Context) ([]string, error) {
 	argv := []string{"zypper", "--non-interactive", "refresh", "--force"}
 	out, err := z.change(ctx, "refreshing the package indexes", zypperLocked, argv...)

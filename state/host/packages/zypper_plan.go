@@ -62,8 +62,8 @@ func unverified(argv []string, t host.Transaction) []string {
 	return slices.Insert(slices.Clone(argv), 1, "--no-gpg-checks")
 }
 
-// plan lets zypper play a transaction through. What is on hold and asked for by name could only be
-// foreseen without the hold, so that is told instead of tried.
+// plan makes zypper simulate a transaction. The outcome for a held package that is asked for by name could only be
+// foreseen without the hold, so it is reported instead of tried.
 func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := z.installed()
 	if err != nil {

@@ -66,7 +66,7 @@ func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, fr
 	return state, from, stale, err
 }
 
-// job queues a job for a unit and, if told so, waits for its result.
+// job queues a job for a unit and, if wait is true, waits for its result.
 func (s *systemd) job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit string, wait bool) (string, error) {
 	call := map[host.UnitVerb]func(context.Context, string, string, chan<- string) (int, error){
 		host.Start: c.StartUnitContext, host.Stop: c.StopUnitContext, host.Restart: c.RestartUnitContext,

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// initSystem is how one kind of host runs units. It may keep what it read until told to forget.
+// initSystem is how one kind of host runs units. It may cache what it read until it is asked to forget.
 type initSystem interface {
 	unit(ctx context.Context, name, process string) (host.Unit, error)
 	names(ctx context.Context) ([]string, error)

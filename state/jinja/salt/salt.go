@@ -1,7 +1,7 @@
 // Package salt gives templates what Salt adds to Jinja2: filters, tests and globals.
 //
 // They are those of Salt's documentation that need nothing but their arguments. The others look at
-// files, names or addresses of the host; whoever may touch the host adds them to the options of the
+// files, names or addresses of the host; callers that may access the host add them to the options of the
 // Env.
 package salt
 

@@ -130,7 +130,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	case !fetched:
 		return x.unknown("would fetch %s, and extract what is missing"), nil
 	case x.source.Path == "" && x.verify(ctx, h) != nil:
-		return x.unknown("would fetch %s anew, since the copy in the cache has another hash"), nil
+		return x.unknown("would fetch %s again, since the copy in the cache has another hash"), nil
 	}
 	if who := x.missingAccount(h); who != "" {
 		return module.Awaits(who, "extract "+x.source.Shown), nil

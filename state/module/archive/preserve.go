@@ -8,9 +8,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// An archive that nobody signed does not decide which programs run as root, whose its files are and who may change
-// them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the permission of all users
-// to write are left out, and what the state gives no owner or group gets root's.
+// An archive that is not signed does not determine which programs run as root, who owns its files and who may
+// change them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the write
+// permission of all users are removed, and files belong to root unless the state sets an owner or group.
 
 // rights are what of an entry extraction leaves out.
 type rights struct{ raised, open, owner bool }

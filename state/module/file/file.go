@@ -54,7 +54,7 @@ type Sources interface {
 	// its content is listed as well.
 	List(ctx context.Context, url, env string) ([]Entry, error)
 	// ReceivedLink refuses to create a link that List found if an unprivileged user controls its text and the new
-	// link belongs to somebody else; see host.Received. place is the path of the link in the state tree.
+	// link belongs to another user; see host.Received. place is the path of the link in the state tree.
 	ReceivedLink(ctx context.Context, place string) error
 }
 

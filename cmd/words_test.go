@@ -1,0 +1,83 @@
+package cmd_test
+
+import (
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// riddles are words that leave open who acts or what happens. Comments and messages name the subject instead: the
+// user, the caller, the host, the agent, the store.
+var riddles = regexp.MustCompile(`(?i)\b(whoever|anew|somebody|nobody|anybody|told|wayward|deed|leaving)\b`)
+
+// riddlesAllowed are the places where such a word is right, with the reason.
+var riddlesAllowed = map[string]string{
+	"state/host/shell.go nobody": "the user nobody",
+}
+
+// TestTextsNameWhoActs keeps the words of riddles out of comments and string literals of code other than tests.
+func TestTextsNameWhoActs(t *testing.T) {
+	used := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "testdata" || path != ".." && strings.HasPrefix(d.Name(), ".")) {
+			return errorOrSkip(err)
+		}
+		if !strings.HasSuffix(path, ".go") || strings.Contains(path, "test") {
+			return nil
+		}
+		for _, text := range texts(t, path) {
+			for _, word := range riddles.FindAllString(text.literal, -1) {
+				place := strings.TrimPrefix(filepath.ToSlash(path), "../") + " " + strings.ToLower(word)
+				if used[place] = true; riddlesAllowed[place] == "" {
+					t.Errorf("%s: %q does not say who acts: name the user, the caller, the host or the store",
+						text.position, word)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place := range riddlesAllowed {
+		if !used[place] {
+			t.Errorf("%s is an exception that is not needed", place)
+		}
+	}
+}
+
+type text struct {
+	position token.Position
+	literal  string
+}
+
+// texts returns the comments and the string literals of a Go file.
+func texts(t *testing.T, path string) (all []text) {
+	t.Helper()
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	if _, err := parser.ParseFile(set, path, source, parser.PackageClauseOnly); err != nil {
+		t.Fatal(err)
+	}
+	file := set.AddFile(path, -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, scanner.ScanComments)
+	for {
+		pos, kind, literal := s.Scan()
+		switch kind {
+		case token.EOF:
+			return all
+		case token.COMMENT, token.STRING:
+			all = append(all, text{set.Position(pos), literal})
+		}
+	}
+}
