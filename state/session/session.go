@@ -62,7 +62,7 @@ type Settings struct {
 	Test     bool
 	Failhard bool
 	Parallel int // see exec.Runner
-	// Running lists the runs that change the host now, a text each, for state.running; nil for none.
+	// Running returns the runs that are changing the host, a text each, for state.running; nil for none.
 	Running func() []string
 	Grace   time.Duration // see exec.Runner
 	Strict  bool          // a step that is certain to fail is an error before anything runs
