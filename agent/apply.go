@@ -6,7 +6,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
-	"github.com/corpus-agent/corpus-agent/agent/procedure"
 )
 
 // apply makes a pair that is unpacked the one that runs, or leaves the host on the last good one.
@@ -146,18 +145,4 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 		return err
 	}
 	return r.serving.Healthy(ctx, pair)
-}
-
-// convergeAndInstall is what makes the host what the pair says, by top files and then by the
-// project's own SLS files.
-func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
-	if r.only.Has(procedure.Converge) {
-		if err := r.converge(ctx, pair); err != nil {
-			return err
-		}
-	}
-	if err := r.project.Install(ctx, pair); err != nil {
-		return err
-	}
-	return r.project.Fixperms(ctx, pair)
 }

@@ -224,7 +224,26 @@ func (r *run) stuck(cause, err error) error {
 		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
 
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+// stuckBack is a way back by hand that failed: a person has to look.
+func (r *run) stuckBack(err error) error {
+	if err == nil {
+		return nil
+	}
+	hints, finish := diag.HintsOf(err), "corpus-agent status; corpus-agent rollback --converge"
+	if len(hints) > 0 {
+		finish = "corpus-agent status"
+	}
+	if !slices.ContainsFunc(hints, func(own string) bool { return strings.Contains(own, "corpus-agent converge") }) {
+		finish += "; corpus-agent converge"
+	}
+	hint := strings.Join(append(hints, "look at the host and finish by hand: "+finish), "\n")
+	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the way back failed: %w", err), "%s", hint))
+}
+
+// failed gives an error without a code of its own that of a run that failed.
+func failed(err error) error {
+	if exit.Code(err) == exit.Internal {
+		return exit.WithCode(exit.Failed, err)
+	}
+	return err
 }

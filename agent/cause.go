@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -182,6 +183,25 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 			if found, err := walk.Exists(r.Layout.Path(file)); found || err != nil && !errors.Is(err, syscall.ENOTDIR) {
 				return file
 			}
+		}
+	}
+	return ""
+}
+
+// changedSelf is the file with the state that changed the agent, which decides whose release is at fault
+// for it; "" where no state says so.
+func (r *run) changedSelf(pair ledger.Pair) string {
+	files := r.Self.Changed(r.files)
+	for _, step := range slices.Backward(r.report.Steps) {
+		if step.Changes.Len() == 0 {
+			continue
+		}
+		about := slices.Contains(files, r.Layout.Path(step.Name)) || strings.Contains(step.Name, self.Name)
+		for _, name := range step.Changes.Names() {
+			about = about || strings.HasPrefix(name, self.Name)
+		}
+		if file := r.findSLS(pair, step.SLS); about && file != "" {
+			return file
 		}
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
@@ -222,16 +223,42 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	return r.save()
 }
 
-// previousDir is the directory of a project's release in the previous pair, where that is on the disk and
-// another one.
-func (r *run) previousDir(release artifact.Release) string {
-	if r.ledger.Previous == nil {
-		return ""
-	}
-	for _, before := range r.ledger.Previous.Releases() {
-		if before.Project == release.Project && before.Dir() != release.Dir() && r.Held().Has(before) {
-			return before.Dir()
+// convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an earlier
+// run put the links back and was cut short before the units followed them, this is the rest of its way back.
+func (r *run) convergeGood(ctx context.Context) error {
+	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
+		fresh, err := r.complete(ctx)
+		if err != nil {
+			return err
+		}
+		converge := r.converge
+		if fresh {
+			converge = r.convergeAndInstall
+		}
+		restart, err := r.serving.FollowReplaced(ctx, *r.ledger.Runs())
+		if err != nil {
+			return err
+		}
+		switch s := r.ledger.Serving; {
+		case restart:
+			return r.serving.ConvergeAndServe(ctx, *r.ledger.Runs(), converge)
+		case s != nil && !s.Since.IsZero():
+			return r.serving.ConvergeAndRestart(ctx, *r.ledger.Runs(), converge)
+		case fresh:
+			return converge(ctx, *r.ledger.Runs())
 		}
 	}
-	return ""
+	if r.ledger.Serving == nil || r.test {
+		return r.converge(ctx, *r.ledger.Runs())
+	}
+	r.record.Note("%s", unfinishedUnits(*r.ledger.Serving))
+	return r.settleDown(ctx, *r.ledger.Runs())
+}
+
+// unfinishedUnits says why units are restarted though nothing is deployed.
+func unfinishedUnits(s ledger.Serving) string {
+	if len(s.Retry) > 0 {
+		return fmt.Sprintf("%s did not run what is deployed after the way back of run %s; that is tried again", strings.Join(s.Retry, ", "), s.Run)
+	}
+	return fmt.Sprintf("run %s was cut short before all units ran what is deployed; they are restarted", s.Run)
 }

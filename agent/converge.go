@@ -3,83 +3,16 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
-	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
-	"github.com/corpus-agent/corpus-agent/agent/report"
-	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 )
-
-// Converge brings the host to what its current releases say. It never contacts the store.
-func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
-	if a.Lent != 0 && test {
-		return a.trial(ctx)
-	}
-	return a.pass(ctx, "converge", test, func(r *run) error {
-		if r.ledger.Runs() == nil {
-			return inspect.ErrNothingDeployed()
-		}
-		if r.ledger.Good == nil {
-			r.record.Note("nothing of the service was deployed yet; %s converges alone", r.ledger.Alone)
-		}
-		if err := r.identify(ctx, grains.Identity{}); err != nil {
-			return err
-		}
-		if err := r.settleCut(ctx); err != nil {
-			return r.baseWithout(ctx, err)
-		}
-		return r.serving.StillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
-	})
-}
-
-// convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an earlier
-// run put the links back and was cut short before the units followed them, this is the rest of its way back.
-func (r *run) convergeGood(ctx context.Context) error {
-	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
-		fresh, err := r.complete(ctx)
-		if err != nil {
-			return err
-		}
-		converge := r.converge
-		if fresh {
-			converge = r.convergeAndInstall
-		}
-		restart, err := r.serving.FollowReplaced(ctx, *r.ledger.Runs())
-		if err != nil {
-			return err
-		}
-		switch s := r.ledger.Serving; {
-		case restart:
-			return r.serving.ConvergeAndServe(ctx, *r.ledger.Runs(), converge)
-		case s != nil && !s.Since.IsZero():
-			return r.serving.ConvergeAndRestart(ctx, *r.ledger.Runs(), converge)
-		case fresh:
-			return converge(ctx, *r.ledger.Runs())
-		}
-	}
-	if r.ledger.Serving == nil || r.test {
-		return r.converge(ctx, *r.ledger.Runs())
-	}
-	r.record.Note("%s", unfinishedUnits(*r.ledger.Serving))
-	return r.settleDown(ctx, *r.ledger.Runs())
-}
-
-// unfinishedUnits says why units are restarted though nothing is deployed.
-func unfinishedUnits(s ledger.Serving) string {
-	if len(s.Retry) > 0 {
-		return fmt.Sprintf("%s did not run what is deployed after the way back of run %s; that is tried again", strings.Join(s.Retry, ", "), s.Run)
-	}
-	return fmt.Sprintf("run %s was cut short before all units ran what is deployed; they are restarted", s.Run)
-}
 
 // converge runs the engine over a pair.
 func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
@@ -141,24 +74,6 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	return state.WithTemplates(engine).Compile(ctx, request)
 }
 
-// compiles reports why a pair does not compile, before a hook of it has run: what a hook does cannot be taken back.
-func (r *run) compiles(ctx context.Context, pair ledger.Pair) error {
-	if !r.only.Has(procedure.Converge) {
-		return nil
-	}
-	engine, err := r.engine()
-	if err != nil {
-		return err
-	}
-	request, err := r.readOnlyRequest(ctx, pair)
-	if err != nil {
-		return err
-	}
-	request.Test = true
-	_, err = state.WithTemplates(engine).Compile(ctx, request)
-	return err
-}
-
 // private is an observer that looks at the files of states before and after they change: whether everybody may read
 // them then, as what a state reports shows both.
 type private struct {
@@ -190,4 +105,18 @@ func (r *run) endIn(state string) {
 // journal gets to know which state is at work.
 func (r *run) observing(o exec.Observer) exec.Observer {
 	return r.undo.Observing(private{Observer: o, of: r})
+}
+
+// convergeAndInstall is what makes the host what the pair says, by top files and then by the
+// project's own SLS files.
+func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
+	if r.only.Has(procedure.Converge) {
+		if err := r.converge(ctx, pair); err != nil {
+			return err
+		}
+	}
+	if err := r.project.Install(ctx, pair); err != nil {
+		return err
+	}
+	return r.project.Fixperms(ctx, pair)
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -13,7 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -126,46 +124,6 @@ func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair)
 	})
 }
 
-// without goes on when the store did not give what the host is to run: an interrupted deploy is
-// finished from what is on disk, and else what is current converges. The store's failure stays the
-// result of the run, unless states fail as well.
-func (r *run) without(ctx context.Context, cause error) error {
-	if stopped(ctx) {
-		return cause
-	}
-	cause = explainReach(cause)
-	var err error
-	switch cut := r.ledger.Running; {
-	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
-		err = r.apply(ctx, cut.Pair)
-	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
-		r.record.Note("converging what is current: %v", cause)
-		err = r.convergeGood(ctx)
-	default:
-		return cause
-	}
-	if errors.Is(err, errGone) {
-		return exit.WithCode(exit.Code(cause), diag.WithHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), "%s", diag.HintOf(cause)))
-	}
-	if err != nil {
-		return err
-	}
-	return cause
-}
-
-// explainReach says what to look at when the store did not give what was asked of it.
-func explainReach(err error) error {
-	switch {
-	case diag.HintOf(err) != "":
-		return err
-	case errors.Is(err, store.ErrUnreachable):
-		return diag.WithHint(err, "see whether this host reaches the store; the next run tries again")
-	case errors.Is(err, store.ErrNotFound):
-		return diag.WithHint(err, "see that the store's URL is right, and what `corpus verify` says of it")
-	}
-	return err
-}
-
 // rehearse is the dry run of a deploy: states as they would run, no link, no hook.
 func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Same(pair) {
@@ -215,14 +173,6 @@ func (r *run) named(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// failed gives an error without a code of its own that of a run that failed.
-func failed(err error) error {
-	if exit.Code(err) == exit.Internal {
-		return exit.WithCode(exit.Failed, err)
-	}
-	return err
 }
 
 // heldOf are those releases of a pair that are on the disk.

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/state"
 )
 
 // The stages at which a release's hooks run.
@@ -113,4 +114,22 @@ func (r *run) hooksToRun(pair ledger.Pair) (all []string) {
 		}
 	}
 	return all
+}
+
+// compiles reports why a pair does not compile, before a hook of it has run: what a hook does cannot be taken back.
+func (r *run) compiles(ctx context.Context, pair ledger.Pair) error {
+	if !r.only.Has(procedure.Converge) {
+		return nil
+	}
+	engine, err := r.engine()
+	if err != nil {
+		return err
+	}
+	request, err := r.readOnlyRequest(ctx, pair)
+	if err != nil {
+		return err
+	}
+	request.Test = true
+	_, err = state.WithTemplates(engine).Compile(ctx, request)
+	return err
 }

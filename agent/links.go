@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/project"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
@@ -249,4 +250,18 @@ func (r *run) pointPrevious(pair ledger.Pair) {
 			r.record.Note("the link previous of %s does not agree with the ledger: %v", release.Project, err)
 		}
 	}
+}
+
+// previousDir is the directory of a project's release in the previous pair, where that is on the disk and
+// another one.
+func (r *run) previousDir(release artifact.Release) string {
+	if r.ledger.Previous == nil {
+		return ""
+	}
+	for _, before := range r.ledger.Previous.Releases() {
+		if before.Project == release.Project && before.Dir() != release.Dir() && r.Held().Has(before) {
+			return before.Dir()
+		}
+	}
+	return ""
 }

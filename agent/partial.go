@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -14,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // pairOf is the pair that a host runs where the store cannot say of one project what to run: that
@@ -115,6 +118,67 @@ func (r *run) orTrouble(err error) error {
 	return explainReach(r.trouble)
 }
 
+// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and
+// nothing of the service was deployed here yet, or the host has lost what says so.
+func (r *run) deploysBaseWithout(refused error) bool {
+	var without *site.PillarRefused
+	runs := r.ledger.Runs()
+	if !errors.As(refused, &without) || runs != nil && !runs.BaseAlone() || r.Alone != "" || !r.only.All() || r.ledger.Running != nil || r.ledger.Failing != nil {
+		return false
+	}
+	r.WithoutPillar = true
+	return true
+}
+
+// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the
+// result of the run.
+func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
+	if pair.Base == nil {
+		return pair, refused
+	}
+	return r.aloneFor(*pair.Base, refused), nil
+}
+
+// explainReach says what to look at when the store did not give what was asked of it.
+func explainReach(err error) error {
+	switch {
+	case diag.HintOf(err) != "":
+		return err
+	case errors.Is(err, store.ErrUnreachable):
+		return diag.WithHint(err, "see whether this host reaches the store; the next run tries again")
+	case errors.Is(err, store.ErrNotFound):
+		return diag.WithHint(err, "see that the store's URL is right, and what `corpus verify` says of it")
+	}
+	return err
+}
+
+// without goes on when the store did not give what the host is to run: an interrupted deploy is
+// finished from what is on disk, and else what is current converges. The store's failure stays the
+// result of the run, unless states fail as well.
+func (r *run) without(ctx context.Context, cause error) error {
+	if stopped(ctx) {
+		return cause
+	}
+	cause = explainReach(cause)
+	var err error
+	switch cut := r.ledger.Running; {
+	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
+		err = r.apply(ctx, cut.Pair)
+	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
+		r.record.Note("converging what is current: %v", cause)
+		err = r.convergeGood(ctx)
+	default:
+		return cause
+	}
+	if errors.Is(err, errGone) {
+		return exit.WithCode(exit.Code(cause), diag.WithHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), "%s", diag.HintOf(cause)))
+	}
+	if err != nil {
+		return err
+	}
+	return cause
+}
+
 // baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no
 // reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top
 // file of the service decides which states of base run, none do.
@@ -156,25 +220,4 @@ func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
 		}
 	}
 	return r.converge(ctx, base)
-}
-
-// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and
-// nothing of the service was deployed here yet, or the host has lost what says so.
-func (r *run) deploysBaseWithout(refused error) bool {
-	var without *site.PillarRefused
-	runs := r.ledger.Runs()
-	if !errors.As(refused, &without) || runs != nil && !runs.BaseAlone() || r.Alone != "" || !r.only.All() || r.ledger.Running != nil || r.ledger.Failing != nil {
-		return false
-	}
-	r.WithoutPillar = true
-	return true
-}
-
-// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the
-// result of the run.
-func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
-	if pair.Base == nil {
-		return pair, refused
-	}
-	return r.aloneFor(*pair.Base, refused), nil
 }

@@ -235,3 +235,19 @@ func (r *run) heldMeanwhile(pair ledger.Pair) bool {
 
 // byHand reports whether a person has put a release into quarantine by going back from it.
 func byHand(b ledger.Bad) bool { return strings.HasPrefix(b.Reason, ledger.ByHand) }
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// showQuarantine notes what a rollback by hand from a pair to another would quarantine.
+func (r *run) showQuarantine(left, target ledger.Pair) {
+	for _, release := range left.Releases() {
+		if !target.Has(release) {
+			r.record.Note("would quarantine %s", release)
+		}
+	}
+}
+
+func (r *run) lastKept() *ledger.Pair { return r.LastKeptOf(r.ledger) }

@@ -12,14 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// orWould is how a note says what the run does: a dry run only says what would be done.
-func (r *run) orWould(does, would string) string {
-	if r.test {
-		return would
-	}
-	return does
-}
-
 // resolve asks the store which pair this host is to run.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
 	if err := client.Refresh(ctx); err != nil {

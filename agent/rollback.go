@@ -141,8 +141,6 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
 }
 
-func (r *run) lastKept() *ledger.Pair { return r.LastKeptOf(r.ledger) }
-
 // keptHint names the releases that a person can go back to with --to.
 func (r *run) keptHint() string {
 	var known []string
@@ -199,15 +197,6 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 			diag.Count(len(plan.Actions), "change"), r.ledger.Good)
 	}
 	return r.converge(ctx, target)
-}
-
-// showQuarantine notes what a rollback by hand from a pair to another would quarantine.
-func (r *run) showQuarantine(left, target ledger.Pair) {
-	for _, release := range left.Releases() {
-		if !target.Has(release) {
-			r.record.Note("would quarantine %s", release)
-		}
-	}
 }
 
 // neverDeployed is the error of a rollback where nothing was deployed.

@@ -282,19 +282,3 @@ func (r *run) linksOf(target ledger.Pair) (map[string]link.Set, error) {
 	}
 	return links, nil
 }
-
-// stuckBack is a way back by hand that failed: a person has to look.
-func (r *run) stuckBack(err error) error {
-	if err == nil {
-		return nil
-	}
-	hints, finish := diag.HintsOf(err), "corpus-agent status; corpus-agent rollback --converge"
-	if len(hints) > 0 {
-		finish = "corpus-agent status"
-	}
-	if !slices.ContainsFunc(hints, func(own string) bool { return strings.Contains(own, "corpus-agent converge") }) {
-		finish += "; corpus-agent converge"
-	}
-	hint := strings.Join(append(hints, "look at the host and finish by hand: "+finish), "\n")
-	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the way back failed: %w", err), "%s", hint))
-}

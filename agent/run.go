@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
@@ -78,6 +79,28 @@ type run struct {
 	replacedMu sync.Mutex
 	replaced   map[string]bool  // releases whose directories this run has replaced
 	unlisted   map[string]error // why releases that have lost their lists were not fetched again
+}
+
+// Converge brings the host to what its current releases say. It never contacts the store.
+func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
+	if a.Lent != 0 && test {
+		return a.trial(ctx)
+	}
+	return a.pass(ctx, "converge", test, func(r *run) error {
+		if r.ledger.Runs() == nil {
+			return inspect.ErrNothingDeployed()
+		}
+		if r.ledger.Good == nil {
+			r.record.Note("nothing of the service was deployed yet; %s converges alone", r.ledger.Alone)
+		}
+		if err := r.identify(ctx, grains.Identity{}); err != nil {
+			return err
+		}
+		if err := r.settleCut(ctx); err != nil {
+			return r.baseWithout(ctx, err)
+		}
+		return r.serving.StillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
+	})
 }
 
 // pass is one run under the host's lock: it prepares the host, calls body, and makes a report of how that ended.

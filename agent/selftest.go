@@ -171,25 +171,6 @@ func (r *run) restoreSelf(ctx context.Context) error {
 	return nil
 }
 
-// changedSelf is the file with the state that changed the agent, which decides whose release is at fault
-// for it; "" where no state says so.
-func (r *run) changedSelf(pair ledger.Pair) string {
-	files := r.Self.Changed(r.files)
-	for _, step := range slices.Backward(r.report.Steps) {
-		if step.Changes.Len() == 0 {
-			continue
-		}
-		about := slices.Contains(files, r.Layout.Path(step.Name)) || strings.Contains(step.Name, self.Name)
-		for _, name := range step.Changes.Names() {
-			about = about || strings.HasPrefix(name, self.Name)
-		}
-		if file := r.findSLS(pair, step.SLS); about && file != "" {
-			return file
-		}
-	}
-	return ""
-}
-
 // trial is the run of a program that another run tries: a dry run of what is deployed, or of what that run
 // is deploying, under the lock that it has lent. It writes nothing at all.
 func (a *Agent) trial(ctx context.Context) (*report.Report, error) {

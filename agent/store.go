@@ -249,3 +249,11 @@ func rootGiven(ctx context.Context, s store.Store, given []byte) ([]byte, error)
 	}
 	return given, nil
 }
+
+// orWould is how a note says what the run does: a dry run only says what would be done.
+func (r *run) orWould(does, would string) string {
+	if r.test {
+		return would
+	}
+	return does
+}
