@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -31,6 +33,8 @@ type fleetOptions struct {
 	behind           bool
 	silent           time.Duration
 	watch            bool
+	metrics, html    string // where to write figures and pages; "" for nowhere
+	reports          int    // for how many hosts pages show runs
 }
 
 func (p *program) fleetCommand() *cobra.Command {
@@ -45,12 +49,19 @@ A row counts the hosts that have its version: HOSTS, and of these HEALTHY, HELD,
 BEHIND (the channel names another version) and SILENT (no report for an hour, or for --silent). FAILED, ROLLED BACK and
 QUARANTINED count the hosts on which the version failed, whatever they have now. A star marks what the channel names.
 
+--metrics writes the same numbers as OpenMetrics text, for the textfile collector of Prometheus's node exporter. --html writes
+static pages of the fleet, its projects, hosts, runs and releases into a directory, or into a store where it is a URL; they load
+nothing from elsewhere. With either of them no table is shown.
+
 It takes the right to list the store. A thousand hosts are one request, and another one for their keys where these changed
 since the last look.`,
 		Example: `  corpus fleet --store s3://bucket/prefix --trust-root keys/root.json
   corpus fleet --project myapp --channel production --store s3://bucket/prefix --trust-root keys/root.json
   corpus fleet --behind --store s3://bucket/prefix --trust-root keys/root.json
   corpus fleet --silent 1h --json --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --metrics /var/lib/node_exporter/fleet.prom --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --html ./pages --store s3://bucket/prefix --trust-root keys/root.json
+  corpus fleet --html s3://bucket/pages --store s3://bucket/prefix --trust-root keys/root.json
   corpus fleet --watch --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -67,6 +78,9 @@ since the last look.`,
 	flags.BoolVar(&o.behind, "behind", false, "only hosts that do not have what their channels name")
 	flags.DurationVar(&o.silent, "silent", 0, "only hosts that have not reported for so long, such as 1h")
 	flags.BoolVar(&o.watch, "watch", false, "look again every 30 seconds until interrupted")
+	flags.StringVar(&o.metrics, "metrics", "", "write the numbers as OpenMetrics text into this file")
+	flags.StringVar(&o.html, "html", "", "write pages into this directory, or the store with this URL")
+	flags.IntVar(&o.reports, "reports", 300, "with --html, show the runs of so many hosts, those that need a person first")
 	return c
 }
 
@@ -78,16 +92,16 @@ func (p *program) fleet(ctx context.Context, o fleetOptions) error {
 	}
 	defer done()
 	for {
-		v, err := look(ctx)
+		v, write, err := look(ctx)
 		if err != nil {
 			return err
 		}
-		if o.watch && cli.Terminal(p.Out) && !p.json {
-			if f := cli.File(p.Out); f != nil {
-				_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // a terminal that is gone needs nothing more
-			}
+		if o.html != "" || o.metrics != "" {
+			err = write()
+		} else {
+			err = p.redrawFleet(v, o.watch)
 		}
-		if err := p.showFleet(v); err != nil || !o.watch {
+		if err != nil || !o.watch {
 			return err
 		}
 		select {
@@ -98,9 +112,19 @@ func (p *program) fleet(ctx context.Context, o fleetOptions) error {
 	}
 }
 
+// redrawFleet shows a look at the fleet, in the place of the one before where the terminal is watched.
+func (p *program) redrawFleet(v *fleet.View, watched bool) error {
+	if f := cli.File(p.Out); watched && f != nil && cli.Terminal(p.Out) && !p.json {
+		_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // a terminal that is gone needs nothing more
+	}
+	return p.showFleet(v)
+}
+
+// lookAtFleet looks at a fleet. write writes the files that were asked for.
+type lookAtFleet func(context.Context) (v *fleet.View, write func() error, err error)
+
 // fleetLook opens the store for looks at the fleet, each of which relies on the keys of hosts that the one before has seen.
-func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look func(context.Context) (*fleet.View, error),
-	done func(), err error) {
+func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFleet, done func(), err error) {
 	client, done, err := p.reader(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -112,26 +136,54 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look func(cont
 	}
 	known := p.recallKeys()
 	first := true
-	return func(ctx context.Context) (*fleet.View, error) {
+	return func(ctx context.Context) (*fleet.View, func() error, error) {
 		if !first {
 			if err := client.Refresh(ctx); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		first = false
 		list, err := client.List(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		v, err := fleet.Look(ctx, o.query(s, list, known.registry(time.Now())))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if v.Fresh {
 			known.keep(p, v.Known, time.Now())
 		}
-		return v, v.Explain(ctx, s)
+		write := func() error {
+			if o.html != "" {
+				err = p.writePages(ctx, s, client, v, list, o)
+			}
+			return errors.Join(err, p.writeMetrics(v, o.metrics))
+		}
+		return v, write, v.Explain(ctx, s)
 	}, done, nil
+}
+
+// writeMetrics replaces the file of figures, so that a scrape never sees half of it.
+func (p *program) writeMetrics(v *fleet.View, file string) error {
+	if file == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := v.WriteMetrics(&b); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("writing the figures of the fleet: %w", err),
+			"give --metrics a file in a directory that you may write"))
+	}
+	return p.answer(metricsWritten{file, len(v.Hosts)}, "wrote figures of %s: %s", hostCountOf(len(v.Hosts)), file)
+}
+
+// metricsWritten is the answer of `corpus fleet --metrics`.
+type metricsWritten struct {
+	File  string `json:"file"`
+	Hosts int    `json:"hosts"`
 }
 
 func (p *program) showFleet(v *fleet.View) error {

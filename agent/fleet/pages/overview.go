@@ -1,0 +1,320 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// overview is the first page, and that of a project.
+type overview struct {
+	common
+	Heading      string
+	Hosts        int
+	Figures      []figure
+	Bar          []part
+	Rollouts     []underWay
+	Attention    []attention
+	Rows         []row
+	Channels     []History
+	Releases     []release
+	States       []fleet.State
+	ChannelNames []string
+	Static       []staticRow
+	Data         tableData
+}
+
+type figure struct {
+	What, Class, Query string
+	N                  int
+}
+
+// part is a part of a bar of a thousand.
+type part struct {
+	Class, Title string
+	X, W, Done   int
+}
+
+type attention struct {
+	fleet.Attention
+	Class, Of, On string
+	First         []string
+	More          int
+}
+
+type row struct {
+	fleet.Row
+	First  bool // of its channel
+	Counts []int
+}
+
+type underWay struct {
+	Channel, Version, Says string
+	Waves                  []part
+}
+
+// release is a release of a project.
+type release struct {
+	Version, Size, Digest, Withdrawn, Compared string
+}
+
+// History is how a channel moved.
+type History struct {
+	Ref   artifact.Ref
+	Moves []Move // the newest first
+}
+
+// Move is a release that a channel came to name.
+type Move struct {
+	At       time.Time
+	Version  string
+	Digest   string
+	Compared string // the page of what changed
+}
+
+// staticRow is a host in the table that browsers without JavaScript show.
+type staticRow struct {
+	Host, Version, Channel, Class string
+	State                         fleet.State
+	Seen                          time.Time
+}
+
+// tableData is what the script makes the table of.
+type tableData struct {
+	Root     string        `json:"root"`
+	States   []fleet.State `json:"states"`
+	Channels []string      `json:"channels"`
+	// Hosts have a name, the index of a channel, a version, the version that failed or is wanted, the index of a state,
+	// flags (1 behind, 2 silent, 4 signed), and when they reported, in seconds.
+	Hosts [][7]any `json:"hosts"`
+}
+
+// mostStatic is how many hosts browsers without JavaScript show.
+const mostStatic = 200
+
+// overviews writes the pages of the projects.
+func (w *writer) overviews() {
+	projects := map[string]bool{}
+	for _, l := range w.site.Listings {
+		projects[l.Project] = true
+	}
+	for _, r := range w.site.View.Rows {
+		projects[r.Project] = true
+	}
+	for project := range projects {
+		w.group.Go(func() error {
+			return w.page(w.ctx, "project/"+project+"/index.html", "overview", w.overview(project))
+		})
+	}
+}
+
+// overview is the page of a project, or of the whole fleet for "".
+func (w *writer) overview(project string) overview {
+	v := w.site.View
+	o := overview{common: w.common("Fleet", ""), Heading: "Fleet", States: fleet.States()}
+	if project != "" {
+		o.common, o.Heading = w.common(project+" - Fleet", "../../", step{Text: project}), project
+		o.Channels, o.Releases = w.histories(project), w.releases(project)
+	}
+	hosts := slices.DeleteFunc(urgent(v), func(h fleet.Host) bool {
+		return project != "" && project != artifact.Base && h.Project != project
+	})
+	o.Hosts = len(hosts)
+	o.count(hosts)
+	for _, a := range v.Attention {
+		if project == "" || a.Project == project {
+			o.Attention = append(o.Attention, newAttention(a))
+		}
+	}
+	before := artifact.Ref{}
+	for _, r := range v.Rows {
+		if project == "" || r.Project == project {
+			o.Rows = append(o.Rows, row{r, r.Ref != before, []int{r.Hosts, r.Healthy, r.Failed, r.RolledBack, r.Quarantined,
+				r.Held, r.Drifted, r.Behind, r.Silent}})
+			before = r.Ref
+		}
+	}
+	o.Rollouts = rollouts(w.site.Listings, v.Rows, project)
+	o.table(hosts)
+	return o
+}
+
+// count counts hosts by state.
+func (o *overview) count(hosts []fleet.Host) {
+	counts, behind, silent := map[fleet.State]int{}, 0, 0
+	for _, h := range hosts {
+		counts[h.State]++
+		if h.Behind {
+			behind++
+		}
+		if h.Silent {
+			silent++
+		}
+	}
+	x, seen := 0, 0
+	for _, state := range fleet.States() {
+		n := counts[state]
+		if n > 0 || state == fleet.Healthy {
+			o.Figures = append(o.Figures, figure{string(state), class(string(state)), url.QueryEscape(string(state)), n})
+		}
+		if n > 0 {
+			seen += n
+			to := 1000 * seen / len(hosts)
+			o.Bar = append(o.Bar, part{Class: class(string(state)), Title: fmt.Sprintf("%s: %d", state, n), X: x, W: to - x})
+			x = to
+		}
+	}
+	o.Figures = append(o.Figures, figure{"behind", "other", "behind", behind}, figure{"silent", "silent", "silent", silent})
+}
+
+// mostNamed is how many hosts an entry of what needs a person names.
+const mostNamed = 6
+
+func newAttention(a fleet.Attention) attention {
+	first := a.Hosts[:min(len(a.Hosts), mostNamed)]
+	out := attention{a, class(a.What), "", diag.Count(len(a.Hosts), "host"), first, len(a.Hosts) - len(first)}
+	if a.Version != "" {
+		out.Of = a.Project + " " + a.Version
+	}
+	out.Why, out.Hint = shown(a.Why), shown(a.Hint)
+	return out
+}
+
+// table fills the table of hosts.
+func (o *overview) table(hosts []fleet.Host) {
+	index := map[string]int{}
+	for _, h := range hosts {
+		index[channelOf(h)] = 0
+	}
+	o.ChannelNames = slices.Sorted(maps.Keys(index))
+	for i, name := range o.ChannelNames {
+		index[name] = i
+	}
+	o.Data = tableData{Root: o.Root, States: o.States, Channels: o.ChannelNames, Hosts: make([][7]any, 0, len(hosts))}
+	if o.Data.Channels == nil {
+		o.Data.Channels = []string{}
+	}
+	for i, h := range hosts {
+		wanted := ""
+		if h.State != fleet.Healthy {
+			wanted = version(h.Wanted)
+		}
+		o.Data.Hosts = append(o.Data.Hosts, [7]any{h.Host, index[channelOf(h)], version(h.Service), wanted,
+			slices.Index(o.States, h.State), bit(h.Behind, 1) + bit(h.Silent, 2) + bit(h.Signed, 4), h.Seen.Unix()})
+		if i < mostStatic {
+			o.Static = append(o.Static, staticRow{h.Host, version(h.Service), channelOf(h), class(string(h.State)), h.State, h.Seen})
+		}
+	}
+}
+
+func bit(is bool, value int) int {
+	if is {
+		return value
+	}
+	return 0
+}
+
+func channelOf(h fleet.Host) string {
+	if h.Service == nil {
+		return h.Project
+	}
+	return h.Project + "/" + h.Service.Channel
+}
+
+// rollouts draws the waves of the rollouts that are under way, filled with the hosts that have the release.
+func rollouts(listings []trust.Listing, rows []fleet.Row, project string) (out []underWay) {
+	for _, l := range listings {
+		if project != "" && project != l.Project {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
+			ref, pointer := artifact.Ref{Project: l.Project, Channel: name}, l.Channels[name]
+			if pointer.Rollout == nil || len(pointer.Rollout.Hosts) == 0 {
+				continue
+			}
+			has, bad := 0, 0
+			for _, r := range rows {
+				if r.Ref == ref && r.Digest == pointer.Digest.Short() {
+					has, bad = has+r.Hosts, bad+r.Failed+r.RolledBack+r.Quarantined
+				}
+			}
+			out = append(out, drawn(ref, pointer.Version, pointer.Rollout, has, bad))
+		}
+	}
+	return out
+}
+
+func drawn(ref artifact.Ref, version string, start *rollout.Start, has, bad int) underWay {
+	total := 0
+	for _, n := range start.Hosts {
+		total += n
+	}
+	u := underWay{Channel: ref.String(), Version: version}
+	u.Says = fmt.Sprintf("%d of %s have it, it failed on %d", has, diag.Count(total, "host"), bad)
+	switch {
+	case start.Aborted:
+		u.Says += "; aborted"
+	case start.Paused:
+		u.Says += "; paused"
+	}
+	x, seen, left := 0, 0, has
+	for i, n := range start.Hosts {
+		seen += n
+		to := 1000 * seen / max(total, 1)
+		done := min(left, n)
+		left -= done
+		u.Waves = append(u.Waves, part{
+			Title: fmt.Sprintf("wave %d: %s", i+1, diag.Count(n, "host")), X: x, W: to - x, Done: (to - x) * done / max(n, 1),
+		})
+		x = to
+	}
+	return u
+}
+
+func (w *writer) histories(project string) (out []History) {
+	for _, h := range w.site.Histories[project] {
+		h.Moves = slices.Clone(h.Moves)
+		for i := range h.Moves {
+			if i+1 < len(h.Moves) {
+				h.Moves[i].Compared = w.compares(project, h.Moves[i+1].Version, h.Moves[i].Version)
+			}
+		}
+		out = append(out, h)
+	}
+	slices.SortFunc(out, func(a, b History) int { return cmp.Compare(a.Ref.Channel, b.Ref.Channel) })
+	return out
+}
+
+// mostReleases is how many releases a project's page lists.
+const mostReleases = 50
+
+func (w *writer) releases(project string) (out []release) {
+	for _, l := range w.site.Listings {
+		if l.Project != project {
+			continue
+		}
+		all := slices.Clone(l.Releases)
+		slices.SortFunc(all, func(a, b artifact.Release) int { return artifact.CompareVersions(b.Version, a.Version) })
+		for i, r := range all[:min(len(all), mostReleases)] {
+			shows := release{Version: r.Version, Size: diag.Size(r.Length), Digest: r.Digest.Short()}
+			if yank, ok := l.Yanked[r.Version]; ok {
+				shows.Withdrawn = strings.TrimSpace("withdrawn " + stamp(yank.At) + " " + shown(yank.Reason))
+			}
+			if i+1 < len(all) {
+				shows.Compared = w.compares(project, all[i+1].Version, r.Version)
+			}
+			out = append(out, shows)
+		}
+	}
+	return out
+}
