@@ -33,7 +33,14 @@ func (p *program) writePages(ctx context.Context, s store.Store, client *trust.C
 	if err != nil {
 		return err
 	}
-	site := pages.Site{View: v, Store: s, Listings: list, Detailed: o.reports}
+	compare := comparing{client: client, listings: list}
+	site := pages.Site{View: v, Store: s, Listings: list, Detailed: o.reports, Compare: compare.releases,
+		Histories: map[string][]pages.History{}}
+	for _, l := range list {
+		if site.Histories[l.Project], err = histories(ctx, s, l); err != nil {
+			return err
+		}
+	}
 	hosts, err := site.Write(ctx, out)
 	if err != nil {
 		return err

@@ -170,7 +170,7 @@ func (o *overview) count(hosts []fleet.Host) {
 		if n > 0 {
 			seen += n
 			to := 1000 * seen / len(hosts)
-			o.Bar = append(o.Bar, part{Class: class(string(state)), Title: fmt.Sprintf("%s: %d", state, n), X: x, W: to - x})
+			o.Bar = append(o.Bar, part{Class: class(string(state)), Title: fmt.Sprintf("%s: %s", state, grouped(n)), X: x, W: to - x})
 			x = to
 		}
 	}
@@ -182,7 +182,7 @@ const mostNamed = 6
 
 func newAttention(a fleet.Attention) attention {
 	first := a.Hosts[:min(len(a.Hosts), mostNamed)]
-	out := attention{a, class(a.What), "", diag.Count(len(a.Hosts), "host"), first, len(a.Hosts) - len(first)}
+	out := attention{a, class(a.What), "", hostCount(len(a.Hosts)), first, len(a.Hosts) - len(first)}
 	if a.Version != "" {
 		out.Of = a.Project + " " + a.Version
 	}
@@ -254,13 +254,20 @@ func rollouts(listings []trust.Listing, rows []fleet.Row, project string) (out [
 	return out
 }
 
+func hostCount(n int) string {
+	if n == 1 {
+		return "1 host"
+	}
+	return grouped(n) + " hosts"
+}
+
 func drawn(ref artifact.Ref, version string, start *rollout.Start, has, bad int) underWay {
 	total := 0
 	for _, n := range start.Hosts {
 		total += n
 	}
 	u := underWay{Channel: ref.String(), Version: version}
-	u.Says = fmt.Sprintf("%d of %s have it, it failed on %d", has, diag.Count(total, "host"), bad)
+	u.Says = fmt.Sprintf("%s of %s have it, it failed on %s", grouped(has), hostCount(total), grouped(bad))
 	switch {
 	case start.Aborted:
 		u.Says += "; aborted"
@@ -274,7 +281,7 @@ func drawn(ref artifact.Ref, version string, start *rollout.Start, has, bad int)
 		done := min(left, n)
 		left -= done
 		u.Waves = append(u.Waves, part{
-			Title: fmt.Sprintf("wave %d: %s", i+1, diag.Count(n, "host")), X: x, W: to - x, Done: (to - x) * done / max(n, 1),
+			Title: fmt.Sprintf("wave %d: %s", i+1, hostCount(n)), X: x, W: to - x, Done: (to - x) * done / max(n, 1),
 		})
 		x = to
 	}
