@@ -63,6 +63,24 @@ func TestDemoIsWorthWatching(t *testing.T) {
 			t.Errorf("act %d does not say in one line each what happened and where to look:\n%s", i+1, act)
 		}
 	}
+	_, fleet, _ := strings.Cut(out, "\nThe pages of the fleet: file://")
+	host, err := os.ReadFile(filepath.Join(filepath.Dir(strings.TrimSpace(fleet)), "project", "myapp", "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`host/([^/]+)/index.html`).FindSubmatch(host)
+	if name == nil {
+		t.Fatalf("the project's page names no host: %s", host)
+	}
+	host, err = os.ReadFile(filepath.Join(filepath.Dir(strings.TrimSpace(fleet)), "host", string(name[1]), "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"myapp 1.0", "myapp 1.1", "myapp 1.3", "rolled back"} {
+		if !strings.Contains(string(host), version) {
+			t.Errorf("the page of the host does not show %s", version)
+		}
+	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "warning") || strings.HasPrefix(line, "skipped") ||

@@ -45,11 +45,12 @@ const (
 	mostLines    = 400 // lines of a diff
 	mostLogLines = 500
 	longestName  = 512 // bytes of an ID or a name
+	longestWord  = 24  // bytes of an outcome or a command
 )
 
 func newRunView(r fleet.Run) runView {
 	v := runView{Run: r, Class: class(r.Outcome), Took: took(r.Ended.Sub(r.Started)), LeftText: pairText(r.Left)}
-	v.Outcome, v.Command, v.Error, v.Hint = name(r.Outcome), name(r.Command), shown(r.Error), shown(r.Hint)
+	v.Outcome, v.Command, v.Error, v.Hint = word(r.Outcome), word(r.Command), shown(r.Error), shown(r.Hint)
 	v.StatesText = fmt.Sprintf("%s, %d changed, %d failed", diag.Count(r.States.Total, "state"), r.States.Changed, r.States.Failed)
 	for _, f := range []fact{{Name: "From", Text: pairText(r.From)}, {Name: "To", Text: pairText(r.To)},
 		{Name: "Left", Text: v.LeftText}, {Name: "Withheld", Text: pairText(r.Withheld)}, {Name: "Agent", Text: name(r.Agent)}} {
@@ -89,6 +90,11 @@ func name(text string) string {
 	return shown(text)
 }
 
+// word is a text of a host that is a word where the host is an honest one.
+func word(text string) string {
+	return strings.ToValidUTF8(name(text[:min(len(text), longestWord)]), "")
+}
+
 func took(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -110,7 +116,7 @@ func pairText(p *ledger.Pair) string {
 
 func newStepView(s fleet.RunStep) stepView {
 	v := stepView{
-		ID: name(s.ID), Function: name(s.Function), Name: name(s.Name), SLS: name(s.SLS), Result: name(s.Result),
+		ID: name(s.ID), Function: name(s.Function), Name: name(s.Name), SLS: name(s.SLS), Result: word(s.Result),
 		Comment: shown(s.Comment), Hint: shown(s.Hint), Class: class(s.Result), Took: took(s.Duration), Open: s.Result == "failed",
 	}
 	for _, warning := range s.Warnings[:min(len(s.Warnings), 20)] {

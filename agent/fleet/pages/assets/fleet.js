@@ -37,6 +37,7 @@
     count.textContent = shown.length.toLocaleString("en") + " of " + data.hosts.length.toLocaleString("en") +
       (data.hosts.length === 1 ? " host" : " hosts");
     box.querySelector("table").setAttribute("aria-rowcount", String(shown.length + 1));
+    box.scrollTop = 0;
     from = -1;
     draw();
   }
@@ -77,8 +78,9 @@
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(box.scrollTop / rowHeight) - margin);
-    const last = Math.min(shown.length, Math.ceil((box.scrollTop + box.clientHeight) / rowHeight) + margin);
+    const top = Math.min(box.scrollTop, shown.length * rowHeight);
+    const first = Math.max(0, Math.floor(top / rowHeight) - margin);
+    const last = Math.min(shown.length, Math.ceil((top + box.clientHeight) / rowHeight) + margin);
     if (first === from && last === to) { return; }
     const active = document.activeElement, index = active && body.contains(active) ? active.closest("tr").getAttribute("aria-rowindex") : null;
     from = first; to = last;
@@ -96,11 +98,9 @@
   heads.forEach((th, i) => th.querySelector("button").addEventListener("click", () => {
     sort = { by: i, down: sort.by === i && !sort.down };
     heads.forEach((other, j) => other.setAttribute("aria-sort", j !== i ? "none" : sort.down ? "descending" : "ascending"));
-    box.scrollTop = 0;
     choose();
   }));
   function changed() {
-    box.scrollTop = 0;
     const at = new URLSearchParams();
     if (words.value) { at.set("q", words.value); }
     if (state.value) { at.set("state", state.value); }
