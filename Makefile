@@ -20,7 +20,7 @@ RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
 # What starts goroutines. cmd/race_test.go holds the list to the code.
-RACE := ./agent/fetch ./agent/fleet ./agent/health ./agent/journal ./agent/lock ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
+RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/terminal ./state/module/archive
 
@@ -43,7 +43,7 @@ race: go ## the packages that start goroutines, with the race detector; needs gc
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away
-	go test -tags integration -timeout 40m ./artifact/store/... ./cmd/... ./state/module/...
+	go test -tags integration -timeout 40m ./artifact/store/... ./cmd/... ./state/module/... ./agent/fleet/pages
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...

@@ -26,6 +26,26 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// TestPagesHaveTheTypeThatBrowsersWant: what a browser would download instead of showing it is no page.
+func TestPagesHaveTheTypeThatBrowsersWant(t *testing.T) {
+	server := fakes3.Start(t, nil)
+	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Prefix: "pages", Endpoint: "http://" + server.Host})
+	for name, want := range map[string]string{"a/index.html": "text/html; charset=utf-8", "fleet.css": "text/css; charset=utf-8",
+		"fleet.js": "text/javascript; charset=utf-8"} {
+		if _, err := s.Put(t.Context(), name, strings.NewReader("x"), 1, store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.Get("http://" + server.Host + "/" + fakes3.Bucket + "/pages/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if got := answer.Header.Get("Content-Type"); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // loginProgram makes an AWS configuration whose credentials come from a program, as single sign-on
 // does: its access key is what the file holds at the time.
 func loginProgram(t *testing.T) (keyFile string) {

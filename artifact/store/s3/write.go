@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"io"
+	"path"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -32,7 +33,7 @@ func (w *writing) Whole(ctx context.Context, body io.ReadSeeker, size int64,
 	sums wire.Sums, cond store.Condition) (wire.Written, error) {
 	out, err := w.api.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: w.bucket, Key: w.key, Body: body, ContentLength: &size, ChecksumCRC32: &sums.CRC32,
-		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond),
+		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond), ContentType: contentType(w.key),
 	})
 	if err != nil {
 		return wire.Written{}, w.api.explain(w.call, err)
@@ -98,6 +99,14 @@ func (w *writing) Begin(ctx context.Context) (string, error) {
 	return aws.ToString(out.UploadId), nil
 }
 
+// contentType is what browsers have to know of a page, its style sheet and its script; nil for what no browser reads.
+func contentType(key *string) *string {
+	types := map[string]string{
+		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	}
+	return optional(types[path.Ext(aws.ToString(key))])
+}
+
 func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker,
 	size int64, sums wire.Sums) (wire.Written, error) {
 	out, err := w.api.UploadPart(ctx, &s3.UploadPartInput{
@@ -122,7 +131,7 @@ func (w *writing) Complete(ctx context.Context, upload string,
 	}
 	out, err := w.api.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: w.bucket, Key: w.key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: done},
-		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond),
+		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond), ContentType: contentType(w.key),
 	})
 	if err != nil {
 		return wire.Written{}, w.api.explain(w.call, err)
