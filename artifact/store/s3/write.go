@@ -92,7 +92,7 @@ func (w *writing) Parts(ctx context.Context, upload string) (map[int]wire.Writte
 
 func (w *writing) Begin(ctx context.Context) (string, error) {
 	out, err := w.api.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: w.bucket, Key: w.key,
-		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32, ContentType: contentType(w.key)})
 	if err != nil {
 		return "", w.api.explain(w.call, err)
 	}
@@ -131,7 +131,7 @@ func (w *writing) Complete(ctx context.Context, upload string,
 	}
 	out, err := w.api.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: w.bucket, Key: w.key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: done},
-		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond), ContentType: contentType(w.key),
+		IfMatch: optional(cond.IfMatch), IfNoneMatch: ifAbsent(cond),
 	})
 	if err != nil {
 		return wire.Written{}, w.api.explain(w.call, err)
