@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
@@ -196,7 +195,7 @@ func (r *run) ask(ctx context.Context, client *trust.Client, ref artifact.Ref, p
 		early = answerOf(plan.Early(start, wave, now), plan.WaveName(wave))
 	}
 	switch {
-	case olderThan(r.Version, start.Agent):
+	case plans.Older(r.Version, start.Agent):
 		return answer{reason: oldAgent, wave: early.wave, why: fmt.Sprintf("it takes agent %s, and this one is %s", start.Agent, r.Version)}
 	case r.ledger.Hold != nil && r.ledger.Runs() != nil:
 		return answer{reason: heldHere, wave: early.wave, why: "this host is held since " + r.ledger.Hold.Since.Format("2006-01-02 15:04 MST")}
@@ -232,14 +231,6 @@ func basisOf(plan plans.Plan, start plans.Start) string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
-}
-
-// olderThan reports whether a version of the agent is older than one that a rollout takes. Versions that are no releases of
-// the agent are as new as any.
-func olderThan(version, takes string) bool {
-	released := func(v string) bool { return v != "" && v[0] >= '0' && v[0] <= '9' && !strings.HasPrefix(v, "0.0.0") }
-	version, takes = strings.TrimPrefix(version, "v"), strings.TrimPrefix(takes, "v")
-	return released(version) && released(takes) && artifact.CompareVersions(version, takes) < 0
 }
 
 // place is who this host is to a plan.
