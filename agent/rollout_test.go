@@ -246,7 +246,9 @@ func (f *rolling) start(version, before string, more ...func(*plans.Start)) {
 	for _, change := range more {
 		change(&start)
 	}
-	f.pointer(func(p *trust.Pointer) { *p = trust.Pointer{Version: version, Digest: release.Digest, Serial: p.Serial, Rollout: &start} })
+	f.pointer(func(p *trust.Pointer) {
+		*p = trust.Pointer{Version: version, Digest: release.Digest, Serial: p.Serial, Rollout: &start}
+	})
 	f.store.requests()
 }
 
