@@ -375,7 +375,7 @@ func TestAWaveWaitsForHealthyHostsOfTheOneBefore(t *testing.T) {
 	f.start("2", "1")
 	later := f.inOrder()[1][0]
 	f.store.now = f.store.now.Add(24 * time.Hour)
-	noted(t, f.run(later, exit.OK), "healthy hosts of wave 1 are needed")
+	noted(t, f.run(later, exit.OK), "it asks again at its next run")
 	f.runs(later, "1")
 	f.store.requests()
 	f.run(later, exit.OK)

@@ -139,7 +139,7 @@ func (r *run) settleTurn(t *ledger.Turn, a answer) {
 	}
 	t.Took = ""
 	t.Reason, t.Why, t.Not = string(a.reason), a.why, nil
-	if !a.not.IsZero() {
+	if a.reason == plans.Waits && !a.not.IsZero() {
 		not := a.not.UTC()
 		t.Not = &not
 	}
