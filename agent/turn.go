@@ -91,7 +91,7 @@ func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref
 	return r.untilTurn(ctx, client, *start, *t, has)
 }
 
-// decided reports whether the host needs to ask nobody about a release: it has it, is about to have it, or tried it.
+// decided reports whether the host needs no evidence about a release: it has it, is about to have it, or tried it.
 func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Release) bool {
 	cut := r.ledger.Running
 	switch {
@@ -200,7 +200,7 @@ func (r *run) ask(ctx context.Context, client *trust.Client, ref artifact.Ref, p
 	case r.ledger.Hold != nil && r.ledger.Runs() != nil:
 		return answer{reason: heldHere, wave: early.wave, why: "this host is held since " + r.ledger.Hold.Since.Format("2006-01-02 15:04 MST")}
 	case r.turns.ahead:
-		return answer{reason: plans.Waits, wave: early.wave, why: "nobody was asked"}
+		return answer{reason: plans.Waits, wave: early.wave, why: "the store was not asked"}
 	case !early.take:
 		early.name = t.Name
 		return early

@@ -37,8 +37,8 @@ as SERVICE and INSTANCE if the hostname does not contain it.
 On a channel with a rollout a host keeps what it has until its turn, and says so; --ahead takes the release
 at once, and what becomes of it counts in the rollout as that of any host.
 
-With --now a host does at once what its timer would do next: it waits for a run that is under way, then
-starts the unit that the timer starts, and tells how that ended. The run goes on if whoever waits is gone.
+With --now a host does immediately what its timer would do next: it waits for a run that is under way, then
+starts the unit of the timer, and prints its result. The run continues if this command is interrupted.
 
 Exit codes: 0 converged, 2 usage or configuration, 3 states failed, 4 verification refused, 5 store
 unreachable, 6 another run is under way, 7 rolled back, 8 rollback failed, 9 the lock refused runs
@@ -73,7 +73,7 @@ for longer than the timer's interval, 130 interrupted.`,
 		"working tree to link as the service's release, in a dev environment; it is unsigned")
 	flags.BoolVar(&test, "test", false, "show what would change, and change nothing")
 	flags.BoolVar(&given.Ahead, "ahead", false, "take the release though its rollout lets this host wait")
-	flags.BoolVar(&now, "now", false, "do what the timer would do next, without waiting for its turn")
+	flags.BoolVar(&now, "now", false, "run now what the timer would run next")
 	steps.add(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
 		"copy of the keys/root.json that corpus store init wrote, or sha256:HEX of it; needed once")

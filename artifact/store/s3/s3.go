@@ -31,7 +31,7 @@ type Options struct {
 	Profile   string  // a profile of ~/.aws/config; default: AWS_PROFILE, or the default one
 	Endpoint  string  // URL of another server than AWS; default: AWS_ENDPOINT_URL_S3 and similar variables
 	PathStyle *bool   // bucket in the path, not in the host name; default: for other servers than AWS
-	Account   Account // default: that of a host, on which nobody signs in; see account.Load
+	Account   Account // default: that of a host, on which no user signs in; see account.Load
 }
 
 // Store is a store in a bucket.

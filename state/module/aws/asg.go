@@ -705,7 +705,7 @@ func (g *asgPresent) setActions(ctx context.Context, client *autoscaling.Client,
 	return nil
 }
 
-// notifications plans what a topic is told of the group.
+// notifications plans the notifications of the group to a topic.
 func (g *asgPresent) notifications(ctx context.Context, p *plan, a *account, _ *types.AutoScalingGroup) error {
 	arn, kinds := g.Notify, g.NotifyTypes
 	if v := g.cloud.setting(g.NotifyPillar); arn == "" && v != nil {

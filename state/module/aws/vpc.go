@@ -470,7 +470,7 @@ func (n *netResource) tableSubnets(ctx context.Context, p *plan, a *account, has
 		for _, id := range drop {
 			association := associations[id]
 			if _, err := ec2Of(a).DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: &association}); err != nil {
-				return failed("leaving a subnet with route table", n.Name, err)
+				return failed("removing a subnet from route table", n.Name, err)
 			}
 		}
 		for _, id := range add {
