@@ -97,6 +97,7 @@ func TestEveryDriftIsFoundAndCorrected(t *testing.T) {
 	state(t, url, "boto_route53.hosted_zone_present", "{name: example.com, domain_name: example.com.}", false)
 	state(t, url, "boto_secgroup.present", "{name: other, description: other}", false)
 	state(t, url, "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: 80, elb_protocol: HTTP}]}", false)
+	state(t, url, "boto_iam.policy_present", "{name: own, policy_document: {Version: '2012-10-17', Statement: [{Action: 's3:*', Effect: Allow, Resource: '*'}]}}", false)
 	for _, r := range resources() {
 		t.Run(r.function, func(t *testing.T) {
 			if changes := state(t, url, r.function, r.base, true); changes.Value("old") != nil || changes.Value("new") == nil {
@@ -208,6 +209,23 @@ func resources() []resource {
 				"attributes statistic": "attributes: {" + strings.Replace(alarmAttributes, "Average", "Maximum", 1) + "}",
 				"attributes dimension": "attributes: {" + alarmAttributes + ", dimensions: {Q: [w]}}",
 			}},
+		{function: "boto_iam.user_present", base: "{name: u, policies: {p: " + policy + "}}",
+			drift: map[string]string{"policies": "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}",
+				"managed_policies": "managed_policies: [own]"}, fixed: "path users delete_policies"},
+		{function: "boto_iam.group_present", base: "{name: g, policies: {p: " + policy + "}, users: []}",
+			drift: map[string]string{"policies": "policies: {o: " + policy + "}", "users": "users: [u]"},
+			fixed: "path delete_policies managed_policies"},
+		{function: "boto_iam.policy_present", base: "{name: p, policy_document: " + policy + "}",
+			drift: map[string]string{"policy_document": "policy_document: " + strings.Replace(policy, "Get", "List", 1)},
+			fixed: "path description"},
+		{function: "boto_kms.key_present", base: "{name: k, description: d, key_rotation: true, policy: " + policy + "}",
+			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false", "enabled": "enabled: false",
+				"policy": "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage"},
+		{function: "boto_elbv2.create_target_group", base: "{name: tg, protocol: HTTP, port: 80}",
+			drift: map[string]string{"health_check_protocol": "health_check_protocol: HTTPS", "health_check_port": "health_check_port: 81",
+				"health_check_path": "health_check_path: /up", "health_check_interval_seconds": "health_check_interval_seconds: 20",
+				"health_check_timeout_seconds": "health_check_timeout_seconds: 4", "healthy_threshold_count": "healthy_threshold_count: 3",
+				"unhealthy_threshold_count": "unhealthy_threshold_count: 4"}, fixed: "protocol port vpc_id vpc_name"},
 		{function: "boto_vpc.present", base: "{name: net, cidr_block: 10.9.0.0/16, tags: {a: b}}",
 			drift: map[string]string{"dns_support": "dns_support: false", "dns_hostnames": "dns_hostnames: true", "tags": "tags: {c: d}"},
 			fixed: netFixed + "cidr_block auto_assign_public_ipv4 routes subnet_ids subnet_names"},

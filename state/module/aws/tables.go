@@ -9,6 +9,7 @@ func Tables(c *Cloud) module.Registry {
 		"boto_asg":              asgTable(c),
 		"boto_cloudwatch_alarm": alarmTable(c),
 		"boto_elb":              elbTable(c),
+		"boto_iam":              iamTable(c),
 		"boto_iam_role":         iamRoleTable(c),
 		"boto_lc":               lcTable(c),
 		"boto_route53":          route53Table(c),
@@ -16,5 +17,7 @@ func Tables(c *Cloud) module.Registry {
 		"boto_sns":              snsTable(c),
 		"boto_sqs":              sqsTable(c),
 		"boto_vpc":              vpcTable(c),
+		"boto_elbv2":            elbv2Table(c),
+		"boto_kms":              kmsTable(c),
 	}
 }
