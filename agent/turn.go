@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -317,10 +318,14 @@ func (r *run) hostKey() (*hostkey.Key, error) {
 // roster is the roster of a rollout: the one that the host has kept, or the store's.
 func (r *run) roster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (rollout.Roster, error) {
 	path := r.Layout.Roster(ref.Project)
-	if data, err := walk.ReadFile(path); err == nil {
+	data, err := walk.ReadFile(path)
+	switch {
+	case err == nil:
 		if kept, err := rollout.ParseRoster(data, start.Roster); err == nil {
 			return kept, nil
 		}
+	case !errors.Is(err, fs.ErrNotExist):
+		r.record.Note("the roster that this host kept cannot be read, so it is read again: %v", err)
 	}
 	roster, data, err := rollout.FetchRoster(ctx, s, ref, start)
 	if err != nil || r.test {
