@@ -208,14 +208,3 @@ func number(m *value.Map, name string) (int32, bool) {
 	i, is := n.(int)
 	return int32(i), err == nil && is //nolint:gosec // AWS has no larger numbers
 }
-
-// camel writes a name of Salt as AWS does: from_port is FromPort.
-func camel(name string) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(name, "_") {
-		if part != "" {
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	return b.String()
-}
