@@ -95,7 +95,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/serving/changedlinks.go": {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/site/modes.go":           {project, "Site.Impassable"},
 		"agent/site/temporary.go":       {state, "Site.NoteTemporary Site.SweepTemporary"},
-		"agent/requirements.go":         {"the host's loaders and libraries, whose existence is asked for", "run.suits run.noteInterpreters"},
+		"agent/request.go":              {"the host's loaders and libraries, whose existence is asked for", "run.suits run.noteInterpreters"},
 	}
 	calls := regexp.MustCompile(
 		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|ReadGiven|OpenGiven|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)

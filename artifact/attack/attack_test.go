@@ -49,6 +49,15 @@ func sees(t *testing.T, host *artifacttest.Host, version string) {
 	}
 }
 
+// looksForRoots makes a host look for newer roots though the timestamp is the one that it has, as it does where a store
+// names no versions of its files.
+func looksForRoots(t *testing.T, host *artifacttest.Host) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(host.Dir, "timestamp.version")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // refused checks that an error is a refusal that tells what a person needs: which check, of which
 // file, what to do, and for signatures whose they are. Scripts see exit code 4.
 func refused(t *testing.T, err error, check trust.Check, of string) {
@@ -171,6 +180,7 @@ func TestRollback(t *testing.T) {
 		sees(t, host, "2")
 		// The old root under the next name is no next root.
 		repo.Replace(trust.RoleKey("root", 3), repo.Object(trust.RoleKey("root", 1)))
+		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckVersion, "root.json")
 	})
@@ -306,6 +316,8 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		thief := repo.Forger("timestamp", "snapshot", "targets")
 		// The thief's root names the thief's keys; it is signed by him alone.
 		thief.Root(func(root *tuf.RootType) { _ = root.AddKey(thief.Public("root"), "root") })
+		sees(t, host, "2") // nothing is new, so the host does not look
+		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
 	})
@@ -318,6 +330,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 			t.Fatal(err)
 		}
 		repo.Forger().Root(func(root *tuf.RootType) { root.Roles["root"].Threshold = 1 }, all[0])
+		looksForRoots(t, host)
 		_, err = host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
 		// The same key twice is no second signature.
