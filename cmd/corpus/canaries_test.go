@@ -64,7 +64,11 @@ func workstationLines() []string {
 		"refresh", "refresh --rebuild", "export root -o @draft", "export % -o @draft", "sign @draft", "sign @draft --show",
 		"sign @%", "import @draft", "import @%",
 		"bootstrap", "push host.invalid %", "push % myapp", "store upgrade", "store upgrade --force", "version", "version %",
-		"nosuch", "ls --%",
+		"fleet", "fleet --project %", "project rollout myapp testing --halt-at 2", "project rollout myapp %",
+		"rollout simulate --hosts 20", "rollout simulate --hosts %", "rollout status myapp testing", "rollout status myapp %",
+		"rollout pause myapp testing", "rollout resume myapp testing", "rollout skip-wave myapp testing",
+		"rollout abort myapp testing", "rollout back myapp testing", "rollout watch myapp testing", "rollout watch % testing",
+		"orchestrate --tree @none %", "nosuch", "ls --%",
 	}
 }
 

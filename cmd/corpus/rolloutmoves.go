@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,12 +26,11 @@ type rolloutMove struct {
 
 func (p *program) rolloutMoveCommand(m rolloutMove) *cobra.Command {
 	c := &cobra.Command{
-		Use:   m.name + " PROJECT CHANNEL",
-		Short: m.short,
-		Long:  m.long + "\n\nIt is a move of the channel, and takes the project's key and those of snapshot and timestamp.",
-		Example: fmt.Sprintf("  corpus rollout %s myapp production --store s3://bucket/prefix --keys keys\n"+
-			"  corpus rollout %s myapp production --store s3://bucket/prefix --keys keys --draft myapp.draft", m.name, m.name),
-		Args: cli.Args(cobra.ExactArgs(2)),
+		Use:     m.name + " PROJECT CHANNEL",
+		Short:   m.short,
+		Long:    m.long + "\n\nIt is a move of the channel, and takes the project's key and those of snapshot and timestamp.",
+		Example: exampleOf(m.name) + "\n" + exampleOf(m.name) + " --draft myapp.draft",
+		Args:    cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			publisher, err := p.pinned(c.Context())
 			if err != nil {
@@ -191,4 +191,9 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 		return p.answerDraft()
 	}
 	return starter.answer(ref, release, fmt.Sprintf("%s is %s, as before its last rollout", ref, release.Version))
+}
+
+// exampleOf returns the shortest line of a move.
+func exampleOf(move string) string {
+	return strings.Join([]string{"  corpus", "rollout", move, "myapp production --store s3://bucket/prefix --keys keys"}, " ")
 }

@@ -13,8 +13,8 @@ func TestUnknown(t *testing.T) {
 	for function, want := range map[string][2]string{
 		"file.manged":              {"no such state function", `did you mean "file.managed"?`},
 		"file.somethingelse":       {"file has no somethingelse", "of file there are absent, managed"},
-		"boto_secgroup.present":    {"things in a cloud belong to no host", "engine: salt-call"},
-		"boto3_route53.hosted":     {"things in a cloud", "engine: salt-call"},
+		"boto_secgroup.present":    {"resources of AWS belong to no host", "corpus orchestrate"},
+		"boto3_route53.hosted":     {"does not have these resources of AWS", "CloudFormation"},
 		"win_path.exists":          {"operating system", "engine: salt-call"},
 		"ufw.allowed":              {"formula's own", "iptables"},
 		"lxd_container.present":    {"has not been written", "cmd.run"},
