@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -26,7 +27,6 @@ func (w *walk) together(s *compile.Step) []*compile.Step {
 	}
 	n := 1
 	for n < len(w.rest) && w.rest[n].State() == s.State() && w.joins(w.rest[n]) {
-		w.tried[w.rest[n]] = true
 		n++
 	}
 	return w.rest[1:n]
@@ -34,25 +34,27 @@ func (w *walk) together(s *compile.Step) []*compile.Step {
 
 // joins reports whether a step may be a part of a batch.
 func (w *walk) joins(s *compile.Step) bool {
+	if len(s.Requisites) > 0 || *w.flag(s) != (flags{}) || w.running.Get(s.Tag()) != nil {
+		return false
+	}
+	if _, asked := s.Targets("prerequired"); asked || slices.ContainsFunc(apart(), s.Chunk.Has) {
+		return false
+	}
 	resource, _ := w.runner.Modules.New(s.State(), s.Fun())
-	if _, ok := resource.(module.Batcher); !ok || len(s.Requisites) > 0 || *w.flag(s) != (flags{}) || w.running.Get(s.Tag()) != nil {
-		return false
-	}
-	if _, asked := s.Targets("prerequired"); asked {
-		return false
-	}
-	for _, argument := range apart() {
-		if s.Chunk.Has(argument) {
-			return false
-		}
-	}
-	return true
+	_, ok := resource.(module.Batcher)
+	return ok
 }
 
-// batch lets a step act for those of its batch. It returns what was done for the step itself; the result keeps the rest.
-func (r *Runner) batch(ctx context.Context, first module.Resource, t try, result *Result) module.Report {
+// batch lets a step that has something to do act for those of its batch as well. It reports whether it did; the try then
+// has what was done for the step itself, and the result what was done for the others.
+func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, result *Result) bool {
+	batcher, ok := first.(module.Batcher)
+	if !ok || t.together == nil {
+		return false
+	}
+	result.batch, t.together = t.together(t.step), nil
 	var others []module.Resource
-	for _, s := range t.together {
+	for _, s := range result.batch {
 		resource, ok := r.resource(try{step: s}, &Result{Step: s})
 		if !ok {
 			break
@@ -60,22 +62,24 @@ func (r *Runner) batch(ctx context.Context, first module.Resource, t try, result
 		others = append(others, resource)
 	}
 	if len(others) == 0 {
-		return module.Report{}
+		return false
 	}
-	reports := first.(module.Batcher).Batch(host.Applying(ctx), r.hostOf(t.step).Ending(ctx), others)
+	reports := batcher.Batch(host.Applying(ctx), r.hostOf(t.step).Ending(ctx), others)
 	if len(reports) == 0 {
-		return module.Report{}
+		return false
 	}
-	result.made = reports[1:]
-	return reports[0]
+	t.made, result.made = reports[0], reports[1:]
+	return true
 }
 
-// keepMade keeps what a step did for others until their turns come.
-func (w *walk) keepMade(steps []*compile.Step, r *Result) {
-	for i, report := range r.made {
-		w.made[steps[i]] = report
+// keepMade keeps what a step did for others until their turns come. A batch is tried once.
+func (w *walk) keepMade(r *Result) {
+	for i, s := range r.batch {
+		if w.tried[s] = true; i < len(r.made) {
+			w.made[s] = r.made[i]
+		}
 	}
-	r.made = nil
+	r.batch, r.made = nil, nil
 }
 
 // takeMade adds what a batch has done for a step to its result. What the step did by itself counts where both changed

@@ -61,7 +61,8 @@ type Result struct {
 	redactor *redact.Redactor // for the ID and name of its step; nil for none
 	cause    error            // of a failure, where there was an error
 	pending  chan *Result     // while it runs in parallel
-	made     []module.Report  // what it did for the steps of its batch
+	batch    []*compile.Step  // that it tried to act for as well
+	made     []module.Report  // what it did for the first of them
 }
 
 // wouldChange reports whether a step changed something, or surely would.

@@ -34,9 +34,9 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 		return w.parallel(ctx, s)
 	}
 	t := w.tryOf(s)
-	t.together = w.together(s)
+	t.together = w.together
 	r := w.numbered(w.runner.attempt(ctx, t))
-	w.keepMade(t.together, r)
+	w.keepMade(r)
 	return w.retry(ctx, s, r)
 }
 
@@ -95,13 +95,13 @@ type try struct {
 	prepared bool // a dry run, and what a real one would have done before is not done
 	foresees bool // a dry run of the whole program, in which coming are the earlier steps that would change something
 	coming   []*compile.Step
-	planned  []any           // of the accounts that coming would make and remove
-	steps    []*compile.Step // of the whole program
-	watching bool            // take the watch action
-	changed  []string        // the watched steps that changed
-	together []*compile.Step // for which this one acts as well, see batch.go
-	made     module.Report   // what an earlier step has done for this one
-	again    bool            // it reacts to steps that act at every run, and to no other
+	planned  []any                               // of the accounts that coming would make and remove
+	steps    []*compile.Step                     // of the whole program
+	watching bool                                // take the watch action
+	changed  []string                            // the watched steps that changed
+	together func(*compile.Step) []*compile.Step // finds those for which this one may act as well, see batch.go; may be nil
+	made     module.Report                       // what an earlier step has done for this one
+	again    bool                                // it reacts to steps that act at every run, and to no other
 }
 
 // attempt runs a step once. It does not look at requisites.
@@ -131,9 +131,6 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	if r.guarded(ctx, t.step, result) {
 		t.doubtGuard(true, result)
 		return result
-	}
-	if len(t.together) > 0 {
-		t.made = r.batch(ctx, resource, t, result)
 	}
 	if result.Comment == "" {
 		r.settle(ctx, resource, t, result)
@@ -322,6 +319,10 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
 		t.weigh(result, diff.Lacks)
+	case r.batch(ctx, resource, &t, result):
+		result.Warnings = warnings
+		r.settle(ctx, resource, t, result) // what the batch left is the step's own to do
+		return
 	default:
 		r.apply(ctx, resource, diff, warnings, result)
 		result.takeMade(t.made)
