@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -118,12 +119,7 @@ func (r *run) unasked(t *ledger.Turn) {
 
 // triedBefore reports whether a release is in quarantine, which keeps it away without a rollout.
 func (r *run) triedBefore(release artifact.Release) bool {
-	for _, b := range r.ledger.Bad {
-		if b.Is(release) && r.ledger.Runs() != nil {
-			return true
-		}
-	}
-	return false
+	return r.ledger.Runs() != nil && slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) })
 }
 
 // settleTurn keeps what was found about the turn of the host.

@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -229,14 +228,9 @@ type reader struct {
 
 // read reads a report of a host; nil for what is none, or does not count.
 func (d *reader) read(ctx context.Context, host, key string) (*Report, error) {
-	body, info, err := d.store.Get(ctx, key, 0)
+	data, info, err := store.ReadUpTo(ctx, d.store, key, maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("reading the reports of hosts: %w", err)
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxReport))
-	if err != nil {
-		return nil, fmt.Errorf("reading the reports of hosts: %s: %w", key, err)
 	}
 	var r Report
 	if json.Unmarshal(data, &r) != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -122,12 +121,7 @@ const maxObject = 64 << 10
 // Read reads what a record says beyond its name. It is the zero Detail where the object is gone, or is not what the
 // host signed.
 func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) (Detail, error) {
-	body, _, err := s.Get(ctx, r.Key, 0)
-	if err != nil {
-		return Detail{}, fmt.Errorf("reading the record of a host: %w", err)
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxObject))
+	data, _, err := store.ReadUpTo(ctx, s, r.Key, maxObject)
 	if err != nil {
 		return Detail{}, fmt.Errorf("reading the record of a host: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
@@ -134,12 +133,7 @@ func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start pla
 
 // fetch reads an object of at most limit bytes.
 func fetch(ctx context.Context, s store.Store, key string, limit int64) ([]byte, store.Info, error) {
-	body, info, err := s.Get(ctx, key, 0)
-	if err != nil {
-		return nil, info, err
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	data, info, err := store.ReadUpTo(ctx, s, key, limit+1)
 	if err == nil && int64(len(data)) > limit {
 		err = fmt.Errorf("%s is longer than the %d bytes allowed", key, limit)
 	}

@@ -101,6 +101,17 @@ func GetRange(ctx context.Context, s Store, key string, part Range) (io.ReadClos
 	return body, info, nil
 }
 
+// ReadUpTo reads the first bytes of an object, at most so many.
+func ReadUpTo(ctx context.Context, s Store, key string, most int64) ([]byte, Info, error) {
+	body, info, err := s.Get(ctx, key, 0)
+	if err != nil {
+		return nil, info, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, most))
+	return data, info, err
+}
+
 type limited struct {
 	io.Reader
 	io.Closer

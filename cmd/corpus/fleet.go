@@ -125,13 +125,8 @@ type lookAtFleet func(context.Context) (v *fleet.View, write func() error, err e
 
 // fleetLook opens the store for looks at the fleet, each of which relies on the keys of hosts that the one before has seen.
 func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFleet, done func(), err error) {
-	client, done, err := p.reader(ctx)
+	client, s, done, err := p.readerAndStore(ctx)
 	if err != nil {
-		return nil, nil, err
-	}
-	s, err := p.openStore()
-	if err != nil {
-		done()
 		return nil, nil, err
 	}
 	known := p.recallKeys()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -56,15 +55,10 @@ const largestHead = 4 << 20
 // no longer has it.
 func headOf(ctx context.Context, s store.Store, project string, serial int64) (map[string]trust.Pointer, time.Time, error) {
 	key := fmt.Sprintf("metadata/%d.%s.json", serial, trust.HeadRole(project))
-	body, info, err := s.Get(ctx, key, 0)
+	data, info, err := store.ReadUpTo(ctx, s, key, largestHead)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
 		return nil, time.Time{}, nil
 	}
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("reading the history of %s: %w", project, err)
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, largestHead))
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the history of %s: %w", project, err)
 	}

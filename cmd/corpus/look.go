@@ -24,16 +24,21 @@ import (
 
 // reader returns a client that follows a store from a root of trust, as a host does.
 func (p *program) reader(ctx context.Context) (client *trust.Client, done func(), err error) {
-	s, err := p.openStore()
-	if err != nil {
-		return nil, nil, err
+	client, _, done, err = p.readerAndStore(ctx)
+	return client, done, err
+}
+
+// readerAndStore is reader, with the store that it reads.
+func (p *program) readerAndStore(ctx context.Context) (client *trust.Client, s store.Store, done func(), err error) {
+	if s, err = p.openStore(); err != nil {
+		return nil, nil, nil, err
 	}
 	root, err := p.rootOfTrust(ctx, s)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := p.checkMemory(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	// The client sees the store as a new host would. The store is refused if it is older than what this user has
 	// seen of it. What was seen never replaces files that the store has lost.
@@ -41,16 +46,16 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	if memory != "" {
 		_, _, forget, err := fresh(ctx, s, root, memory)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		forget()
 	}
 	client, dir, done, err := fresh(ctx, s, root, "")
 	if err != nil {
-		return nil, nil, trust.HintRebuild(err)
+		return nil, nil, nil, trust.HintRebuild(err)
 	}
 	p.remember(memory, dir, root)
-	return client, done, nil
+	return client, s, done, nil
 }
 
 // fresh returns a client of a store that knows only the root and, if memory is not empty, the metadata in that

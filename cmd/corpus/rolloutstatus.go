@@ -216,15 +216,11 @@ watch keeps.`,
 }
 
 func (p *program) rolloutStatus(ctx context.Context, ref artifact.Ref) error {
-	client, done, err := p.reader(ctx)
+	client, s, done, err := p.readerAndStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	s, err := p.openStore()
-	if err != nil {
-		return err
-	}
 	u, err := loadRollout(ctx, client, s, ref)
 	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
 		none := rolloutStatus{Ref: ref, Version: u.version, State: "none", Next: err.Error()}

@@ -82,15 +82,11 @@ type summarized struct {
 
 // summarize writes the summary of a channel's rollout, or those of all channels.
 func (p *program) summarize(ctx context.Context, ref *artifact.Ref) error {
-	client, done, err := p.reader(ctx)
+	client, s, done, err := p.readerAndStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	s, err := p.openStore()
-	if err != nil {
-		return err
-	}
 	refs := []artifact.Ref{}
 	if ref != nil {
 		refs = append(refs, *ref)

@@ -189,7 +189,7 @@ func assign(field reflect.Value, v any) error {
 	case []string:
 		return assignStrings(field, v)
 	case []any:
-		field.Set(reflect.ValueOf(itemsOf(v)))
+		field.Set(reflect.ValueOf(Items(v)))
 		return nil
 	case *value.Map:
 		return assignAs[*value.Map](field, repacked(v), "a mapping")
@@ -267,8 +267,8 @@ func repacked(v any) any {
 	return all
 }
 
-// itemsOf returns the items of a list, or a single value as its only item.
-func itemsOf(v any) []any {
+// Items returns the items of an argument that is a list; any other value is its only item.
+func Items(v any) []any {
 	switch v := v.(type) {
 	case nil:
 		return nil
@@ -285,7 +285,7 @@ func assignStrings(field reflect.Value, v any) error {
 	if v == nil {
 		return nil
 	}
-	items := itemsOf(v)
+	items := Items(v)
 	list := make([]string, 0, len(items))
 	for _, item := range items {
 		s, err := text(item)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 
@@ -74,12 +73,7 @@ func (n Note) Keys(project string, objects []store.Info) map[string]bool {
 // ReadNote reads a note. One that cannot be parsed is a *trust.Refused.
 func ReadNote(ctx context.Context, s store.Store, key string) (Note, error) {
 	var n Note
-	body, _, err := s.Get(ctx, key, 0)
-	if err != nil {
-		return n, err
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxNote))
+	data, _, err := store.ReadUpTo(ctx, s, key, maxNote)
 	if err != nil {
 		return n, err
 	}

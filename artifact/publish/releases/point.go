@@ -49,20 +49,29 @@ func Unpoint(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (trust
 	var pointer trust.Pointer
 	err := p.Change(ctx, func(n *publish.Next) error {
 		n.Strict = true
-		role, err := n.Project(ctx, ref.Project)
+		role, channels, err := channelsWith(ctx, n, ref)
 		if err != nil {
 			return err
 		}
-		channels, err := trust.Channels(role)
-		if err != nil {
-			return err
-		}
-		there := false
-		if pointer, there = channels[ref.Channel]; !there {
-			return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
-		}
+		pointer = channels[ref.Channel]
 		delete(channels, ref.Channel)
 		return trust.SetChannels(role, channels)
 	})
 	return pointer, err
+}
+
+// channelsWith returns a project's role with its channels, which have to have this one.
+func channelsWith(ctx context.Context, n *publish.Next, ref artifact.Ref) (*trust.Role, map[string]trust.Pointer, error) {
+	role, err := n.Project(ctx, ref.Project)
+	if err != nil {
+		return nil, nil, err
+	}
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, there := channels[ref.Channel]; !there {
+		return nil, nil, diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
+	}
+	return role, channels, nil
 }

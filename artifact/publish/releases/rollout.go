@@ -134,18 +134,11 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 	}
 	err := p.Change(ctx, func(n *publish.Next) error {
 		n.Strict = true
-		role, err := n.Project(ctx, ref.Project)
+		role, channels, err := channelsWith(ctx, n, ref)
 		if err != nil {
 			return err
 		}
-		channels, err := trust.Channels(role)
-		if err != nil {
-			return err
-		}
-		pointer, there := channels[ref.Channel]
-		if !there {
-			return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
-		}
+		pointer := channels[ref.Channel]
 		if pointer.Rollout == nil {
 			return publish.NewMistake("`corpus project rollout` gives a channel a plan, and its next promotion starts a rollout",
 				"%s has no rollout", ref)

@@ -526,7 +526,7 @@ func (g *asgPresent) suspended(_ context.Context, p *plan, a *account, has *type
 // policies plans the scaling policies: those of the pillar, and over them those of the arguments.
 func (g *asgPresent) policies(ctx context.Context, p *plan, a *account, _ *types.AutoScalingGroup) error {
 	want, declared := value.NewMap(), g.Policies != nil
-	for _, item := range slices.Concat(list(g.cloud.setting(g.PoliciesPillar)), g.Policies) {
+	for _, item := range slices.Concat(module.Items(g.cloud.setting(g.PoliciesPillar)), g.Policies) {
 		m, declaredName := mapOf(item), text(mapOf(item), "name")
 		if declaredName == "" {
 			return errors.New("a scaling policy lacks its name")

@@ -553,7 +553,7 @@ func setAttributes(set *types.LoadBalancerAttributes, group string, m *value.Map
 
 // policies plans the policies that listeners and back ends use.
 func (e *elbPresent) policies(ctx context.Context, p *plan, a *account, has *types.LoadBalancerDescription) error {
-	declared := slices.Concat(list(e.cloud.setting(e.PoliciesPillar)), list(e.Policies))
+	declared := slices.Concat(module.Items(e.cloud.setting(e.PoliciesPillar)), module.Items(e.Policies))
 	if len(declared) == 0 {
 		return nil
 	}

@@ -296,7 +296,7 @@ type device struct {
 // devices reads block_device_mappings: mappings of a device's name to its size, volume_type, iops, snapshot_id,
 // delete_on_termination and encrypted; or virtual_name.
 func (l *launch) devices() (all []device, err error) {
-	for _, item := range list(l.Devices) {
+	for _, item := range module.Items(l.Devices) {
 		for key, v := range mapOf(item).All() {
 			m := mapOf(v)
 			d := device{name: value.Str(key), virtual: text(m, "virtual_name"), kind: text(m, "volume_type"), snapshot: text(m, "snapshot_id")}

@@ -161,22 +161,9 @@ func mapOf(v any) *value.Map {
 	return nil
 }
 
-// list are the items of an argument; a value that is no list is its only item.
-func list(v any) []any {
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case *value.List:
-		return v.Items
-	case value.Tuple:
-		return v
-	}
-	return []any{v}
-}
-
 // texts are the items of an argument as text.
 func texts(v any) (all []string) {
-	for _, item := range list(v) {
+	for _, item := range module.Items(v) {
 		all = append(all, value.Str(item))
 	}
 	return all

@@ -237,7 +237,7 @@ func (r rule) same(o rule) bool {
 
 // parseRules reads the rules of an argument.
 func parseRules(v any) (all []rule, err error) {
-	for _, item := range list(v) {
+	for _, item := range module.Items(v) {
 		m := mapOf(item)
 		if m == nil {
 			return nil, fmt.Errorf("a rule is a %s, and a mapping was expected", value.TypeName(item))

@@ -67,7 +67,7 @@ type phrases []string
 
 // UnmarshalSLS accepts texts, numbers and booleans, single or in a list.
 func (w *phrases) UnmarshalSLS(v any) error {
-	for _, item := range items(v) {
+	for _, item := range module.Items(v) {
 		switch item.(type) {
 		case string, int, float64, bool:
 			for word := range strings.SplitSeq(value.Str(item), ",") {
@@ -78,18 +78,6 @@ func (w *phrases) UnmarshalSLS(v any) error {
 		}
 	}
 	return nil
-}
-
-func items(v any) []any {
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case *value.List:
-		return v.Items
-	case value.Tuple:
-		return v
-	}
-	return []any{v}
 }
 
 // succeeded reports whether a command succeeded, by its exit code or by what it printed.
