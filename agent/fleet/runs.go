@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -102,11 +101,11 @@ func Runs(ctx context.Context, s store.Store, known hostkey.Registry, r hostreco
 	var ids []string
 	for _, length := range []int{len("20060102"), len("200601")} {
 		var err error
-		if ids, err = runsBelow(ctx, s, below, r.Run[:length]); err != nil || len(ids) >= mostRuns {
-			break
-		}
-		if err != nil {
+		if ids, err = runsBelow(ctx, s, below, r.Run[:length]); err != nil {
 			return nil, err
+		}
+		if len(ids) >= mostRuns {
+			break
 		}
 	}
 	var runs []Run
@@ -148,14 +147,9 @@ func runsBelow(ctx context.Context, s store.Store, below, begin string) (ids []s
 
 func readRun(ctx context.Context, s store.Store, known hostkey.Registry, host, below, id string) (*Run, error) {
 	key := below + id + ".json"
-	body, _, err := s.Get(ctx, key, 0)
+	data, _, err := store.ReadUpTo(ctx, s, key, maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("reading the reports of hosts: %w", err)
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxReport))
-	if err != nil {
-		return nil, fmt.Errorf("reading the reports of hosts: %s: %w", key, err)
 	}
 	signed, err := known.Check(host, key, data)
 	var run Run

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,8 +18,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/fakes3"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
@@ -253,5 +256,14 @@ func TestKeysOfAnEarlierLookAreReadAgain(t *testing.T) {
 	again, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), Known: v.Known})
 	if err != nil || len(again.Hosts) != 1 || !again.Hosts[0].Signed || again.Hosts[0].Sequence != 2 || !again.Fresh {
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// TestRunsOfAStoreThatCannotBeListed are an error, and not a host without runs.
+func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
+	s := storetest.NewFaulty(mem.New(), storetest.Fault{Op: store.OpList, Err: store.ErrUnreachable})
+	host := hostrecord.Listed{Record: hostrecord.Record{Project: "myapp", Host: "web-1", Run: "20260105T080000.000000Z-a"}}
+	if runs, err := fleet.Runs(t.Context(), s, nil, host); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("%v, %v; want %v", runs, err, store.ErrUnreachable)
 	}
 }
