@@ -119,6 +119,7 @@ func TestAReleaseThatOtherUsersCannotReadGetsItsModesBack(t *testing.T) {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		must(t, err)
+		waitForFileTimes(t)
 		must(t, os.Chmod(path, info.Mode()&^0o077))
 		audits, err := l.Verify(t.Context())
 		if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 || audits[0].Changes[0].Name != name {

@@ -114,6 +114,22 @@ func noted(t *testing.T, r *report.Report, text string) {
 	}
 }
 
+// waitForFileTimes waits until a file that is changed gets a time after now. The kernel's times of files are some
+// milliseconds coarse, so what is changed right after a run could seem to be changed before its end.
+func waitForFileTimes(t *testing.T) {
+	t.Helper()
+	now, file := time.Now(), filepath.Join(t.TempDir(), "time")
+	for {
+		must(t, os.WriteFile(file, nil, 0o600))
+		info, err := os.Stat(file)
+		must(t, err)
+		if info.ModTime().After(now) {
+			return
+		}
+		must(t, os.Remove(file))
+	}
+}
+
 // engine stands in for converging: it notes what it was asked, and fails where the service's
 // version says so.
 type engine struct {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -18,7 +17,7 @@ import (
 func closeReleases(t *testing.T, l *lab) {
 	t.Helper()
 	releases := l.Layout.Project("myapp").Releases()
-	time.Sleep(20 * time.Millisecond) // the kernel's times of files are coarser than the end of the last run
+	waitForFileTimes(t)
 	must(t, filepath.WalkDir(releases, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
 			return err
