@@ -52,9 +52,10 @@ type answer struct {
 	name   string // of the host in the roster; empty if it is not in it
 }
 
-// inTurn is what a channel gives this host: the release that it names once it is the host's turn, and until then what the
-// host has, or what the channel named before.
-func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref, release artifact.Release, has *artifact.Release) (artifact.Release, error) {
+// inTurn is what a channel gives this host: the release that it names once it is the host's turn, and until then what
+// the host has, or what the channel named before.
+func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref, release artifact.Release,
+	has *artifact.Release) (artifact.Release, error) {
 	plan, start, err := client.RolloutOf(ctx, ref)
 	if err != nil {
 		return release, err
@@ -81,7 +82,7 @@ func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref
 		t.Until = &until
 	}
 	if !r.decided(t, release, has) {
-		r.settleTurn(t, r.ask(ctx, client, ref, *plan, *start, t))
+		r.settleTurn(t, r.ask(ctx, client, rollout.Rollout{Ref: ref, Plan: *plan, Start: *start}, t))
 	}
 	if before == nil || *before != *t {
 		if err := r.save(); err != nil {
@@ -109,8 +110,8 @@ func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Re
 	return true
 }
 
-// unasked lets a host that did not read the roster record how it fares under its own name. If the roster does not have it,
-// that counts for nothing.
+// unasked lets a host that did not read the roster record how it fares under its own name. If the roster does not have
+// it, that counts for nothing.
 func (r *run) unasked(t *ledger.Turn) {
 	if t.Name == "" && r.Config.UploadReports {
 		t.Name = r.report.Host
@@ -144,7 +145,8 @@ func (r *run) settleTurn(t *ledger.Turn, a answer) {
 }
 
 // untilTurn is what a host runs that waits.
-func (r *run) untilTurn(ctx context.Context, client *trust.Client, start plans.Start, t ledger.Turn, has *artifact.Release) (artifact.Release, error) {
+func (r *run) untilTurn(ctx context.Context, client *trust.Client, start plans.Start, t ledger.Turn,
+	has *artifact.Release) (artifact.Release, error) {
 	keeps := has
 	if keeps == nil {
 		before, err := r.before(ctx, client, t.Channel, start)
@@ -161,12 +163,14 @@ func (r *run) untilTurn(ctx context.Context, client *trust.Client, start plans.S
 	if t.Not != nil {
 		again = "it asks again after " + t.Not.Format("2006-01-02 15:04 MST")
 	}
-	r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and %s", t.Release, t.Rollout, t.Why, keeps.Version, again)
+	r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and %s", t.Release,
+		t.Rollout, t.Why, keeps.Version, again)
 	return *keeps, nil
 }
 
 // before is the release that a channel named before a rollout; nil where there is none that a host may run.
-func (r *run) before(ctx context.Context, client *trust.Client, ref artifact.Ref, start plans.Start) (*artifact.Release, error) {
+func (r *run) before(ctx context.Context, client *trust.Client, ref artifact.Ref,
+	start plans.Start) (*artifact.Release, error) {
 	if start.Before == nil {
 		return nil, nil
 	}
@@ -181,8 +185,9 @@ func (r *run) before(ctx context.Context, client *trust.Client, ref artifact.Ref
 }
 
 // ask finds out whether it is the turn of this host. Nothing is asked of the store before the turn may have come, and
-// then one listing.
-func (r *run) ask(ctx context.Context, client *trust.Client, ref artifact.Ref, plan plans.Plan, start plans.Start, t *ledger.Turn) answer {
+// then one listing. The rollout is as it is signed, without its roster.
+func (r *run) ask(ctx context.Context, client *trust.Client, of rollout.Rollout, t *ledger.Turn) answer {
+	plan, start := of.Plan, of.Start
 	now, me := client.StoreTime(), r.place()
 	known := me
 	known.Name = cmp.Or(t.Name, me.Name) // the roster's, once the host has read it
@@ -194,9 +199,12 @@ func (r *run) ask(ctx context.Context, client *trust.Client, ref artifact.Ref, p
 	}
 	switch {
 	case plans.Older(r.Version, start.Agent):
-		return answer{reason: oldAgent, wave: early.wave, why: fmt.Sprintf("it takes agent %s, and this one is %s", start.Agent, r.Version)}
+		return answer{reason: oldAgent, wave: early.wave,
+			why: fmt.Sprintf("it takes agent %s, and this one is %s", start.Agent,
+				r.Version)}
 	case r.ledger.Hold != nil && r.ledger.Runs() != nil:
-		return answer{reason: heldHere, wave: early.wave, why: "this host is held since " + r.ledger.Hold.Since.Format("2006-01-02 15:04 MST")}
+		return answer{reason: heldHere, wave: early.wave,
+			why: "this host is held since " + r.ledger.Hold.Since.Format("2006-01-02 15:04 MST")}
 	case r.turns.ahead:
 		return answer{reason: plans.Waits, wave: early.wave, why: "the store was not asked"}
 	case !early.take:
@@ -205,7 +213,7 @@ func (r *run) ask(ctx context.Context, client *trust.Client, ref artifact.Ref, p
 	case t.Basis == basis && t.Not != nil && now.Before(*t.Not):
 		return answer{reason: plans.Reason(t.Reason), why: t.Why, wave: t.Wave, not: *t.Not, name: t.Name}
 	}
-	a, err := r.askStore(ctx, ref, plan, start, now, me)
+	a, err := r.askStore(ctx, of, now, me)
 	if err != nil {
 		text := err.Error()
 		if hint := diag.HintOf(err); hint != "" {
@@ -236,18 +244,18 @@ func (r *run) place() plans.Host {
 	return plans.Host{Name: r.report.Host, Region: r.identity.Region, Cluster: r.identity.Cluster()}
 }
 
-// askStore reads how the other hosts fared and decides. It records a halt that this host is the first to find, and takes a
-// place among the hosts that deploy at the same time.
-func (r *run) askStore(ctx context.Context, ref artifact.Ref, plan plans.Plan, start plans.Start, now time.Time, me plans.Host) (answer, error) {
+// askStore reads how the other hosts fared and decides. It records a halt that this host is the first to find, and
+// takes a place among the hosts that deploy at the same time.
+func (r *run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, me plans.Host) (answer, error) {
 	s, err := r.OpenStore(r.storeURL()) // no mirror: it may not have the newest words
 	if err != nil {
 		return answer{}, err
 	}
-	roster, err := r.roster(ctx, s, ref, start)
+	roster, err := r.roster(ctx, s, of.Ref, of.Start)
 	if err != nil {
 		return answer{}, err
 	}
-	of := rollout.New(ref, plan, start, roster)
+	of = rollout.New(of.Ref, of.Plan, of.Start, roster)
 	key, err := r.hostKey()
 	if err != nil {
 		return answer{}, err
@@ -261,7 +269,7 @@ func (r *run) askStore(ctx context.Context, ref artifact.Ref, plan plans.Plan, s
 		return answer{}, err
 	}
 	v := of.Decide(who, e, now)
-	a := answerOf(v, plan.WaveName(of.Wave(who)))
+	a := answerOf(v, of.Plan.WaveName(of.Wave(who)))
 	if member {
 		a.name = who.Name
 	}
@@ -271,24 +279,35 @@ func (r *run) askStore(ctx context.Context, ref artifact.Ref, plan plans.Plan, s
 			r.record.Note("%v", err)
 		}
 	case v.Take && !r.test:
-		return r.takePlace(ctx, s, of, key, who, e, now, a)
+		return r.takePlace(ctx, claim{s, of, key, who, e, now}, a)
 	}
 	return a, nil
 }
 
+// claim is what a host knows when it takes a place among those that deploy at the same time.
+type claim struct {
+	store store.Store
+	of    rollout.Rollout
+	key   *hostkey.Key // nil in a dry run of a host without one
+	who   plans.Host
+	seen  rollout.Evidence
+	now   time.Time
+}
+
 // takePlace takes a place among the hosts of a cluster that deploy at the same time, where the plan limits them.
-func (r *run) takePlace(ctx context.Context, s store.Store, of rollout.Rollout, key *hostkey.Key, who plans.Host, e rollout.Evidence, now time.Time, a answer) (answer, error) {
-	places := of.Places(who)
-	if places == 0 || key == nil {
+func (r *run) takePlace(ctx context.Context, c claim, a answer) (answer, error) {
+	places := c.of.Places(c.who)
+	if places == 0 || c.key == nil {
 		return a, nil
 	}
-	lease, err := of.Acquire(ctx, s, *key, who, r.id, e, now)
+	lease, err := c.of.Acquire(ctx, c.store, *c.key, c.who, r.id, c.seen, c.now)
 	switch {
 	case errors.Is(err, store.ErrReadOnly):
 		r.record.Note("this host takes no place among those that deploy at the same time, since its store is read-only")
 		return a, nil
 	case err != nil:
-		return answer{}, diag.WithHint(err, "give this host the right to write below rollouts/%s/ in the store", of.Ref.Project)
+		return answer{}, diag.WithHint(err, "give this host the right to write below rollouts/%s/ in the store",
+			c.of.Ref.Project)
 	case lease == nil:
 		a.take, a.reason = false, noPlace
 		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free", diag.Count(places, "host"))
@@ -313,7 +332,8 @@ func (r *run) hostKey() (*hostkey.Key, error) {
 }
 
 // roster is the roster of a rollout: the one that the host has kept, or the store's.
-func (r *run) roster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (rollout.Roster, error) {
+func (r *run) roster(ctx context.Context, s store.Store, ref artifact.Ref,
+	start plans.Start) (rollout.Roster, error) {
 	path := r.Layout.Roster(ref.Project)
 	data, err := walk.ReadFile(path)
 	switch {
@@ -358,7 +378,8 @@ func (r *run) withholdTurns(pair ledger.Pair) {
 // leavesAborted reports whether a pair is what the host goes back to from the release of an aborted rollout.
 func (r *run) leavesAborted(pair ledger.Pair) bool {
 	left, good := r.turns.aborted, r.ledger.Good
-	return left != nil && good != nil && good.Has(*left) && !pair.Has(*left) && r.ledger.Running == nil && !pair.BaseAlone()
+	return left != nil && good != nil && good.Has(*left) && !pair.Has(*left) && r.ledger.Running == nil &&
+		!pair.BaseAlone()
 }
 
 // leaveAborted goes back from the release of an aborted rollout, and takes back what its states changed. No quarantine
@@ -373,8 +394,8 @@ func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 // lateFailure is how long after a rollout came to a host it says that the release fails after all.
 const lateFailure = 7 * 24 * time.Hour
 
-// endTurns gives back the places of a run among the hosts that deploy at the same time, and records how this host fared in
-// the rollouts of its channels, where that is news. What the store does not take now, a later run records.
+// endTurns gives back the places of a run among the hosts that deploy at the same time, and records how this host fared
+// in the rollouts of its channels, where that is news. What the store does not take now, a later run records.
 func (r *run) endTurns(ctx context.Context, result error) {
 	if r.test {
 		return

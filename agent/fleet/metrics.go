@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteMetrics writes the numbers of a view as OpenMetrics text, which the textfile collector of Prometheus's node exporter
-// reads as well.
+// WriteMetrics writes the numbers of a view as OpenMetrics text, which the textfile collector of Prometheus's node
+// exporter reads as well.
 func (v *View) WriteMetrics(w io.Writer) error {
 	m := metrics{w: w}
 	m.family("corpus_fleet_look_timestamp_seconds", "When the fleet was looked at.")

@@ -57,8 +57,8 @@ type Host struct {
 	Conflicts int   `json:"conflicts,omitempty"` // other keys that were registered for its name
 }
 
-// Row counts the hosts of a channel by version. Hosts, Healthy, Held, Drifted, Behind and Silent count those that have the
-// version; Failed, RolledBack and Quarantined those on which it failed, whatever they have now.
+// Row counts the hosts of a channel by version. Hosts, Healthy, Held, Drifted, Behind and Silent count those that have
+// the version; Failed, RolledBack and Quarantined those on which it failed, whatever they have now.
 type Row struct {
 	artifact.Ref
 	Version string `json:"version"`
@@ -105,8 +105,8 @@ type Query struct {
 	BehindOnly, Silent bool   // only hosts that are behind, or silent
 }
 
-// Look reads how the hosts of a fleet are: in one request for a thousand hosts, and as many for their keys where these are
-// not known from an earlier look.
+// Look reads how the hosts of a fleet are: in one request for a thousand hosts, and as many for their keys where these
+// are not known from an earlier look.
 func Look(ctx context.Context, q Query) (*View, error) {
 	records, err := hostrecord.List(ctx, q.Store, q.Project)
 	if err != nil {
@@ -259,8 +259,8 @@ func (r *Row) count(h Host, behind bool) {
 	r.Healthy += boolean(h.State != Failed && !h.Silent && r.Version != "")
 }
 
-// blame counts a host on which the version failed that it was to have. Base is to blame only where another release of it
-// was to come and none of the service.
+// blame counts a host on which the version failed that it was to have. Base is to blame only where another release of
+// it was to come and none of the service.
 func (t table) blame(ref artifact.Ref, h Host, wanted *hostrecord.Place, project string) {
 	if project == artifact.Base && h.Project != artifact.Base && (h.WantedBase == nil || h.Wanted != nil) {
 		return

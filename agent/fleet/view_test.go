@@ -225,8 +225,8 @@ func TestAFleetIsCountedByVersion(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnEarlierLookAreReadAgain where they do not explain a record: the host was replaced since, and its first key
-// forgotten.
+// TestKeysOfAnEarlierLookAreReadAgain where they do not explain a record: the host was replaced since, and its first
+// key forgotten.
 func TestKeysOfAnEarlierLookAreReadAgain(t *testing.T) {
 	s := mem.New()
 	first, second := hostKey(t), hostKey(t)

@@ -34,8 +34,8 @@ func sample(sequence int64) Record {
 	}
 }
 
-// TestANameSaysAll that a record says, also where versions have signs that stores treat in their own ways, and where names
-// are long.
+// TestANameSaysAll that a record says, also where versions have signs that stores treat in their own ways, and where
+// names are long.
 func TestANameSaysAll(t *testing.T) {
 	key := newKey(t)
 	long := sample(1)
@@ -149,7 +149,8 @@ func check(t *testing.T, s store.Store, known hostkey.Registry) ([]Listed, []Ign
 	return records.Check(known)
 }
 
-// TestRecordsThatDoNotCount are those of another key, of another host, with another state, and old ones that are put back.
+// TestRecordsThatDoNotCount are those of another key, of another host, with another state, and old ones that are put
+// back.
 func TestRecordsThatDoNotCount(t *testing.T) {
 	key, other := newKey(t), newKey(t)
 	real, err := sample2(5).Key(key)

@@ -16,8 +16,8 @@ type Turn struct {
 	Release artifact.Release `json:"release"` // that it brings
 	Since   time.Time        `json:"since"`   // when this host saw it first
 	Wave    string           `json:"wave,omitempty"`
-	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent" or "held"; empty once
-	// it has taken the release.
+	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent" or "held"; empty
+	// once it has taken the release.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"` // the same as a sentence
 	// Not is when the host asks again at the earliest, by the store's clock; nil for its next run.

@@ -164,8 +164,8 @@ func (g *gathering) evidence() Evidence {
 }
 
 // counting is what counts of all that one host said: its newest word, and of several alike the first one. A failure
-// after the rollout was resumed is a new one. Names that are written again are the same names, so what counts is when the
-// store got them.
+// after the rollout was resumed is a new one. Names that are written again are the same names, so what counts is when
+// the store got them.
 func counting(all []Said, resumed time.Time) Said {
 	slices.SortFunc(all, func(a, b Said) int { // of the same time, the failure is the newer one
 		return cmp.Or(a.At.Compare(b.At), a.badness()-b.badness(), cmp.Compare(a.Run, b.Run))

@@ -39,8 +39,8 @@ func (c *Client) Rollout(ref artifact.Ref) (*rollout.Plan, error) {
 	return &plan, nil
 }
 
-// RolloutOf returns by which plan hosts take what a channel names, and the rollout that is under way. Either is nil where
-// there is none: then they take it at once.
+// RolloutOf returns by which plan hosts take what a channel names, and the rollout that is under way. Either is nil
+// where there is none: then they take it at once.
 func (c *Client) RolloutOf(ctx context.Context, ref artifact.Ref) (*rollout.Plan, *rollout.Start, error) {
 	plan, err := c.Rollout(ref)
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *Client) RolloutOf(ctx context.Context, ref artifact.Ref) (*rollout.Plan
 	return plan, start, nil
 }
 
-// Signed returns a release that a project signs, by version and digest; false where it signs none. It reads a page of the
-// project where its head does not have the release.
+// Signed returns a release that a project signs, by version and digest; false where it signs none. It reads a page of
+// the project where its head does not have the release.
 func (c *Client) Signed(ctx context.Context, project, version string, digest artifact.Digest) (artifact.Release, bool, error) {
 	role, err := c.Project(ctx, project)
 	if err != nil {

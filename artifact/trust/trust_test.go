@@ -212,8 +212,8 @@ func TestPinIsForOneRoot(t *testing.T) {
 	}
 }
 
-// TestCheckThatFindsNothingNewCostsOneRequest which the store answers without the object, and one more where it names no
-// versions of objects.
+// TestCheckThatFindsNothingNewCostsOneRequest which the store answers without the object, and one more where it names
+// no versions of objects.
 func TestCheckThatFindsNothingNewCostsOneRequest(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("base", "1", "production", app("1"))

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// versionFile keeps which version of the timestamp the store had, so that a refresh that finds nothing new makes a single
-// request: for the timestamp, unless it is still that version.
+// versionFile keeps which version of the timestamp the store had, so that a refresh that finds nothing new makes a
+// single request: for the timestamp, unless it is still that version.
 const versionFile = "timestamp.version"
 
 // keptVersion is the content of versionFile.
@@ -20,8 +20,8 @@ type keptVersion struct {
 	Digest artifact.Digest `json:"digest"` // of the timestamp that was kept
 }
 
-// settles is how old an object must be for its ETag to name its content: web servers make ETags of times with a resolution
-// of a second.
+// settles is how old an object must be for its ETag to name its content: web servers make ETags of times with a
+// resolution of a second.
 const settles = 2 * time.Second
 
 // keepVersion keeps the version of the timestamp that was read.
@@ -50,10 +50,10 @@ func (c *Client) version() (version keptVersion) {
 	return version
 }
 
-// askUnchanged asks the store for its timestamp unless it is the one that was kept. If it is, the timestamp counts as the
-// newest while it and the root are valid, and the client looks for no newer root: a publisher signs a timestamp after each
-// root, and an expired timestamp makes the client look at the latest. Otherwise it returns the timestamp of the store,
-// or nil if there was no version to compare with.
+// askUnchanged asks the store for its timestamp unless it is the one that was kept. If it is, the timestamp counts as
+// the newest while it and the root are valid, and the client looks for no newer root: a publisher signs a timestamp
+// after each root, and an expired timestamp makes the client look at the latest. Otherwise it returns the timestamp of
+// the store, or nil if there was no version to compare with.
 func (c *Client) askUnchanged(ctx context.Context, s store.Store) (read *object, unchanged bool, err error) {
 	if c.renew {
 		return nil, false, nil
@@ -79,7 +79,8 @@ func (c *Client) askUnchanged(ctx context.Context, s store.Store) (read *object,
 	return read, false, err
 }
 
-// holdsTimestamp takes the timestamp that was kept into the set, and reports whether it is valid and its version is known.
+// holdsTimestamp takes the timestamp that was kept into the set, and reports whether it is valid and its version is
+// known.
 func (c *Client) holdsTimestamp() (bool, error) {
 	version := c.version()
 	if version.ETag == "" || expired(c.set.Root.Signed.Expires, c.set.RefTime) != nil {

@@ -26,8 +26,8 @@ type comparing struct {
 	listings []trust.Listing
 }
 
-// releases compares two releases of a project: their packages, where both have lists of them, and their files, where the
-// artifacts are small.
+// releases compares two releases of a project: their packages, where both have lists of them, and their files, where
+// the artifacts are small.
 func (c comparing) releases(ctx context.Context, project, older, newer string) (out pages.Comparison, err error) {
 	out.Old, out.New = c.find(project, older), c.find(project, newer)
 	if out.Old.Version == "" || out.New.Version == "" {

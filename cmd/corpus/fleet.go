@@ -123,7 +123,8 @@ func (p *program) redrawFleet(v *fleet.View, watched bool) error {
 // lookAtFleet looks at a fleet. write writes the files that were asked for.
 type lookAtFleet func(context.Context) (v *fleet.View, write func() error, err error)
 
-// fleetLook opens the store for looks at the fleet, each of which relies on the keys of hosts that the one before has seen.
+// fleetLook opens the store for looks at the fleet, each of which relies on the keys of hosts that the one before has
+// seen.
 func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFleet, done func(), err error) {
 	client, s, done, err := p.readerAndStore(ctx)
 	if err != nil {

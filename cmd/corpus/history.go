@@ -18,8 +18,8 @@ import (
 // mostHeads is how many earlier heads of a project are read for the history of its channels.
 const mostHeads = 30
 
-// histories are the moves of a project's channels, as far as the store has the heads that it replaced: corpus gc takes them
-// away in time. The newest is what the verified head says; of the earlier ones only what a page shows is read.
+// histories are the moves of a project's channels, as far as the store has the heads that it replaced: corpus gc takes
+// them away in time. The newest is what the verified head says; of the earlier ones only what a page shows is read.
 func histories(ctx context.Context, s store.Store, l trust.Listing) ([]pages.History, error) {
 	moves := map[string][]pages.Move{}
 	for serial := max(1, l.Serial-mostHeads); serial <= l.Serial; serial++ {
@@ -51,8 +51,8 @@ func histories(ctx context.Context, s store.Store, l trust.Listing) ([]pages.His
 // largestHead is how many bytes are read of a head.
 const largestHead = 4 << 20
 
-// headOf is what the channels of a project named at one of its serials, and when the store got that; nothing where the store
-// no longer has it.
+// headOf is what the channels of a project named at one of its serials, and when the store got that; nothing where the
+// store no longer has it.
 func headOf(ctx context.Context, s store.Store, project string, serial int64) (map[string]trust.Pointer, time.Time, error) {
 	key := fmt.Sprintf("metadata/%d.%s.json", serial, trust.HeadRole(project))
 	data, info, err := store.ReadUpTo(ctx, s, key, largestHead)

@@ -16,12 +16,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// keysCount is how long keys of hosts are relied on without another look. A key that is not known, or that did not sign,
-// is looked up at once; one that a person has forgotten elsewhere counts so much longer.
+// keysCount is how long keys of hosts are relied on without another look. A key that is not known, or that did not
+// sign, is looked up at once; one that a person has forgotten elsewhere counts so much longer.
 const keysCount = 10 * time.Minute
 
-// knownKeys are the keys of hosts that this person's earlier looks have seen, so that a look at the fleet lists them not
-// each time.
+// knownKeys are the keys of hosts that this person's earlier looks have seen, so that a look at the fleet lists them
+// not each time.
 type knownKeys struct {
 	file string // "" where this person has no cache
 	At   time.Time

@@ -190,8 +190,8 @@ func TestOrchestrateRefuses(t *testing.T) {
 	}
 }
 
-// TestOrchestrateGoesOn holds that requests which AWS throttles are repeated, that a failure leaves the rest done, and that
-// the report is in JSON.
+// TestOrchestrateGoesOn holds that requests which AWS throttles are repeated, that a failure leaves the rest done, and
+// that the report is in JSON.
 func TestOrchestrateGoesOn(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.queues.throttle, o.queues.lost = 3, "shop-testing-a"

@@ -23,8 +23,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// How long ago the newest report of a host may be: one that is divided into waves, since a wave waits for its hosts, and
-// one whose agent is looked at, since it may come back.
+// How long ago the newest report of a host may be: one that is divided into waves, since a wave waits for its hosts,
+// and one whose agent is looked at, since it may come back.
 const (
 	inRoster = 24 * time.Hour
 	mayAgain = 7 * 24 * time.Hour
@@ -136,8 +136,8 @@ func newRolloutID(now time.Time) (string, error) {
 	return now.UTC().Format("20060102t150405") + "-" + hex.EncodeToString(chance), nil
 }
 
-// oldAgents refuses a rollout while hosts of the channel have agents that are older than the plan takes: they would take
-// the release at once.
+// oldAgents refuses a rollout while hosts of the channel have agents that are older than the plan takes: they would
+// take the release at once.
 func oldAgents(b publish.Beginning, all []fleet.Follower) error {
 	if b.Plan.Agent == "" {
 		return nil

@@ -37,8 +37,8 @@ var (
 	errNoPlan    = errors.New("its plan was taken away, so its hosts take the release at once")
 )
 
-// loadRollout reads the rollout of a channel and how its hosts fared. The error wraps errNoRollout or errNoPlan where there is
-// none; the version that the channel names is known then.
+// loadRollout reads the rollout of a channel and how its hosts fared. The error wraps errNoRollout or errNoPlan where
+// there is none; the version that the channel names is known then.
 func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (*underway, error) {
 	_, pointer, err := client.Named(ctx, ref)
 	var withdrawn *trust.Withdrawn

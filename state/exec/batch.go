@@ -9,18 +9,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// A batch is one action for several steps that follow each other, such as one transaction of the package manager for ten
-// pkg.installed states. The first of them acts for all. Each of the others is still run when its turn comes: it finds
-// nothing left to do, and reports what the batch changed for it. If the batch failed, or did a part, a step does the rest
-// by itself, and the failure is its own.
+// A batch is one action for several steps that follow each other, such as one transaction of the package manager for
+// ten pkg.installed states. The first of them acts for all. Each of the others is still run when its turn comes: it
+// finds nothing left to do, and reports what the batch changed for it. If the batch failed, or did a part, a step does
+// the rest by itself, and the failure is its own.
 
-// apart are arguments with which a step is no part of a batch: whether or how often it acts is decided when its turn comes.
+// apart are arguments with which a step is no part of a batch: whether or how often it acts is decided when its turn
+// comes.
 func apart() []string {
 	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "failhard", "timeout", followUnsafe}
 }
 
-// together returns the steps after the one whose turn it is for which it may act as well. None has a requisite, so nothing
-// can come between them, and none stops the run by its failure.
+// together returns the steps after the one whose turn it is for which it may act as well. None has a requisite, so
+// nothing can come between them, and none stops the run by its failure.
 func (w *walk) together(s *compile.Step) []*compile.Step {
 	if w.runner.Test || w.runner.Failhard || len(w.rest) == 0 || w.rest[0] != s || w.tried[s] || !w.joins(s) {
 		return nil
@@ -45,8 +46,8 @@ func (w *walk) joins(s *compile.Step) bool {
 	return ok
 }
 
-// batch lets a step that has something to do act for those of its batch as well. It reports whether it did; the try then
-// has what was done for the step itself, and the result what was done for the others.
+// batch lets a step that has something to do act for those of its batch as well. It reports whether it did; the try
+// then has what was done for the step itself, and the result what was done for the others.
 func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, result *Result) bool {
 	batcher, ok := first.(module.Batcher)
 	if !ok || t.together == nil {

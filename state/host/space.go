@@ -15,8 +15,9 @@ const (
 	unasked = 64 << 20 // bytes that are written before the filesystem is asked what it has left
 )
 
-// spaceLimit reads the content of a file, and fails when its filesystem has no space left: a sparse file of a user, copied
-// with its holes written out, would fill the disk. Content that knows its size is refused before any of it is written.
+// spaceLimit reads the content of a file, and fails when its filesystem has no space left: a sparse file of a user,
+// copied with its holes written out, would fill the disk. Content that knows its size is refused before any of it is
+// written.
 type spaceLimit struct {
 	content io.Reader
 	file    *os.File
@@ -46,8 +47,8 @@ func (l *spaceLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fits returns how many bytes may be written before the filesystem has to be asked again. It is an error if that is less
-// than bytes.
+// fits returns how many bytes may be written before the filesystem has to be asked again. It is an error if that is
+// less than bytes.
 func (l *spaceLimit) fits(bytes int64) (left int64, err error) {
 	space, err := walk.SpaceFor(l.file)
 	if err != nil {

@@ -230,8 +230,8 @@ func (b *browser) picture(name string) {
 // frame waits until the page has drawn what it is about to draw.
 const frame = `new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))`
 
-// TestPagesInABrowser opens the pages of 10,000 hosts from a directory: nothing is refused or asked from elsewhere, the table
-// filters and sorts in no time with few rows, and what a host wrote does nothing.
+// TestPagesInABrowser opens the pages of 10,000 hosts from a directory: nothing is refused or asked from elsewhere, the
+// table filters and sorts in no time with few rows, and what a host wrote does nothing.
 func TestPagesInABrowser(t *testing.T) {
 	dir, _ := site(t, 10_000)
 	b := start(t)

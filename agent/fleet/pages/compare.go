@@ -25,7 +25,8 @@ type pair struct{ project, older, newer string }
 
 func (p pair) name() string { return "release/" + p.project + "/" + p.older + ".." + p.newer + ".html" }
 
-// comparisons starts the pages that compare releases: each of the newest with the one before, and each move of a channel.
+// comparisons starts the pages that compare releases: each of the newest with the one before, and each move of a
+// channel.
 func (w *writer) comparisons() map[string]bool {
 	done := map[string]bool{}
 	if w.site.Compare == nil {

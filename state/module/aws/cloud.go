@@ -242,8 +242,8 @@ func code(err error, codes ...string) bool {
 	return false
 }
 
-// pages gathers the items of all pages. ask is given where the next page begins, nil for the first. The paginators of the
-// SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
+// pages gathers the items of all pages. ask is given where the next page begins, nil for the first. The paginators of
+// the SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
 func pages[T any](ask func(next *string) (items []T, after *string, err error)) (all []T, err error) {
 	for next, more := (*string)(nil), true; more; {
 		items, after, err := ask(next)

@@ -90,8 +90,8 @@ type resource struct {
 	fixed          string            // arguments that cannot drift, or that the emulator does not keep
 }
 
-// TestEveryDriftIsFoundAndCorrected makes each resource, changes each argument by another run, and wants a dry run to find
-// it, a run to correct it, and the run after that to change nothing.
+// TestEveryDriftIsFoundAndCorrected makes each resource, changes each argument by another run, and wants a dry run to
+// find it, a run to correct it, and the run after that to change nothing.
 func TestEveryDriftIsFoundAndCorrected(t *testing.T) {
 	url := emulator(t)
 	state(t, url, "boto_route53.hosted_zone_present", "{name: example.com, domain_name: example.com.}", false)

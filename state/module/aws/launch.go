@@ -400,7 +400,8 @@ func (l *launch) userData(c *Cloud) (string, error) {
 	return base64.StdEncoding.EncodeToString([]byte(l.UserData)), nil
 }
 
-// multipart is the text that cloud-init takes apart: boothooks, scripts and cloud-config. script runs last; "" for none.
+// multipart is the text that cloud-init takes apart: boothooks, scripts and cloud-config. script runs last; "" for
+// none.
 func multipart(m *value.Map, script string) (string, error) {
 	type part struct{ kind, name, text string }
 	var parts []part

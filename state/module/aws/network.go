@@ -30,8 +30,8 @@ func vpcs(ctx context.Context, a *account) ([]types.Vpc, error) {
 	})
 }
 
-// vpcOf is the ID of the VPC that arguments mean: by ID, by its tag Name, or the default one. It is later for a VPC that
-// the run makes.
+// vpcOf is the ID of the VPC that arguments mean: by ID, by its tag Name, or the default one. It is later for a VPC
+// that the run makes.
 func vpcOf(ctx context.Context, a *account, id, name string) (string, error) {
 	if id != "" {
 		return id, nil
