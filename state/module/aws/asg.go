@@ -329,19 +329,23 @@ func (g *asgPresent) source(ctx context.Context, a *account) (*types.LaunchTempl
 	return &types.LaunchTemplateSpecification{LaunchTemplateName: &g.LaunchName, Version: &t.version}, nil, nil
 }
 
+// places returns where instances of the group are started: its subnets, or its zones where it names no subnet.
+func (g *asgPresent) places(ctx context.Context, a *account) (subnets *string, zones []string, err error) {
+	ids, err := g.subnetIDs(ctx, a)
+	if err != nil || len(ids) == 0 {
+		return nil, g.Zones, err
+	}
+	return sdk.String(strings.Join(ids, ",")), nil, nil
+}
+
 func (g *asgPresent) create(p *plan, a *account) {
 	p.then("group made", func(ctx context.Context) error {
 		in := &autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: &g.Name, MinSize: int32s(g.Min), MaxSize: int32s(g.Max),
 			DesiredCapacity: int32s(g.Desired), DefaultCooldown: int32s(g.Cooldown), HealthCheckGracePeriod: int32s(g.HealthPeriod),
 			TerminationPolicies: g.Termination, LoadBalancerNames: g.Balancers, TargetGroupARNs: g.TargetGroups}
-		subnets, err := g.subnetIDs(ctx, a)
-		if err != nil {
+		var err error
+		if in.VPCZoneIdentifier, in.AvailabilityZones, err = g.places(ctx, a); err != nil {
 			return err
-		}
-		if len(subnets) > 0 {
-			in.VPCZoneIdentifier = sdk.String(strings.Join(subnets, ","))
-		} else {
-			in.AvailabilityZones = g.Zones
 		}
 		if g.HealthType != "" {
 			in.HealthCheckType = &g.HealthType
@@ -373,14 +377,9 @@ func (g *asgPresent) change(ctx context.Context, a *account, moved bool) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: &g.Name, MinSize: int32s(g.Min), MaxSize: int32s(g.Max),
 		DesiredCapacity: int32s(g.Desired), DefaultCooldown: int32s(g.Cooldown), HealthCheckGracePeriod: int32s(g.HealthPeriod),
 		TerminationPolicies: g.Termination}
-	subnets, err := g.subnetIDs(ctx, a)
-	if err != nil {
+	var err error
+	if in.VPCZoneIdentifier, in.AvailabilityZones, err = g.places(ctx, a); err != nil {
 		return err
-	}
-	if len(subnets) > 0 {
-		in.VPCZoneIdentifier = sdk.String(strings.Join(subnets, ","))
-	} else {
-		in.AvailabilityZones = g.Zones
 	}
 	if g.HealthType != "" {
 		in.HealthCheckType = &g.HealthType

@@ -19,18 +19,35 @@ import (
 
 func secgroupTable(c *Cloud) module.Table {
 	return module.Table{
-		"present": func() module.Resource { return &secgroupPresent{common: common{cloud: c}} },
-		"absent":  func() module.Resource { return &secgroupAbsent{common: common{cloud: c}} },
+		"present": func() module.Resource { return &secgroupPresent{namedGroup: namedGroup{common: common{cloud: c}}} },
+		"absent":  func() module.Resource { return &secgroupAbsent{namedGroup: namedGroup{common: common{cloud: c}}} },
 	}
+}
+
+// namedGroup is a security group by its name in a VPC.
+type namedGroup struct {
+	common
+	Name    string `sls:"name"`
+	VPCID   string `sls:"vpc_id"`
+	VPCName string `sls:"vpc_name"`
+}
+
+// find returns the account and the VPC of a group, and the group; nil if there is none.
+func (g *namedGroup) find(ctx context.Context) (a *account, vpc string, group *types.SecurityGroup, err error) {
+	if a, err = g.cloud.account(ctx, "secgroup", g.Account); err != nil {
+		return nil, "", nil, err
+	}
+	if vpc, err = vpcOf(ctx, a, g.VPCID, g.VPCName); err != nil {
+		return nil, "", nil, err
+	}
+	group, err = groupOf(ctx, a, vpc, g.Name)
+	return a, vpc, group, err
 }
 
 // secgroupPresent is boto_secgroup.present: a security group with its rules and tags.
 type secgroupPresent struct {
-	common
-	Name        string     `sls:"name"`
+	namedGroup
 	Description string     `sls:"description,required"`
-	VPCID       string     `sls:"vpc_id"`
-	VPCName     string     `sls:"vpc_name"`
 	Rules       any        `sls:"rules"`
 	Egress      any        `sls:"rules_egress"`
 	Tags        *value.Map `sls:"tags"`
@@ -62,19 +79,11 @@ func (s *secgroupPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff
 }
 
 func (s *secgroupPresent) look(ctx context.Context) (*plan, error) {
-	a, err := s.cloud.account(ctx, "secgroup", s.Account)
+	a, vpc, group, err := s.find(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p := newPlan()
-	vpc, err := vpcOf(ctx, a, s.VPCID, s.VPCName)
-	if err != nil {
-		return nil, err
-	}
-	group, err := groupOf(ctx, a, vpc, s.Name)
-	if err != nil {
-		return nil, err
-	}
 	if group == nil {
 		a.expect("secgroup "+vpc, s.Name)
 		s.create(p, a)
@@ -375,10 +384,7 @@ func shownRules(rules []rule) *value.List {
 
 // secgroupAbsent is boto_secgroup.absent.
 type secgroupAbsent struct {
-	common
-	Name    string `sls:"name"`
-	VPCID   string `sls:"vpc_id"`
-	VPCName string `sls:"vpc_name"`
+	namedGroup
 }
 
 // Check implements module.Resource.
@@ -392,16 +398,8 @@ func (s *secgroupAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff)
 }
 
 func (s *secgroupAbsent) look(ctx context.Context) (*plan, error) {
-	a, err := s.cloud.account(ctx, "secgroup", s.Account)
-	if err != nil {
-		return nil, err
-	}
+	a, _, group, err := s.find(ctx)
 	p := newPlan()
-	vpc, err := vpcOf(ctx, a, s.VPCID, s.VPCName)
-	if err != nil {
-		return nil, err
-	}
-	group, err := groupOf(ctx, a, vpc, s.Name)
 	if group == nil || err != nil {
 		return p, err
 	}
