@@ -59,7 +59,7 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 		if cut.Pair.Same(pair) {
 			running.Attempts, running.Reboots = cut.Attempts+1, cut.Reboots
 			running.Step, running.Cuts = r.cutStep, r.cuts
-			r.record.Note("the deploy of %s that run %s began is taken up again", pair, cut.Run)
+			r.record.Note("the deploy of %s that run %s began is resumed", pair, cut.Run)
 		}
 	}
 	if running.Before == nil {

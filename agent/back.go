@@ -86,7 +86,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	if err := errors.Join(err, undone, r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
-	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next is what failed", r.Layout.Inside(project.Dir))
+	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next leads to the release that failed", r.Layout.Inside(project.Dir))
 	if base := r.ledger.Alone; base != nil {
 		if err := r.settleBack(ctx, *base); err != nil {
 			return r.stuck(cause, err)
@@ -102,7 +102,7 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 	if err := errors.Join(r.link(pair), r.promote(pair, before), r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
-	r.record.Note("this is a dev environment, which does not roll back by itself; the host stays on %s, and the next run tries again", pair)
+	r.record.Note("dev environments do not roll back automatically; the host stays on %s, and the next run retries", pair)
 	return failed(cause)
 }
 
@@ -175,7 +175,7 @@ func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 	if err == nil || r.ending(ctx) || !r.refetch(ctx, good) {
 		return err
 	}
-	r.record.Note("the way back failed (%v), and is tried again with the release fetched again", err)
+	r.record.Note("the rollback failed (%v), and is retried with the release fetched again", err)
 	return r.settleDown(ctx, good)
 }
 
@@ -201,7 +201,7 @@ func (r *run) afterwards(f fault) string {
 	}
 	for _, dir := range r.kept {
 		if filepath.Base(dir) == r.id {
-			return "what failed is kept under " + r.Layout.Inside(dir) + "; publish a corrected version"
+			return "the failed release is kept under " + r.Layout.Inside(dir) + "; publish a corrected version"
 		}
 	}
 	return "publish a corrected version"
@@ -211,8 +211,8 @@ func (r *run) afterwards(f fault) string {
 func (r *run) stuck(cause, err error) error {
 	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" && failure.HostErrno(errors.Join(cause, err)) {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(
-			fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
-			"%s\nthen finish the way back: corpus-agent deploy", hint))
+			fmt.Errorf("the deploy failed (%w), and so did the rollback: %w", cause, err),
+			"%s\nthen finish the rollback: corpus-agent deploy", hint))
 	}
 	commands := []string{"ls -l " + r.Layout.Path("/srv/projects") + "/*", "corpus-agent status", "corpus-agent converge"}
 	hints := diag.HintsOf(err)
@@ -220,7 +220,7 @@ func (r *run) stuck(cause, err error) error {
 		commands = slices.DeleteFunc(commands, func(c string) bool { return strings.Contains(hint, c) })
 	}
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
-		fmt.Errorf("the deploy failed (%w), and so did the way back: %w", cause, err),
+		fmt.Errorf("the deploy failed (%w), and so did the rollback: %w", cause, err),
 		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
 
@@ -237,7 +237,7 @@ func (r *run) stuckBack(err error) error {
 		finish += "; corpus-agent converge"
 	}
 	hint := strings.Join(append(hints, "look at the host and finish by hand: "+finish), "\n")
-	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the way back failed: %w", err), "%s", hint))
+	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the rollback failed: %w", err), "%s", hint))
 }
 
 // failed gives an error without a code of its own that of a run that failed.

@@ -156,7 +156,7 @@ func TestALostArtifactKeepsNothingElseFromAHost(t *testing.T) {
 			l.publishBase("b2")
 			l.publish("2")
 			l.loseArtifacts(lost)
-			noted(t, l.expect(exit.Unreachable), lost+" stays as it is")
+			noted(t, l.expect(exit.Unreachable), lost+" is not changed")
 			if got := [2]string{l.version("base/current"), l.version("service/current")}; got != want {
 				t.Errorf("the host runs %v, want %v", got, want)
 			}

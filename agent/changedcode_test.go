@@ -70,7 +70,7 @@ func TestCodeOfAnEarlierAgentIsTakenBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noted(t, l.expect(exit.OK), "root's again now")
+		noted(t, l.expect(exit.OK), "they belong to root again")
 		if _, err := open.WriteString(sets("/srv/out/evil", "1")); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	if r.inPlace(runs) {
 		return fresh, nil
 	}
-	r.record.Note("the links were not those of %s, which is deployed; they are put right", runs)
+	r.record.Note("the links were not those of %s, which is deployed; they are corrected", runs)
 	return fresh, r.relink(ctx, runs)
 }
 
@@ -64,7 +64,7 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		if bad || withdrawn || pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
-		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host goes on with %s", good, cause, pair)
+		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host keeps %s", good, cause, pair)
 		r.ledger.StandIn(pair, r.Time().UTC())
 		return r.relink(ctx, pair)
 	}
@@ -79,7 +79,7 @@ func (r *run) heal(ctx context.Context, failure error) error {
 	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Runs()) {
 		return failure
 	}
-	r.record.Note("it did not converge (%v), and is tried again with the release fetched again", failure)
+	r.record.Note("it did not converge (%v), and converges again with the release fetched again", failure)
 	return r.convergeGood(ctx)
 }
 
@@ -113,7 +113,7 @@ func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
 		if what == "" {
 			continue
 		}
-		r.record.Note("%s is not on the disk as it was unpacked: %s", release, what)
+		r.record.Note("%s differs on the disk from what was unpacked: %s", release, what)
 		if err := r.replace(ctx, release); err != nil {
 			r.record.Note("%s was not fetched again: %v; the next run tries it again", release, err)
 			continue
@@ -154,7 +154,7 @@ func (r *run) soundBefore(ctx context.Context, pair ledger.Pair, held []artifact
 func (r *run) damageBefore(ctx context.Context, release artifact.Release) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Has(release) {
 		if what := r.incomplete(ctx, release); what != "" {
-			return fmt.Errorf("%s is not on the disk as it was unpacked: %s", release, what)
+			return fmt.Errorf("%s differs on the disk from what was unpacked: %s", release, what)
 		}
 		return nil
 	}
@@ -191,7 +191,7 @@ func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
 func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	moving := r.serving.Moving(pair.Releases())
 	if err := r.serving.NoteWrongUnits(ctx, pair); err != nil {
-		r.record.Note("which units do not run %s was not found out: %v", pair, err)
+		r.record.Note("cannot determine which units do not run %s: %v", pair, err)
 	}
 	if err := r.link(pair); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (r *run) convergeGood(ctx context.Context) error {
 // unfinishedUnits says why units are restarted though nothing is deployed.
 func unfinishedUnits(s ledger.Serving) string {
 	if len(s.Retry) > 0 {
-		return fmt.Sprintf("%s did not run what is deployed after the way back of run %s; that is tried again", strings.Join(s.Retry, ", "), s.Run)
+		return fmt.Sprintf("%s did not run what is deployed after the rollback of run %s; it is restarted again", strings.Join(s.Retry, ", "), s.Run)
 	}
 	return fmt.Sprintf("run %s was cut short before all units ran what is deployed; they are restarted", s.Run)
 }

@@ -219,7 +219,7 @@ func (r *run) askedBefore() *ledger.Pair {
 func (r *run) stayBack(ctx context.Context) error {
 	good := *r.ledger.Good
 	r.acted, r.report.To = true, &good
-	r.record.Note("the way back of run %s to %s is finished, and goes no further; rollback --to VERSION does", r.finished.Run, good)
+	r.record.Note("the rollback of run %s to %s is finished; to go back further: corpus-agent rollback --to VERSION", r.finished.Run, good)
 	return r.stuckBack(r.settleBack(ctx, good))
 }
 

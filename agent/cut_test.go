@@ -117,7 +117,7 @@ func TestWayBackFromADamagedJournal(t *testing.T) {
 			l := cutWayBack(t)
 			l.spoil(l.lastChapter(), spoil)
 			_, err := l.deploy()
-			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is put back from it") {
+			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is restored from it") {
 				t.Fatalf("exit code %d, %v", exit.Code(err), err)
 			}
 			if hint := diag.HintOf(err); strings.Count(hint, "corpus-agent converge") > 1 || !strings.Contains(hint, "corpus-agent") {

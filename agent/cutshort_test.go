@@ -40,7 +40,7 @@ func TestStatusNamesARunThatWasKilled(t *testing.T) {
 	if c := w.Cut; c.Command != "deploy" || c.Began == nil || c.Run == "" || c.Step != "file.managed /etc/app/b" || c.Pair.Service.Version != "2" || !c.TakesUp {
 		t.Errorf("the cut is %+v", c)
 	}
-	for _, want := range []string{"deploy run " + w.Cut.Run, "which began 2", "cut short in file.managed /etc/app/b, deploying myapp 2", "takes it up again"} {
+	for _, want := range []string{"deploy run " + w.Cut.Run, "which began 2", "cut short in file.managed /etc/app/b, deploying myapp 2", "resumes it"} {
 		if !strings.Contains(w.Cut.String(), want) {
 			t.Errorf("%q is not in %q", want, w.Cut)
 		}

@@ -150,7 +150,7 @@ type thing struct {
 // The reports of losses that do not name a path.
 const (
 	saysLinks   = "the links were not those|it is deployed again"
-	saysRelease = "gone from the disk|not on the disk as"
+	saysRelease = "gone from the disk|differs on the disk"
 	saysEntry   = "the registry's entry"
 	saysTrust   = "root of trust"
 )
@@ -191,7 +191,7 @@ func things() []thing {
 		{name: "the journal", path: in("/var/lib/corpus/journal"), dir: true, silent: "missing, a directory"},
 		{name: "the root of trust", path: in("/var/lib/corpus/trust/root.json"), root: true, says: saysTrust},
 		{name: "the pin", path: in("/var/lib/corpus/trust/pinned"), silent: "missing", says: saysTrust},
-		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json"), says: "what this host had seen|timestamp.json"},
+		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json"), says: "what this host has seen|timestamp.json"},
 		{name: "the snapshot", path: in("/var/lib/corpus/trust/snapshot.json"), silent: "missing"},
 		{name: "the targets", path: in("/var/lib/corpus/trust/targets.json"), silent: "missing"},
 		{name: "the project's metadata", path: in("/var/lib/corpus/trust/projects/myapp.json"), silent: "missing"},

@@ -49,7 +49,7 @@ func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
 	l.links("1", "1", "")
 	l.engine.fails = nil
 	r := l.expect(exit.OK)
-	noted(t, r, "tried again")
+	noted(t, r, "retried")
 	l.links("2", "2", "1")
 	if bad := l.quarantined(); len(bad) != 0 {
 		t.Errorf("still quarantined: %+v", bad)

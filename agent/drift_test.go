@@ -20,7 +20,7 @@ func TestStatesThatAlwaysActAreNoDrift(t *testing.T) {
 		event, drift, next := notify.NoChange, "", ""
 		if drifts {
 			must(t, os.WriteFile(l.Layout.Path("/etc/drifts"), []byte("bad\n"), 0o644))
-			event, drift, next = notify.Success, "the last run found drift, and put 1 state right", "corpus-agent converge"
+			event, drift, next = notify.Success, "the last run found drift, and corrected 1 state", "corpus-agent converge"
 		}
 		r := l.expect(exit.OK)
 		if got := notify.EventOf(r); got != event || r.States.Always != 2 {

@@ -157,7 +157,7 @@ func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted(t, dry, "@other.example/store from then on, and not mem:// any more")
+	noted(t, dry, "@other.example/store from then on, and no longer mem://")
 	for _, note := range dry.Notes {
 		if !strings.Contains(note, "would") {
 			t.Errorf("a dry run notes what it does not do: %s", note)
@@ -167,7 +167,7 @@ func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted(t, r, "@other.example/store from now on, and not mem:// any more")
+	noted(t, r, "@other.example/store from now on, and no longer mem://")
 	const shown = "https://<secret>@other.example/store"
 	if s, err := l.Status(); err != nil || s.Host.Store != shown || s.Store != shown {
 		t.Errorf("the host keeps %q and asks %q, %v", s.Host.Store, s.Store, err)

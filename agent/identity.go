@@ -89,7 +89,7 @@ func (r *run) rememberWho() (changed bool) {
 	}
 	machine, err := r.Machine()
 	if err != nil {
-		r.record.Note("this run does not record who the host is: %v", err)
+		r.record.Note("this run does not record the identity of the host: %v", err)
 		return false
 	}
 	now := ledger.As{Service: r.identity.Service, Instance: r.identity.Instance, Region: r.identity.Region, Node: r.identity.Node, Machine: machine}

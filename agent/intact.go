@@ -69,12 +69,12 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 
 func unreadable(release artifact.Release, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) { // it was not read to its end, which says nothing of it
-		return failure.OfWork(fmt.Errorf("looking whether %s is as it was unpacked: %w", release, err))
+		return failure.OfWork(fmt.Errorf("comparing %s with what was unpacked: %w", release, err))
 	}
 	if hint := diag.HintOf(err); hint != "" {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "%s", hint))
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg tells of a failing disk"))
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg shows errors of a failing disk"))
 }
 
 // changedCode is what of a release's code is not as it was unpacked. What the recipe lets the project's user change is noted
@@ -97,7 +97,7 @@ func (r *run) changedCode(ctx context.Context, release artifact.Release, says re
 			return false
 		}
 		if c.Damages() {
-			r.record.Note("%s of %s %s, which %s allows; it is read and run as root all the same", c.Name, release, c.What, recipe.WritableCodeKey)
+			r.record.Note("%s of %s %s, which %s allows; it is read and run as root nevertheless", c.Name, release, c.What, recipe.WritableCodeKey)
 		}
 		return true
 	}), err
@@ -132,7 +132,7 @@ func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manife
 	}
 	changed, err := r.Reclaim(release, says, list)
 	if changed > 0 {
-		r.record.Note("%s of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others: root's again now",
+		r.record.Note("%s of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others: they belong to root again",
 			diag.Count(changed, "name"), release)
 	}
 	return err
@@ -196,11 +196,11 @@ func (r *run) restoreModes(
 			more = fmt.Sprintf(", and %s had others than they were unpacked with", diag.Count(len(done)-1, "other name"))
 		}
 		first := done[0]
-		r.record.Note("%s of %s has mode %04o, not %04o%s; that is put right",
+		r.record.Note("%s of %s has mode %04o, not %04o%s; it is corrected",
 			first.Name, release, first.Was, first.Mode, more)
 	}
 	if err != nil {
-		r.record.Note("the modes of %s could not all be put right: %v", release, err)
+		r.record.Note("the modes of %s could not all be corrected: %v", release, err)
 	}
 }
 

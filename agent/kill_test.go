@@ -254,7 +254,7 @@ func nothingDeployed(t *testing.T, l *lab) {
 // lossIn reports whether a run says that something was lost.
 func lossIn(r *report.Report) bool {
 	return slices.ContainsFunc(r.Notes, func(note string) bool {
-		return strings.Contains(note, "gone") || strings.Contains(note, "rebuilt") || strings.Contains(note, "put right")
+		return strings.Contains(note, "gone") || strings.Contains(note, "rebuilt") || strings.Contains(note, "corrected")
 	})
 }
 

@@ -45,7 +45,7 @@ func (r *run) repairData() error {
 		return nil
 	}
 	for _, text := range lost {
-		r.record.Note("%s; a new, empty one is made: bring its content back from a backup", text)
+		r.record.Note("%s; a new, empty one is created: restore its content from a backup", text)
 	}
 	for _, release := range runs.Releases() {
 		if err := project.LayOut(r.LayoutOf(release.Project)); err != nil {

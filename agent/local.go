@@ -90,7 +90,7 @@ func (r *run) keepFromStore(release artifact.Release) error {
 		return nil
 	}
 	r.ledger.Hold = &ledger.Hold{Since: r.Time().UTC(), Reason: release.String() + " came by " + release.Local}
-	r.record.Note("this host is held, so that its channel does not replace what was brought; `corpus-agent unhold` goes back to the channel")
+	r.record.Note("this host is held, so that its channel does not replace it; `corpus-agent unhold` returns to the channel")
 	return r.save()
 }
 
@@ -145,7 +145,7 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	}
 	entry, _, err := a.Entry(name, false)
 	if err != nil || entry == nil || entry.Branch == "" {
-		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("%s takes no pushes", name), "corpus-agent project init %s --git", name)))
+		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("%s does not accept pushes", name), "corpus-agent project init %s --git", name)))
 	}
 	commit := ""
 	lines := bufio.NewScanner(refs)
@@ -184,7 +184,7 @@ func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Repor
 		}
 		r.acted, r.report.To = true, r.ledger.Good
 		if err := r.convergeAndInstall(ctx, *r.ledger.Good); err != nil {
-			r.record.Note("the pillar before is put back")
+			r.record.Note("the previous pillar is restored")
 			if back := pillar.Exchange(); back != nil {
 				return r.stuck(err, back)
 			}

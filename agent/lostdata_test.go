@@ -28,7 +28,7 @@ func TestLostDataIsReported(t *testing.T) {
 			if next == "a new release" {
 				l.publish("2")
 			}
-			noted(t, l.expect(exit.OK), "/srv/projects/myapp/data is gone, and with it all that myapp kept there; a new, empty one is made")
+			noted(t, l.expect(exit.OK), "/srv/projects/myapp/data is gone, and with it all that myapp kept there; a new, empty one is created")
 			if info, err := os.Stat(data); err != nil || !info.IsDir() {
 				t.Errorf("the directory was not made again: %v", err)
 			}

@@ -145,7 +145,7 @@ func TestOrdinaryUsersGetAHint(t *testing.T) {
 	_, history := l.History()
 	_, why := l.Why()
 	for name, err := range map[string]error{"status": status, "report": last, "history": history, "why": why} {
-		if exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "run it as the user that deployed below") || !strings.Contains(err.Error(), "may be read by root alone") {
+		if exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "run it as the user that deployed below") || !strings.Contains(err.Error(), "only root may read reports") {
 			t.Errorf("%s: exit code %d, %v, hint %q", name, exit.Code(err), err, diag.HintOf(err))
 		}
 	}
@@ -198,7 +198,7 @@ func TestCutNamesWhatIsDeployed(t *testing.T) {
 	l.app("3")
 	r := l.expect(exit.OK)
 	noted(t, r, "was cut short while it deployed myapp 2")
-	if strings.Contains(strings.Join(r.Notes, "\n"), "taken up again") {
+	if strings.Contains(strings.Join(r.Notes, "\n"), "is resumed") {
 		t.Errorf("3 is deployed, and it says %q", r.Notes)
 	}
 	l.app("4")

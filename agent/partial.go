@@ -106,7 +106,7 @@ func (r *run) inTrouble(project string, err error) {
 	}
 	if !slices.Contains(r.troubled, project) {
 		r.troubled = append(r.troubled, project)
-		r.record.Note("%s stays as it is, since the store does not give what to run of it: %v", project, err)
+		r.record.Note("%s is not changed, since the store does not provide its release: %v", project, err)
 	}
 }
 
@@ -147,7 +147,7 @@ func explainReach(err error) error {
 	case errors.Is(err, store.ErrUnreachable):
 		return diag.WithHint(err, "see whether this host reaches the store; the next run tries again")
 	case errors.Is(err, store.ErrNotFound):
-		return diag.WithHint(err, "see that the store's URL is right, and what `corpus verify` says of it")
+		return diag.WithHint(err, "check the store's URL, and run `corpus verify`")
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 // convergeBase converges base alone, after its links were put right where they were lost.
 func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
 	if !r.test && !r.linked(base) {
-		r.record.Note("the links were not those of %s, which is deployed; they are put right", base)
+		r.record.Note("the links were not those of %s, which is deployed; they are corrected", base)
 		if err := r.relink(ctx, base); err != nil {
 			return err
 		}

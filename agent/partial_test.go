@@ -48,7 +48,7 @@ func TestOneProjectsTroubleKeepsNothingFromAHost(t *testing.T) {
 					l.repo.Replace(strings.Replace(key, "/1.", "/2.", 1), c.data)
 				}
 				r := l.expect(c.code)
-				noted(t, r, broken+" stays as it is")
+				noted(t, r, broken+" is not changed")
 				base, service := "b2", "1"
 				if broken == "base" {
 					base, service = "b1", "2"

@@ -249,7 +249,7 @@ func TestDevDoesNotRollBackByItself(t *testing.T) {
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
 	l.expect(exit.OK)
 	l.publishSalt("2", map[string]string{"00.sls": breaks})
-	noted(t, l.expect(exit.Failed), "does not roll back by itself")
+	noted(t, l.expect(exit.Failed), "do not roll back automatically")
 	l.links("2", "2", "1")
 	l.expect(exit.Failed)
 	if s, err := l.Status(); err != nil || s.Failing == nil || s.Failing.Service.Version != "2" || len(s.Drift) != 1 {

@@ -52,7 +52,7 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 		return nil, err
 	}
 	if book, err := own.ReadLedger(); !entered && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
-		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("this host knows no project %q", name), "%s", a.otherProjects(name))))
+		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("this host has no project %q", name), "%s", a.otherProjects(name))))
 	}
 	return own, nil
 }

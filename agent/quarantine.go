@@ -53,7 +53,7 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 	case f.of == report.FaultOfHost:
 		p := r.ledger.Postpone(pair, firstLine(f.cause), r.id, r.Time().UTC())
 		told.Retry = &p.Next
-		r.record.Note("the host failed, and not the release: %s", nextTry(p))
+		r.record.Note("the host is at fault, and not the release: %s", nextTry(p))
 	case f.release != nil:
 		r.quarantine(pair, *f.release, r.id, firstLine(f.cause))
 	}
@@ -166,11 +166,11 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
 		return r.withhold(named), nil
 	case early && good != nil:
-		r.record.Note("%s waits until %s: the host failed it %d times, last in run %s: %s; to try it at once: %s",
+		r.record.Note("%s waits until %s: it failed %d times because of the host, last in run %s: %s; to retry it at once: %s",
 			pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
 		return r.withhold(named), nil
 	case wait.Failures > 0:
-		r.record.Note(r.orWould("%s is tried again: in run %s the host failed it: %s", "%s would be tried again: in run %s the host failed it: %s"), pair, wait.Run, wait.Reason)
+		r.record.Note(r.orWould("%s is retried: it failed because of the host in run %s: %s", "%s would be retried: it failed because of the host in run %s: %s"), pair, wait.Run, wait.Reason)
 		return false, nil
 	}
 	if !pair.Same(named) {

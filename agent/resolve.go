@@ -128,7 +128,7 @@ func (r *run) learn(ctx context.Context, client *trust.Client) {
 		}
 		fetched, err := client.Learn(ctx, release)
 		if err != nil {
-			r.record.Note("%s can be verified only by what was noted when it was unpacked: %v", release, err)
+			r.record.Note("%s can be verified only with the list from when it was unpacked: %v", release, err)
 		}
 		if fetched || err != nil {
 			read++

@@ -103,7 +103,7 @@ func (r *run) withdrawn(target ledger.Pair) error {
 		return nil
 	}
 	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
-		"publish a mended version; `corpus yank --undo` takes the withdrawal back"))
+		"publish a corrected version; `corpus yank --undo` reverts the withdrawal"))
 }
 
 // earlier finds the pair to go back to.
@@ -122,7 +122,7 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "%s", r.keptHint())
 	}
 	if good != nil && good.Is(version) {
-		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s is what runs", version), "`corpus-agent converge` puts it right where it drifted")
+		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s already runs", version), "`corpus-agent converge` corrects drift")
 	}
 	var known []string
 	for _, pair := range slices.Backward(r.ledger.History) {
@@ -191,7 +191,7 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
 	switch {
 	case err != nil:
-		r.record.Note("what stays of the states of %s was not found out: %v", r.ledger.Good, err)
+		r.record.Note("cannot determine which changes of the states of %s would stay: %v", r.ledger.Good, err)
 	case len(plan.Actions) > 0:
 		r.record.Note("%s that states of %s made would stay; `corpus-agent rollback --converge --test` shows them",
 			diag.Count(len(plan.Actions), "change"), r.ledger.Good)

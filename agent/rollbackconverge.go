@@ -207,7 +207,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	}
 	undone := r.undo.TakeBack(ctx, w.scope)
 	if stopped(ctx) {
-		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the way back"))
+		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the rollback"))
 	}
 	if undone != nil {
 		r.noteLeft(w.from)

@@ -528,7 +528,7 @@ func TestNoHostIsAheadWithoutEvidence(t *testing.T) {
 	f.store.unlisted = errors.ErrUnsupported
 	r := f.run(first, exit.OK)
 	f.runs(first, "1")
-	noted(t, r, "does not show how other hosts fared")
+	noted(t, r, "does not show the results of other hosts")
 	f.store.unlisted = store.ErrUnreachable
 	noted(t, f.run(first, exit.OK), "cannot be reached")
 	f.runs(first, "1")

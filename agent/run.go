@@ -185,7 +185,7 @@ func (a *Agent) readHost(test bool, refused error) (book *ledger.Ledger, done re
 
 // noteLostLock notes that the file of the lock was removed during the run.
 func (r *run) noteLostLock() {
-	r.record.Note("%s was removed while this run held its lock; it was made and locked again", r.Layout.Inside(r.Layout.Lock()))
+	r.record.Note("%s was removed while this run held its lock; it was created and locked again", r.Layout.Inside(r.Layout.Lock()))
 }
 
 // reclaimProjects gives the directories and links of the host's projects back to root, and notes all that was repaired so far.

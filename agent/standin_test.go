@@ -42,7 +42,7 @@ func TestStandInIsNamedUntilADeployEndsIt(t *testing.T) {
 		t.Errorf("deployed %v since %v for %v, drift %q; want 1 since %v for 2", s.Deployed, s.Since, s.StandsFor, s.Drift, clock)
 	}
 	advises("corpus-agent deploy")
-	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "stands in for myapp 2") {
+	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "replaces myapp 2") {
 		t.Errorf("why says %q, %v", w.Reason, err)
 	}
 	if err := l.Hold("what was deployed is not new"); err != nil {

@@ -51,7 +51,7 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, err
 	}
 	if r.ledger.Good != nil && !remembers {
-		r.record.Note("what this host had seen of the store is gone, so it could not tell if the store went back in time since the last run")
+		r.record.Note("the record of what this host has seen of the store is gone, so it could not detect a rollback of the store since the last run")
 	}
 	return client, nil
 }
@@ -110,7 +110,7 @@ func (r *run) trustGiven(pinned bool) (string, error) {
 
 // errLost is the reason why a host with a deployed release does not read the store: it lost the store's URL or the
 // root of trust. Such a host continues with the releases on its disk.
-var errLost = errors.New("this host does not know its store any more")
+var errLost = errors.New("this host has lost the URL of its store")
 
 // unknown is the error of a host that knows no store.
 func (r *run) unknown(err error) error {
@@ -224,7 +224,7 @@ func (r *run) keepStore() error {
 		return nil
 	}
 	if before := r.ledger.Host.Store; before != "" {
-		r.record.Note(r.orWould("this host asks the store %s from now on, and not %s any more", "this host would ask the store %s from then on, and not %s any more"),
+		r.record.Note(r.orWould("this host uses the store %s from now on, and no longer %s", "this host would use the store %s from then on, and no longer %s"),
 			redact.URLs(url), redact.URLs(before))
 	}
 	r.ledger.Host.Store = url
@@ -238,7 +238,7 @@ func (r *run) wentBack(err error) error {
 		return err
 	}
 	url := redact.URLs(r.storeURL())
-	return diag.WithHint(err, "the store %s is older than what this host has seen. If the host is to ask another one: corpus-agent deploy --store URL (or `store` in agent.yaml); "+
+	return diag.WithHint(err, "the store %s is older than what this host has seen. To use another one: corpus-agent deploy --store URL (or `store` in agent.yaml); "+
 		"else restore its newest metadata, or find out who replaced it; if it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
 }
 

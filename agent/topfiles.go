@@ -128,7 +128,7 @@ func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outco
 		}
 		if why != "" {
 			return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
-				"look at the top file; a host that is to have no states takes a signed release that says so, or a state that does nothing, such as test.nop"))
+				"check the top file; for a host without states deploy a signed release without them, or a state that does nothing, such as test.nop"))
 		}
 		r.record.Note("no state is meant for this host any more, as its releases were signed; it had %d in the last converge", had)
 	}

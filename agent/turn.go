@@ -417,7 +417,7 @@ func (r *run) endTurns(ctx context.Context, result error) {
 	}
 	if changed {
 		if err := r.save(); err != nil {
-			r.record.Note("the next run records once more how this host fared in a rollout: %v", err)
+			r.record.Note("the next run records the result of this host in a rollout again: %v", err)
 		}
 	}
 	// The word comes first: a host that takes the place sees how this one fared.

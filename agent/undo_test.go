@@ -288,7 +288,7 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 				t.Errorf("the plan: exit code %d, %v (hint: %s)", exit.Code(err), err, diag.HintOf(err))
 			}
 			_, err = l.RollbackConverge(context.Background(), "", false)
-			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is put back") || !strings.Contains(diag.HintOf(err), "corpus-agent converge") {
+			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is restored") || !strings.Contains(diag.HintOf(err), "corpus-agent converge") {
 				t.Errorf("exit code %d, %v (hint: %s)", exit.Code(err), err, diag.HintOf(err))
 			}
 			if !strings.Contains(snapshot(t, l.Layout.Root), "/etc/app/new") {

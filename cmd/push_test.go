@@ -194,7 +194,7 @@ func TestPushOfAPillarRunsWhatReadsIt(t *testing.T) {
 		t.Errorf("the pillar is %v, %v, want it closed", info.Mode(), err)
 	}
 	d.commit("init.sls", "makina-projects.shop: [\n")
-	if out, err := push(); err == nil || !strings.Contains(out, "put back") {
+	if out, err := push(); err == nil || !strings.Contains(out, "is restored") {
 		t.Errorf("a broken pillar: %v\n%s", err, out)
 	}
 	d.host("srv/out", "private")

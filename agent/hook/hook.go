@@ -184,7 +184,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	started := time.Now()
 	held, err := tree.Run(ctx)
 	if held {
-		out.note("[a process that it left behind held its output open, and was ended]")
+		out.note("[a process that it left behind held its output open, and was killed]")
 	}
 	r := Result{Name: filepath.Base(path), Duration: time.Since(started), Output: out.String()}
 	if err = explain(ctx, err, o.Timeout); err != nil {

@@ -64,7 +64,7 @@ func Unseal(place string, sealed []byte) (Public, error) {
 	}
 	object := append(bytes.Clone(sealed[:at]), '}')
 	if !ed25519.Verify(public, message(place, object), sig) {
-		return "", fmt.Errorf("its signature does not hold for %s", place)
+		return "", fmt.Errorf("its signature is not valid for %s", place)
 	}
 	return s.By, nil
 }

@@ -128,7 +128,7 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 
 // unlisted is the error of a release without a list of its files.
 func unlisted(release artifact.Release) error {
-	err := errors.New("no list of its files is on this host, so nothing says whether they are what was unpacked")
+	err := errors.New("no list of its files is on this host, so they cannot be compared with what was unpacked")
 	if release.Local != "" {
 		return diag.WithHint(err, "it was pushed or deployed from a working tree and is not signed: "+
 			"`corpus-agent project deploy %[1]s` deploys the last push again, and `corpus-agent project deploy %[1]s "+

@@ -85,7 +85,7 @@ func (o *Opened) findable(name string) error {
 		return nil
 	}
 	var problems diag.List
-	problems.Add(o.statesPos, "file_roots: none of the directories is there: %s", strings.Join(dirs, ", ")).
+	problems.Add(o.statesPos, "file_roots: none of the directories exists: %s", strings.Join(dirs, ", ")).
 		WithHint("create one, or name the state files with --states DIR")
 	return problems
 }

@@ -55,7 +55,7 @@ func (c Cut) String() string {
 	case c.TakesUp && c.Back:
 		return text + "; the next run finishes that first"
 	case c.TakesUp:
-		return text + "; the next run takes it up again"
+		return text + "; the next run resumes it"
 	}
 	return text + "; the next run starts from the beginning"
 }

@@ -51,7 +51,7 @@ func (h *Host) drift(s Status) []string {
 	}
 	if r := s.LastRun; r != nil && r.Exit == exit.OK && r.From != nil && (r.To == nil || r.To.Same(*r.From)) &&
 		(r.Left == nil || r.Left.Same(*r.From)) && r.States.Effective() > 0 {
-		found = append(found, fmt.Sprintf("the last run found drift, and put %s right",
+		found = append(found, fmt.Sprintf("the last run found drift, and corrected %s",
 			diag.Count(r.States.Effective(), "state")))
 	}
 	return found

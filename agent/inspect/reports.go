@@ -33,7 +33,7 @@ func (h *Host) forRoot(err error) error {
 	}
 	return exit.WithCode(exit.Usage,
 		diag.WithHint(
-			fmt.Errorf("what this host remembers may be read by root alone, since reports hold output of programs: %w", err),
+			fmt.Errorf("only root may read reports and the ledger, since they hold output of programs: %w", err),
 			"%s", hint))
 }
 

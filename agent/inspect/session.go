@@ -57,7 +57,7 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 	var unread []string
 	if os.Geteuid() != 0 {
 		h.Unread = func(err error) {
-			unread = append(unread, fmt.Sprintf("only root may read this, so the call does without it: %v", err))
+			unread = append(unread, fmt.Sprintf("only root may read this, so the call ignores it: %v", err))
 		}
 		defer func() { h.Unread = nil }()
 	}

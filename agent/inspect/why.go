@@ -91,12 +91,12 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	case s.Deployed == nil:
 		return "nothing is deployed: no deploy has succeeded yet"
 	case s.StandsFor != nil:
-		return fmt.Sprintf("it stands in for %s, whose files were gone from the disk and were not fetched again", s.StandsFor)
+		return fmt.Sprintf("it replaces %s, whose files were gone from the disk and were not fetched again", s.StandsFor)
 	case s.Deployed.Service.Local != "":
 		return fmt.Sprintf("%s came by %s", s.Deployed.Service, s.Deployed.Service.Local)
 	case last != nil && last.Exit == exit.RolledBack && last.To != nil && last.Fault != nil &&
 		last.Fault.Of == report.FaultOfHost:
-		return fmt.Sprintf("the host failed the deploy of %s, which was rolled back to it", last.To)
+		return fmt.Sprintf("the deploy of %s failed because of the host, and was rolled back to it", last.To)
 	case last != nil && last.Leaves != nil && last.Leaves.Same(*s.Deployed) && last.To != nil:
 		return fmt.Sprintf("the rollback to %s in run %s failed, and the host went back to it", last.To, last.ID)
 	case last != nil && last.Exit == exit.RolledBack && last.To != nil:
@@ -150,7 +150,7 @@ func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 	case s.Hold != nil:
 		return text + strings.TrimSuffix("the host is held: "+s.Hold.Reason, ": ")
 	case p != nil && p.Pair.Same(named):
-		return text + "the host failed its deploy, which is retried"
+		return text + "its deploy failed because of the host, and is retried"
 	case last.Outcome == report.Interrupted:
 		return text + "run " + last.ID + " was interrupted; the next run deploys it"
 	}
@@ -220,9 +220,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 		say(hint != "", hint)
 	}
 	say(w.FailedIn != "" && !w.Settled, "corpus-agent report "+w.FailedIn)
-	say(w.CutShort != nil, "corpus-agent deploy takes up the run that was cut short")
+	say(w.CutShort != nil, "corpus-agent deploy resumes the run that was cut short")
 	say(w.Deployed == nil && !w.Bootstrapped,
-		"copy keys/root.json of who runs the store to this host (`corpus store init` wrote it), then: corpus-agent "+
+		"copy the store's keys/root.json to this host (`corpus store init` wrote it), then: corpus-agent "+
 			"deploy --store URL --trust-root ./root.json")
 	say(w.RootLost() && !strings.Contains(w.Hint, "--trust-root"),
 		"bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; "+

@@ -93,7 +93,7 @@ type Damaged struct {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("the journal %s was changed by another program (at byte %d), so nothing is put back from it",
+	return fmt.Sprintf("the journal %s was changed by another program (at byte %d), so nothing is restored from it",
 		d.Path, d.At)
 }
 
@@ -110,7 +110,7 @@ type Newer struct {
 }
 
 func (n *Newer) Error() string {
-	return fmt.Sprintf("the journal %s is of version %d, and this agent knows up to %d, so nothing is put back from it",
+	return fmt.Sprintf("the journal %s is of version %d, and this agent knows up to %d, so nothing is restored from it",
 		n.Path, n.Version, version)
 }
 
@@ -240,7 +240,7 @@ func BootID(h *host.Host) string {
 
 // unread is an error of reading, with its hint.
 func unread(err error) error {
-	hint := "read as root what the disk says (dmesg, ls -la /var/lib/corpus/journal)"
+	hint := "check the disk as root (dmesg, ls -la /var/lib/corpus/journal)"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		hint = "run it as root"

@@ -109,7 +109,7 @@ func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
 			{Release: release("3"), Reason: ledger.ByHand, Run: "7"},
 		},
 		Notes: []string{"myapp 1 is quarantined since run 8: cmd.run of a failed: k=swordfish-1",
-			"myapp 2 is tried again: in run 6 the host failed it: apt: swordfish-6"},
+			"myapp 2 is retried: it failed because of the host in run 6: apt: swordfish-6"},
 	}
 	r := whole(rep)
 	r.Ledger = &ledger.Ledger{

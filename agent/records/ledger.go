@@ -120,7 +120,7 @@ func (rs *Records) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, erro
 		return nil, nil, err
 	}
 	note := fmt.Sprintf(
-		"a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent goes on with what it "+
+		"a newer agent wrote the ledger in its form %d; it is kept as %s, and this agent uses what it "+
 			"understands of it: %s",
 		number, rs.Layout.Inside(aside), whatIsDeployed(book))
 	return rs.saveRestored(book, note)
@@ -164,7 +164,7 @@ func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) 
 			uncopied = rs.copyless(err)
 		}
 		if err := rs.saveWho(book); err != nil && uncopied == "" {
-			uncopied = fmt.Sprintf("who this host is was not written beside its releases: %v", err)
+			uncopied = fmt.Sprintf("the identity of this host was not saved beside its releases: %v", err)
 		}
 		return book.Save(rs.LedgerPath())
 	})

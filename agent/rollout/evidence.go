@@ -53,7 +53,7 @@ func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Eviden
 			return r.readSummary(ctx, s, now, err)
 		}
 		if err != nil {
-			return Evidence{}, fmt.Errorf("reading how hosts fared: %w", err)
+			return Evidence{}, fmt.Errorf("reading the results of hosts: %w", err)
 		}
 		if err := found.add(info.Key, info.Size, info.Modified); err != nil {
 			return Evidence{}, err

@@ -21,7 +21,7 @@ func (r Rollout) Record(ctx context.Context, s store.Store, key hostkey.Key, hos
 		Outcome Outcome `json:"outcome"`
 		Run     string  `json:"run"`
 	}{host, o, run}); err != nil {
-		return fmt.Errorf("recording how this host fared in the rollout: %w", err)
+		return fmt.Errorf("recording the result of this host in the rollout: %w", err)
 	}
 	return nil
 }

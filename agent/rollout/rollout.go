@@ -61,4 +61,4 @@ func (r Rollout) Who(key hostkey.Public, now plans.Host) (who plans.Host, member
 
 // ErrNoEvidence is the error of a store that does not show how hosts fared: it cannot be listed, and has no recent
 // summary.
-var ErrNoEvidence = errors.New("the store does not show how other hosts fared")
+var ErrNoEvidence = errors.New("the store does not show the results of other hosts")

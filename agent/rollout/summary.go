@@ -64,7 +64,7 @@ func (r Rollout) readSummary(ctx context.Context, s store.Store, now time.Time, 
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
 		return Evidence{}, none(err)
 	case err != nil:
-		return Evidence{}, fmt.Errorf("reading how hosts fared: %w", err)
+		return Evidence{}, fmt.Errorf("reading the results of hosts: %w", err)
 	}
 	var sum summary
 	if err := json.Unmarshal(data, &sum); err != nil {

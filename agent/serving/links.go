@@ -87,7 +87,7 @@ func (r *Run) FollowBack(ctx context.Context, pair *ledger.Pair) {
 		return
 	}
 	if err := r.Follow(context.WithoutCancel(ctx), *pair, pair.Releases()); err != nil {
-		r.Record.Note("which units run was not found out: %v", err)
+		r.Record.Note("cannot determine which units run: %v", err)
 	}
 }
 

@@ -72,7 +72,7 @@ func (r *Run) ExplainPorts(ctx context.Context, pair ledger.Pair, cause error) e
 	}
 	found, err = answering.Occupant(context.WithoutCancel(ctx), portsOf(wanted.Probes))
 	if err != nil {
-		r.Record.Note("which process has the ports of %s was not found out: %v", pair, err)
+		r.Record.Note("cannot determine which process has the ports of %s: %v", pair, err)
 	}
 	if found == nil {
 		return cause

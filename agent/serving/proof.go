@@ -31,7 +31,7 @@ func (r *Run) Healthy(ctx context.Context, pair ledger.Pair) error {
 		}
 	}
 	if err := r.proveOthers(ctx, pair, proven); err != nil {
-		r.Record.Note("whether all units run %s was not found out: %v", pair, err)
+		r.Record.Note("cannot determine whether all units run %s: %v", pair, err)
 	}
 	r.Ledger.Proven = proven
 	return nil

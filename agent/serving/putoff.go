@@ -140,7 +140,7 @@ func (r *Run) StartPutOffLater() {
 		text, _, _ := strings.Cut(r.delayed.putOff[unit].Error(), "\n")
 		r.Record.Note(
 			"a state could not start %s from the release before, which does not count: "+
-				"it is started again, and judged, after the links have moved: %s",
+				"it is started again, and checked, after the links have moved: %s",
 			unit,
 			text,
 		)

@@ -111,11 +111,11 @@ func (r *Run) noteDisregarded(ctx context.Context, s service.System, pair ledger
 	}
 	all, err := service.Disregard(ctx, s, projects, members)
 	if err != nil {
-		r.Record.Note("which other units run a release was not found out: %v", err)
+		r.Record.Note("cannot determine which other units run a release: %v", err)
 	}
 	for _, d := range all {
 		r.Record.Note(
-			"%s was left alone: its process belongs to user %s and seems to run from %s, as %s shows, "+
+			"%s was not restarted: its process belongs to user %s and seems to run from %s, as %s shows, "+
 				"which any user can arrange; to have it restarted, name it under units of corpus.yaml",
 			d.Unit,
 			d.User,
@@ -176,7 +176,7 @@ func (r *Run) UnitsToFollow(ctx context.Context, pairs ...ledger.Pair) (units []
 			units = joined(units, running)
 		}
 		if err != nil {
-			r.Record.Note("which units run was not found out: %v", err)
+			r.Record.Note("cannot determine which units run: %v", err)
 		}
 	}
 	return units

@@ -25,7 +25,7 @@ func (r *Run) StillServes(ctx context.Context, result error) error {
 	}
 	unserved, err := r.unserved(ctx, *proven)
 	if err != nil {
-		r.Record.Note("whether the units still run %s was not found out: %v", r.Ledger.Good, err)
+		r.Record.Note("cannot determine whether the units still run %s: %v", r.Ledger.Good, err)
 	}
 	for _, u := range unserved {
 		r.unserves(u.text)
@@ -89,7 +89,7 @@ func (r *Run) UnservedBefore(ctx context.Context, pair ledger.Pair) []Unserved {
 	}
 	before, err := r.unserved(ctx, *proven)
 	if err != nil {
-		r.Record.Note("whether the units ran %s before it converged was not found out: %v", pair, err)
+		r.Record.Note("cannot determine whether the units ran %s before it converged: %v", pair, err)
 	}
 	return structsort.Without(before, func(u Unserved) bool { return u.passing })
 }
@@ -142,7 +142,7 @@ func (r *Run) RepeatUnserved(ctx context.Context) {
 		err = r.Save()
 	}
 	if err != nil {
-		r.Record.Note("whether what states started again runs still was not found out: %v", err)
+		r.Record.Note("cannot determine whether the units that states started again still run: %v", err)
 	}
 	for _, text := range r.Ledger.Proven.Unserved {
 		r.unserves(text)

@@ -55,7 +55,7 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 		return id, nil, err
 	}
 	doubt = diag.WithHint(
-		fmt.Errorf("this host is called %s %s now, and %s %s is deployed on it; it stays that until the other is confirmed",
+		fmt.Errorf("the name of this host means %s %s now, and %s %s is deployed on it; the host stays that until the new identity is confirmed",
 			id.Service, id.Instance, was.Service, was.Instance),
 		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service,
 		id.Instance)
@@ -140,9 +140,9 @@ func (s *Site) forgot(err error, book *ledger.Ledger) error {
 		}
 		where = ", where INSTANCE may be " + strings.Join(channels, ", ")
 	}
-	return diag.WithHint(fmt.Errorf("%w; this host has lost who it was: %s is on it, and nothing says for which instance",
+	return diag.WithHint(fmt.Errorf("%w; this host has lost its identity: %s is on it, and nothing names its instance",
 		err, release),
-		"say who this host is: %s%s", s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}),
+		"give the identity of this host: %s%s", s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}),
 		where)
 }
 

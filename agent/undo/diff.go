@@ -69,7 +69,7 @@ func difference(c *journal.Chapter, r *journal.Record) (Difference, bool) {
 		d.Note = r.Lost
 		return d, true
 	case r.After == nil:
-		d.Note = "what became of it is not known: the run was cut short"
+		d.Note = "its result is not known: the run was cut short"
 		return d, true
 	}
 	w := writer{subject: r.Subject, secret: r.Secret, old: c, new: c}
@@ -225,7 +225,7 @@ func (w *writer) metadata(from, to image.Part) {
 // content compares the content of a file.
 func (w *writer) content(from, to image.Part) {
 	if w.secret {
-		w.line("@@ content @@ not shown: not everybody may read it, or its state does not show it")
+		w.line("@@ content @@ not shown: it is not readable by everyone, or its state does not show it")
 		return
 	}
 	before, ok := w.text(from, w.live, w.old)

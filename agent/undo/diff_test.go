@@ -142,25 +142,25 @@ func TestDifferencesOmitSecrets(t *testing.T) {
 		},
 		"a file of its owner's": {
 			before: only(0o600), run: func(s *scene, h *host.Host) { s.write("/etc/f", secret)(h) },
-			shown: "not shown: not everybody may read it",
+			shown: "not shown: it is not readable by everyone",
 		},
 		"a file that becomes its owner's": {
 			before: only(0o644), run: func(s *scene, h *host.Host) {
 				s.do(h.Files.Chmod("/etc/f", 0o600))
 				s.write("/etc/f", secret)(h)
 			},
-			shown: "not shown: not everybody may read it",
+			shown: "not shown: it is not readable by everyone",
 		},
 		"a file that was its owner's": {
 			before: only(0o600), run: func(s *scene, h *host.Host) {
 				s.write("/etc/f", secret)(h)
 				s.do(h.Files.Chmod("/etc/f", 0o644))
 			},
-			shown: "not shown: not everybody may read it",
+			shown: "not shown: it is not readable by everyone",
 		},
 		"a value that the run hides": {
 			before: only(0o644), run: func(s *scene, h *host.Host) { s.write("/etc/f", "password: "+secret)(h) },
-			shown: "not shown: not everybody may read it",
+			shown: "not shown: it is not readable by everyone",
 		},
 		"a setting that the run hides": {
 			run: func(s *scene, _ *host.Host) {
@@ -172,12 +172,12 @@ func TestDifferencesOmitSecrets(t *testing.T) {
 		"a file that the cut run made its owner's": {
 			before: func(s *scene) { s.put("/etc/f", "nothing to hide\n") }, cut: true,
 			run:   func(s *scene, h *host.Host) { s.do(h.Files.Chmod("/etc/f", 0o600)); s.write("/etc/f", secret)(h) },
-			shown: "not shown: not everybody may read it",
+			shown: "not shown: it is not readable by everyone",
 		},
 		"a value that the cut run hides": {
 			before: func(s *scene) { s.put("/etc/f", "nothing to hide\n") }, cut: true,
 			run:   func(s *scene, h *host.Host) { s.write("/etc/f", secret)(h) },
-			shown: "not shown: not everybody may read it",
+			shown: "not shown: it is not readable by everyone",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestRestoreOfFiles(t *testing.T) {
 		"it was a pipe": {
 			before: func(s *scene) { s.do(unix.Mkfifo(s.path(f), 0o644)) },
 			run:    func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.WriteText(f, "new")) },
-			left:   "pipes, sockets and devices are not made again", want: "new",
+			left:   "pipes, sockets and devices are not recreated", want: "new",
 		},
 		"the file made way for a directory": {
 			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.Files.Mkdir(f, 0o700)) },

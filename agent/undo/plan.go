@@ -123,7 +123,7 @@ func (p *Plan) add(a *Action) {
 		switch {
 		case part.Now.Identical(part.Want), part.blocked != "" && part.Now.Same(part.Want):
 		case part.Want.Type == image.Special:
-			part.blocked = "pipes, sockets and devices are not made again"
+			part.blocked = "pipes, sockets and devices are not recreated"
 		case kept:
 			parts = append(parts, part)
 		}

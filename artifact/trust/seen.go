@@ -123,7 +123,7 @@ func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 			_ = f.Close() // it was not locked
 			return nil, diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v",
 				s.dir, seenWait),
-				"see which process it is (lslocks, fuser -v %s), and let it go on (kill -CONT) or end it", f.Name())
+				"see which process it is (lslocks, fuser -v %s), and let it continue (kill -CONT) or end it", f.Name())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

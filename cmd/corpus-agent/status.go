@@ -137,7 +137,7 @@ func (l statusLines) keptAway(s inspect.Status) {
 			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
 	}
 	if f := s.Postponed; f != nil {
-		l.say("retried", "%s, %s: the host failed it %s, last in run %s: %s; at once: %s", f.Pair, f.When(time.Now()),
+		l.say("retried", "%s, %s: it failed because of the host %s, last in run %s: %s; at once: %s", f.Pair, f.When(time.Now()),
 			diag.Count(f.Failures, "time"), f.Run, f.Reason, f.AtOnce())
 	}
 }

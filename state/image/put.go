@@ -37,7 +37,7 @@ func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 	case want.Lost != "" && !p.holds(ctx, want):
 		return Stays(want.Lost)
 	case want.Type == Special:
-		return Stays("pipes, sockets and devices are not made again")
+		return Stays("pipes, sockets and devices are not recreated")
 	case path.IsAbs(want.Name) && (s.Kind == host.KindUser || s.Kind == host.KindGroup):
 		return p.line(ctx, s.Name, want)
 	case path.IsAbs(want.Name):

@@ -54,7 +54,7 @@ func (o tooLarge) look(p string, below bool, left int) int {
 	switch {
 	case info.Mode.IsRegular() && info.Size > limit:
 		o.of.Record.Note(
-			"%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback puts it back",
+			"%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback restores it",
 			p,
 			diag.Size(info.Size),
 			diag.Size(limit),
