@@ -58,7 +58,7 @@ func check(what, name string, longest int, punctuation string) error {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%q is not %s name", name, an(what)),
-		"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d", longest)
+		"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d characters", longest)
 }
 
 func alphanumeric(c byte) bool {

@@ -101,7 +101,7 @@ func reasons() map[string][]string {
 			"agent/service/evidence.go:passes"},
 		"the reading that follows reports it": {
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
-			"packaging/pipeline/stage.go:homePython",
+			"packaging/pipeline/run.go:homePython",
 		},
 		"a hint names what is surely absent, beside the error": {"agent/minion/minion.go:Load", "artifact/process/script.go:inRoot",
 			"state/module/cmd/script.go:unstartable"},

@@ -114,13 +114,14 @@ func telling(text string) string {
 	return text
 }
 
-func bare() *regexp.Regexp {
+// bare matches a failure that says no more than that something failed.
+var bare = sync.OnceValue(func() *regexp.Regexp {
 	const status = `status 1?\d?\d`
 	return regexp.MustCompile(`^(\S+ of \S+ failed: [a-z-]+(, ` + status + `)?` +
 		`|\S+ does not start` +
 		`|it is [a-z-]+( \([a-z-]+\))?: its program ended with ` + status + `( \([a-z-]+\))?` +
 		`|\S+ was started, and is [a-z-]+ now)$`)
-}
+})
 
 // sameSymptoms reports whether every symptom of a failure was there on the way back as well: one that was not, or that
 // says no reason, is the new release's own.

@@ -90,7 +90,7 @@ func Split(project string, role *Role, whole bool) (Forms, error) {
 	}
 	forms := Forms{Head: clone(role), Pages: pages}
 	forms.Head.Signed.Targets = named
-	if err := setValue(forms.Head, pagesField, digests); err != nil {
+	if err := setField(forms.Head, pagesField, digests); err != nil {
 		return Forms{}, err
 	}
 	if len(yanks) > headYanks {
@@ -257,9 +257,6 @@ func capped(role *Role, named map[string]*tuf.TargetFiles) (*Role, error) {
 	}
 	return whole, nil
 }
-
-// setValue sets one of this project's own fields.
-func setValue(role *Role, name string, value any) error { return setField(role, name, value) }
 
 // pageDigests returns the digests of a role's pages; nil for a role without pages.
 func pageDigests(role *Role) ([]artifact.Digest, error) {

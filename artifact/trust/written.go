@@ -150,7 +150,7 @@ func (c *Client) joinLeft(ctx context.Context, project string, role *Role) (*Rol
 			return nil, err
 		}
 	}
-	if err := setValue(few, pagesField, list); err != nil {
+	if err := setField(few, pagesField, list); err != nil {
 		return nil, err
 	}
 	return c.join(ctx, project, few)

@@ -59,6 +59,9 @@ const (
 	modeTypes = 0o170000
 )
 
+// admit checks an entry of an archive, and returns what it becomes below the release: a name in normal form that leads
+// through no link, a kind that a release may have, and a mode without set-ID bits. Any other entry is refused as a
+// *Hostile.
 func (r *rules) admit(h *tar.Header) (entry, error) {
 	r.last = h.Name
 	if err := r.weigh(h); err != nil {
@@ -207,6 +210,8 @@ func (r *rules) checkParents(name string) string {
 	return ""
 }
 
+// checkLink checks where a link leads: a symbolic link may be relative only, and a hard link may name an earlier file only.
+// It returns what is wrong, or "".
 func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	switch e.kind {
 	case symlink:
@@ -231,6 +236,8 @@ func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	return ""
 }
 
+// count adds an entry to the summary, and refuses it if the archive then has more entries or bytes than the limits allow,
+// or grows by a larger ratio.
 func (r *rules) count(h *tar.Header, e entry) error {
 	r.named[e.name] = true
 	r.kinds[e.name] = e.kind

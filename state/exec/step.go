@@ -132,10 +132,8 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 		t.doubtGuard(true, result)
 		return result
 	}
-	if result.Comment == "" {
-		r.settle(ctx, resource, t, result)
-		t.doubtGuard(false, result)
-	}
+	r.settle(ctx, resource, t, result)
+	t.doubtGuard(false, result)
 	r.checkCommand(ctx, t.step, resource, result)
 	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) &&
 		t.always(resource)
