@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -153,11 +154,13 @@ func (c *collector) release(d distro) {
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // debianArch returns dpkg's name for the kernel's architecture.
-var debianArch = map[string]string{
-	"x86_64": "amd64", "aarch64": "arm64", "i386": "i386", "i586": "i386", "i686": "i386",
-	"armv6l": "armel", "armv7l": "armhf", "ppc64le": "ppc64el", "riscv64": "riscv64", "s390x": "s390x",
-	"mips64": "mips64el", "loongarch64": "loong64",
-}
+var debianArch = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"x86_64": "amd64", "aarch64": "arm64", "i386": "i386", "i586": "i386", "i686": "i386",
+		"armv6l": "armel", "armv7l": "armhf", "ppc64le": "ppc64el", "riscv64": "riscv64", "s390x": "s390x",
+		"mips64": "mips64el", "loongarch64": "loong64",
+	}
+})
 
 // osArch is the architecture packages are built for. dpkg writes it down only once a foreign one was
 // added; its own comes first.
@@ -170,7 +173,7 @@ func (c *collector) osArch(family string) string {
 	if native != "" {
 		return native
 	}
-	if arch, ok := debianArch[machine]; ok {
+	if arch, ok := debianArch()[machine]; ok {
 		return arch
 	}
 	return machine

@@ -169,7 +169,6 @@ func (c *calling) function(args []string) (name string, words []string) {
 }
 
 func (c *calling) run(ctx context.Context, typed, notes []string) error {
-	patient()
 	if err := c.salt.check(); err != nil {
 		return exit.WithCode(saltUsage, err)
 	}

@@ -149,7 +149,6 @@ func (p *program) convergeCommand() *cobra.Command {
   corpus-agent converge --test`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			patient()
 			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
 				return a.Converge(c.Context(), test)
 			})

@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
@@ -25,16 +23,4 @@ func main() {
 		fmt.Fprintf(os.Stderr, "note: programs that commands had started were still running and were ended: %q\n", left)
 	}
 	os.Exit(code)
-}
-
-// collectLate puts off the first garbage collection until the heap has 12 MiB, where Go starts at 4. A run with nothing
-// to do ends before that, so it never collects, which saves a fifth of its processor time and needs no more memory than
-// collecting does. From the first collection on, the heap grows as in any Go program. GOGC in the environment wins.
-func collectLate() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	debug.SetGCPercent(300)
-	first := new([]byte)
-	runtime.AddCleanup(first, func(int) { debug.SetGCPercent(100) }, 0)
 }

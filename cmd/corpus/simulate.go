@@ -171,7 +171,7 @@ func (s *simulation) checkTimes() error {
 			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %s", name, d), "give 0s to 720h"))
 		}
 	}
-	s.params.Most = time.Duration(s.params.Plan.Least()) + time.Duration(len(s.params.Plan.Waves)+2)*8*24*time.Hour
+	s.params.Most = s.params.Plan.Least() + time.Duration(len(s.params.Plan.Waves)+2)*8*24*time.Hour
 	if s.params.Tick < time.Minute {
 		s.params.Most = min(s.params.Most, 7*24*time.Hour)
 	}

@@ -176,10 +176,12 @@ func (e *emitter) writeBreak(r rune) {
 }
 
 // shortEscapes are the characters with an escape of one letter.
-var shortEscapes = map[rune]byte{
-	0: '0', 7: 'a', 8: 'b', 9: 't', 10: 'n', 11: 'v', 12: 'f', 13: 'r', 0x1b: 'e', '"': '"', '\\': '\\',
-	0x85: 'N', 0xa0: '_', 0x2028: 'L', 0x2029: 'P',
-}
+var shortEscapes = sync.OnceValue(func() map[rune]byte {
+	return map[rune]byte{
+		0: '0', 7: 'a', 8: 'b', 9: 't', 10: 'n', 11: 'v', 12: 'f', 13: 'r', 0x1b: 'e', '"': '"', '\\': '\\',
+		0x85: 'N', 0xa0: '_', 0x2028: 'L', 0x2029: 'P',
+	}
+})
 
 func (e *emitter) writeDoubleQuoted(text string, fold bool) {
 	e.indicator(`"`, true, false, false)
@@ -205,7 +207,7 @@ func (e *emitter) writeDoubleQuoted(text string, fold bool) {
 }
 
 func escape(r rune) string {
-	short, ok := shortEscapes[r]
+	short, ok := shortEscapes()[r]
 	switch {
 	case ok:
 		return `\` + string(rune(short))

@@ -3,6 +3,7 @@ package yaml
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -141,15 +142,17 @@ func (s *scanner) foldBreaks(b *strings.Builder) {
 }
 
 // escapes are the letters that may follow a backslash, with what they mean.
-var escapes = map[byte]string{
-	'0': "\x00", 'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f",
-	'r': "\r", 'e': "\x1b", ' ': " ", '"': `"`, '/': "/", '\\': `\`,
-	'N': "\u0085", '_': "\u00a0", 'L': "\u2028", 'P': "\u2029",
-}
+var escapes = sync.OnceValue(func() map[byte]string {
+	return map[byte]string{
+		'0': "\x00", 'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f",
+		'r': "\r", 'e': "\x1b", ' ': " ", '"': `"`, '/': "/", '\\': `\`,
+		'N': "\u0085", '_': "\u00a0", 'L': "\u2028", 'P': "\u2029",
+	}
+})
 
 func (s *scanner) unescape(b *strings.Builder) error {
 	c := s.byteAt(s.pos + 1)
-	if text, ok := escapes[c]; ok {
+	if text, ok := escapes()[c]; ok {
 		b.WriteString(text)
 		s.pos += 2
 		return nil

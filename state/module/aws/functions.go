@@ -182,7 +182,7 @@ func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region,
 	}
 	all, err := vpcs(ctx, a)
 	for _, v := range all {
-		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && tagOf(v.Tags, "Name") == name {
+		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && nameOf(v.Tags) == name {
 			return true, err
 		}
 	}

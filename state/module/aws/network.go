@@ -41,7 +41,7 @@ func vpcOf(ctx context.Context, a *account, id, name string) (string, error) {
 		return "", err
 	}
 	for _, v := range all {
-		if name == "" && sdk.ToBool(v.IsDefault) || name != "" && tagOf(v.Tags, "Name") == name {
+		if name == "" && sdk.ToBool(v.IsDefault) || name != "" && nameOf(v.Tags) == name {
 			return *v.VpcId, nil
 		}
 	}
@@ -54,9 +54,10 @@ func vpcOf(ctx context.Context, a *account, id, name string) (string, error) {
 	return "", missing("VPC", name, "boto_vpc.present")
 }
 
-func tagOf(tags []types.Tag, key string) string {
+// nameOf returns what the tag Name says.
+func nameOf(tags []types.Tag) string {
 	for _, t := range tags {
-		if sdk.ToString(t.Key) == key {
+		if sdk.ToString(t.Key) == "Name" {
 			return sdk.ToString(t.Value)
 		}
 	}
@@ -184,7 +185,7 @@ func subnetIDs(ctx context.Context, a *account, ids, names []string) ([]string, 
 		return nil, err
 	}
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(s types.Subnet) bool { return tagOf(s.Tags, "Name") == name })
+		i := slices.IndexFunc(all, func(s types.Subnet) bool { return nameOf(s.Tags) == name })
 		switch {
 		case i >= 0:
 			ids = append(ids, *all[i].SubnetId)

@@ -99,7 +99,7 @@ func (n *netResource) named(ctx context.Context, a *account) (*types.Vpc, error)
 		return nil, err
 	}
 	for _, v := range all {
-		if tagOf(v.Tags, "Name") == n.Name {
+		if nameOf(v.Tags) == n.Name {
 			return &v, nil
 		}
 	}
@@ -177,7 +177,7 @@ func (n *netResource) in(ctx context.Context, a *account) (string, error) {
 
 func (n *netResource) findSubnet(ctx context.Context, a *account) (*types.Subnet, error) {
 	all, err := subnets(ctx, a)
-	if i := slices.IndexFunc(all, func(s types.Subnet) bool { return tagOf(s.Tags, "Name") == n.Name }); i >= 0 && err == nil {
+	if i := slices.IndexFunc(all, func(s types.Subnet) bool { return nameOf(s.Tags) == n.Name }); i >= 0 && err == nil {
 		return &all[i], nil
 	}
 	return nil, err
