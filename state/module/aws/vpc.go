@@ -192,7 +192,6 @@ func (n *netResource) subnet(ctx context.Context, p *plan, a *account) error {
 	if err != nil {
 		return err
 	}
-	id := later
 	if has == nil {
 		a.expect("subnet", n.Name)
 		fields := value.NewMap("subnet", n.Name, "cidr_block", n.CIDR, "vpc_id", vpc)
@@ -212,14 +211,13 @@ func (n *netResource) subnet(ctx context.Context, p *plan, a *account) error {
 			return failed("making subnet", n.Name, err)
 		})
 	} else {
-		id = *has.SubnetId
 		for field, pair := range map[string][2]string{"cidr_block": {sdk.ToString(has.CidrBlock), n.CIDR},
 			"availability_zone": {sdk.ToString(has.AvailabilityZone), n.Zone}} {
 			if pair[1] != "" && pair[0] != pair[1] {
 				p.warnings = append(p.warnings, field+" is "+pair[0]+" and cannot be changed")
 			}
 		}
-		n.tagged(p, a, id, has.Tags)
+		n.tagged(p, a, *has.SubnetId, has.Tags)
 	}
 	public := has != nil && sdk.ToBool(has.MapPublicIpOnLaunch)
 	if n.PublicIP != nil && p.compare("auto_assign_public_ipv4", public, *n.PublicIP) {
