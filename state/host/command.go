@@ -216,7 +216,7 @@ func (c *commands) resolve(cmd *exec.Cmd) error {
 		return nil
 	}
 	cmd.Err = nil
-	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+	for _, dir := range systemPrograms() {
 		found, err := process.LookIn(c.chroot, dir, cmd.Args[0])
 		if err != nil {
 			return err

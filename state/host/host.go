@@ -40,7 +40,8 @@ type Host struct {
 	parsed   *ParseCache // nil keeps nothing
 	recorder Recorder    // nil for none
 	trouble  *walk.Trouble
-	forget   func() // what was read; nil where nothing is kept
+	forget   func()                         // what was read; nil where nothing is kept
+	talk     func(Command) (*Dialog, error) // nil where no process can be started
 }
 
 // Mark is a moment, for TroubleSince.

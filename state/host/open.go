@@ -32,8 +32,13 @@ func Open(o Options, c Caches) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	var talk func(Command) (*Dialog, error)
+	if o.Commands == nil {
+		own := ownCommands(o, o.Refuses(), c.Forget)
+		own.trouble, own.files, talk = files.trouble, files, own.talk
+	}
 	return &Host{
-		Files: files, Commands: commandsOf(o, files, c.Forget), Network: network.Of(files),
+		Files: files, Commands: commandsOf(o, files, c.Forget), talk: talk, Network: network.Of(files),
 		Kernel: kernel{o.Asleep(), o.Recorder},
 		Env:    NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder,
 		trouble: files.trouble, forget: c.Forget,

@@ -1,0 +1,208 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
+)
+
+// Dialog is a process that this program asks and that answers, until Close: it reads from its descriptor 3, and writes
+// to its descriptor 4. What it prints is kept for messages, as far as it is the end.
+type Dialog struct {
+	cmd      *exec.Cmd
+	tree     *process.Tree
+	to, from *os.File
+	printed  tail
+	ended    chan struct{} // closed when the process has ended
+	once     sync.Once
+}
+
+// Talk starts a process to talk with. Its program is looked for in the directories of the system's programs, inside of
+// the root where that is entered. Where no command of this host may run, the error is a *Skipped.
+func (h *Host) Talk(c Command) (*Dialog, error) {
+	if h.talk == nil {
+		return nil, &Skipped{What: c.Argv[0]}
+	}
+	return h.talk(c)
+}
+
+// RecordCommand tells the recorder of a program that may change anything, which a rollback can only name.
+func (h *Host) RecordCommand(ctx context.Context, name string) error {
+	if h.recorder == nil || !applying(ctx) {
+		return nil
+	}
+	if err := h.recorder.Replacing(Subject{KindCommand, name}); err != nil {
+		return fmt.Errorf("recording %s: %w", name, err)
+	}
+	return nil
+}
+
+// systemPrograms are the directories with the programs of a system.
+func systemPrograms() []string {
+	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+}
+
+func (c *commands) talk(command Command) (*Dialog, error) {
+	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
+		return nil, err
+	}
+	d := &Dialog{ended: make(chan struct{})}
+	program, err := c.systemProgram(command.Argv[0])
+	if err != nil {
+		return nil, err
+	}
+	d.cmd = exec.Command(program, command.Argv[1:]...)
+	d.cmd.Dir, d.cmd.Env = "/", command.Env
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot}
+	d.tree = process.Enclose(d.cmd)
+	if err := d.start(); err != nil {
+		_ = c.trouble.Note(d.cmd.Path, err)
+		return nil, fmt.Errorf("running %s: %w", command.Argv[0], err)
+	}
+	return d, nil
+}
+
+// systemProgram finds a program of the system; exec.ErrNotFound says that there is none.
+func (c *commands) systemProgram(name string) (string, error) {
+	for _, dir := range systemPrograms() {
+		found, err := process.LookIn(c.chroot, dir, name)
+		if err != nil {
+			return "", err
+		}
+		if found {
+			return dir + "/" + name, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
+}
+
+// start connects the process and starts it. The pipe of what it prints is read apart from its end, since a child may
+// keep it open for longer.
+func (d *Dialog) start() error {
+	var files []*os.File
+	pipe := func() (r, w *os.File, err error) {
+		r, w, err = os.Pipe()
+		files = append(files, r, w)
+		return r, w, err
+	}
+	theirIn, to, err := pipe()
+	from, theirOut, err2 := pipe()
+	printed, theirText, err3 := pipe()
+	if err := errors.Join(err, err2, err3); err != nil {
+		closeFiles(files...)
+		d.tree.Leave()
+		return err
+	}
+	d.to, d.from = to, from
+	d.cmd.ExtraFiles, d.cmd.Stdout, d.cmd.Stderr = []*os.File{theirIn, theirOut}, theirText, theirText
+	err = process.Start(d.cmd)
+	closeFiles(theirIn, theirOut, theirText)
+	if err != nil {
+		closeFiles(to, from, printed)
+		d.tree.End(false)
+		return err
+	}
+	go d.printed.copy(printed)
+	go func() {
+		_ = d.cmd.Wait() // Ending tells how it ended
+		close(d.ended)
+	}()
+	return nil
+}
+
+func closeFiles(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close() // pipes have nothing left to write
+		}
+	}
+}
+
+// Read reads what the process answers.
+func (d *Dialog) Read(p []byte) (int, error) { return d.from.Read(p) }
+
+// Write sends to the process.
+func (d *Dialog) Write(p []byte) (int, error) { return d.to.Write(p) }
+
+// Signal sends a signal to the process alone.
+func (d *Dialog) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s) }
+
+// Printed is the end of what the process printed.
+func (d *Dialog) Printed() string { return d.printed.String() }
+
+// Ending waits for the end of a process that has hung up, and describes it.
+func (d *Dialog) Ending() string {
+	select {
+	case <-d.ended:
+		return d.cmd.ProcessState.String()
+	case <-time.After(closeWait):
+		return "still running"
+	}
+}
+
+// closeWait is how long a process has to end by itself once its pipes are closed.
+const closeWait = 2 * time.Second
+
+// Close hangs up, waits for a moment, and ends the process with all that it started.
+func (d *Dialog) Close() { d.close(closeWait) }
+
+// Kill ends the process with all that it started, at once.
+func (d *Dialog) Kill() { d.close(0) }
+
+func (d *Dialog) close(wait time.Duration) {
+	d.once.Do(func() {
+		_ = d.to.Close() // the process sees the end of what it reads
+		if wait > 0 {
+			select {
+			case <-d.ended:
+			case <-time.After(wait):
+			}
+		}
+		_ = d.tree.Signal(syscall.SIGKILL) // it may have ended
+		_ = d.from.Close()
+		select {
+		case <-d.ended:
+		case <-time.After(closeWait):
+		}
+		d.tree.End(wait == 0)
+	})
+}
+
+// tail keeps the end of what a process prints.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailSize = 8 << 10
+
+func (t *tail) copy(from *os.File) {
+	defer from.Close()
+	buffer := make([]byte, 4<<10)
+	for {
+		n, err := from.Read(buffer)
+		t.mu.Lock()
+		t.text = append(t.text, buffer[:n]...)
+		if over := len(t.text) - tailSize; over > 0 {
+			t.text = append(t.text[:0], t.text[over:]...)
+		}
+		t.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.text), "?")
+}

@@ -1,0 +1,91 @@
+import collections
+import inspect
+import shlex
+
+import salt.utils.stringutils
+from salt.exceptions import SaltInvocationError
+
+ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
+
+
+def clean_kwargs(**kwargs):
+    return {k: v for k, v in kwargs.items() if not k.startswith("__")}
+
+
+def invalid_kwargs(invalid_kwargs, raise_exc=True):
+    if not invalid_kwargs:
+        return ""
+    text = "The following keyword arguments are not valid: {}".format(
+        ", ".join("{}={}".format(k, v) for k, v in sorted(invalid_kwargs.items())))
+    if raise_exc:
+        raise SaltInvocationError(text)
+    return text
+
+
+def get_function_argspec(func, is_class_method=None):
+    spec = inspect.getfullargspec(func)
+    args = spec.args[1:] if inspect.ismethod(func) else spec.args
+    return ArgSpec(args, spec.varargs, spec.varkw, spec.defaults)
+
+
+def arg_lookup(fun, aspec=None):
+    aspec = aspec or get_function_argspec(fun)
+    defaults = aspec.defaults or ()
+    split = len(aspec.args) - len(defaults)
+    return {"args": aspec.args[:split], "kwargs": dict(zip(aspec.args[split:], defaults))}
+
+
+def shlex_split(s, **kwargs):
+    return [salt.utils.stringutils.to_unicode(x) for x in shlex.split(s, **kwargs)] if isinstance(s, str) else s
+
+
+def split_input(val, mapper=None):
+    mapper = mapper or (lambda x: x)
+    items = val if isinstance(val, list) else str(val).split(",")
+    return [mapper(x.strip() if isinstance(x, str) else x) for x in items]
+
+
+def test_mode(**kwargs):
+    for name, v in kwargs.items():
+        if name.lower() == "test" and v:
+            return True
+    return False
+
+
+def yamlify_arg(arg):
+    if not isinstance(arg, str) or not arg.strip():
+        return arg
+    import salt.utils.yaml
+    try:
+        v = salt.utils.yaml.safe_load(arg)
+    except salt.utils.yaml.YAMLError:
+        return arg
+    return arg if v is None and arg != "null" else v
+
+
+def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_method=None):
+    spec = get_function_argspec(fun)
+    found = dict(initial_ret or {}, args=[], kwargs={})
+    for name in spec.args:
+        if name in data:
+            found["kwargs"][name] = data[name]
+    if spec.keywords:
+        found["kwargs"].update({k: v for k, v in data.items() if k not in expected_extra_kws})
+    return found
+
+
+def parse_function(s):
+    name, _, rest = s.partition("(")
+    args, kwargs = [], {}
+    for word in shlex.split(rest.rstrip(")").replace(",", " ")):
+        k, equals, v = word.partition("=")
+        if equals:
+            kwargs[k] = yamlify_arg(v)
+        else:
+            args.append(yamlify_arg(word))
+    return name, args, kwargs
+
+
+def parse_kwarg(text):
+    k, equals, v = text.partition("=")
+    return (k, v) if equals and k.isidentifier() else (None, None)

@@ -1,0 +1,180 @@
+import codecs
+import contextlib
+import errno
+import os
+import re
+import shutil
+import stat
+import tempfile
+
+import salt.utils.stringutils
+
+TEMPFILE_PREFIX = "__salt.tmp."
+LOCAL_PROTOS, REMOTE_PROTOS = ("", "file"), ("http", "https", "ftp", "swift", "s3")
+VALID_PROTOS = ("salt", "file") + REMOTE_PROTOS
+HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
+HASHES_REVMAP = {v: k for k, v in HASHES.items()}
+
+
+def fopen(*args, **kwargs):
+    """open, with UTF-8 for texts."""
+    mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
+    if "b" not in mode:
+        kwargs.setdefault("encoding", "utf-8")
+    return open(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def flopen(*args, **kwargs):
+    import fcntl
+    with fopen(*args, **kwargs) as f:
+        fcntl.flock(f.fileno(), fcntl.LOCK_SH)
+        try:
+            yield f
+        finally:
+            fcntl.flock(f.fileno(), fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def fpopen(*args, **kwargs):
+    uid, gid, mode = (kwargs.pop(k, -1) for k in ("uid", "gid", "mode"))
+    with fopen(*args, **kwargs) as f:
+        if uid != -1 or gid != -1:
+            os.fchown(f.fileno(), uid, gid)
+        if mode != -1:
+            os.fchmod(f.fileno(), mode)
+        yield f
+
+
+def mkstemp(*args, **kwargs):
+    kwargs.setdefault("prefix", TEMPFILE_PREFIX)
+    close = kwargs.pop("close_fd", True)
+    descriptor, path = tempfile.mkstemp(*args, **kwargs)
+    if not close:
+        return descriptor, path
+    os.close(descriptor)
+    return path
+
+
+def copyfile(source, dest, backup_mode="", cachedir=""):
+    """Copies a file to its place in one step, with the mode and owner of what was there."""
+    if not os.path.isfile(source):
+        raise OSError(errno.ENOENT, "no such file", source)
+    if not os.path.isdir(os.path.dirname(dest)):
+        raise OSError(errno.ENOENT, "no such directory", os.path.dirname(dest))
+    temporary = mkstemp(dir=os.path.dirname(dest))
+    shutil.copyfile(source, temporary)
+    if os.path.exists(dest):
+        info = os.stat(dest)
+        os.chown(temporary, info.st_uid, info.st_gid)
+        os.chmod(temporary, stat.S_IMODE(info.st_mode))
+    os.replace(temporary, dest)
+
+
+def rename(src, dst):
+    os.replace(src, dst)
+
+
+def recursive_copy(source, dest):
+    shutil.copytree(source, dest, dirs_exist_ok=True)
+
+
+def remove(path):
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+def safe_rm(tgt):
+    try:
+        os.remove(tgt)
+    except OSError:
+        pass
+
+
+def rm_rf(path):
+    if os.path.islink(path) or not os.path.isdir(path):
+        remove(path)
+    else:
+        shutil.rmtree(path)
+
+
+def is_empty(filename):
+    try:
+        return os.stat(filename).st_size == 0
+    except OSError:
+        return False
+
+
+def is_fcntl_available(check_sunos=False):
+    return True
+
+
+@contextlib.contextmanager
+def set_umask(mask):
+    if mask is None:
+        yield
+        return
+    old = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(old)
+
+
+def normalize_mode(mode):
+    if mode is None:
+        return None
+    mode = str(mode).replace("0o", "0").strip('"').strip("'").lstrip("0")
+    return mode.zfill(4)
+
+
+def list_files(directory):
+    found = set()
+    for root, dirs, files in os.walk(directory):
+        found.update([root] + [os.path.join(root, name) for name in files + dirs])
+    return list(found)
+
+
+def _start(path, size=512):
+    with open(path, "rb") as f:
+        return f.read(size)
+
+
+def is_text(fp_, blocksize=512):
+    block = fp_.read(blocksize) if hasattr(fp_, "read") else _start(fp_, blocksize)
+    block = salt.utils.stringutils.to_bytes(block)
+    if b"\x00" in block:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(block)
+        return True
+    except UnicodeDecodeError:
+        odd = sum(1 for b in block if b < 32 and b not in (7, 8, 9, 10, 12, 13, 27))
+        return odd / max(1, len(block)) <= 0.30
+
+
+def is_binary(path):
+    return os.path.isfile(path) and not is_text(path)
+
+
+def safe_filename_leaf(file_basename):
+    return re.sub(r"[/\\:*?\"<>|]", lambda m: "%%%02X" % ord(m.group()), file_basename)
+
+
+def safe_filepath(file_path_name, dir_sep=None):
+    return "/".join(safe_filename_leaf(part) for part in file_path_name.split("/"))
+
+
+def process_read_exception(exc, path, ignore=None):
+    from salt.exceptions import CommandExecutionError
+    codes = ignore if isinstance(ignore, (list, tuple)) else [ignore]
+    if exc.errno in codes:
+        return
+    raise CommandExecutionError("Error %s encountered reading from %s: %s" % (exc.errno, path, exc.strerror))
+
+
+@contextlib.contextmanager
+def wait_lock(path, lock_fn=None, timeout=5, sleep=0.1, time_start=None):
+    yield

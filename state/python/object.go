@@ -1,0 +1,93 @@
+package python
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Object is a value of Python that SLS files do not have, such as a set, a date or an iterator. It is printed as Python
+// prints it, can be gone through where Python's can, and is the same object again where it is given back to Python.
+type Object struct {
+	id         int
+	kind       string
+	repr, text string
+	truth      bool
+	items      *value.List // nil where it cannot be gone through
+}
+
+// newObject reads number, type, repr, str, truth and items.
+func newObject(fields []any, w *Worker) (*Object, error) {
+	o := &Object{}
+	if len(fields) != 6 {
+		return nil, errors.New("a message has an incomplete object")
+	}
+	var ok [5]bool
+	o.id, ok[0] = fields[0].(int)
+	o.kind, ok[1] = fields[1].(string)
+	repr, err := untag(fields[2], w)
+	if err != nil {
+		return nil, err
+	}
+	text, err := untag(fields[3], w)
+	if err != nil {
+		return nil, err
+	}
+	o.repr, ok[2] = repr.(string)
+	o.text, ok[3] = text.(string)
+	o.truth, ok[4] = fields[4].(bool)
+	if items, is := fields[5].(*value.List); is {
+		o.items = items
+		if err := untagItems(items.Items, w); err != nil {
+			return nil, err
+		}
+	}
+	for _, fits := range ok {
+		if !fits {
+			return nil, errors.New("a message has a malformed object")
+		}
+	}
+	return o, nil
+}
+
+// PyType, PyRepr, PyTruth and PyStr are part of value.Object and value.Stringer.
+func (o *Object) PyType() string         { return o.kind }
+func (o *Object) PyRepr() string         { return o.repr }
+func (o *Object) PyTruth() bool          { return o.truth }
+func (o *Object) PyStr() (string, error) { return o.text, nil }
+
+// Len is the number of items, 0 for what has none.
+func (o *Object) Len() int { return o.list().Len() }
+
+func (o *Object) list() *value.List {
+	if o.items == nil {
+		return value.NewList()
+	}
+	return o.items
+}
+
+// Iterate goes through the items.
+func (o *Object) Iterate() func() (item any, ok bool, err error) {
+	i := -1
+	items := o.list().Items
+	return func() (any, bool, error) {
+		if i++; i < len(items) {
+			return items[i], true, nil
+		}
+		return nil, false, nil
+	}
+}
+
+// Contains is Python's in.
+func (o *Object) Contains(item any) (bool, error) {
+	for _, have := range o.list().Items {
+		if value.Equal(have, item) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// MarshalJSON writes what Python prints, as Salt does with what JSON does not have.
+func (o *Object) MarshalJSON() ([]byte, error) { return json.Marshal(o.repr) }

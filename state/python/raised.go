@@ -1,0 +1,42 @@
+package python
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Raised is an exception that a module raised.
+type Raised struct {
+	Class, Message string
+	Trace          []string // the last lines of the traceback: where it was raised, and from where that was called
+	Missing        bool     // there is no such function or module
+}
+
+func newRaised(v any) error {
+	m, ok := v.(*value.Map)
+	if !ok {
+		return fmt.Errorf("python3 sent an exception that is a %s", value.TypeName(v))
+	}
+	r := &Raised{Class: value.Str(m.Value("class")), Message: value.Str(m.Value("message")),
+		Missing: value.Truth(m.Value("missing"))}
+	if trace, ok := m.Value("trace").(*value.List); ok {
+		for _, line := range trace.Items {
+			r.Trace = append(r.Trace, strings.TrimRight(value.Str(line), "\n"))
+		}
+	}
+	return r
+}
+
+// Error is the exception as Python prints it, and below it where it was raised.
+func (r *Raised) Error() string {
+	text := r.Message
+	if !r.Missing {
+		text = r.Class
+		if r.Message != "" {
+			text += ": " + r.Message
+		}
+	}
+	return strings.Join(append([]string{text}, r.Trace...), "\n")
+}

@@ -1,0 +1,353 @@
+// Package python runs a tree's own Salt modules: execution and state modules, grains, renderers and whatever else Salt's
+// loader would load from directories such as _modules.
+//
+// They run in a worker, one python3 for a run of the engine, which is started when the first of them is needed. The
+// worker has its own loader and a package salt with what such modules import, both embedded in this program; nothing of
+// Salt has to be on the host. Both sides send each other messages over two pipes: JSON with marks for what JSON does not
+// have, each message with its length before it. The agent asks for one thing at a time. Before it answers, the worker
+// may ask back, as for the functions of the agent that modules call through __salt__, and these may ask the worker in
+// turn, so questions nest like calls.
+//
+// A worker that does not answer in time, ends, or sends what is no message is an error of the question. It is killed
+// with all that it started, and the next question starts another one.
+package python
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+//go:embed worker.py lib
+var files embed.FS
+
+// Asker answers what the worker asks back: functions, states, sources of modules.
+type Asker interface {
+	// Ask answers a question, whose name is what its key "ask" says.
+	Ask(ctx context.Context, question *value.Map) (any, error)
+	// World is what modules see beside their arguments, by the names that they know: grains, pillar. What is the same
+	// mapping as before, or has the same content, is not sent again.
+	World() *value.Map
+}
+
+// Options say how a worker is started.
+type Options struct {
+	Host *host.Host
+	Asks Asker
+	Opts *value.Map // Salt's options, without grains and pillar
+	// Modules are the files of the tree's modules, by kind and by the name of the file without its ending.
+	Modules  *value.Map
+	RealSalt bool // modules import a salt package that the host has
+}
+
+// Worker is a python3 that runs modules. It is safe for concurrent use: questions wait for each other.
+type Worker struct {
+	options Options
+
+	mu      sync.Mutex // one question at a time; those asked while another is being answered do not take it
+	talk    *host.Dialog
+	sent    map[string][]byte // what the worker knows of the world
+	pillar  any               // of it, the pillar
+	started int
+}
+
+// New makes a worker. It starts no process yet.
+func New(o Options) *Worker { return &Worker{options: o} }
+
+// Started is how many processes were started so far.
+func (w *Worker) Started() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.started
+}
+
+// Close ends the process, if there is one.
+func (w *Worker) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.talk != nil {
+		w.talk.Close()
+		w.talk = nil
+	}
+}
+
+// keyPillar is the name of the pillar in the world.
+const keyPillar = "pillar"
+
+// turn marks the context of what is done while the worker waits for an answer.
+type turn struct{ w *Worker }
+
+// Do asks the worker, and waits for what it answers. What a module raised is a *Raised.
+func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any, error) {
+	if ctx.Value(turn{w}) == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		ctx = context.WithValue(ctx, turn{w}, true)
+	}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	question := value.NewMap("do", what)
+	question.Update(arguments)
+	talk := w.talk
+	stop := context.AfterFunc(ctx, func() { interrupt(talk) })
+	v, err := w.converse(ctx, talk, question.Plain())
+	if !stop() && err == nil { // it is being ended, although it did answer
+		w.talk = nil
+	}
+	var raised *Raised
+	if err == nil || errors.As(err, &raised) {
+		return v, err
+	}
+	return nil, w.lost(ctx, talk, what, arguments, err)
+}
+
+// showTime is how long a worker that is overdue has to print where it is.
+const showTime = 300 * time.Millisecond
+
+// interrupt ends a worker that is overdue. SIGUSR1 makes it print what it does.
+func interrupt(talk *host.Dialog) {
+	_ = talk.Signal(syscall.SIGUSR1) // it may have ended
+	time.Sleep(showTime)
+	talk.Kill()
+}
+
+// lost is the error of a worker that did not answer.
+func (w *Worker) lost(ctx context.Context, talk *host.Dialog, what string, arguments *value.Map, err error) error {
+	var sized *tooLarge
+	if errors.As(err, &sized) { // nothing was sent
+		return err
+	}
+	if w.talk == talk {
+		w.talk = nil
+	}
+	subject := what
+	if name, ok := arguments.Value("name").(string); ok {
+		subject = name
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		talk.Kill()
+		return diag.WithHint(fmt.Errorf("%s was ended: %w%s", subject, cause, lastLines(talk.Printed())),
+			"see what the module waits for")
+	}
+	ending := ""
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) {
+		err, ending = errors.New("python3 ended during the call"), talk.Ending()
+	}
+	talk.Kill()
+	if ending != "" {
+		ending = " (" + ending + ")"
+	}
+	return fmt.Errorf("%s: %w%s%s", subject, err, ending, lastLines(talk.Printed()))
+}
+
+// lastLines are the last lines of what a process printed, for the end of a message.
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if lines = lines[max(0, len(lines)-8):]; len(lines) == 1 && lines[0] == "" {
+		return ""
+	}
+	return "; it printed last:\n" + strings.Join(lines, "\n")
+}
+
+// bootstrap reads the worker's program from the pipe, so that it is on no disk.
+const bootstrap = `import os;f=os.fdopen(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),"<corpus-agent>","exec"))`
+
+// searchPath and the rest of environment are all that modules see of the environment.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+func environment() []string {
+	return []string{"PATH=" + searchPath, "LANG=C.UTF-8", "HOME=/", "LC_ALL=C.UTF-8"}
+}
+
+// start starts the process, unless there is one.
+func (w *Worker) start() error {
+	if w.talk != nil {
+		return nil
+	}
+	talk, err := w.options.Host.Talk(host.Command{Argv: []string{"python3", "-I", "-B", "-c", bootstrap}, Env: environment()})
+	if errors.Is(err, exec.ErrNotFound) {
+		return diag.WithHint(errors.New("the host has no python3, which the tree's own modules need"),
+			"install python3 (3.7 or newer), or take the modules out of the tree")
+	}
+	if err != nil {
+		return err
+	}
+	w.started++
+	w.sent, w.pillar = map[string][]byte{}, nil
+	program, err := files.ReadFile("worker.py")
+	if err == nil {
+		err = writeFrame(talk, program)
+	}
+	var begin []byte
+	if err == nil {
+		begin, err = w.begin()
+	}
+	if err == nil {
+		err = writeFrame(talk, begin)
+	}
+	if err != nil {
+		talk.Kill()
+		return fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed()))
+	}
+	w.talk = talk
+	return nil
+}
+
+// begin is the first message: the package salt, options, and which modules there are.
+func (w *Worker) begin() ([]byte, error) {
+	library := value.NewMap()
+	err := fs.WalkDir(files, "lib", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := files.ReadFile(name)
+		library.Set(strings.TrimPrefix(name, "lib/"), string(data))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return encode(value.NewMap("library", library.Plain(), "opts", plainOpts(w.options.Opts), "modules", w.options.Modules,
+		"real", w.options.RealSalt).Plain())
+}
+
+func plainOpts(opts *value.Map) *value.Map {
+	m := value.NewMap()
+	m.Update(opts)
+	return m.Plain()
+}
+
+// tooLarge says that a question was not sent.
+type tooLarge struct{ error }
+
+func (t *tooLarge) Unwrap() error { return t.error }
+
+func (w *Worker) send(talk *host.Dialog, message *value.Map) error {
+	data, err := encode(message.Plain())
+	if err == nil && len(data) > maxFrame {
+		err = fmt.Errorf("the arguments have %d bytes, and at most %d are passed on", len(data), maxFrame)
+	}
+	if err != nil {
+		return &tooLarge{err}
+	}
+	return writeFrame(talk, data)
+}
+
+// converse sends a question and answers the worker's own until it is done.
+func (w *Worker) converse(ctx context.Context, talk *host.Dialog, question *value.Map) (any, error) {
+	world, err := w.news()
+	if err != nil {
+		return nil, &tooLarge{err}
+	}
+	if world.Len() > 0 {
+		question.Set("world", world)
+	}
+	if err := w.send(talk, question); err != nil {
+		return nil, err
+	}
+	for {
+		message, err := w.receive(talk)
+		switch {
+		case err != nil:
+			return nil, err
+		case message.Has("done"):
+			return message.Value("done"), nil
+		case message.Has("raised"):
+			return nil, newRaised(message.Value("raised"))
+		case message.Has("ask"):
+			if err := w.answer(ctx, talk, message); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, errors.New("python3 sent a message of an unknown kind")
+		}
+		if w.talk != talk {
+			return nil, errors.New("python3 was ended by a call within this one")
+		}
+	}
+}
+
+// news is what of the world has changed since the worker last heard of it.
+func (w *Worker) news() (*value.Map, error) {
+	news := value.NewMap()
+	for name, v := range w.options.Asks.World().All() {
+		if name == keyPillar && w.pillar == v {
+			continue // large, and compiled as a whole
+		}
+		data, err := encode(v)
+		if err != nil {
+			return nil, fmt.Errorf("passing on %s: %w", name, err)
+		}
+		if key := value.Str(name); !bytes.Equal(w.sent[key], data) {
+			w.sent[key] = data
+			news.Set(key, v)
+		}
+		if name == keyPillar {
+			w.pillar = v
+		}
+	}
+	return news, nil
+}
+
+func (w *Worker) receive(talk *host.Dialog) (*value.Map, error) {
+	data, err := readFrame(talk)
+	if err != nil {
+		return nil, err
+	}
+	v, err := decode(data, w)
+	if err != nil {
+		return nil, fmt.Errorf("python3 sent what is no message: %w", err)
+	}
+	message, ok := v.(*value.Map)
+	if !ok {
+		return nil, errors.New("python3 sent what is no message")
+	}
+	return message, nil
+}
+
+// answer answers a question of the worker.
+func (w *Worker) answer(ctx context.Context, talk *host.Dialog, question *value.Map) error {
+	v, err := w.options.Asks.Ask(ctx, question)
+	if w.talk != talk {
+		return errors.New("python3 was ended by a call within this one")
+	}
+	if err == nil {
+		err = w.send(talk, value.NewMap("answer", v))
+		var sized *tooLarge
+		if !errors.As(err, &sized) {
+			return err
+		}
+	}
+	text := err.Error()
+	if hint := diag.HintOf(err); hint != "" {
+		text += " (hint: " + hint + ")"
+	}
+	return w.send(talk, value.NewMap("fails", text, "class", className(err)))
+}
+
+// className is Python's class for an error of the agent's.
+func className(err error) string {
+	var named interface{ PyClass() string }
+	var raised *Raised
+	switch {
+	case errors.As(err, &named):
+		return named.PyClass()
+	case errors.As(err, &raised):
+		return raised.Class
+	}
+	return "CommandExecutionError"
+}

@@ -1,0 +1,877 @@
+# The worker: it reads questions from descriptor 3, and writes answers, and questions of its own, to descriptor 4.
+# The package comment of state/python says more. This file needs Python 3.7 and its standard library.
+import _thread
+import binascii
+import collections
+import json
+import math
+import os
+import sys
+import types
+from importlib.machinery import ModuleSpec
+
+LIMIT = 64 << 20
+PID = os.getpid()
+NAME = "<corpus-agent>"
+PIPE = f  # noqa: F821, which the line that started this file has opened
+os.umask(0o022)
+for number in (3, 4):
+    os.set_inheritable(number, False)
+try:
+    import faulthandler
+    import signal
+    faulthandler.enable(2)
+    faulthandler.register(signal.SIGUSR1, 2, all_threads=True)
+except Exception:  # a Python without them says less about a call that hangs
+    pass
+
+
+# Values.
+
+class Objects:
+    """What JSON cannot carry stays here, so that it is the same object when it comes back. The oldest are dropped."""
+
+    def __init__(self):
+        self.all = collections.OrderedDict()
+        self.last = 0
+
+    def keep(self, v):
+        self.last += 1
+        self.all[self.last] = v
+        if len(self.all) > 10000:
+            self.all.popitem(last=False)
+        items = None
+        if isinstance(v, (set, frozenset, range)) or hasattr(v, "__next__") or isinstance(v, collections.abc.ValuesView) \
+                or isinstance(v, collections.abc.KeysView) or isinstance(v, collections.abc.ItemsView):
+            items = []
+            for item in v:
+                items.append(pack(item))
+                if len(items) > 100000:
+                    raise ValueError("an iterator gives more than 100000 items")
+        return {"$object": [self.last, type(v).__name__, pack(repr(v)), pack(str(v)), bool(v), items]}
+
+
+OBJECTS = Objects()
+
+
+def pack(v):
+    t = type(v)
+    if t is str:
+        if v.isascii() if hasattr(v, "isascii") else False:
+            return v
+        try:
+            v.encode()
+            return v
+        except UnicodeEncodeError:
+            return {"$text": b64(v.encode("utf-8", "surrogateescape"))}
+    if v is None or t is bool or t is int:
+        return v
+    if t is float:
+        return v if math.isfinite(v) else {"$float": repr(v)}
+    if t is dict:
+        return pack_dict(v, "$items", None)
+    if t is list:
+        return [pack(item) for item in v]
+    if t is tuple:
+        return {"$tuple": [pack(item) for item in v]}
+    if isinstance(v, collections.OrderedDict):
+        return pack_dict(v, "$oitems", "$o")
+    if isinstance(v, collections.abc.Mapping):
+        return pack_dict(v, "$items", None)
+    if isinstance(v, str):
+        return pack(str.__str__(v))
+    if isinstance(v, int):
+        return int(v)
+    if isinstance(v, float):
+        return pack(float(v))
+    if isinstance(v, list):
+        return [pack(item) for item in v]
+    if isinstance(v, tuple):
+        return {"$tuple": [pack(item) for item in v]}
+    if isinstance(v, (bytes, bytearray)):
+        return {"$bytes": b64(v)}
+    return OBJECTS.keep(v)
+
+
+def pack_dict(v, items, wrap):
+    plain = {}
+    for k, item in v.items():
+        if type(k) is not str or k[:1] == "$" or not usual(k):
+            return {items: [[pack(k), pack(item)] for k, item in v.items()]}
+        plain[k] = pack(item)
+    return {wrap: plain} if wrap else plain
+
+
+def usual(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def b64(data):
+    return binascii.b2a_base64(data, newline=False).decode()
+
+
+def gone(args):
+    if args[0] not in OBJECTS.all:
+        raise ValueError("an object of an earlier call is not kept any more")
+    return OBJECTS.all[args[0]]
+
+
+def hashable(k):
+    return tuple(hashable(i) for i in k) if isinstance(k, (list, tuple)) else k
+
+
+UNPACK = {
+    "$o": collections.OrderedDict,
+    "$items": lambda pairs: {hashable(k): v for k, v in pairs},
+    "$oitems": lambda pairs: collections.OrderedDict((hashable(k), v) for k, v in pairs),
+    "$tuple": tuple,
+    "$bytes": binascii.a2b_base64,
+    "$text": lambda text: binascii.a2b_base64(text).decode("utf-8", "surrogateescape"),
+    "$float": lambda text: float(text),
+    "$object": gone,
+}
+
+
+def unpack(d):
+    if len(d) == 1:
+        for k in d:
+            if k[:1] == "$" and k in UNPACK:
+                return UNPACK[k](d[k])
+    return d
+
+
+# The conversation.
+
+class Hidden(Exception):
+    """There is no such function or module; the message says why."""
+
+
+def leave():
+    """Ends the process, threads that go on included."""
+    try:
+        import atexit
+        atexit._run_exitfuncs()
+    finally:
+        os._exit(0)
+
+
+class Line:
+    """The pipes. Whoever holds the lock has the turn to ask."""
+
+    def __init__(self):
+        self.lock = _thread.RLock()
+
+    def receive(self):
+        head = PIPE.read(4)
+        if len(head) < 4:
+            leave()
+        size = int.from_bytes(head, "big")
+        data = PIPE.read(size)
+        if len(data) < size:
+            leave()
+        return json.loads(data.decode("utf-8"), object_hook=unpack)
+
+    def send(self, data):
+        data = memoryview(len(data).to_bytes(4, "big") + data)
+        while data:
+            data = data[os.write(4, data):]
+
+    def ask(self, what, **more):
+        if os.getpid() != PID:
+            raise RuntimeError("a process that was forked cannot call functions of the agent")
+        with self.lock:
+            more["ask"] = what
+            self.send(text_of(pack_dict(more, "$items", None)))
+            while True:
+                m = self.receive()
+                if "do" in m:
+                    self.send(serve(m))
+                elif "fails" in m:
+                    raise failure(m["class"], m["fails"])
+                else:
+                    return m["answer"]
+
+
+LINE = Line()
+
+
+def failure(name, text):
+    import builtins
+    if name in ("KeyError", "TypeError", "ValueError", "NameError", "AttributeError", "NotImplementedError"):
+        return getattr(builtins, name)(text)
+    import salt.exceptions
+    return getattr(salt.exceptions, name, salt.exceptions.CommandExecutionError)(text)
+
+
+def text_of(message):
+    data = json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    if len(data) > LIMIT:
+        raise ValueError("a value has %d bytes, and at most %d are passed on" % (len(data), LIMIT))
+    return data
+
+
+def serve(m):
+    """Does what a question says, and gives the message of its answer."""
+    try:
+        WORLD.learn(m.get("world", {}))
+        return text_of({"done": pack(DO[m["do"]](m))})
+    except BaseException as e:
+        if os.getpid() != PID:  # a module forked, and its child came back
+            os._exit(1)
+        return text_of({"raised": describe(e)})
+
+
+def describe(e):
+    if isinstance(e, Hidden):
+        return {"class": "Missing", "message": pack(str(e)), "trace": [], "missing": True}
+    import traceback
+    message = str(e)
+    if isinstance(e, KeyError) and e.args and isinstance(e.args[0], str):
+        message = e.args[0] if " " in e.args[0] else repr(e.args[0])
+    if isinstance(e, SystemExit):
+        message = "the module called sys.exit(%s)" % ("" if e.code is None else repr(e.code))
+    tb = e.__traceback__
+    frames = [s for s in traceback.extract_tb(tb) if s.filename != NAME]
+    lines = []
+    if isinstance(e, SyntaxError):
+        lines.append('  File "%s", line %s' % (e.filename, e.lineno))
+    for s in frames[-4:]:
+        lines.append('  File "%s", line %d, in %s' % (s.filename, s.lineno or 0, s.name))
+        if s.line:
+            lines.append("    " + s.line)
+    if isinstance(e, SyntaxError):
+        message = e.msg
+    return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines)}
+
+
+# The world that modules see.
+
+class World:
+    def __init__(self):
+        self.grains, self.pillar, self.opts, self.context = {}, {}, {}, {}
+        self.hidden_grains = {}
+
+    def begin(self, opts):
+        self.opts.update(opts)
+        self.opts["grains"], self.opts["pillar"] = self.grains, self.pillar
+
+    def learn(self, news):
+        for name, mine in (("grains", self.grains), ("pillar", self.pillar)):
+            if name in news:
+                mine.clear()
+                mine.update(news[name])
+
+
+WORLD = World()
+
+
+class Table:
+    """A mapping of functions by name, such as __salt__. Names are looked up in the tree's modules, and then asked of the
+    agent."""
+
+    def __init__(self, kind, ask):
+        self.kind, self.asks = kind, ask
+
+    def find(self, name):
+        if isinstance(name, str) and "." in name:
+            found = LOADERS[self.kind].find(name)
+            if found is not None:
+                return found
+            if self.kind == "utils":
+                return library_function(name)
+            if self.asks and not LOADERS[self.kind].hides(name):
+                if LINE.ask("has", kind=self.kind, name=name):
+                    return proxy(self.asks, name)
+        return None
+
+    def __getitem__(self, name):
+        found = self.find(name)
+        if found is None:
+            raise KeyError(LOADERS[self.kind].why(name) if isinstance(name, str) else name)
+        return found
+
+    def __contains__(self, name):
+        return self.find(name) is not None
+
+    def get(self, name, default=None):
+        found = self.find(name)
+        return default if found is None else found
+
+    has_key = __contains__
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Part(self, name)
+
+    def keys(self):
+        names = list(LOADERS[self.kind].names())
+        if self.asks:
+            names += [n for n in LINE.ask("names", kind=self.kind) if n not in names]
+        return names
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __len__(self):
+        return len(self.keys())
+
+    def items(self):
+        return [(name, self[name]) for name in self.keys()]
+
+    def values(self):
+        return [self[name] for name in self.keys()]
+
+    def __bool__(self):
+        return True
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __repr__(self):
+        return "<functions of %s>" % self.kind
+
+
+class Part:
+    """The functions of one module, as in __salt__.cmd.run."""
+
+    def __init__(self, table, module):
+        self.__table, self.__module = table, module
+
+    def __getattr__(self, name):
+        found = self.__table.find(self.__module + "." + name)
+        if found is None:
+            raise AttributeError(LOADERS[self.__table.kind].why(self.__module + "." + name))
+        return found
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+
+def proxy(ask, name):
+    def call(*args, **kwargs):
+        return LINE.ask(ask, name=name, args=list(args), kwargs=kwargs)
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    call.__module__ = name.rpartition(".")[0]
+    return call
+
+
+def library_function(name):
+    """A function of our salt.utils, as in __utils__['dictupdate.update']."""
+    import importlib
+    module, _, function = name.partition(".")
+    try:
+        return getattr(importlib.import_module("salt.utils." + module), function, None)
+    except ImportError:
+        return None
+
+
+# The loader.
+
+TAGS = {"modules": "module", "states": "states", "grains": "grains", "utils": "utils", "pillar": "pillar",
+        "renderers": "render", "returners": "returners", "outputters": "output", "tops": "tops"}
+
+
+class Loaded:
+    """A file of the tree that was loaded, or the reason why it was not."""
+
+    def __init__(self, name):
+        self.name, self.names, self.module, self.why, self.functions = name, (), None, None, {}
+
+
+class Loader:
+    def __init__(self, kind):
+        self.kind, self.files, self.loaded = kind, {}, {}
+
+    def plain(self, name):
+        """The module of a file, executed; nothing of the loader's world is in it yet."""
+        full = "salt.loaded.ext.%s.%s" % (TAGS[self.kind], name)
+        if full in sys.modules:
+            return sys.modules[full]
+        source = LINE.ask("source", kind=self.kind, name=name)
+        module = types.ModuleType(full)
+        module.__file__ = source["path"]
+        if source["path"].endswith("/__init__.py"):
+            module.__path__ = [os.path.dirname(source["path"])]
+            module.__package__ = full
+        module.__loader_kind__ = self.kind
+        sys.modules[full] = module
+        SIBLINGS.append(self.kind)
+        try:
+            exec(compile(source["text"], source["path"], "exec", dont_inherit=True), module.__dict__)
+        except BaseException:
+            del sys.modules[full]
+            raise
+        finally:
+            SIBLINGS.pop()
+        listen_to_logs()
+        return module
+
+    def load(self, name):
+        if name in self.loaded:
+            return self.loaded[name]
+        one = self.loaded[name] = Loaded(name)
+        try:
+            module = self.plain(name)
+        except ImportError as e:
+            one.why = str(e)
+            return one
+        except (Exception, SystemExit) as e:
+            d = describe(e)
+            one.why = "%s: %s%s" % (d["class"], d["message"], "".join("\n" + line for line in d["trace"]))
+            return one
+        pack_module(module, self.kind)
+        init = getattr(module, "__init__", None)
+        try:
+            if isinstance(init, types.FunctionType):
+                init(WORLD.opts)
+            names, one.why = self.virtual(module, name)
+        except Exception as e:
+            names, one.why = (), "%s: %s" % (type(e).__name__, e)
+        if one.why is not None:
+            return one
+        one.module, one.names = module, names
+        aliases = getattr(module, "__func_alias__", {})
+        for attribute in getattr(module, "__load__", dir(module)):
+            function = getattr(module, attribute, None)
+            if attribute.startswith("_") or not is_function(function):
+                continue
+            one.functions[aliases.get(attribute, attribute)] = function
+        return one
+
+    def virtual(self, module, name):
+        """The names that a module takes, or why it is not there."""
+        shown = getattr(module, "__virtualname__", name)
+        virtual = getattr(module, "__virtual__", None)
+        if virtual is not None:
+            answer, reason = virtual(), None
+            if isinstance(answer, tuple):
+                answer, reason = answer[0], answer[1] if len(answer) > 1 else None
+            if answer is NotImplemented or not answer:
+                return (), "" if reason is None else str(reason)
+            if isinstance(answer, str):
+                shown = answer
+        more = getattr(module, "__virtual_aliases__", ())
+        if isinstance(more, str):
+            more = (more,)
+        return (shown,) + tuple(more), None
+
+    def of(self, module):
+        """The loaded files that give the functions of a module, the file of that name first."""
+        if module in self.files:
+            one = self.load(module)
+            if module in one.names or one.module is None:
+                yield one
+        for name in sorted(self.files):
+            if name != module:
+                one = self.load(name)
+                if module in one.names:
+                    yield one
+
+    def find(self, full):
+        module, _, function = full.partition(".")
+        for one in self.of(module):
+            if function in one.functions:
+                return one.functions[function]
+        return None
+
+    def module(self, name):
+        for one in self.of(name):
+            if one.module is not None:
+                return one.module
+        return None
+
+    def hides(self, full):
+        """Whether a file of the tree stands in the place of the agent's own module."""
+        return full.partition(".")[0] in self.files
+
+    def why(self, full):
+        module = full.partition(".")[0]
+        one = self.loaded.get(module)
+        if one is not None and one.module is None:
+            return "'%s' __virtual__ returned False%s" % (module, ": " + one.why if one.why else "")
+        return "'%s' is not available." % full
+
+    def names(self):
+        for name in sorted(self.files):
+            one = self.load(name)
+            for shown in one.names:
+                for function in one.functions:
+                    yield shown + "." + function
+
+
+def is_function(v):
+    if isinstance(v, types.FunctionType):
+        return True
+    functools = sys.modules.get("functools")
+    return functools is not None and isinstance(v, functools.partial)
+
+
+LOADERS = {kind: Loader(kind) for kind in TAGS}
+SIBLINGS = []  # the kinds of the modules that are being loaded
+SALT = Table("modules", "salt")
+STATES = Table("states", "state")
+UTILS = Table("utils", None)
+
+
+def pack_module(module, kind):
+    world = {"__opts__": WORLD.opts, "__context__": WORLD.context, "__pillar__": WORLD.pillar, "__utils__": UTILS,
+             "__grains__": WORLD.hidden_grains if kind == "grains" else WORLD.grains, "__proxy__": {},
+             "__serializers__": {}, "__jid_event__": None, "__file_client__": None}
+    if kind != "grains":
+        world["__salt__"] = SALT
+    if kind in ("states", "renderers", "modules"):
+        world["__states__"] = STATES
+    module.__dict__.update(world)
+
+
+def listen_to_logs():
+    """Gives the logging module what Salt gives it, and the agent what it says, once a module has imported it."""
+    logging = sys.modules.get("logging")
+    if logging is None or hasattr(logging.Logger, "trace"):
+        return
+    for name, level in (("trace", 5), ("garbage", 1), ("profile", 15), ("quiet", 1000)):
+        setattr(logging, name.upper(), level)
+        logging.addLevelName(level, name.upper())
+        setattr(logging.Logger, name, lambda self, msg, *args, _level=level, **kw: self.log(_level, msg, *args, **kw))
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            if os.getpid() == PID:
+                try:
+                    LINE.ask("log", level=record.levelname.lower(), message=str(record.getMessage()))
+                except Exception:
+                    pass  # a message that cannot be passed on is lost
+
+    root = logging.getLogger()
+    root.addHandler(Handler())
+    root.setLevel(logging.WARNING)
+
+
+# Imports.
+
+class Finder:
+    """Finds the package salt, and what the tree has beside a module that is being loaded."""
+
+    def __init__(self, library, real):
+        self.library, self.real = library, real
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "salt" or name.startswith("salt."):
+            return None if self.real and not name.startswith("salt.loaded") else self.salt(name)
+        for kind in SIBLINGS[-1:] + ["utils"]:
+            if "." not in name and name in LOADERS[kind].files and kind != "modules" or \
+                    SIBLINGS and "." not in name and name in LOADERS[kind].files:
+                return ModuleSpec(name, Given(LOADERS[kind].plain(name)))
+        return None
+
+    def salt(self, name):
+        base = name.replace(".", "/")
+        for file, package in ((base + "/__init__.py", True), (base + ".py", False)):
+            if file in self.library:
+                return ModuleSpec(name, Ours(self.library[file], file), is_package=package)
+        words = name.split(".")
+        if name in ("salt.loaded", "salt.loaded.ext", "salt.loaded.int", "salt.modules", "salt.states") or \
+                words[:3] == ["salt", "loaded", "ext"] and len(words) == 4 and words[3] in TAGS.values():
+            return ModuleSpec(name, Ours("", name), is_package=True)
+        if words[:3] == ["salt", "loaded", "ext"] and len(words) == 5:
+            for kind, tag in TAGS.items():
+                if tag == words[3] and words[4] in LOADERS[kind].files:
+                    return ModuleSpec(name, Given(LOADERS[kind].plain(words[4])))
+        if len(words) == 3 and words[1] in ("modules", "states", "utils", "grains"):
+            if words[2] in LOADERS[words[1]].files:
+                return ModuleSpec(name, Given(LOADERS[words[1]].plain(words[2])))
+            if words[1] in ("modules", "states"):
+                return ModuleSpec(name, Functions(SALT if words[1] == "modules" else STATES, words[2]))
+        raise ModuleNotFoundError(
+            "%s is not part of the agent, which has its own package salt (docs/python.md lists it): install Salt on the "
+            "host and set python.salt, or do without the import" % name, name=name)
+
+
+class Ours:
+    def __init__(self, text, path):
+        self.text, self.path = text, path
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__file__ = "<%s>" % self.path
+        exec(compile(self.text, "<%s>" % self.path, "exec", dont_inherit=True), module.__dict__)
+
+
+class Given:
+    """Gives a module that is there already a second name."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
+        kind = module.__dict__.get("__loader_kind__")
+        if kind and "__opts__" not in module.__dict__:
+            pack_module(module, kind)
+
+
+class Functions:
+    """salt.modules.NAME: the functions of the agent, or of the tree, by attribute."""
+
+    NAMES = {"cmdmod": "cmd", "aptpkg": "pkg", "yumpkg": "pkg", "systemd_service": "service", "useradd": "user",
+             "groupadd": "group", "linux_sysctl": "sysctl", "debian_ip": "ip", "gpg": "gpg"}
+
+    def __init__(self, table, name):
+        self.table, self.name = table, self.NAMES.get(name, name)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        def get(attribute):
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            found = self.table.find(self.name + "." + attribute.lstrip("_"))
+            if found is None:
+                raise AttributeError("there is no function %s.%s" % (self.name, attribute))
+            return found
+        module.__getattr__ = get
+        if sys.version_info < (3, 7):
+            raise ImportError("Python 3.7 is needed")
+
+
+# What the agent asks for.
+
+def loaded(kind, name):
+    function = LOADERS[kind].find(name)
+    if function is None:
+        raise Hidden(LOADERS[kind].why(name))
+    return function
+
+
+def do_call(m):
+    return loaded(m["kind"], m["name"])(*m["args"], **m["kwargs"])
+
+
+def do_list(m):
+    """The functions of a module, or of all where none is named, with their signatures and documentation."""
+    found = {}
+    loader = LOADERS[m["kind"]]
+    names = (n for n in loader.names() if not m.get("module") or n.partition(".")[0] == m["module"])
+    if m.get("module"):
+        names = (m["module"] + "." + f for one in loader.of(m["module"]) for f in one.functions)
+    for name in names:
+        function = loader.find(name)
+        found[name] = {"signature": signature(function), "doc": getattr(function, "__doc__", None) or ""}
+    return found
+
+
+def do_why(m):
+    loader = LOADERS[m["kind"]]
+    list(loader.of(m["name"].partition(".")[0]))
+    return loader.why(m["name"])
+
+
+def signature(function):
+    import inspect
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return [["args", "rest"], ["kwargs", "keywords"]]
+    kinds = {inspect.Parameter.VAR_POSITIONAL: "rest", inspect.Parameter.VAR_KEYWORD: "keywords"}
+    return [[p.name, kinds.get(p.kind, "required" if p.default is p.empty else "optional")] for p in parameters]
+
+
+INTERNAL = {"name", "fun", "state", "order", "require", "require_any", "require_in", "watch", "watch_any", "watch_in",
+            "onchanges", "onchanges_any", "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "onfail_stop",
+            "prereq", "prereq_in", "prerequired", "use", "use_in", "listen", "listen_in", "onlyif", "unless", "creates",
+            "retry", "reload_modules", "reload_grains", "reload_pillar", "parallel", "failhard", "fire_event", "check_cmd",
+            "aggregate", "saltenv", "umask", "runas", "runas_password", "ignore_if", "ctx", "__id__", "__sls__", "__env__",
+            "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret", "__pub_pid", "__pub_tgt_type",
+            "__prereq__", "__prerequired__", "follow_unsafe", "names", "test"}
+
+
+def do_state(m):
+    low = m["low"]
+    name = m["name"].partition(".")[0]
+    function = loaded("states", m["name"])
+    module = LOADERS["states"].module(name)
+    sees_test = "test" in code_words(module)
+    if m["test"] and not sees_test:
+        return {"unseen": True}
+    WORLD.opts["test"] = m["test"]
+    module.__dict__.update({"__low__": dict(low), "__running__": {}, "__instance_id__": "0", "__lowstate__": [],
+                            "__env__": low.get("__env__", "base"), "__sls__": low.get("__sls__")})
+    init = getattr(module, "mod_init", None)
+    if init is not None and name not in INITED and not m["test"]:
+        INITED.add(name)
+        init(dict(low))
+    given = dict(low)
+    parameters = signature(function)
+    known = {p for p, kind in parameters if kind not in ("rest", "keywords")}
+    everything = any(kind == "keywords" for _, kind in parameters)
+    arguments, unknown = {}, []
+    for key, v in given.items():
+        if key in known or everything and key not in INTERNAL:
+            arguments[key] = v
+        elif key == "name" and everything:
+            arguments[key] = v
+        elif key not in INTERNAL and not key.startswith("__"):
+            unknown.append(key)
+    if unknown:
+        raise TypeError("%s has no argument %s" % (m["name"], ", ".join(sorted(unknown))))
+    if m.get("sfun") and ("sfun" in known or everything):
+        arguments["sfun"] = m["sfun"]
+    missing = [p for p, kind in parameters if kind == "required" and p not in arguments]
+    if missing:
+        raise TypeError("%s lacks its argument %s" % (m["name"], ", ".join(missing)))
+    return checked(function(**arguments))
+
+
+INITED = set()
+
+
+def code_words(module):
+    """Whether a module looks at test mode: the constants beside __opts__ in its functions, and what it hands on."""
+    words = set()
+
+    def walk(code):
+        names = set(code.co_names)
+        if "__opts__" in names and "test" in flat(code.co_consts) or "__states__" in names or "test" in code.co_varnames \
+                or "test" in names or "__opts__" in names and "test" in code.co_varnames:
+            words.add("test")
+        for c in code.co_consts:
+            if isinstance(c, types.CodeType):
+                walk(c)
+
+    def flat(consts):
+        for c in consts:
+            if isinstance(c, (tuple, frozenset)):
+                for item in flat(c):
+                    yield item
+            else:
+                yield c
+
+    for v in list(module.__dict__.values()):
+        while hasattr(v, "__wrapped__"):
+            v = v.__wrapped__
+        if isinstance(v, types.FunctionType):
+            walk(v.__code__)
+    return words
+
+
+def checked(answer):
+    """The answer of a state function, if it has what Salt wants of one."""
+    if not isinstance(answer, dict):
+        raise TypeError("a state function returns a mapping, not %s" % type(answer).__name__)
+    if not isinstance(answer.get("changes"), dict):
+        raise TypeError("the answer of the state function has no mapping `changes`")
+    missing = [key for key in ("name", "result", "changes", "comment") if key not in answer]
+    if missing:
+        raise TypeError("the answer of the state function lacks %s" % ", ".join(missing))
+    answer = dict(answer)
+    if isinstance(answer["comment"], (list, tuple)):
+        answer["comment"] = "\n".join(str(c) for c in answer["comment"])
+    answer["comment"] = str(answer["comment"])
+    if answer["result"] is not None:
+        answer["result"] = bool(answer["result"])
+    return answer
+
+
+def do_watches(m):
+    module = LOADERS["states"].module(m["name"])
+    return module is not None and hasattr(module, "mod_watch")
+
+
+def do_grains(m):
+    """The grains of the tree's grain modules. A function that fails costs its own grains alone."""
+    grains, problems = {}, []
+    loader = LOADERS["grains"]
+    found = m.get("grains") or {}
+    for name in sorted(loader.files):
+        one = loader.load(name)
+        if one.module is None:
+            if one.why:
+                problems.append([name, "'%s' __virtual__ returned False: %s" % (name, one.why)])
+            continue
+        for function in sorted(one.functions):
+            f = one.functions[function]
+            try:
+                arguments = {}
+                if any(p == "grains" for p, _ in signature(f)):
+                    arguments["grains"] = dict(found, **grains)
+                answer = f(**arguments)
+            except (Exception, SystemExit) as e:
+                d = describe(e)
+                text = "%s: %s" % (d["class"], d["message"]) if d["message"] else d["class"]
+                problems.append([name, "\n".join(["%s.%s: %s" % (name, function, text)] + d["trace"])])
+                continue
+            if isinstance(answer, dict):
+                grains.update(answer)
+    return {"grains": grains, "problems": problems}
+
+
+def do_pillar(m):
+    function = loaded("pillar", m["name"] + ".ext_pillar")
+    argument, minion, pillar = m["argument"], WORLD.opts.get("id", ""), m["pillar"]
+    first = "minion_id" in [p for p, _ in signature(function)[:1]] or len(signature(function)) > 1
+    head = (minion, pillar) if first else (pillar,)
+    if isinstance(argument, dict):
+        return function(*head, **argument)
+    if isinstance(argument, list):
+        return function(*(head + tuple(argument)))
+    return function(*(head + (argument,)))
+
+
+def do_render(m):
+    """Renders a text by one of the tree's renderers."""
+    function = loaded("renderers", m["name"] + ".render")
+    answer = function(m["data"], m["env"], m["sls"], argline=m.get("argline", ""), **m.get("vars", {})) \
+        if any(kind == "keywords" for _, kind in signature(function)) else function(m["data"], m["env"], m["sls"])
+    return answer.read() if hasattr(answer, "read") else answer
+
+
+def do_program(m):
+    """Runs a file that is a Python program with a function run: #!py, and `template: py`."""
+    module = types.ModuleType("salt.rendered." + (m["sls"] or "file").replace("/", "."))
+    module.__file__ = m["path"]
+    pack_module(module, "renderers")
+    module.__dict__.update({"__env__": m["env"], "__sls__": m["sls"], "salt": SALT, "grains": WORLD.grains,
+                            "pillar": WORLD.pillar, "opts": WORLD.opts, "env": m["env"], "saltenv": m["env"],
+                            "sls": m["sls"]})
+    for name, v in m.get("vars", {}).items():
+        module.__dict__.setdefault(name, v)
+    module.__dict__["context"] = m.get("vars", {})
+    exec(compile(m["text"], m["path"], "exec", dont_inherit=True), module.__dict__)
+    listen_to_logs()
+    if not callable(module.__dict__.get("run")):
+        raise TypeError("%s has no function run" % m["path"])
+    return module.run()
+
+
+DO = {"call": do_call, "list": do_list, "state": do_state, "watches": do_watches, "grains": do_grains, "why": do_why,
+      "pillar": do_pillar, "render": do_render, "program": do_program, "ping": lambda m: m.get("value")}
+
+
+def main():
+    # Whoever asks between two questions of the agent would read the next of them as the answer.
+    with LINE.lock:
+        m = LINE.receive()
+        WORLD.begin(m["opts"])
+        for kind, names in m["modules"].items():
+            LOADERS[kind].files.update(names)
+        sys.meta_path.insert(0, Finder(m["library"], m["real"]))
+        m = LINE.receive()
+    while True:
+        answer = serve(m)
+        with LINE.lock:
+            LINE.send(answer)
+            m = LINE.receive()
+
+
+main()

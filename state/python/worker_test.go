@@ -1,0 +1,345 @@
+package python_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/python"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// needPython skips a test on a host without a python3 of its own, where the tree's modules do not run.
+func needPython(t testing.TB) {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("this host has no /usr/bin/python3 to run modules with")
+	}
+}
+
+// asker answers as a session would, with modules whose texts it has.
+type asker struct {
+	texts map[string]string // by kind/name
+	world *value.Map
+	call  func(ctx context.Context, name string, args []any) (any, error)
+}
+
+func (a *asker) World() *value.Map {
+	if a.world == nil {
+		return value.NewMap()
+	}
+	return a.world
+}
+
+func (a *asker) Ask(ctx context.Context, q *value.Map) (any, error) {
+	name, _ := q.Value("name").(string)
+	switch q.Value("ask") {
+	case "source":
+		key := value.Str(q.Value("kind")) + "/" + name
+		return value.NewMap("path", "/tree/"+key+".py", "text", a.texts[key]), nil
+	case "has":
+		return a.call != nil && strings.HasPrefix(name, "go."), nil
+	case "salt":
+		return a.call(ctx, name, q.Value("args").(*value.List).Items)
+	}
+	return nil, fmt.Errorf("the question is %s", value.Repr(q))
+}
+
+// start makes a worker of modules, given as kind/name and text.
+func start(t testing.TB, a *asker) *python.Worker {
+	t.Helper()
+	needPython(t)
+	h, err := machine.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := value.NewMap()
+	for key := range a.texts {
+		kind, name, _ := strings.Cut(key, "/")
+		if !modules.Has(kind) {
+			modules.Set(kind, value.NewMap())
+		}
+		modules.Value(kind).(*value.Map).Set(name, "/tree/"+key+".py")
+	}
+	w := python.New(python.Options{Host: h, Asks: a, Modules: modules, Opts: value.NewMap("id", "here", "test", false)})
+	t.Cleanup(w.Close)
+	return w
+}
+
+func call(w *python.Worker, ctx context.Context, name string, args ...any) (any, error) {
+	return w.Do(ctx, "call", value.NewMap("kind", "modules", "name", name, "args", value.NewList(args...), "kwargs",
+		value.NewMap()))
+}
+
+const own = `
+import logging, datetime, collections
+log = logging.getLogger(__name__)
+
+def echo(*args, **kwargs):
+    return args[0] if args else kwargs
+
+def kinds():
+    return {"t": (1, 2), "b": b"\xff", "o": collections.OrderedDict([("a", 1)]), "f": 1.0, "i": 2 ** 70, "s": {3},
+            "d": datetime.date(2024, 1, 31), "g": (x for x in "ab"), "n": None, 5: {"$x": 1}, "x": float("inf"), "u": "\udcff"}
+
+def kind_of(v):
+    return type(v).__name__
+
+def fail():
+    raise ValueError("no luck")
+
+def leave():
+    import sys
+    sys.exit(3)
+
+def die():
+    import os
+    print("last words", flush=True)
+    os._exit(7)
+
+def hang():
+    import time
+    while True:
+        time.sleep(1)
+
+def noise():
+    import sys, os
+    print("x" * 200000)
+    os.system("echo more; echo again >&2")
+    sys.stdout.flush()
+    return True
+
+def big(n):
+    return "x" * n
+
+def ask(*args):
+    return __salt__["go.add"](*args)
+
+def nested(n):
+    return 0 if n == 0 else 1 + __salt__["go.nested"](n - 1)
+
+def threads():
+    import threading
+    got = []
+    def run(i):
+        got.append(__salt__["go.add"](i, 1))
+    all = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+    [x.start() for x in all]
+    [x.join() for x in all]
+    return sorted(got)
+
+def fork():
+    import os
+    pid = os.fork()
+    if pid == 0:
+        try:
+            __salt__["go.add"](1, 1)
+        except RuntimeError:
+            return 1
+    return os.waitpid(pid, 0)[1] >> 8
+
+def where():
+    import os
+    mask = os.umask(0)
+    os.umask(mask)
+    return [os.getcwd(), mask, sorted(k for k in os.environ if k != "CORPUS_PROCESS_TREE"), __opts__["id"], __grains__.get("os"),
+            __pillar__.get("a")]
+`
+
+func TestValuesKeepTheirTypes(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{"modules/own": own}})
+	v, err := call(w, t.Context(), "own.kinds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := v.(*value.Map)
+	for key, want := range map[string]string{"t": "(1, 2)", "b": `b'\xff'`, "f": "1.0", "i": "1180591620717411303424",
+		"s": "{3}", "d": "datetime.date(2024, 1, 31)", "n": "None", "x": "inf"} {
+		if got := value.Repr(m.Value(key)); got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+	if o := m.Value("o").(*value.Map); o.IsPlain() || !m.IsPlain() {
+		t.Errorf("plain: %t and %t", o.IsPlain(), m.IsPlain())
+	}
+	for key, want := range map[string]string{"t": "tuple", "b": "bytes", "o": "OrderedDict", "f": "float", "s": "set", "d": "date",
+		"g": "generator", "u": "str", "n": "NoneType"} {
+		got, err := call(w, t.Context(), "own.kind_of", m.Value(key))
+		if err != nil || got != want {
+			t.Errorf("%s comes back as %v, want %s: %v", key, got, want, err)
+		}
+	}
+	if w.Started() != 1 {
+		t.Errorf("%d processes were started", w.Started())
+	}
+}
+
+func TestWhatGoesWrongIsAnErrorWithItsPlace(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{"modules/own": own, "modules/broken": "import nowhere_at_all\n",
+		"modules/wrong": "def f(:\n", "modules/no": "def __virtual__():\n    return False, 'no disk'\n"}})
+	for _, c := range []struct {
+		name  string
+		args  []any
+		words []string
+	}{
+		{"own.fail", nil, []string{"ValueError: no luck", `File "/tree/modules/own.py", line`, "in fail"}},
+		{"own.leave", nil, []string{"SystemExit: the module called sys.exit(3)"}},
+		{"own.die", nil, []string{"own.die: python3 ended during the call", "exit status 7", "last words"}},
+		{"own.big", []any{100 << 20}, []string{"ValueError", "at most 67108864"}},
+		{"own.echo2", nil, []string{"'own.echo2' is not available"}},
+		{"broken.f", nil, []string{"'broken' __virtual__ returned False: No module named 'nowhere_at_all'"}},
+		{"wrong.f", nil, []string{"'wrong' __virtual__ returned False: SyntaxError", "/tree/modules/wrong.py"}},
+		{"no.f", nil, []string{"'no' __virtual__ returned False: no disk"}},
+		{"own.fail", []any{1}, []string{"TypeError: fail() takes 0 positional arguments"}},
+	} {
+		_, err := call(w, t.Context(), c.name, c.args...)
+		for _, word := range c.words {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: the error is %v, want %q", c.name, err, word)
+			}
+		}
+		if v, err := call(w, t.Context(), "own.echo", "on"); err != nil || v != "on" {
+			t.Errorf("after %s: %v, %v", c.name, v, err)
+		}
+	}
+}
+
+func TestAHangEndsWithItsContext(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{"modules/own": own}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := call(w, ctx, "own.hang")
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in hang") {
+		t.Errorf("the error is %v, want one that says where it hung", err)
+	}
+	if v, err := call(w, t.Context(), "own.echo", 1); err != nil || v != 1 {
+		t.Errorf("the next call: %v, %v", v, err)
+	}
+}
+
+func TestBothSidesCallEachOther(t *testing.T) {
+	a := &asker{texts: map[string]string{"modules/own": own}}
+	w := start(t, a)
+	a.call = func(ctx context.Context, name string, args []any) (any, error) {
+		switch name {
+		case "go.add":
+			return args[0].(int) + args[1].(int), nil
+		case "go.nested":
+			return call(w, ctx, "own.nested", args...)
+		}
+		return nil, errors.New("no such thing")
+	}
+	for _, c := range []struct {
+		name string
+		args []any
+		want string
+	}{
+		{"own.ask", []any{1, 2}, "3"}, {"own.nested", []any{20}, "20"}, {"own.threads", nil, "[1, 2, 3, 4, 5, 6, 7, 8]"},
+		{"own.fork", nil, "1"}, {"own.noise", nil, "True"},
+	} {
+		v, err := call(w, t.Context(), c.name, c.args...)
+		if got := value.Repr(v); err != nil || got != c.want {
+			t.Errorf("%s gives %s, want %s: %v", c.name, got, c.want, err)
+		}
+	}
+	if w.Started() != 1 {
+		t.Errorf("%d processes were started", w.Started())
+	}
+}
+
+func TestModulesSeeAFixedEnvironmentAndTheWorldAsItIs(t *testing.T) {
+	t.Setenv("SECRET", "s3cret")
+	a := &asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"),
+		"pillar", value.NewMap("a", 1))}
+	w := start(t, a)
+	v, err := call(w, t.Context(), "own.where")
+	if want := "['/', 18, ['HOME', 'LANG', 'LC_ALL', 'PATH'], 'here', 'Debian', 1]"; err != nil || value.Repr(v) != want {
+		t.Errorf("a module sees %s, want %s: %v", value.Repr(v), want, err)
+	}
+	a.world.Value("grains").(*value.Map).Set("os", "Ubuntu")
+	a.world.Set("pillar", value.NewMap("a", 2))
+	v, err = call(w, t.Context(), "own.where")
+	if want := "'here', 'Ubuntu', 2]"; err != nil || !strings.HasSuffix(value.Repr(v), want) {
+		t.Errorf("a module sees %s, want %s: %v", value.Repr(v), want, err)
+	}
+}
+
+// TestTheWorkerIsKilledAtEveryMessage kills it before each of the messages that a call with questions exchanges.
+func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
+	a := &asker{texts: map[string]string{"modules/own": own + "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"}}
+	w := start(t, a)
+	for at := range 4 {
+		n := 0
+		a.call = func(ctx context.Context, name string, args []any) (any, error) {
+			if n++; n > at {
+				_, err := call(w, ctx, "own.kill")
+				return nil, err
+			}
+			return call(w, ctx, "own.nested", args...)
+		}
+		_, err := call(w, t.Context(), "own.nested", 10)
+		if err == nil || !strings.Contains(err.Error(), "python3") {
+			t.Errorf("killed at question %d: %v", at, err)
+		}
+		if v, err := call(w, t.Context(), "own.echo", at); err != nil || v != at {
+			t.Errorf("after question %d: %v, %v", at, v, err)
+		}
+	}
+}
+
+func TestNothingIsLeftAfterClose(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{"modules/own": own + `
+def stay():
+    import subprocess, threading, time
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    return subprocess.Popen(["sleep", "600"]).pid
+`}})
+	pid, err := call(w, t.Context(), "own.stay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for range 500 {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("a process that a module started is still there")
+}
+
+func BenchmarkFirstCall(b *testing.B) {
+	needPython(b)
+	b.Run("python3 -I -c pass", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("/usr/bin/python3", "-I", "-c", "pass").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("worker", func(b *testing.B) {
+		for b.Loop() {
+			w := start(b, &asker{texts: map[string]string{"modules/own": own}})
+			if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
+				b.Fatal(err)
+			}
+			w.Close()
+		}
+	})
+}
+
+func BenchmarkFurtherCall(b *testing.B) {
+	w := start(b, &asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"))})
+	for b.Loop() {
+		if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
