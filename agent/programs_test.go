@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -170,7 +171,7 @@ func TestGrainsAreNotMadeByProgramsOfOtherUsers(t *testing.T) {
 		if err := os.Chown(tools, owner, owner); err != nil {
 			t.Fatal(err)
 		}
-		all, warnings, err := l.Grains(t.Context(), grains.Identity{}, "")
+		all, warnings, err := l.Grains(t.Context(), grains.Identity{}, site.GrainDirs{})
 		if err != nil {
 			t.Fatal(err)
 		}

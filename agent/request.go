@@ -36,7 +36,9 @@ func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
 	if err != nil {
 		return // the converge fails likewise, and says why
 	}
-	_, _ = state.SessionFor(request).Pillar(ctx) // as above
+	s := state.SessionFor(request)
+	defer s.Close()
+	_, _ = s.Pillar(ctx) // as above
 }
 
 // request says what to converge, and keeps what converging replaces.

@@ -49,6 +49,7 @@ type nativeProgram struct {
 
 // Apply runs the states.
 func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, error) {
+	defer p.session.Close()
 	results := p.session.Run(ctx, p.program, o).All()
 	err := failure(results)
 	switch {

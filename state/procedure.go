@@ -12,6 +12,7 @@ func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 	s := SessionFor(r)
 	p, err := s.Program(ctx, s.Named(names...))
 	if err != nil {
+		s.Close()
 		return nil, err
 	}
 	return &nativeProgram{session: s, program: p}, nil
@@ -19,5 +20,7 @@ func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 
 // Data renders a file of the host and gives the mapping in it. The request's redactor gets what was decrypted.
 func Data(ctx context.Context, r Request, file string) (*value.Map, error) {
-	return SessionFor(r).Data(ctx, file)
+	s := SessionFor(r)
+	defer s.Close()
+	return s.Data(ctx, file)
 }

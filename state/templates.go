@@ -82,7 +82,11 @@ func declaredAt(places map[string]diag.Pos, other func(...string) diag.Pos) func
 // native compiles what the request's top file gives, and its templates.
 func native(ctx context.Context, s *session.Session) (p Program, err error) {
 	sure := s.Doubt()
-	defer func() { err = sure(err) }()
+	defer func() {
+		if err = sure(err); err != nil {
+			s.Close()
+		}
+	}()
 	high, _, err := s.Highstate(ctx)
 	if err != nil {
 		return nil, err
@@ -93,6 +97,7 @@ func native(ctx context.Context, s *session.Session) (p Program, err error) {
 func compiled(s *session.Session, high *compile.High) (Program, error) {
 	p, err := s.Compile(high)
 	if err != nil {
+		s.Close()
 		return nil, err
 	}
 	return &nativeProgram{session: s, program: p}, nil

@@ -96,6 +96,7 @@ func (h *Host) WhyStep(ctx context.Context, t Trees, word string) ([]session.Exp
 	if err != nil {
 		return nil, err
 	}
+	defer opened.Close()
 	if err := opened.findable("state.highstate"); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -134,9 +135,13 @@ func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.
 		return nil, nil, err
 	}
 	if config == nil {
-		return h.Grains(ctx, id, "")
+		return h.Grains(ctx, id, site.GrainDirs{})
 	}
-	return h.Grains(ctx, id, "", config.GrainsDirs...)
+	dirs := site.GrainDirs{More: config.GrainsDirs}
+	for _, env := range config.States {
+		dirs.States = append(dirs.States, env.Dirs...)
+	}
+	return h.Grains(ctx, id, dirs)
 }
 
 // identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -22,12 +24,17 @@ func (h *Host) ShowGrains(ctx context.Context) (all *value.Map, warnings []error
 	if err != nil {
 		id = grains.Identity{}
 	}
-	base := ""
-	if runs := book.Runs(); runs != nil && runs.Base != nil {
-		_, dir := h.PairDirs(*runs)
-		base = h.Layout.Path(dir)
+	dirs := site.GrainDirs{}
+	if runs := book.Runs(); runs != nil {
+		service, base := h.PairDirs(*runs)
+		if runs.Base != nil {
+			dirs.Base = h.Layout.Path(base)
+		}
+		for _, root := range layout.StateRoots(service, base) {
+			dirs.States = append(dirs.States, h.Layout.Path(root))
+		}
 	}
-	return h.Grains(ctx, id, base)
+	return h.Grains(ctx, id, dirs)
 }
 
 // ShowPillar compiles the host's pillar from what is deployed. Values that were decrypted stay hidden. The warnings are
@@ -51,6 +58,7 @@ func (h *Host) ShowPillar(ctx context.Context) (pillar *value.Map, warnings []er
 		return nil, warnings, err
 	}
 	s := state.SessionFor(request)
+	defer s.Close()
 	data, err := s.Pillar(ctx)
 	if err != nil {
 		return nil, warnings, err

@@ -71,10 +71,16 @@ func (s *Site) TreeHostname() (string, error) {
 	return name, nil
 }
 
-// Grains collects everything that is known about the host. baseGrains is base's directory of
-// programs that print grains; those of more win over it. Programs that failed are warnings.
-func (s *Site) Grains(ctx context.Context, id grains.Identity, baseGrains string, more ...string) (all *value.Map,
-	warnings []error, err error) {
+// GrainDirs are directories with grains besides those of the host's configuration.
+type GrainDirs struct {
+	Base string   // base's release, whose directory grains has programs, files and Salt's grain modules; "" for none
+	More []string // further such directories, which win over base's
+	// States are the roots of the state tree, the first the strongest. What their directories _grains have comes first.
+	States []string
+}
+
+// Grains collects everything that is known about the host. Programs and modules that failed are warnings.
+func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (all *value.Map, warnings []error, err error) {
 	root := ""
 	if s.Layout.Relocated() {
 		root = s.Layout.Root
@@ -92,8 +98,14 @@ func (s *Site) Grains(ctx context.Context, id grains.Identity, baseGrains string
 	if err != nil && !errors.Is(err, os.ErrNotExist) && misplaced == nil && !s.Skips(err) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
-	options := custom.Options{Dirs: append(s.grainDirs(baseGrains), more...), Root: root, Identity: id,
-		Check: func(path string) error { return s.CheckScript(s.Layout.Inside(path)) }}
+	options := custom.Options{Dirs: append(s.grainDirs(dirs.Base), dirs.More...), Root: root, Identity: id,
+		Check: func(path string) error { return s.CheckScript(s.Layout.Inside(path)) },
+		Modules: func(ctx context.Context, files []string) (map[string]custom.ModuleAnswer, error) {
+			return s.runGrainModules(ctx, hostname, facts, dirs, files)
+		}}
+	for _, root := range slices.Backward(dirs.States) {
+		options.ModuleDirs = append(options.ModuleDirs, filepath.Join(root, "_grains"))
+	}
 	switch {
 	case s.Chroot:
 		options.Chroot = true

@@ -36,7 +36,11 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 	if base != "" {
 		baseGrains = s.Layout.Path(base)
 	}
-	all, warnings, err := s.Grains(ctx, id, baseGrains)
+	dirs := GrainDirs{Base: baseGrains}
+	for _, root := range layout.StateRoots(service, base) {
+		dirs.States = append(dirs.States, s.Layout.Path(root))
+	}
+	all, warnings, err := s.Grains(ctx, id, dirs)
 	if err != nil {
 		return state.Request{}, warnings, err
 	}

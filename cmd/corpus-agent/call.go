@@ -189,6 +189,7 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	options, err := c.options(opened.Output, name)
 	if err != nil {
 		return exit.WithCode(saltUsage, err)

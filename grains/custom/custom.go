@@ -48,6 +48,17 @@ type Options struct {
 	Check func(path string) error
 	// Identity is given to programs, as CORPUS_SERVICE and so on.
 	Identity grains.Identity
+	// ModuleDirs are directories of Salt's grain modules alone, weakest first: files NAME.py, whatever their mode.
+	ModuleDirs []string
+	// Modules runs grain modules, which are Python for Salt's loader, and gives an answer for each file. A file that it
+	// does not answer for has no grains. nil for no way to run them.
+	Modules func(ctx context.Context, files []string) (map[string]ModuleAnswer, error)
+}
+
+// ModuleAnswer is what the functions of a grain module gave, and what went wrong.
+type ModuleAnswer struct {
+	Grains   *value.Map
+	Problems []error
 }
 
 // Result is what directories gave.
@@ -68,6 +79,13 @@ const atOnce = 4
 func Load(ctx context.Context, o Options) Result {
 	result := Result{Grains: value.NewMap()}
 	var found []entry
+	for _, dir := range o.ModuleDirs {
+		entries, err := listModules(dir)
+		if err != nil {
+			result.Unreadable = append(result.Unreadable, fmt.Errorf("grains directory: %w", err))
+		}
+		found = append(found, entries...)
+	}
 	for _, dir := range o.Dirs {
 		entries, err := list(dir)
 		if err != nil {
@@ -86,6 +104,7 @@ func Load(ctx context.Context, o Options) Result {
 		})
 	}
 	wait.Wait()
+	result.Warnings = append(result.Warnings, o.runModules(ctx, found, answers)...)
 	for i, a := range answers {
 		result.Grains.Update(a.grains)
 		switch {
@@ -95,7 +114,7 @@ func Load(ctx context.Context, o Options) Result {
 		default:
 			result.Warnings = append(result.Warnings, a.err)
 		}
-		if found[i].kind == program && o.Skip != "" {
+		if o.Skip != "" && (found[i].kind == program || found[i].kind == saltModule && o.Modules != nil) {
 			result.Skipped = append(result.Skipped, found[i].path)
 		}
 	}
@@ -113,6 +132,9 @@ func (o Options) load(ctx context.Context, e entry) answer {
 		m, err := ReadFile(e.path)
 		return answer{m, err}
 	case saltModule:
+		if o.Modules != nil {
+			return answer{} // runModules gives it
+		}
 		return answer{nil,
 			diag.WithHint(fmt.Errorf("%s is a grain module for Salt, which is not run: it needs Salt's loader", e.path),
 				"make it a program that prints its grains as JSON: add #!/usr/bin/env python3, print(json.dumps(...)), and chmod +x")}

@@ -23,15 +23,11 @@ func (k keptGrains) Call(ctx context.Context, name string, args []any, kwargs *v
 }
 
 // callee lets module.run call functions.
-type callee struct{ function.Table }
+type callee struct{ session.TreeFunctions }
 
 // Parameters implements action.Callee.
 func (c callee) Parameters(name string) ([]action.Parameter, error) {
-	f, ok := c.Table[name]
-	if !ok {
-		return nil, c.Unknown(name)
-	}
-	all, err := f.Parameters()
+	all, err := c.TreeFunctions.Parameters(name)
 	parameters := make([]action.Parameter, len(all))
 	for i, p := range all {
 		parameters[i] = action.Parameter{Name: p.Name, Required: !p.Optional, Rest: p.Kind == function.Rest,

@@ -22,6 +22,7 @@ type Dialog struct {
 	to, from *os.File
 	printed  tail
 	ended    chan struct{} // closed when the process has ended
+	silent   chan struct{} // closed when nothing can print any more
 	once     sync.Once
 }
 
@@ -45,6 +46,14 @@ func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	return nil
 }
 
+// Acted says that a program other than the host's own commands may have changed the host, if what goes on changes it:
+// what was read before counts no more.
+func (h *Host) Acted(ctx context.Context) {
+	if applying(ctx) && h.forget != nil {
+		h.forget()
+	}
+}
+
 // systemPrograms are the directories with the programs of a system.
 func systemPrograms() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
@@ -54,7 +63,7 @@ func (c *commands) talk(command Command) (*Dialog, error) {
 	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
 		return nil, err
 	}
-	d := &Dialog{ended: make(chan struct{})}
+	d := &Dialog{ended: make(chan struct{}), silent: make(chan struct{})}
 	program, err := c.systemProgram(command.Argv[0])
 	if err != nil {
 		return nil, err
@@ -110,7 +119,10 @@ func (d *Dialog) start() error {
 		d.tree.End(false)
 		return err
 	}
-	go d.printed.copy(printed)
+	go func() {
+		d.printed.copy(printed)
+		close(d.silent)
+	}()
 	go func() {
 		_ = d.cmd.Wait() // Ending tells how it ended
 		close(d.ended)
@@ -142,6 +154,10 @@ func (d *Dialog) Printed() string { return d.printed.String() }
 func (d *Dialog) Ending() string {
 	select {
 	case <-d.ended:
+		select { // its last words may still be in the pipe, which a child may hold open
+		case <-d.silent:
+		case <-time.After(closeWait):
+		}
 		return d.cmd.ProcessState.String()
 	case <-time.After(closeWait):
 		return "still running"

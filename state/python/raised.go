@@ -10,6 +10,7 @@ import (
 // Raised is an exception that a module raised.
 type Raised struct {
 	Class, Message string
+	Place          string   // where it was raised
 	Trace          []string // the last lines of the traceback: where it was raised, and from where that was called
 	Missing        bool     // there is no such function or module
 }
@@ -21,6 +22,7 @@ func newRaised(v any) error {
 	}
 	r := &Raised{Class: value.Str(m.Value("class")), Message: value.Str(m.Value("message")),
 		Missing: value.Truth(m.Value("missing"))}
+	r.Place, _ = m.Value("place").(string)
 	if trace, ok := m.Value("trace").(*value.List); ok {
 		for _, line := range trace.Items {
 			r.Trace = append(r.Trace, strings.TrimRight(value.Str(line), "\n"))
@@ -29,14 +31,17 @@ func newRaised(v any) error {
 	return r
 }
 
-// Error is the exception as Python prints it, and below it where it was raised.
+// Error is the exception as Python prints it, with its place, and below it how it came there.
 func (r *Raised) Error() string {
-	text := r.Message
-	if !r.Missing {
-		text = r.Class
-		if r.Message != "" {
-			text += ": " + r.Message
-		}
+	if r.Missing {
+		return r.Message
+	}
+	text := r.Class
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	if r.Place != "" {
+		text += " (" + r.Place + ")"
 	}
 	return strings.Join(append([]string{text}, r.Trace...), "\n")
 }

@@ -14,6 +14,7 @@ package python
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -31,7 +32,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-//go:embed worker.py lib
+//go:embed worker.py all:lib
 var files embed.FS
 
 // Asker answers what the worker asks back: functions, states, sources of modules.
@@ -53,11 +54,16 @@ type Options struct {
 	RealSalt bool // modules import a salt package that the host has
 }
 
-// Worker is a python3 that runs modules. It is safe for concurrent use: questions wait for each other.
+// Worker is a python3 that runs modules. It is safe for concurrent use: questions wait for each other. While the agent
+// finds the answer to one of the worker's own, another may be asked, and has to be done before that answer is sent.
 type Worker struct {
 	options Options
 
-	mu      sync.Mutex // one question at a time; those asked while another is being answered do not take it
+	mu    sync.Mutex
+	free  *sync.Cond // the turn is free, or a question is done
+	taken bool       // somebody has the turn to use the pipes and what follows
+	depth int        // questions that are not done
+
 	talk    *host.Dialog
 	sent    map[string][]byte // what the worker knows of the world
 	pillar  any               // of it, the pillar
@@ -65,38 +71,57 @@ type Worker struct {
 }
 
 // New makes a worker. It starts no process yet.
-func New(o Options) *Worker { return &Worker{options: o} }
-
-// Started is how many processes were started so far.
-func (w *Worker) Started() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.started
+func New(o Options) *Worker {
+	w := &Worker{options: o}
+	w.free = sync.NewCond(&w.mu)
+	return w
 }
 
 // Close ends the process, if there is one.
 func (w *Worker) Close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.take(-1)
+	defer w.release(0)
 	if w.talk != nil {
 		w.talk.Close()
 		w.talk = nil
 	}
 }
 
+// take waits for the turn, and until as many questions are open as a depth says; -1 for any.
+func (w *Worker) take(depth int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.taken || depth >= 0 && w.depth != depth {
+		w.free.Wait()
+	}
+	w.taken = true
+}
+
+// begun takes the turn for one more question, and gives how many are open with it.
+func (w *Worker) begun() int {
+	w.take(-1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.depth++
+	return w.depth
+}
+
+// release gives the turn away, and says by how many more questions are open than when it was taken.
+func (w *Worker) release(more int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.taken = false
+	w.depth += more
+	w.free.Broadcast()
+}
+
 // keyPillar is the name of the pillar in the world.
 const keyPillar = "pillar"
 
-// turn marks the context of what is done while the worker waits for an answer.
-type turn struct{ w *Worker }
-
 // Do asks the worker, and waits for what it answers. What a module raised is a *Raised.
 func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any, error) {
-	if ctx.Value(turn{w}) == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		ctx = context.WithValue(ctx, turn{w}, true)
-	}
+	depth := w.begun()
+	defer w.release(-1)
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -104,7 +129,7 @@ func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any
 	question.Update(arguments)
 	talk := w.talk
 	stop := context.AfterFunc(ctx, func() { interrupt(talk) })
-	v, err := w.converse(ctx, talk, question.Plain())
+	v, err := w.converse(ctx, talk, depth, question.Plain())
 	if !stop() && err == nil { // it is being ended, although it did answer
 		w.talk = nil
 	}
@@ -248,7 +273,7 @@ func (w *Worker) send(talk *host.Dialog, message *value.Map) error {
 }
 
 // converse sends a question and answers the worker's own until it is done.
-func (w *Worker) converse(ctx context.Context, talk *host.Dialog, question *value.Map) (any, error) {
+func (w *Worker) converse(ctx context.Context, talk *host.Dialog, depth int, question *value.Map) (any, error) {
 	world, err := w.news()
 	if err != nil {
 		return nil, &tooLarge{err}
@@ -269,14 +294,11 @@ func (w *Worker) converse(ctx context.Context, talk *host.Dialog, question *valu
 		case message.Has("raised"):
 			return nil, newRaised(message.Value("raised"))
 		case message.Has("ask"):
-			if err := w.answer(ctx, talk, message); err != nil {
+			if err := w.answer(ctx, talk, depth, message); err != nil {
 				return nil, err
 			}
 		default:
 			return nil, errors.New("python3 sent a message of an unknown kind")
-		}
-		if w.talk != talk {
-			return nil, errors.New("python3 was ended by a call within this one")
 		}
 	}
 }
@@ -320,8 +342,10 @@ func (w *Worker) receive(talk *host.Dialog) (*value.Map, error) {
 }
 
 // answer answers a question of the worker.
-func (w *Worker) answer(ctx context.Context, talk *host.Dialog, question *value.Map) error {
+func (w *Worker) answer(ctx context.Context, talk *host.Dialog, depth int, question *value.Map) error {
+	w.release(0)
 	v, err := w.options.Asks.Ask(ctx, question)
+	w.take(depth)
 	if w.talk != talk {
 		return errors.New("python3 was ended by a call within this one")
 	}
@@ -341,13 +365,9 @@ func (w *Worker) answer(ctx context.Context, talk *host.Dialog, question *value.
 
 // className is Python's class for an error of the agent's.
 func className(err error) string {
-	var named interface{ PyClass() string }
 	var raised *Raised
-	switch {
-	case errors.As(err, &named):
-		return named.PyClass()
-	case errors.As(err, &raised):
+	if errors.As(err, &raised) {
 		return raised.Class
 	}
-	return "CommandExecutionError"
+	return cmp.Or(value.ClassOf(err), "CommandExecutionError")
 }

@@ -245,7 +245,8 @@ def describe(e):
             lines.append("    " + s.line)
     if isinstance(e, SyntaxError):
         message = e.msg
-    return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines)}
+    place = "%s:%d, in %s" % (frames[-1].filename, frames[-1].lineno or 0, frames[-1].name) if frames else ""
+    return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines), "place": place}
 
 
 # The world that modules see.
@@ -790,30 +791,32 @@ def do_watches(m):
 
 def do_grains(m):
     """The grains of the tree's grain modules. A function that fails costs its own grains alone."""
-    grains, problems = {}, []
-    loader = LOADERS["grains"]
-    found = m.get("grains") or {}
+    every, loader = {}, LOADERS["grains"]
+    found = dict(m.get("grains") or {})
     for name in sorted(loader.files):
         one = loader.load(name)
+        grains, problems = {}, []
+        every[name] = {"grains": grains, "problems": problems}
         if one.module is None:
             if one.why:
-                problems.append([name, "'%s' __virtual__ returned False: %s" % (name, one.why)])
+                problems.append("'%s' __virtual__ returned False: %s" % (name, one.why))
             continue
         for function in sorted(one.functions):
             f = one.functions[function]
             try:
                 arguments = {}
                 if any(p == "grains" for p, _ in signature(f)):
-                    arguments["grains"] = dict(found, **grains)
+                    arguments["grains"] = found
                 answer = f(**arguments)
             except (Exception, SystemExit) as e:
                 d = describe(e)
                 text = "%s: %s" % (d["class"], d["message"]) if d["message"] else d["class"]
-                problems.append([name, "\n".join(["%s.%s: %s" % (name, function, text)] + d["trace"])])
+                problems.append("\n".join(["%s.%s: %s" % (name, function, text)] + d["trace"]))
                 continue
             if isinstance(answer, dict):
                 grains.update(answer)
-    return {"grains": grains, "problems": problems}
+                found.update(answer)
+    return every
 
 
 def do_pillar(m):

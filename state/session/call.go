@@ -81,6 +81,7 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 		if own, err = s.with(kwargs); err != nil {
 			return Answer{}, err
 		}
+		defer own.Close()
 		answer, err = run(&caller{Session: own, ctx: ctx, args: args, kwargs: kwargs, observer: o})
 	} else {
 		answer, err = s.callFunction(ctx, name, args, kwargs)
@@ -136,7 +137,7 @@ func (n noFunction) Unwrap() error      { return n.error }
 // unknown returns the error for a function that does not exist, with a hint that names a similar one.
 func (s *Session) unknown(name string, err error) error {
 	state, fun, _ := strings.Cut(name, ".")
-	if s.modules.Has(state, fun) {
+	if s.registry().Has(state, fun) {
 		return noFunction{diag.WithHint(fmt.Errorf("%s is a function of states and cannot be called by itself", name),
 			"write `corpus-agent call state.single %s NAME ARGUMENT=VALUE`", name)}
 	}

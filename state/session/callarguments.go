@@ -66,7 +66,7 @@ func knownArguments(name string, kwargs *value.Map) error {
 // misspelt argument of the call.
 func (s *Session) misspelledOfState(p *compile.Program, kwargs *value.Map) error {
 	for _, step := range p.Steps {
-		resource, ok := s.modules.New(step.State(), step.Fun())
+		resource, ok := s.registry().New(step.State(), step.Fun())
 		if !ok {
 			continue
 		}
@@ -99,7 +99,7 @@ func notOneOf(name, word string, known []string) error {
 // misspelled returns an error for a misspelt argument that changes what a call does, such as tset=True, if the
 // function takes arguments with any name and so would not notice.
 func (s *Session) misspelled(name string, kwargs *value.Map) error {
-	parameters, err := s.actions[name].Parameters()
+	parameters, err := s.actions.Parameters(name)
 	if err != nil || kwargs.Len() == 0 {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // addCertainFailures adds to the doubts of a program the steps that cannot succeed as they are declared.
 func (s *Session) addCertainFailures(p *compile.Program) {
 	for _, step := range p.Steps {
-		resource, ok := s.modules.New(step.State(), step.Fun())
+		resource, ok := s.registry().New(step.State(), step.Fun())
 		if !ok {
 			continue // the compiler reports it
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -20,15 +19,16 @@ func (s *Session) facts() function.Facts {
 		Render: s.renderAs, Match: s.matches,
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,
-		Modules: func() module.Registry { return s.modules }, Calls: stateSignatures(),
+		Modules: s.registry, Calls: stateSignatures(),
 		Log: s.log, Shell: s.Shell, Version: s.Version, Retcode: func(code int) { s.retcode = code },
 	}
 }
 
 // newFunctions returns the table of the functions that templates may call, and the table that also has the
 // functions that act on the host.
-func (s *Session) newFunctions() (reading, acting function.Table) {
-	return s.Tables.Reading(s.facts()), s.Tables.Acting(s.facts())
+func (s *Session) newFunctions() (reading, acting TreeFunctions) {
+	s.agentActions = s.Tables.Acting(s.facts())
+	return TreeFunctions{s.Tables.Reading(s.facts()), s.own}, TreeFunctions{s.agentActions, s.own}
 }
 
 func (s *Session) log(level, message string) {
@@ -49,6 +49,7 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 		settings.Override = override
 	}
 	other := New(settings)
+	defer other.Close()
 	data, err := other.Pillar(ctx)
 	if err != nil && s.partial {
 		return withErrors(data, err), nil

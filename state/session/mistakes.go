@@ -74,6 +74,7 @@ func (s *Session) undeclarable(high *compile.High) error {
 	if high == nil {
 		return nil
 	}
+	s.loadStates(high)
 	var problems diag.List
 	for id, body := range high.Data.All() {
 		m, _ := body.(*value.Map)
@@ -93,9 +94,9 @@ func (s *Session) undeclarable(high *compile.High) error {
 
 // wrongIn returns the problems of a declaration that no other file can correct.
 func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List) {
-	resource, ok := s.modules.New(d.state, d.fun)
+	resource, ok := s.registry().New(d.state, d.fun)
 	if !ok {
-		why := compile.UnknownFunction(d.state, d.fun, vocabulary{s.modules, s.states})
+		why := compile.UnknownFunction(d.state, d.fun, vocabulary{s.registry(), s.own})
 		problems.Add(high.Pos(d.id, d.state), "%s of %s: %v", d.function(), d.id, why).WithHint(diag.HintOf(why))
 		return problems
 	}

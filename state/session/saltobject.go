@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/jinja"
-	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -13,13 +12,12 @@ import (
 // does not exist is undefined, so that templates can test for it.
 type saltObject struct {
 	functions Functions
-	tree      *roots.Roots
 	modules   map[string]bool
 }
 
-func newSaltObject(functions Functions, tree *roots.Roots) *saltObject {
-	o := &saltObject{functions: functions, tree: tree, modules: map[string]bool{}}
-	for _, name := range functions.Names() {
+func newSaltObject(functions Functions, names []string) *saltObject {
+	o := &saltObject{functions: functions, modules: map[string]bool{}}
+	for _, name := range names {
 		module, _, _ := strings.Cut(name, ".")
 		o.modules[module] = true
 	}
@@ -37,10 +35,6 @@ func (o *saltObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {
 		return nil
-	}
-	module, _, _ := strings.Cut(text, ".")
-	if err := ownModule(o.tree, "_modules", module); err != nil {
-		return err
 	}
 	return o.functions.Unknown(text)
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -79,9 +80,14 @@ type Session struct {
 	sources   *Sources
 	decoder   module.Decoder
 	functions Functions
-	actions   function.Table // functions, together with those that change the host
-	modules   module.Registry
-	options   *value.Map
+	actions   TreeFunctions // functions, and those that change the host
+	own       *ownModules   // the tree's own modules, in Python
+
+	agentActions function.Table // actions without those of the tree
+	registryMu   sync.Mutex
+	modules      module.Registry
+	loaded       map[string]bool // states of the tree's own that are in modules, if there are any
+	options      *value.Map
 
 	pillar    *value.Map
 	pillarErr error
@@ -123,6 +129,7 @@ func New(settings Settings) *Session {
 	s.options = s.minionOptions()
 	s.sources = &Sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote,
 		releases: slices.Concat(settings.Releases, allDirs(settings.States))}
+	s.own = newOwnModules(s)
 	s.functions, s.actions = s.newFunctions()
 	s.modules = s.Tables.States(s)
 	s.templates = newTemplates(s)
@@ -271,6 +278,10 @@ func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High,
 	return high, s.shown(err)
 }
 
+// Close ends what runs for the session, which is the worker of modules in Python. A session that is not closed leaves it
+// to the end of this program.
+func (s *Session) Close() { s.own.Close() }
+
 // Highstate returns everything that is declared for this host: by the SLS files of the top file, and by its
 // releases outside of SLS files.
 func (s *Session) Highstate(ctx context.Context) (*compile.High, []top.Match, error) {
@@ -309,7 +320,8 @@ func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Pr
 
 // Compile compiles declarations into a program.
 func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
-	p, err := compile.Compile(high, vocabulary{s.modules, s.states})
+	s.loadStates(high)
+	p, err := compile.Compile(high, vocabulary{s.registry(), s.own})
 	if err != nil {
 		return nil, s.shown(together(err, s.undeclarable(high)))
 	}
@@ -352,7 +364,7 @@ func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) 
 }
 
 func (s *Session) runner(o exec.Observer) *exec.Runner {
-	r := &exec.Runner{Host: s.Host, Modules: s.modules, Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test,
+	r := &exec.Runner{Host: s.Host, Modules: s.registry(), Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test,
 		Failhard: s.Failhard, Grace: s.Grace, Parallel: s.Parallel}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell

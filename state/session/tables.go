@@ -35,7 +35,7 @@ func (noTables) States(*Session) module.Registry                 { return module
 func (s *Session) Sources() *Sources { return s.sources }
 
 // Actions are the functions that module.run may call.
-func (s *Session) Actions() function.Table { return s.actions }
+func (s *Session) Actions() TreeFunctions { return s.actions }
 
 // Option is an option of the minion that is text; "" for any other.
 func (s *Session) Option(name string) string { return s.option(name) }

@@ -34,7 +34,7 @@ type envKey struct {
 }
 
 func newTemplates(s *Session) *templates {
-	return &templates{session: s, salt: newSaltObject(s.functions, s.states), envs: map[envKey]*jinja.Env{}}
+	return &templates{session: s, salt: newSaltObject(s.functions, s.agentActions.Names()), envs: map[envKey]*jinja.Env{}}
 }
 
 // treeKey is the context key of the tree in which imported templates are looked up.

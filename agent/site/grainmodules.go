@@ -1,0 +1,107 @@
+package site
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state/python"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// grainModules answers what grain modules ask while they run: for their texts and those of the tree's _utils. Functions
+// of the agent are not there for them, as under Salt.
+type grainModules struct{ files map[string]map[string]string }
+
+// World is part of python.Asker.
+func (grainModules) World() *value.Map { return value.NewMap() }
+
+// Ask is part of python.Asker.
+func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
+	kind, name := value.Str(q.Value("kind")), value.Str(q.Value("name"))
+	switch q.Value("ask") {
+	case "source":
+		file, ok := g.files[kind][name]
+		if !ok {
+			return nil, fmt.Errorf("there is no module %s", name)
+		}
+		data, found, err := walk.Read(file)
+		if err == nil && !found {
+			err = os.ErrNotExist
+		}
+		return value.NewMap("path", file, "text", string(data)), err
+	case "has":
+		return false, nil
+	case "names":
+		return value.NewList(), nil
+	case "log":
+		return nil, nil
+	}
+	return nil, fmt.Errorf("grain modules cannot ask for %s", value.Repr(q.Value("ask")))
+}
+
+// runGrainModules runs grain modules in a worker of their own, since the grains are needed before there is a session.
+func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grains.Facts, dirs GrainDirs,
+	files []string) (map[string]custom.ModuleAnswer, error) {
+	h, err := s.StateHost()
+	if err != nil {
+		return nil, err
+	}
+	g := grainModules{map[string]map[string]string{"grains": {}, "utils": s.utilsOf(dirs)}}
+	for _, file := range files {
+		g.files["grains"][strings.TrimSuffix(filepath.Base(file), ".py")] = file
+	}
+	known := value.NewMap()
+	for kind, all := range g.files {
+		names := value.NewMap()
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			names.Set(name, all[name])
+		}
+		known.Set(kind, names.Plain())
+	}
+	w := python.New(python.Options{Host: h, Asks: g, Modules: known.Plain(),
+		Opts: value.NewMap("id", hostname, "file_client", "local", "cachedir", "/var/cache/corpus", "test", false)})
+	defer w.Close()
+	v, err := w.Do(ctx, "grains", value.NewMap("grains", facts.All(ctx)))
+	if err != nil {
+		return nil, fmt.Errorf("grain modules: %w", err)
+	}
+	answers := map[string]custom.ModuleAnswer{}
+	all, _ := v.(*value.Map)
+	for name, answer := range all.All() {
+		m, _ := answer.(*value.Map)
+		file := g.files["grains"][value.Str(name)]
+		one := custom.ModuleAnswer{Grains: value.NewMap()}
+		if found, ok := m.Value("grains").(*value.Map); ok {
+			one.Grains = found
+		}
+		if problems, ok := m.Value("problems").(*value.List); ok {
+			for _, p := range problems.Items {
+				one.Problems = append(one.Problems, fmt.Errorf("%s: %s", s.Layout.Inside(file), value.Str(p)))
+			}
+		}
+		answers[file] = one
+	}
+	return answers, nil
+}
+
+// utilsOf are the modules below _utils of the state tree that no other user can change.
+func (s *Site) utilsOf(dirs GrainDirs) map[string]string {
+	found := map[string]string{}
+	for _, root := range slices.Backward(dirs.States) {
+		files, _ := filepath.Glob(filepath.Join(root, "_utils", "*.py")) // the pattern is well-formed
+		for _, file := range files {
+			if s.CheckScript(s.Layout.Inside(file)) == nil {
+				found[strings.TrimSuffix(filepath.Base(file), ".py")] = file
+			}
+		}
+	}
+	return found
+}

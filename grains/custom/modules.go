@@ -1,0 +1,68 @@
+package custom
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// listModules returns the grain modules of a directory, by name.
+func listModules(dir string) ([]entry, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var found []entry
+	for _, n := range names {
+		if filepath.Ext(n.Name()) == ".py" && !strings.HasPrefix(n.Name(), ".") && n.Name() != "__init__.py" {
+			found = append(found, entry{filepath.Join(dir, n.Name()), saltModule})
+		}
+	}
+	return found, nil
+}
+
+// runModules runs the grain modules that were found, all at once, and writes their answers. A module whose name a later
+// directory has too is not run, as with Salt. The errors are of modules that gave grains all the same.
+func (o Options) runModules(ctx context.Context, found []entry, answers []answer) (warnings []error) {
+	if o.Modules == nil || o.Skip != "" {
+		return nil
+	}
+	last := map[string]int{}
+	for i, e := range found {
+		if e.kind == saltModule {
+			last[filepath.Base(e.path)] = i
+		}
+	}
+	var files []string
+	for i, e := range found {
+		if e.kind != saltModule || last[filepath.Base(e.path)] != i {
+			continue
+		}
+		if o.Check != nil {
+			if answers[i].err = o.Check(e.path); answers[i].err != nil {
+				continue
+			}
+		}
+		files = append(files, e.path)
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, cmp.Or(o.Timeout, defaultTimeout))
+	defer stop()
+	all, err := o.Modules(ctx, files)
+	if err != nil {
+		warnings = append(warnings, err)
+	}
+	for i, e := range found {
+		if a, ok := all[e.path]; ok {
+			answers[i].grains = a.Grains
+			warnings = append(warnings, a.Problems...)
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,16 @@
+package python
+
+// Started is how many processes a worker has started so far.
+func (w *Worker) Started() int { return w.started }
+
+// Decode reads a message.
+func Decode(data []byte) (any, error) { return decode(data, nil) }
+
+// Encode writes a message.
+func Encode(v any) ([]byte, error) { return encode(v) }
+
+// ReadFrame and WriteFrame are those of the pipes.
+var (
+	ReadFrame  = readFrame
+	WriteFrame = writeFrame
+)

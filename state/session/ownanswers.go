@@ -1,0 +1,157 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+	"github.com/corpus-agent/corpus-agent/state/yaml"
+)
+
+// World is part of python.Asker.
+func (o *ownModules) World() *value.Map {
+	pillar := o.session.pillar
+	if pillar == nil {
+		pillar = value.NewMap()
+	}
+	return value.NewMap("grains", o.session.Grains, "pillar", pillar)
+}
+
+// Ask is part of python.Asker: what modules ask of the agent while they run.
+func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
+	name, _ := q.Value("name").(string)
+	kind, _ := q.Value("kind").(string)
+	args, _ := q.Value("args").(*value.List)
+	kwargs, _ := q.Value("kwargs").(*value.Map)
+	if args == nil {
+		args = value.NewList()
+	}
+	s := o.session
+	switch q.Value("ask") {
+	case "source":
+		return o.source(kind, name)
+	case "has":
+		return o.agentHas(kind, name), nil
+	case "names":
+		if kind == "states" {
+			return value.Strings(s.registry().Functions()...), nil
+		}
+		return value.Strings(append(s.agentActions.Names(), StateFunctions()...)...), nil
+	case "salt":
+		return o.callAgent(ctx, name, args.Items, kwargs)
+	case "state":
+		return o.runState(ctx, name, args, kwargs)
+	case "log":
+		s.log(value.Str(q.Value("level")), value.Str(q.Value("message")))
+		return nil, nil
+	case "yaml":
+		doc, err := yaml.LoadString(value.Str(q.Value("text")), "the text")
+		if err != nil {
+			return nil, err
+		}
+		return doc.Value, nil
+	case "dump":
+		style := yaml.Block
+		if value.Truth(q.Value("flow")) {
+			style = yaml.Flow
+		}
+		return yaml.Dump(q.Value("data"), yaml.DumpOptions{Collections: style, Sort: yaml.SortPlain}), nil
+	case "jinja":
+		vars := s.vars(value.Str(q.Value("env")), s.pillar)
+		more, _ := q.Value("vars").(*value.Map)
+		vars.Update(more)
+		path := value.Str(q.Value("path"))
+		return s.renderer.Text(withTree(ctx, s.states), "jinja", render.Source{Name: path, File: path,
+			Env: value.Str(q.Value("env")), Text: value.Str(q.Value("text"))}, vars)
+	}
+	return nil, fmt.Errorf("a module asked for %s, which the agent does not know", value.Repr(q.Value("ask")))
+}
+
+// source is the text of a module. A file that another user can change is refused.
+func (o *ownModules) source(kind, name string) (any, error) {
+	file, ok := o.found[kind][name]
+	if !ok {
+		return nil, fmt.Errorf("the tree has no module %s in %s", name, kinds()[kind])
+	}
+	data, err := o.session.states.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return value.NewMap("path", file, "text", strings.ToValidUTF8(string(data), "\ufffd")).Plain(), nil
+}
+
+// agentHas reports whether the agent itself has a function or a state.
+func (o *ownModules) agentHas(kind, name string) bool {
+	if kind == "states" {
+		state, fun, _ := strings.Cut(name, ".")
+		return o.session.registry().Has(state, fun)
+	}
+	return o.session.agentActions.Has(name) || stateFunctions()[name] != nil
+}
+
+// callAgent calls a function of the agent's own for a module.
+func (o *ownModules) callAgent(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
+	if kwargs == nil {
+		kwargs = value.NewMap()
+	}
+	o.session.Host.Acted(ctx)
+	if run, ok := stateFunctions()[name]; ok {
+		own, err := o.session.with(kwargs)
+		if err != nil {
+			return nil, err
+		}
+		defer own.Close()
+		answer, err := run(&caller{Session: own, ctx: ctx, args: args, kwargs: kwargs})
+		return answer.Value, err
+	}
+	return o.session.agentActions.Call(ctx, name, args, kwargs)
+}
+
+// runState applies a state for a module, and gives its result.
+func (o *ownModules) runState(ctx context.Context, name string, args *value.List, kwargs *value.Map) (any, error) {
+	state, fun, dotted := strings.Cut(name, ".")
+	if !dotted {
+		return nil, fmt.Errorf("%q is no state function", name)
+	}
+	s := o.session
+	o.session.Host.Acted(ctx)
+	id := kwargs.Value("name")
+	if args.Len() > 0 {
+		id = args.Items[0]
+	}
+	if args.Len() > 1 || id == nil {
+		return nil, value.Raise("TypeError", "%s takes its name, and all other arguments by name", name)
+	}
+	list := value.NewList(fun, value.NewMap("name", id))
+	runner := s.runner(nil)
+	for key, v := range kwargs.All() {
+		switch key {
+		case "name", "__id__", "__sls__", "__env__":
+		case "test":
+			runner.Test = runner.Test || value.Truth(v)
+		default:
+			list.Append(value.NewMap(value.Str(key), v))
+		}
+	}
+	if test, ok := ctx.Value(testKey{}).(bool); ok {
+		runner.Test = test
+	}
+	shown := value.Str(id)
+	high := &compile.High{Data: value.NewMap(shown, value.NewMap(state, list, compile.KeySLS, nil, compile.KeyEnv, "base"))}
+	p, err := s.Compile(high)
+	if err != nil {
+		return nil, err
+	}
+	all := runner.Run(ctx, p).All()
+	if len(all) == 0 {
+		return nil, errors.New("the state did not run")
+	}
+	return all[0].Map().Plain(), nil
+}
+
+// testKey carries through a context whether what a state in Python calls is to change nothing.
+type testKey struct{}

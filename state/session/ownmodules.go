@@ -1,0 +1,374 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/python"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// ownModules are the tree's own modules in Python. Looking for them is a look at a few directories; the worker that runs
+// them is started when one is first needed.
+type ownModules struct {
+	session *Session
+	worker  *python.Worker
+
+	mu     sync.Mutex
+	found  map[string]map[string]string               // files by kind and name
+	claims map[string]map[string]bool                 // other names that files of a kind may take
+	lists  map[string]map[string]map[string]signature // functions by kind, module and name
+	all    map[string]bool                            // kinds of which every module has been listed
+	broken error                                      // the directories of the tree cannot be read
+	failed error                                      // the last error of a question that cannot give one
+}
+
+// signature is what a function of Python takes, and what it says of itself.
+type signature struct {
+	parameters []function.Parameter
+	doc        string
+}
+
+// kinds are the directories of a tree by the kind of module, as Salt's loader has them.
+func kinds() map[string]string {
+	return map[string]string{"modules": "_modules", "states": "_states", "grains": "_grains", "utils": "_utils",
+		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops"}
+}
+
+// loadTime is how long loading modules may take where nothing else sets a limit.
+const loadTime = time.Minute
+
+func newOwnModules(s *Session) *ownModules {
+	o := &ownModules{session: s, found: map[string]map[string]string{}, claims: map[string]map[string]bool{},
+		lists: map[string]map[string]map[string]signature{}, all: map[string]bool{}}
+	for kind, dir := range kinds() {
+		files, err := ModuleFiles(s.Trees, s.states, dir)
+		if err != nil {
+			o.broken = err // which the first that needs a module meets
+			continue
+		}
+		if len(files) > 0 {
+			o.found[kind] = files
+		}
+	}
+	known := value.NewMap()
+	for kind, files := range o.found {
+		names := value.NewMap()
+		for name, file := range files {
+			names.Set(name, file)
+		}
+		known.Set(kind, names.Plain())
+	}
+	o.worker = python.New(python.Options{Host: s.Host, Asks: o, Modules: known.Plain(), Opts: s.workerOptions(),
+		RealSalt: s.flag("python.salt", false)})
+	return o
+}
+
+// Close ends the worker.
+func (o *ownModules) Close() { o.worker.Close() }
+
+// workerOptions are the options as modules see them; grains and pillar are sent apart.
+func (s *Session) workerOptions() *value.Map {
+	m := s.options.Clone()
+	m.Delete("grains")
+	return m
+}
+
+// ModuleFiles are the modules below the directories of a name in all environments of a tree, by their names. The first
+// that has a name wins.
+func ModuleFiles(files roots.Files, tree *roots.Roots, dir string) (map[string]string, error) {
+	found := map[string]string{}
+	for _, env := range tree.Envs() {
+		dirs, err := tree.FindDir(env, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range dirs {
+			if err := modulesIn(files, d, found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// modulesIn adds the modules of a directory: files NAME.py, and directories with an __init__.py.
+func modulesIn(files roots.Files, dir string, found map[string]string) error {
+	names, err := files.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("looking for Python modules: %w", err)
+	}
+	for _, entry := range names {
+		name, isFile := strings.CutSuffix(entry, ".py")
+		file := path.Join(dir, entry)
+		if !isFile {
+			file = path.Join(file, "__init__.py")
+			if _, err := files.Stat(file); err != nil {
+				if _, err := walk.Found(err); err != nil && !strings.Contains(entry, ".") {
+					return fmt.Errorf("looking for Python modules: %w", err)
+				}
+				continue
+			}
+		}
+		if _, taken := found[name]; !taken && name != "__init__" && !strings.HasPrefix(name, ".") {
+			found[name] = file
+		}
+	}
+	return nil
+}
+
+// has reports whether the tree has modules of a kind.
+func (o *ownModules) has(kind string) bool { return o != nil && len(o.found[kind]) > 0 }
+
+// hides reports whether a file of the tree has a module's name: the agent's own module is not there then.
+func (o *ownModules) hides(kind, module string) bool {
+	_, has := o.found[kind][module]
+	return has
+}
+
+// names that a module's text may give it. A name that is worked out is found by listing all modules.
+var namesItself = regexp.MustCompile(`(?m)(?:__virtualname__\s*=|return|__virtual_aliases__\s*=)\s*\(?\s*['"](\w+)['"]`)
+
+// claimed reports whether a module of the tree may have a name that is not its file's.
+func (o *ownModules) claimed(kind, module string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	names, done := o.claims[kind]
+	if !done {
+		names = map[string]bool{}
+		for _, file := range o.found[kind] {
+			data, err := o.session.Trees.ReadFile(file)
+			if err != nil {
+				continue // the worker asks for the file, too, and that is an error
+			}
+			for _, m := range namesItself.FindAllSubmatch(data, -1) {
+				names[string(m[1])] = true
+			}
+		}
+		o.claims[kind] = names
+	}
+	return names[module]
+}
+
+// module lists the functions of a module of the tree; none where the tree has none of that name.
+func (o *ownModules) module(kind, name string) map[string]signature {
+	if !o.has(kind) || !o.hides(kind, name) && !o.claimed(kind, name) {
+		return nil
+	}
+	o.mu.Lock()
+	list, done := o.lists[kind][name]
+	o.mu.Unlock()
+	if done {
+		return list
+	}
+	return o.list(kind, name)[name]
+}
+
+// every lists the functions of all modules of a kind.
+func (o *ownModules) every(kind string) map[string]map[string]signature {
+	if !o.has(kind) {
+		return nil
+	}
+	o.mu.Lock()
+	done := o.all[kind]
+	o.mu.Unlock()
+	if !done {
+		o.list(kind, "")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.lists[kind])
+}
+
+// list asks the worker for the functions of a module, or of all.
+func (o *ownModules) list(kind, name string) map[string]map[string]signature {
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	v, err := o.worker.Do(ctx, "list", value.NewMap("kind", kind, "module", name))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed = err; err != nil {
+		return nil
+	}
+	found := map[string]map[string]signature{}
+	if name != "" {
+		found[name] = map[string]signature{}
+	}
+	functions, _ := v.(*value.Map)
+	for full, about := range functions.All() {
+		module, fun, _ := strings.Cut(value.Str(full), ".")
+		if found[module] == nil {
+			found[module] = map[string]signature{}
+		}
+		found[module][fun] = readSignature(about)
+	}
+	if o.lists[kind] == nil {
+		o.lists[kind] = map[string]map[string]signature{}
+	}
+	maps.Copy(o.lists[kind], found)
+	o.all[kind] = o.all[kind] || name == ""
+	return found
+}
+
+func readSignature(v any) signature {
+	m, _ := v.(*value.Map)
+	s := signature{doc: value.Str(m.Value("doc"))}
+	list, _ := m.Value("signature").(*value.List)
+	if list == nil {
+		return s
+	}
+	for _, item := range list.Items {
+		pair, _ := item.(*value.List)
+		if pair == nil || pair.Len() != 2 {
+			continue
+		}
+		p := function.Parameter{Name: value.Str(pair.Items[0]), Optional: pair.Items[1] != "required"}
+		switch pair.Items[1] {
+		case "rest":
+			p.Kind = function.Rest
+		case "keywords":
+			p.Kind = function.Keywords
+		}
+		s.parameters = append(s.parameters, p)
+	}
+	return s
+}
+
+// why is why there is no function, as Salt says it; nil where the tree says nothing about it.
+func (o *ownModules) why(kind, name string) error {
+	module, _, _ := strings.Cut(name, ".")
+	switch {
+	case o.broken != nil:
+		return o.broken
+	case !o.has(kind) || !o.hides(kind, module) && !o.claimed(kind, module):
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	o.mu.Lock()
+	failed := o.failed
+	o.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	v, err := o.worker.Do(ctx, "why", value.NewMap("kind", kind, "name", name))
+	if err != nil {
+		return err
+	}
+	return diag.WithHint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules there are for",
+		kinds()[kind])
+}
+
+// call calls a function of the tree.
+func (o *ownModules) call(ctx context.Context, kind, name string, args []any, kwargs *value.Map) (any, error) {
+	if kwargs == nil {
+		kwargs = value.NewMap()
+	}
+	if err := o.session.Host.RecordCommand(ctx, name+" (Python)"); err != nil {
+		return nil, err
+	}
+	v, err := o.worker.Do(ctx, "call", value.NewMap("kind", kind, "name", name, "args", value.NewList(args...), "kwargs",
+		kwargs.Clone().Plain()))
+	o.session.Host.Acted(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return v, nil
+}
+
+// TreeFunctions are the functions of the agent with those of the tree's modules, which come first: a file of the tree
+// stands in the place of the whole module of its name.
+type TreeFunctions struct {
+	function.Table
+	own *ownModules
+}
+
+func (t TreeFunctions) find(name string) (own, hidden bool) {
+	module, fun, _ := strings.Cut(name, ".")
+	if !t.own.has("modules") {
+		return false, false
+	}
+	if _, ok := t.own.module("modules", module)[fun]; ok {
+		return true, true
+	}
+	if t.own.hides("modules", module) {
+		return false, true
+	}
+	if !t.Table.Has(name) && !t.own.claimed("modules", module) {
+		_, own = t.own.every("modules")[module][fun]
+	}
+	return own, own
+}
+
+// Call is part of Functions.
+func (t TreeFunctions) Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
+	own, hidden := t.find(name)
+	switch {
+	case own:
+		return t.own.call(ctx, "modules", name, args, kwargs)
+	case hidden:
+		return nil, t.Unknown(name)
+	}
+	return t.Table.Call(ctx, name, args, kwargs)
+}
+
+// Has is part of Functions.
+func (t TreeFunctions) Has(name string) bool {
+	own, hidden := t.find(name)
+	return own || !hidden && t.Table.Has(name)
+}
+
+// Names is part of Functions.
+func (t TreeFunctions) Names() []string {
+	names := t.Table.Names()
+	if !t.own.has("modules") {
+		return names
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		module, _, _ := strings.Cut(name, ".")
+		return t.own.hides("modules", module)
+	})
+	for module, functions := range t.own.every("modules") {
+		for fun := range functions {
+			names = append(names, module+"."+fun)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Unknown is part of Functions.
+func (t TreeFunctions) Unknown(name string) error {
+	if err := t.own.why("modules", name); err != nil {
+		return err
+	}
+	return t.Table.Unknown(name)
+}
+
+// Parameters are what a function takes.
+func (t TreeFunctions) Parameters(name string) ([]function.Parameter, error) {
+	module, fun, _ := strings.Cut(name, ".")
+	if own, _ := t.find(name); own {
+		if s, ok := t.own.module("modules", module)[fun]; ok {
+			return s.parameters, nil
+		}
+		return t.own.every("modules")[module][fun].parameters, nil
+	}
+	f, ok := t.Table[name]
+	if !ok {
+		return nil, t.Unknown(name)
+	}
+	return f.Parameters()
+}

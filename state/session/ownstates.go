@@ -1,0 +1,237 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// ownState is a state function of the tree's, in Python. What it would change is found out by calling it in test mode;
+// where its module does not look at test mode, it is not called in a dry run.
+type ownState struct {
+	Arguments *value.Map `sls:"__arguments__"`
+	Others    *value.Map `sls:"*"`
+	own       *ownModules
+	name      string // state.function
+	takes     []function.Parameter
+	sfun      string // of mod_watch, the function that watches
+}
+
+// Check is part of module.Resource: only calling the function would say what it changes.
+func (s *ownState) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{Unknown: true}, nil
+}
+
+// Rehearse is part of module.Rehearser.
+func (s *ownState) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	answer, err := s.call(ctx, h, true)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if value.Truth(answer.Value("unseen")) {
+		return module.Diff{Unknown: true, Comment: s.name + " does not look at test mode, so a dry run does not call it"}, nil
+	}
+	changes, _ := answer.Value("changes").(*value.Map)
+	comment := value.Str(answer.Value("comment"))
+	d := module.Diff{Changes: changes, Comment: comment, Warnings: warningsOf(answer)}
+	switch answer.Value("result") {
+	case false:
+		return d, errors.New(comment)
+	case nil:
+		d.Unknown = changes.Len() == 0
+	}
+	return d, nil
+}
+
+// Apply is part of module.Resource.
+func (s *ownState) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	if err := h.RecordCommand(ctx, s.name+" (Python)"); err != nil {
+		return module.Report{}, err
+	}
+	answer, err := s.call(ctx, h, false)
+	h.Acted(ctx)
+	if err != nil {
+		return module.Report{}, err
+	}
+	changes, _ := answer.Value("changes").(*value.Map)
+	report := module.Report{Changes: changes, Comment: value.Str(answer.Value("comment")), Warnings: warningsOf(answer)}
+	if answer.Value("result") == false {
+		return report, errors.New(report.Comment)
+	}
+	return report, nil
+}
+
+func warningsOf(answer *value.Map) (all []string) {
+	list, _ := answer.Value("warnings").(*value.List)
+	if list == nil {
+		return nil
+	}
+	for _, w := range list.Items {
+		all = append(all, value.Str(w))
+	}
+	return all
+}
+
+func (s *ownState) call(ctx context.Context, _ *host.Host, test bool) (*value.Map, error) {
+	ctx = context.WithValue(ctx, testKey{}, test)
+	low := s.Arguments.Clone()
+	question := value.NewMap("name", s.name, "low", low.Plain(), "test", test)
+	if s.sfun != "" {
+		question.Set("sfun", s.sfun)
+	}
+	v, err := s.own.worker.Do(ctx, "state", question)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := v.(*value.Map)
+	if !ok {
+		return nil, fmt.Errorf("%s answered with a %s", s.name, value.TypeName(v))
+	}
+	return answer, nil
+}
+
+// Valid is part of module.Validated: Salt's run ends where a function does not take an argument.
+func (s *ownState) Valid() error {
+	var known []string
+	for _, p := range s.takes {
+		if p.Kind == function.Keywords || p.Kind == function.Rest {
+			continue
+		}
+		known = append(known, p.Name)
+		if !p.Optional && p.Name != "sfun" && !s.Arguments.Has(p.Name) {
+			return diag.WithHint(fmt.Errorf("%s lacks its argument %s", s.name, p.Name), "add `- %s: ...` to the declaration", p.Name)
+		}
+	}
+	if slices.ContainsFunc(s.takes, func(p function.Parameter) bool { return p.Kind == function.Keywords }) {
+		return nil
+	}
+	for key := range s.Others.All() {
+		if name := value.Str(key); !slices.Contains(known, name) && name != "test" {
+			return diag.WithHint(fmt.Errorf("%s has no argument %s", s.name, name), "%s", diag.DidYouMean(name, known))
+		}
+	}
+	return nil
+}
+
+// watchedState is a state of a module with a function mod_watch.
+type watchedState struct{ ownState }
+
+// Watched is part of module.Watcher.
+func (s *watchedState) Watched() module.Resource {
+	state, fun, _ := strings.Cut(s.name, ".")
+	watched := s.ownState
+	watched.name, watched.sfun, watched.takes = state+".mod_watch", fun, nil
+	return &watched
+}
+
+// registry are the state functions that there are.
+func (s *Session) registry() module.Registry {
+	s.registryMu.Lock()
+	defer s.registryMu.Unlock()
+	return s.modules
+}
+
+// loadStates adds the states of the tree's own that files declare to the registry. A file of the tree stands in the place
+// of all states of its name.
+func (s *Session) loadStates(high *compile.High) {
+	if !s.own.has("states") || high == nil {
+		return
+	}
+	for id, body := range high.Data.All() {
+		m, _ := body.(*value.Map)
+		for key, run := range m.All() {
+			kind, _ := key.(string)
+			list, ok := run.(*value.List)
+			if !ok || strings.HasPrefix(kind, "__") {
+				continue
+			}
+			d, _ := declared(value.Str(id), kind, list)
+			s.loadState(d.state)
+			if s.own.hides("states", d.state) && !s.registry().Has(d.state, d.fun) {
+				s.add(d.state, module.Table{d.fun: func() module.Resource {
+					return &absentState{why: s.own.why("states", d.function())}
+				}})
+			}
+		}
+	}
+}
+
+// absentState is a function that a module of the tree's lacks, or whose module is not there.
+type absentState struct {
+	Others *value.Map `sls:"*"`
+	why    error
+}
+
+// Valid is part of module.Validated.
+func (a *absentState) Valid() error { return a.why }
+
+// Check and Apply are part of module.Resource.
+func (a *absentState) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{}, a.why
+}
+
+// Apply is never called.
+func (a *absentState) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
+	return module.Report{}, a.why
+}
+
+// add adds functions to those of a state. A run goes on with those that it began with.
+func (s *Session) add(state string, functions module.Table) {
+	s.registryMu.Lock()
+	defer s.registryMu.Unlock()
+	all := maps.Clone(s.modules)
+	table := module.Table{}
+	maps.Copy(table, all[state])
+	maps.Copy(table, functions)
+	all[state] = table
+	s.modules = all
+}
+
+// loadState adds the functions of a state of the tree's to the registry, unless that is done.
+func (s *Session) loadState(state string) {
+	s.registryMu.Lock()
+	done := s.loaded[state]
+	s.registryMu.Unlock()
+	if done {
+		return
+	}
+	functions := s.own.module("states", state)
+	hides := s.own.hides("states", state)
+	if functions == nil && !hides && !s.registry().Watches(state) && len(s.registry()[state]) == 0 {
+		functions = s.own.every("states")[state]
+	}
+	s.registryMu.Lock()
+	if s.loaded == nil {
+		s.loaded = map[string]bool{}
+	}
+	s.loaded[state] = true
+	if hides {
+		s.modules = maps.Clone(s.modules)
+		delete(s.modules, state)
+	}
+	s.registryMu.Unlock()
+	table := module.Table{}
+	_, watches := functions["mod_watch"]
+	for fun, signature := range functions {
+		table[fun] = func() module.Resource {
+			one := ownState{own: s.own, name: state + "." + fun, takes: signature.parameters}
+			if watches {
+				return &watchedState{one}
+			}
+			return &one
+		}
+	}
+	if len(table) > 0 {
+		s.add(state, table)
+	}
+}

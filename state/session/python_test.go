@@ -1,0 +1,240 @@
+package session_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// needPython skips a test on a host without a python3 of its own, where the tree's modules do not run.
+func needPython(t testing.TB) {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("this host has no /usr/bin/python3 to run modules with")
+	}
+}
+
+// pythonSession is a session over files, which is closed with the test.
+func pythonSession(t testing.TB, files map[string]string) (*session.Session, string) {
+	t.Helper()
+	needPython(t)
+	settings, dir := settings(t, files)
+	s := session.New(settings)
+	t.Cleanup(s.Close)
+	return s, dir
+}
+
+const ownModule = `
+"""The tree's own."""
+import logging
+import salt.utils.path
+from salt.exceptions import CommandExecutionError
+from salt.ext import six
+
+__virtualname__ = "mine"
+__func_alias__ = {"list_": "list"}
+log = logging.getLogger(__name__)
+
+def __virtual__():
+    return __virtualname__
+
+def hello(name, greeting="Hello"):
+    """Greets."""
+    return "%s %s from %s" % (greeting, name, __grains__["id"])
+
+def list_(*args, **kwargs):
+    return [list(args), kwargs]
+
+def secret():
+    return __pillar__.get("key"), __opts__["id"], __salt__["pillar.get"]("key")
+
+def run(command):
+    return __salt__["cmd.run"](command)
+
+def fail():
+    raise CommandExecutionError("no disk")
+
+def wrong():
+    return __salt__["test.arg"](1, b=2)
+
+def count():
+    __context__["n"] = __context__.get("n", 0) + 1
+    return __context__["n"]
+`
+
+func TestTemplatesCallTheTreesModules(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/_modules/own.py": ownModule,
+		"states/_utils/tool.py":  "def twice(n):\n    return 2 * n\n",
+		"states/_modules/uses.py": "import tool\ndef four():\n    return tool.twice(2), __utils__['tool.twice'](3), " +
+			"__utils__['stringutils.to_num']('4')\n",
+		"states/_modules/test.py": "def ping():\n    return 'mine'\n",
+		"pillar/top.sls":          "base:\n  '*':\n    - p\n",
+		"pillar/p.sls":            "key: {{ salt['mine.hello']('pillar') }}\n",
+	})
+	for template, want := range map[string]string{
+		"{{ salt['mine.hello']('you') }}":                               "Hello you from web-01",
+		"{{ salt.mine.hello('you', greeting='Hi') }}":                   "Hi you from web-01",
+		"{{ salt['mine.list'](1, a=2) }}":                               "[[1], {'a': 2}]",
+		"{{ salt['mine.secret']() }}":                                   "('Hello pillar from web-01', 'web-01', 'Hello pillar from web-01')",
+		"{{ salt['mine.run']('echo out') }}":                            "out",
+		"{{ 'mine.hello' in salt }} {{ 'mine.nothing' in salt }}":       "True False",
+		"{{ 'own.hello' in salt }}":                                     "False",
+		"{{ salt['uses.four']() }}":                                     "(4, 6, 4)",
+		"{{ salt['test.ping']() }} {{ 'test.echo' in salt }}":           "mine False",
+		"{{ salt['mine.count']() }}{{ salt['mine.count']() }}":          "12",
+		"{{ salt.get('mine.hello')('x') }} {{ 'pkg.version' in salt }}": "Hello x from web-01 True",
+	} {
+		v, err := s.Call(t.Context(), "slsutil.renderer", nil, value.NewMap("string", template, "default_renderer", "jinja"), nil)
+		if err != nil || strings.TrimSpace(value.Str(v.Value)) != want {
+			t.Errorf("%s gives %v, want %s: %v", template, v.Value, want, err)
+		}
+	}
+	for template, words := range map[string][]string{
+		"{{ salt['mine.fail']() }}":   {"mine.fail: CommandExecutionError: no disk", "own.py", "in fail"},
+		"{{ salt['test.echo'](1) }}":  {"'test.echo' is not available."},
+		"{{ salt['mine.hello']() }}":  {"TypeError", "missing 1 required positional argument"},
+		"{{ salt['mine.absent']() }}": {"'mine.absent' is not available."},
+	} {
+		_, err := s.Call(t.Context(), "slsutil.renderer", nil, value.NewMap("string", template, "default_renderer", "jinja"), nil)
+		for _, word := range words {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: the error is %v, want %q", template, err, word)
+			}
+		}
+	}
+}
+
+const ownStateModule = `
+def present(name, text="x", mode="0644"):
+    ret = {"name": name, "changes": {}, "result": True, "comment": "there"}
+    if __salt__["file.file_exists"](name):
+        return ret
+    if __opts__["test"]:
+        ret.update(result=None, comment="would be made", changes={"new": name})
+        return ret
+    with open(name, "w") as f:
+        f.write(text)
+    ret.update(comment="made", changes={"new": name})
+    return ret
+
+def managed(name, **kwargs):
+    return __states__["file.managed"](name=name, contents=kwargs["contents"])
+
+def acts(name):
+    with open(name, "w") as f:
+        f.write("acted")
+    return {"name": name, "changes": {"made": True}, "result": True, "comment": ""}
+
+def partial(name):
+    return {"name": name, "result": True, "comment": ""}
+
+def fails(name):
+    return {"name": name, "result": False, "comment": ["one", "two"], "changes": {}}
+
+def mod_watch(name, sfun=None, **kwargs):
+    if __opts__["test"]:
+        return {"name": name, "changes": {}, "result": None, "comment": "would react"}
+    return {"name": name, "changes": {"watched": sfun}, "result": True, "comment": "reacted"}
+`
+
+func TestTheTreesStatesRun(t *testing.T) {
+	s, dir := pythonSession(t, map[string]string{
+		"states/_states/mine.py": ownStateModule,
+		"states/a.sls": "DIR/one:\n  mine.present:\n    - text: hello\n  cmd.run:\n    - name: 'true'\n    - require_in:\n      - mine: r\n" +
+			"r:\n  mine.present:\n    - name: DIR/two\n    - watch:\n      - mine: DIR/one\n" +
+			"w:\n  mine.managed:\n    - name: DIR/three\n    - contents: text\n",
+	})
+	path := dir + "/states/a.sls"
+	text, _ := os.ReadFile(path)
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "DIR", dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	result := func(test bool) map[string]string {
+		a, err := s.Call(t.Context(), "state.apply", []any{"a"}, value.NewMap("test", test), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for tag, r := range a.Value.(*value.Map).All() {
+			m := r.(*value.Map)
+			found[strings.ReplaceAll(value.Str(tag), dir, "DIR")] = strings.ReplaceAll(value.Repr(m.Value("result"))+" "+
+				value.Str(m.Value("comment"))+" "+value.Repr(m.Value("changes")), dir, "DIR")
+		}
+		return found
+	}
+	for tag, want := range map[string]string{
+		"mine_|-DIR/one_|-DIR/one_|-present": "None would be made {'new': 'DIR/one'}",
+		"mine_|-r_|-DIR/two_|-present":       "None would be made {'new': 'DIR/two'}",
+	} {
+		if got := result(true)[tag]; got != want {
+			t.Errorf("dry, %s is %s, want %s", tag, got, want)
+		}
+	}
+	if _, err := os.Stat(dir + "/one"); err == nil {
+		t.Fatal("the dry run changed something")
+	}
+	got := result(false)
+	for tag, want := range map[string]string{
+		"mine_|-DIR/one_|-DIR/one_|-present": "True made {'new': 'DIR/one'}",
+		"mine_|-r_|-DIR/two_|-present":       "True made {'new': 'DIR/two'}",
+		"mine_|-w_|-DIR/three_|-managed":     "True made DIR/three {'diff': 'New file'}",
+	} {
+		if !strings.HasPrefix(got[tag], want) {
+			t.Errorf("%s is %s, want %s", tag, got[tag], want)
+		}
+	}
+	if got := result(false)["mine_|-DIR/one_|-DIR/one_|-present"]; got != "True there {}" {
+		t.Errorf("the second run: %s", got)
+	}
+}
+
+func TestWhatAStateOfTheTreeMustNotDo(t *testing.T) {
+	s, dir := pythonSession(t, map[string]string{
+		"states/_states/mine.py": ownStateModule, "states/_states/bare.py": "def acts(name):\n    open(name, 'w').close()\n" +
+			"    return {'name': name, 'changes': {'a': 1}, 'result': True, 'comment': ''}\n",
+		"states/_states/no.py": "def __virtual__():\n    return False, 'no disk'\n",
+	})
+	single := func(fun string, test bool, more ...any) (string, error) {
+		a, err := s.Call(t.Context(), "state.single", []any{fun, dir + "/x"}, value.NewMap(append([]any{"test", test}, more...)...),
+			nil)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range a.Value.(*value.Map).All() {
+			m := r.(*value.Map)
+			return value.Repr(m.Value("result")) + " " + value.Str(m.Value("comment")), nil
+		}
+		return "", nil
+	}
+	for _, c := range []struct {
+		fun  string
+		test bool
+		want string
+	}{
+		{"mine.partial", false, "False TypeError: the answer of the state function has no mapping `changes`"},
+		{"mine.fails", false, "False one\ntwo"},
+		{"bare.acts", true, "None bare.acts does not look at test mode, so a dry run does not call it"},
+	} {
+		if got, err := single(c.fun, c.test); err != nil || got != c.want {
+			t.Errorf("%s: %q, want %q: %v", c.fun, got, c.want, err)
+		}
+	}
+	if _, err := os.Stat(dir + "/x"); err == nil {
+		t.Error("the dry run changed something")
+	}
+	for fun, want := range map[string]string{
+		"mine.present": "mine.present has no argument moed",
+		"no.x":         "'no' __virtual__ returned False: no disk",
+		"mine.absent":  "mine.absent",
+	} {
+		got, err := single(fun, false, "moed", "0600")
+		if err == nil && (!strings.Contains(got, want) || !strings.HasPrefix(got, "False")) ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v, want %s", fun, got, err, want)
+		}
+	}
+}

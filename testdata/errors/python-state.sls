@@ -1,0 +1,2 @@
+a:
+  mystate.present: [] # error: mystate.present of a: 'mystate.present' is not available. // _states
