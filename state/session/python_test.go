@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -22,7 +23,7 @@ func pythonSession(t testing.TB, files map[string]string) (*session.Session, str
 	t.Helper()
 	needPython(t)
 	settings, dir := settings(t, files)
-	s := session.New(settings)
+	s := families.New(settings)
 	t.Cleanup(s.Close)
 	return s, dir
 }
