@@ -33,10 +33,13 @@ func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
 			return nil, fmt.Errorf("there is no module %s", name)
 		}
 		data, found, err := walk.Read(file)
-		if err == nil && !found {
-			err = os.ErrNotExist
+		if err != nil {
+			return nil, err
 		}
-		return value.NewMap("path", file, "text", string(data)), err
+		if !found {
+			return nil, fmt.Errorf("%s: %w", file, os.ErrNotExist)
+		}
+		return value.NewMap("path", file, "text", string(data)), nil
 	case "has":
 		return false, nil
 	case "names":
@@ -54,7 +57,11 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	if err != nil {
 		return nil, err
 	}
-	g := grainModules{map[string]map[string]string{"grains": {}, "utils": s.utilsOf(dirs)}}
+	utils, err := s.utilsOf(dirs)
+	if err != nil {
+		return nil, err
+	}
+	g := grainModules{map[string]map[string]string{"grains": {}, "utils": utils}}
 	for _, file := range files {
 		g.files["grains"][strings.TrimSuffix(filepath.Base(file), ".py")] = file
 	}
@@ -93,15 +100,18 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 }
 
 // utilsOf are the modules below _utils of the state tree that no other user can change.
-func (s *Site) utilsOf(dirs GrainDirs) map[string]string {
+func (s *Site) utilsOf(dirs GrainDirs) (map[string]string, error) {
 	found := map[string]string{}
 	for _, root := range slices.Backward(dirs.States) {
-		files, _ := filepath.Glob(filepath.Join(root, "_utils", "*.py")) // the pattern is well-formed
+		files, err := walk.Glob(filepath.Join(root, "_utils", "*.py"))
+		if err != nil {
+			return nil, fmt.Errorf("looking for Python modules: %w", err)
+		}
 		for _, file := range files {
 			if s.CheckScript(s.Layout.Inside(file)) == nil {
 				found[strings.TrimSuffix(filepath.Base(file), ".py")] = file
 			}
 		}
 	}
-	return found
+	return found, nil
 }

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/state/host/terminal"
-
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/host/dialog"
+	"github.com/corpus-agent/corpus-agent/state/host/terminal"
 )
 
 // Commands starts processes on a host.
@@ -257,3 +257,42 @@ func (k *kept) Write(p []byte) (int, error) {
 }
 
 func (k *kept) String() string { return k.buffer.String() }
+
+// systemPrograms are the directories with the programs of a system.
+func systemPrograms() []string {
+	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+}
+
+// talk starts a process to talk with, in the root of commands.
+func (c *commands) talk(command Command) (*dialog.Dialog, error) {
+	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
+		return nil, err
+	}
+	program, err := c.systemProgram(command.Argv[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, command.Argv[1:]...)
+	cmd.Dir, cmd.Env = "/", command.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot}
+	d, err := dialog.Start(cmd)
+	if err != nil {
+		_ = c.trouble.Note(program, err)
+		return nil, fmt.Errorf("running %s: %w", command.Argv[0], err)
+	}
+	return d, nil
+}
+
+// systemProgram finds a program of the system; exec.ErrNotFound says that there is none.
+func (c *commands) systemProgram(name string) (string, error) {
+	for _, dir := range systemPrograms() {
+		found, err := process.LookIn(c.chroot, dir, name)
+		if err != nil {
+			return "", err
+		}
+		if found {
+			return dir + "/" + name, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
+}

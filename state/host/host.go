@@ -20,9 +20,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/state/host/network"
-
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/host/dialog"
+	"github.com/corpus-agent/corpus-agent/state/host/network"
 )
 
 // Host is one machine, or a tree that looks like one.
@@ -40,8 +40,8 @@ type Host struct {
 	parsed   *ParseCache // nil keeps nothing
 	recorder Recorder    // nil for none
 	trouble  *walk.Trouble
-	forget   func()                         // what was read; nil where nothing is kept
-	talk     func(Command) (*Dialog, error) // nil where no process can be started
+	forget   func()                                // what was read; nil where nothing is kept
+	talk     func(Command) (*dialog.Dialog, error) // nil where no process can be started
 }
 
 // Mark is a moment, for TroubleSince.
@@ -161,4 +161,32 @@ func (s *Skipped) Error() string {
 // Hint says how to have it done.
 func (s *Skipped) Hint() string {
 	return "run on the host itself, or with --chroot if the root is a whole system"
+}
+
+// Talk starts a process to talk with. Its program is looked for in the directories of the system's programs, inside of
+// the root where that is entered. Where no command of this host may run, the error is a *Skipped.
+func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
+	if h.talk == nil {
+		return nil, &Skipped{What: c.Argv[0]}
+	}
+	return h.talk(c)
+}
+
+// RecordCommand tells the recorder of a program that may change anything, which a rollback can only name.
+func (h *Host) RecordCommand(ctx context.Context, name string) error {
+	if h.recorder == nil || !applying(ctx) {
+		return nil
+	}
+	if err := h.recorder.Replacing(Subject{KindCommand, name}); err != nil {
+		return fmt.Errorf("recording %s: %w", name, err)
+	}
+	return nil
+}
+
+// Acted says that a program other than the host's own commands may have changed the host, if what goes on changes it:
+// what was read before counts no more.
+func (h *Host) Acted(ctx context.Context) {
+	if applying(ctx) && h.forget != nil {
+		h.forget()
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/network"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/state/host/dialog"
 )
 
 // Caches are what keeps answers about a host: the rooms that package machine opens. Each function may be nil.
@@ -32,7 +33,7 @@ func Open(o Options, c Caches) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	var talk func(Command) (*Dialog, error)
+	var talk func(Command) (*dialog.Dialog, error)
 	if o.Commands == nil {
 		own := ownCommands(o, o.Refuses(), c.Forget)
 		own.trouble, own.files, talk = files.trouble, files, own.talk

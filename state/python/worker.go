@@ -29,6 +29,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/dialog"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -61,10 +62,10 @@ type Worker struct {
 
 	mu    sync.Mutex
 	free  *sync.Cond // the turn is free, or a question is done
-	taken bool       // somebody has the turn to use the pipes and what follows
+	taken bool       // a goroutine has the turn to use the pipes and what follows
 	depth int        // questions that are not done
 
-	talk    *host.Dialog
+	talk    *dialog.Dialog
 	sent    map[string][]byte // what the worker knows of the world
 	pillar  any               // of it, the pillar
 	started int
@@ -144,14 +145,14 @@ func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any
 const showTime = 300 * time.Millisecond
 
 // interrupt ends a worker that is overdue. SIGUSR1 makes it print what it does.
-func interrupt(talk *host.Dialog) {
+func interrupt(talk *dialog.Dialog) {
 	_ = talk.Signal(syscall.SIGUSR1) // it may have ended
 	time.Sleep(showTime)
 	talk.Kill()
 }
 
 // lost is the error of a worker that did not answer.
-func (w *Worker) lost(ctx context.Context, talk *host.Dialog, what string, arguments *value.Map, err error) error {
+func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arguments *value.Map, err error) error {
 	var sized *tooLarge
 	if errors.As(err, &sized) { // nothing was sent
 		return err
@@ -261,7 +262,7 @@ type tooLarge struct{ error }
 
 func (t *tooLarge) Unwrap() error { return t.error }
 
-func (w *Worker) send(talk *host.Dialog, message *value.Map) error {
+func (w *Worker) send(talk *dialog.Dialog, message *value.Map) error {
 	data, err := encode(message.Plain())
 	if err == nil && len(data) > maxFrame {
 		err = fmt.Errorf("the arguments have %d bytes, and at most %d are passed on", len(data), maxFrame)
@@ -273,7 +274,7 @@ func (w *Worker) send(talk *host.Dialog, message *value.Map) error {
 }
 
 // converse sends a question and answers the worker's own until it is done.
-func (w *Worker) converse(ctx context.Context, talk *host.Dialog, depth int, question *value.Map) (any, error) {
+func (w *Worker) converse(ctx context.Context, talk *dialog.Dialog, depth int, question *value.Map) (any, error) {
 	world, err := w.news()
 	if err != nil {
 		return nil, &tooLarge{err}
@@ -325,7 +326,7 @@ func (w *Worker) news() (*value.Map, error) {
 	return news, nil
 }
 
-func (w *Worker) receive(talk *host.Dialog) (*value.Map, error) {
+func (w *Worker) receive(talk *dialog.Dialog) (*value.Map, error) {
 	data, err := readFrame(talk)
 	if err != nil {
 		return nil, err
@@ -342,7 +343,7 @@ func (w *Worker) receive(talk *host.Dialog) (*value.Map, error) {
 }
 
 // answer answers a question of the worker.
-func (w *Worker) answer(ctx context.Context, talk *host.Dialog, depth int, question *value.Map) error {
+func (w *Worker) answer(ctx context.Context, talk *dialog.Dialog, depth int, question *value.Map) error {
 	w.release(0)
 	v, err := w.options.Asks.Ask(ctx, question)
 	w.take(depth)

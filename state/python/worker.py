@@ -832,25 +832,76 @@ def do_pillar(m):
 
 
 def do_render(m):
-    """Renders a text by one of the tree's renderers."""
-    function = loaded("renderers", m["name"] + ".render")
-    answer = function(m["data"], m["env"], m["sls"], argline=m.get("argline", ""), **m.get("vars", {})) \
-        if any(kind == "keywords" for _, kind in signature(function)) else function(m["data"], m["env"], m["sls"])
+    """Renders a text, or data, by one of the tree's renderers, or by one of the package salt."""
+    name = m["name"]
+    loader = LOADERS["renderers"]
+    function = loader.find(name + ".render")
+    if function is None and (name in loader.files or name not in OUR_RENDERERS):
+        raise Hidden(loader.why(name + ".render"))
+    if function is None:
+        import importlib
+        module = importlib.import_module("salt.renderers." + name)
+        pack_module(module, "renderers")
+        function = module.render
+    data = m["data"]
+    if isinstance(data, str):
+        import io
+        data = io.StringIO(data)
+    more = dict(m["vars"], renderers=Renderers(m["path"], m["vars"].get("tplfile")), tmplpath=m["path"])
+    more.pop("saltenv", None)
+    more.pop("sls", None)
+    if m["argline"]:
+        more["argline"] = m["argline"]
+    parameters = signature(function)
+    if not any(kind == "keywords" for _, kind in parameters):
+        known = [p for p, _ in parameters]
+        more = {k: v for k, v in more.items() if k in known}
+    places = sum(kind != "keywords" for _, kind in parameters)
+    given = (data, m["env"], m["sls"])[:3 if any(kind == "rest" for _, kind in parameters) else places]
+    answer = function(*given, **more)
     return answer.read() if hasattr(answer, "read") else answer
+
+
+OUR_RENDERERS = {"mako"}
+
+
+class Renderers:
+    """The renderers of the agent by their names, for those in Python that hand on to them."""
+
+    def __init__(self, path, tplfile):
+        self.path, self.tplfile = path, tplfile
+
+    def __getitem__(self, name):
+        def render(template, saltenv="base", sls="", argline="", tmplpath=None, context=None, **more):
+            text = template.read() if hasattr(template, "read") else template
+            if not isinstance(text, str):
+                return text
+            more = {k: v for k, v in more.items() if isinstance(v, (str, int, float, list, dict, tuple, type(None)))}
+            more.update(context or {})
+            return LINE.ask("render", pipe=(name + " " + argline).strip(), path=tmplpath or self.path, tplfile=self.tplfile,
+                            env=saltenv, sls=sls, text=text, vars=more)
+        return render
+
+    def __contains__(self, name):
+        return isinstance(name, str)
+
+    def get(self, name, default=None):
+        return self[name]
 
 
 def do_program(m):
     """Runs a file that is a Python program with a function run: #!py, and `template: py`."""
+    text = m["data"].read() if hasattr(m["data"], "read") else m["data"]
     module = types.ModuleType("salt.rendered." + (m["sls"] or "file").replace("/", "."))
     module.__file__ = m["path"]
     pack_module(module, "renderers")
     module.__dict__.update({"__env__": m["env"], "__sls__": m["sls"], "salt": SALT, "grains": WORLD.grains,
                             "pillar": WORLD.pillar, "opts": WORLD.opts, "env": m["env"], "saltenv": m["env"],
                             "sls": m["sls"]})
-    for name, v in m.get("vars", {}).items():
+    for name, v in m["vars"].items():
         module.__dict__.setdefault(name, v)
-    module.__dict__["context"] = m.get("vars", {})
-    exec(compile(m["text"], m["path"], "exec", dont_inherit=True), module.__dict__)
+    module.__dict__["context"] = m["vars"]
+    exec(compile(text, m["path"], "exec", dont_inherit=True), module.__dict__)
     listen_to_logs()
     if not callable(module.__dict__.get("run")):
         raise TypeError("%s has no function run" % m["path"])

@@ -46,9 +46,26 @@ type Noticer interface {
 	Decrypted(plain, key string, at diag.Pos)
 }
 
+// Programs renders with programs in Python: files that are programs themselves, and renderers of a tree's own.
+type Programs interface {
+	// Renders reports whether there is a renderer of a name. A tree's own takes the place of one of this package.
+	Renders(name string) bool
+	// Render puts data, or a text, through a renderer, and gives data or a text.
+	Render(ctx context.Context, c Call) (any, error)
+}
+
+// Call is what a renderer of Programs gets.
+type Call struct {
+	Renderer, Arguments string // the name, and what follows it in the shebang
+	Source              Source
+	Data                any // what the renderers before it made; the file's text for the first
+	Vars                *value.Map
+}
+
 // Renderer renders files.
 type Renderer struct {
 	Templates  Templates
+	Programs   Programs             // nil for none
 	Decrypters map[string]Decrypter // by the renderer's name: gpg, age
 	Default    string               // pipe of files without a shebang; "jinja|yaml" when empty
 }
@@ -149,6 +166,15 @@ func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *va
 	if engine == "text" {
 		return src.Text, nil
 	}
+	if r.Programs != nil && r.Programs.Renders(engine) {
+		made, err := r.Programs.Render(ctx, Call{Renderer: engine, Source: src, Data: src.Text, Vars: vars})
+		text, ok := made.(string)
+		if err == nil && !ok {
+			err = diag.At(diag.Pos{File: src.File}, "%s makes a %s of the template, and a text was expected", engine,
+				value.TypeName(made))
+		}
+		return text, err
+	}
 	if engine != "jinja" {
 		return "", diag.WithHint(fmt.Errorf("there is no template engine %q here", engine),
 			"write `template: jinja`, or converge this host with `engine: salt-call`")
@@ -157,8 +183,11 @@ func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *va
 	return out.Text, err
 }
 
+// part is one renderer of a pipe.
+type part struct{ name, arguments string }
+
 // pipe reads the shebang.
-func (r *Renderer) pipe(src Source) ([]string, error) {
+func (r *Renderer) pipe(src Source) ([]part, error) {
 	text := r.Default
 	if text == "" {
 		text = "jinja|yaml"
@@ -167,17 +196,17 @@ func (r *Renderer) pipe(src Source) ([]string, error) {
 	if shebang, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), "#!"); ok && !strings.HasPrefix(shebang, "/") {
 		text = shebang
 	}
-	var stages []string
-	for part := range strings.SplitSeq(text, "|") {
-		words := strings.Fields(part)
-		if len(words) == 0 {
+	var stages []part
+	for one := range strings.SplitSeq(text, "|") {
+		name, arguments, _ := strings.Cut(strings.TrimSpace(one), " ")
+		if name == "" {
 			continue
 		}
-		if err := r.known(words[0]); err != nil {
+		if err := r.known(name); err != nil {
 			err.Pos = diag.Pos{File: src.File, Line: 1, Col: 1}
 			return nil, err
 		}
-		stages = append(stages, words[0])
+		stages = append(stages, part{name, strings.TrimSpace(arguments)})
 	}
 	return stages, nil
 }
@@ -188,9 +217,9 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	switch name {
 	case "jinja", "yaml", "json", "text":
 		return nil
-	case "py", "pydsl", "pyobjects":
-		return diag.At(diag.Pos{}, "renderer %s: the file is a Python program, which this engine does not run",
-			name).WithHint(salt)
+	}
+	if r.Programs != nil && r.Programs.Renders(name) {
+		return nil
 	}
 	if _, ok := r.Decrypters[name]; ok {
 		return nil
@@ -206,8 +235,11 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(hint)
 }
 
-func (r *Renderer) stage(ctx context.Context, s *state, name string) error {
-	switch name {
+func (r *Renderer) stage(ctx context.Context, s *state, p part) error {
+	if r.Programs != nil && r.Programs.Renders(p.name) {
+		return r.program(ctx, s, p)
+	}
+	switch p.name {
 	case "jinja":
 		return r.jinja(ctx, s)
 	case "yaml":
@@ -217,7 +249,25 @@ func (r *Renderer) stage(ctx context.Context, s *state, name string) error {
 	case "text":
 		return nil
 	}
-	return r.decrypt(ctx, s, r.Decrypters[name])
+	return r.decrypt(ctx, s, r.Decrypters[p.name])
+}
+
+// program puts what there is through a renderer in Python.
+func (r *Renderer) program(ctx context.Context, s *state, p part) error {
+	c := Call{Renderer: p.name, Arguments: p.arguments, Source: s.src, Data: s.text, Vars: s.vars}
+	if s.data {
+		c.Data = s.doc.Value
+	}
+	made, err := r.Programs.Render(ctx, c)
+	if err != nil {
+		return err
+	}
+	if text, ok := made.(string); ok && !s.data {
+		s.text, s.doc.at = text, nil
+		return nil
+	}
+	s.doc.Value, s.doc.yaml, s.data = made, nil, true
+	return nil
 }
 
 func (r *Renderer) jinja(ctx context.Context, s *state) error {

@@ -60,6 +60,8 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 			style = yaml.Flow
 		}
 		return yaml.Dump(q.Value("data"), yaml.DumpOptions{Collections: style, Sort: yaml.SortPlain}), nil
+	case "render":
+		return o.renderFor(ctx, q)
 	case "jinja":
 		vars := s.vars(value.Str(q.Value("env")), s.pillar)
 		more, _ := q.Value("vars").(*value.Map)

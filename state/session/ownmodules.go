@@ -139,7 +139,9 @@ func (o *ownModules) hides(kind, module string) bool {
 }
 
 // names that a module's text may give it. A name that is worked out is found by listing all modules.
-var namesItself = regexp.MustCompile(`(?m)(?:__virtualname__\s*=|return|__virtual_aliases__\s*=)\s*\(?\s*['"](\w+)['"]`)
+var namesItself = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)(?:__virtualname__\s*=|return|__virtual_aliases__\s*=)\s*\(?\s*['"](\w+)['"]`)
+})
 
 // claimed reports whether a module of the tree may have a name that is not its file's.
 func (o *ownModules) claimed(kind, module string) bool {
@@ -153,7 +155,7 @@ func (o *ownModules) claimed(kind, module string) bool {
 			if err != nil {
 				continue // the worker asks for the file, too, and that is an error
 			}
-			for _, m := range namesItself.FindAllSubmatch(data, -1) {
+			for _, m := range namesItself().FindAllSubmatch(data, -1) {
 				names[string(m[1])] = true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -237,5 +238,43 @@ func TestWhatAStateOfTheTreeMustNotDo(t *testing.T) {
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v, want %s", fun, got, err, want)
 		}
+	}
+}
+
+func TestFilesThatAreProgramsOfTheTree(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/_renderers/upper.py": "def render(data, saltenv='base', sls='', **kwargs):\n" +
+			"    if hasattr(data, 'read'):\n        return data.read().upper()\n" +
+			"    return {'made': {'test.nop': [{'name': '%s %s' % (sorted(data), sls)}]}}\n",
+		"states/_renderers/hands.py": "def render(data, saltenv='base', sls='', renderers=None, argline='', **kwargs):\n" +
+			"    text = renderers['jinja'](data, saltenv, sls, context={'more': argline})\n" +
+			"    return renderers['yaml'](text, saltenv, sls)\n",
+		"states/py.sls": "#!py\ndef run():\n    return {'a': {'test.nop': [{'name': '%s %s %s %s' % (__grains__['id'], pillar['key'], sls, " +
+			"salt['test.echo']('x'))}]}}\n",
+		"states/up.sls":    "#!yaml|upper\nq: 1\n",
+		"states/hands.sls": "#!hands -o\nb:\n  test.nop:\n    - name: {{ more }} {{ sls }} {{ pillar.key }}\n",
+		"states/file.py":   "#!py\ndef run():\n    return 'text of %s' % context['who']\n",
+		"pillar/top.sls":   "base:\n  '*':\n    - p\n",
+		"pillar/p.sls":     "#!py\ndef run():\n    return {'key': 'secret'}\n",
+	})
+	for name, want := range map[string]string{"py": "web-01 secret py x", "up": "['q'] up", "hands": "-o hands secret"} {
+		p, err := s.Program(t.Context(), s.Named(name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := p.Steps[0].Name(); got != want {
+			t.Errorf("%s names %q, want %q", name, got, want)
+		}
+	}
+	text, err := s.RenderFile(t.Context(), "py", render.Source{Name: "salt://file.py", Env: "base",
+		Text: "#!py\ndef run():\n    return 'text of %s' % who\n"}, value.NewMap("who", "me"))
+	if err != nil || text != "text of me" {
+		t.Errorf("template: py gives %q: %v", text, err)
+	}
+	_, err = s.RenderFile(t.Context(), "py", render.Source{Name: "salt://file.py", Env: "base",
+		Text: "#!py\ndef run():\n    return 3\n"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "a text was expected") {
+		t.Errorf("a number as a file is %v", err)
 	}
 }

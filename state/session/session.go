@@ -133,7 +133,8 @@ func New(settings Settings) *Session {
 	s.functions, s.actions = s.newFunctions()
 	s.modules = s.Tables.States(s)
 	s.templates = newTemplates(s)
-	s.renderer = &render.Renderer{Templates: s.templates, Decrypters: s.decrypters(), Default: s.option("renderer")}
+	s.renderer = &render.Renderer{Templates: s.templates, Programs: s.own, Decrypters: s.decrypters(),
+		Default: s.option("renderer")}
 	return s
 }
 

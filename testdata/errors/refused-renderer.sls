@@ -1,2 +1,1 @@
-#!jinja|mako # error: there is no renderer "mako" here // converge this host with `engine: salt-call`, or rewrite the file
-a: b
+#!jinja|stateconf # error: there is no renderer "stateconf" here // converge this host with `engine: salt-call`, or rewrite the file

@@ -1,9 +1,8 @@
-package host
+// Package dialog starts a process and talks with it over two pipes.
+package dialog
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -26,71 +25,14 @@ type Dialog struct {
 	once     sync.Once
 }
 
-// Talk starts a process to talk with. Its program is looked for in the directories of the system's programs, inside of
-// the root where that is entered. Where no command of this host may run, the error is a *Skipped.
-func (h *Host) Talk(c Command) (*Dialog, error) {
-	if h.talk == nil {
-		return nil, &Skipped{What: c.Argv[0]}
-	}
-	return h.talk(c)
-}
-
-// RecordCommand tells the recorder of a program that may change anything, which a rollback can only name.
-func (h *Host) RecordCommand(ctx context.Context, name string) error {
-	if h.recorder == nil || !applying(ctx) {
-		return nil
-	}
-	if err := h.recorder.Replacing(Subject{KindCommand, name}); err != nil {
-		return fmt.Errorf("recording %s: %w", name, err)
-	}
-	return nil
-}
-
-// Acted says that a program other than the host's own commands may have changed the host, if what goes on changes it:
-// what was read before counts no more.
-func (h *Host) Acted(ctx context.Context) {
-	if applying(ctx) && h.forget != nil {
-		h.forget()
-	}
-}
-
-// systemPrograms are the directories with the programs of a system.
-func systemPrograms() []string {
-	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-}
-
-func (c *commands) talk(command Command) (*Dialog, error) {
-	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
-		return nil, err
-	}
-	d := &Dialog{ended: make(chan struct{}), silent: make(chan struct{})}
-	program, err := c.systemProgram(command.Argv[0])
-	if err != nil {
-		return nil, err
-	}
-	d.cmd = exec.Command(program, command.Argv[1:]...)
-	d.cmd.Dir, d.cmd.Env = "/", command.Env
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot}
-	d.tree = process.Enclose(d.cmd)
+// Start starts a command whose program, directory and environment are set.
+func Start(cmd *exec.Cmd) (*Dialog, error) {
+	d := &Dialog{cmd: cmd, ended: make(chan struct{}), silent: make(chan struct{})}
+	d.tree = process.Enclose(cmd)
 	if err := d.start(); err != nil {
-		_ = c.trouble.Note(d.cmd.Path, err)
-		return nil, fmt.Errorf("running %s: %w", command.Argv[0], err)
+		return nil, err
 	}
 	return d, nil
-}
-
-// systemProgram finds a program of the system; exec.ErrNotFound says that there is none.
-func (c *commands) systemProgram(name string) (string, error) {
-	for _, dir := range systemPrograms() {
-		found, err := process.LookIn(c.chroot, dir, name)
-		if err != nil {
-			return "", err
-		}
-		if found {
-			return dir + "/" + name, nil
-		}
-	}
-	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
 }
 
 // start connects the process and starts it. The pipe of what it prints is read apart from its end, since a child may

@@ -1,0 +1,104 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/python"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// programRenderers are the renderers that the worker has itself: `py`, and those in its package salt.renderers.
+func programRenderers() []string {
+	return []string{"py", "mako"}
+}
+
+// Renders is part of render.Programs.
+func (o *ownModules) Renders(name string) bool {
+	return slices.Contains(programRenderers(), name) || o.hides("renderers", name) || o.claimed("renderers", name)
+}
+
+// Render is part of render.Programs.
+func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
+	if err := o.broken; err != nil {
+		return nil, err
+	}
+	vars := value.NewMap().Plain()
+	for name, v := range c.Vars.All() {
+		if !slices.Contains([]any{"salt", "grains", "pillar", "opts"}, name) { // which modules see anyway
+			vars.Set(value.Str(name), v)
+		}
+	}
+	question := value.NewMap("name", c.Renderer, "argline", c.Arguments, "env", c.Source.Env, "sls", value.Str(c.Vars.Value("sls")),
+		"path", c.Source.File, "data", c.Data, "vars", vars)
+	what := "render"
+	if c.Renderer == "py" && !o.hides("renderers", "py") {
+		what = "program"
+	}
+	v, err := o.worker.Do(ctx, what, question)
+	if err != nil {
+		return nil, renderError(err, c)
+	}
+	return v, nil
+}
+
+// renderError is the error of a renderer, at the line of the file that raised it if that is known.
+func renderError(err error, c render.Call) error {
+	at := diag.Pos{File: c.Source.File, Line: 1, Col: 1}
+	var raised *python.Raised
+	if errors.As(err, &raised) {
+		at.Line = max(1, lineIn(c.Source.File, raised))
+	}
+	hint := cmp.Or(diag.HintOf(err), "docs/python.md says what files that are rendered with Python may use")
+	return diag.At(at, "renderer %s: %v", c.Renderer, err).WithHint(hint)
+}
+
+// lineIn is the line of a file that an exception's place or the last line of its traceback in that file names; 0 for none.
+func lineIn(file string, r *python.Raised) (line int) {
+	for _, text := range append(slices.Clone(r.Trace), r.Place) {
+		for _, start := range []string{file + ":", fmt.Sprintf("File %q, line ", file)} {
+			_, rest, ok := strings.Cut(text, start)
+			if !ok {
+				continue
+			}
+			digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+			if n, err := strconv.Atoi(digits); err == nil {
+				line = n
+			}
+		}
+	}
+	return line
+}
+
+// renderFor renders a text with the agent's renderers for one in Python.
+func (o *ownModules) renderFor(ctx context.Context, q *value.Map) (any, error) {
+	s := o.session
+	file, sls := value.Str(q.Value("path")), value.Str(q.Value("sls"))
+	src := render.Source{Name: file, File: file, Env: value.Str(q.Value("env")), Text: value.Str(q.Value("text"))}
+	if name, ok := q.Value("tplfile").(string); ok {
+		src.Name = name
+	}
+	if first, rest, _ := strings.Cut(src.Text, "\n"); strings.HasPrefix(first, "#!") {
+		src.Text = "\n" + rest // it names the renderer that asks
+	}
+	vars := s.slsVars(src, sls, s.pillar)
+	more, _ := q.Value("vars").(*value.Map)
+	vars.Update(more)
+	r := *s.renderer
+	r.Default = value.Str(q.Value("pipe"))
+	if ctx.Value(treeKey{}) == nil {
+		ctx = withTree(ctx, s.states)
+	}
+	doc, err := r.Render(ctx, src, vars)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Value, nil
+}
