@@ -24,7 +24,7 @@ RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/j
 	./artifact/manifest ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/terminal ./state/module/archive
 
-.PHONY: help go build test race demo integration hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
+.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot
 help: ## this list; what make does without a target
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 go: ## says what is missing where the Go that is there cannot build this
@@ -45,6 +45,9 @@ demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away
 	go test -tags integration -timeout 40m ./artifact/store/... ./cmd/... ./state/module/... ./agent/fleet/pages
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
+fleet: ## rollouts to 1,000 agents, each a process, from a real MinIO server, and 20 times to real agents in one process while they are killed and the store fails
+	CORPUS_TEST_HOSTS=1000 go test -tags integration -timeout 60m -count 1 -v -run '^TestRolloutToManyHosts$$' ./cmd
+	CORPUS_TEST_HOSTS=20 CORPUS_TEST_RUNS=20 go test -timeout 60m -count 1 -v -run '^TestRolloutsOnAVirtualClock$$' ./agent
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
 attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, and half an hour of two cores

@@ -1,0 +1,372 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state"
+)
+
+// TestRolloutsOnAVirtualClock lets real agents in one process take releases in waves, on a virtual clock, while the
+// store is out of reach at times, loses answers, and hosts are killed at random steps: one release that fails on every
+// host, one that fails on every twentieth, and one that is good. CORPUS_TEST_RUNS is how many seeds are taken, and
+// CORPUS_TEST_HOSTS how many hosts each has.
+func TestRolloutsOnAVirtualClock(t *testing.T) {
+	seeds, many := fromEnv("CORPUS_TEST_RUNS", 1), fromEnv("CORPUS_TEST_HOSTS", 12)
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed+1), func(t *testing.T) {
+			t.Parallel()
+			c := newChaos(t, uint64(seed+1), many)
+			c.failsEverywhere()
+			c.failsOnAFew()
+			c.arrives()
+			t.Logf("%d hosts, %d runs: %d killed, %d without the store; %d answers lost", many, c.runs, c.killed, c.away, c.lost)
+		})
+	}
+}
+
+func fromEnv(name string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// chaos is a fleet whose hosts and store fail at random, the same for each seed.
+type chaos struct {
+	*rolling
+	random *rand.Rand
+	armed  bool                       // hosts are killed and the store fails
+	out    time.Time                  // until when the store is out of reach
+	tried  map[string]map[string]bool // hosts that converged a version, by version
+	began  func(h *rollHost, version string)
+	during *rollHost       // that runs
+	deep   int             // runs within runs
+	failed map[string]int  // failures that the store had when a host's run began, by host
+	struck map[string]bool // hosts that were killed since the version was published
+
+	runs, killed, away, lost int
+}
+
+// wasKilled is the panic of a host that is killed.
+type wasKilled struct{}
+
+func newChaos(t *testing.T, seed uint64, many int) *chaos {
+	t.Helper()
+	plan := plans.Default()
+	plan.Waves, _ = plans.ParseWaves("30%:1h,60%:1h,100%")
+	c := &chaos{rolling: newRolling(t, 0, plan), random: rand.New(rand.NewPCG(seed, 19)), tried: map[string]map[string]bool{},
+		failed: map[string]int{}, began: func(*rollHost, string) {}}
+	for i := range many {
+		h := c.add(fmt.Sprintf("myapp-production-useast1-%d", i+1))
+		whole := h.OpenStore
+		h.OpenStore = func(url string) (store.Store, error) {
+			s, err := whole(url)
+			return chancy{s, c}, err
+		}
+		h.Sinks = []report.Sink{strikes{c}}
+		h.engine.during = func(state.Request) { c.converges(h) }
+	}
+	c.armed = true
+	return c
+}
+
+// converges notes which host tries which version, and lets others run at the same time.
+func (c *chaos) converges(h *rollHost) {
+	_, version, _ := strings.Cut(h.engine.last(), "+")
+	if !c.tried[version][h.name] {
+		if c.tried[version] == nil {
+			c.tried[version] = map[string]bool{}
+		}
+		c.tried[version][h.name] = true
+		c.began(h, version)
+	}
+	if c.deep < 3 && c.chance(0.2) {
+		if other := c.hosts[c.random.IntN(len(c.hosts))]; other != h && other != c.during {
+			c.host(other)
+		}
+	}
+}
+
+func (c *chaos) chance(p float64) bool { return c.armed && c.random.Float64() < p }
+
+// strike kills the host that runs.
+func (c *chaos) strike(p float64) {
+	if c.chance(p) {
+		c.killed++
+		panic(wasKilled{})
+	}
+}
+
+// host is one look of a host at what there is to do.
+func (c *chaos) host(h *rollHost) {
+	c.runs++
+	c.deep++
+	outer := c.during
+	c.during, c.failed[h.name] = h, c.saidFailed()
+	defer func() {
+		c.deep--
+		c.during = outer
+		if r := recover(); r != nil {
+			if _, ours := r.(wasKilled); !ours {
+				panic(r)
+			}
+			c.struck[h.name] = true
+		}
+	}()
+	_, err := c.try(h, agent.Given{}, false)
+	switch exit.Code(err) {
+	case exit.OK, exit.RolledBack:
+	case exit.Unreachable:
+		c.away++
+	case exit.Locked: // a run within its own run
+	default:
+		c.t.Errorf("%s: %v", h.name, err)
+	}
+}
+
+// round lets every host run once, in another order each time.
+func (c *chaos) round(hosts []*rollHost) {
+	if c.chance(0.1) {
+		c.out = c.store.now.Add(time.Duration(c.random.IntN(90)) * time.Minute)
+	}
+	for _, h := range hosts {
+		c.host(h)
+		c.store.now = c.store.now.Add(time.Second)
+	}
+	c.store.now = c.store.now.Add(20 * time.Minute)
+}
+
+// shuffled are the hosts in another order.
+func (c *chaos) shuffled() []*rollHost {
+	hosts := slices.Clone(c.hosts)
+	c.random.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	return hosts
+}
+
+// published starts the rollout of a version, which is never done by a host that is killed.
+func (c *chaos) published(version, before string) {
+	c.armed, c.struck = false, map[string]bool{}
+	c.start(version, before)
+	c.armed = true
+}
+
+// failsEverywhere is a release that fails on every host: it reaches no host beyond the first wave.
+func (c *chaos) failsEverywhere() {
+	c.published("2-broken", "1")
+	first := len(c.inOrder()[0])
+	c.began = func(h *rollHost, version string) {
+		if version != "2-broken" {
+			return
+		}
+		if failed := c.failed[h.name]; failed >= c.plan.Halt.Hosts && !c.struck[h.name] {
+			c.t.Errorf("%s took a release that had failed on %d hosts", h.name, failed)
+		}
+		if c.wave(h) > 0 {
+			c.t.Errorf("%s of wave %d tried a release that fails on every host", h.name, c.wave(h)+1)
+		}
+	}
+	for range 8 {
+		c.round(c.shuffled())
+	}
+	if n := len(c.tried["2-broken"]); n == 0 || n > first {
+		c.t.Errorf("a release that fails on every host was tried on %d, and its first wave has %d", n, first)
+	}
+	c.allRun("1", nil)
+}
+
+// failsOnAFew is a release that fails on every twentieth host by its place: a limit of 10 % lets it through.
+func (c *chaos) failsOnAFew() {
+	plan := c.plan
+	plan.Halt = plans.Halt{Share: 10 * plans.Percent}
+	c.setPlan(plan)
+	c.published("3", "1")
+	inOrder := c.byPlace()
+	bad := map[string]bool{}
+	for i := 14; i < len(inOrder); i += 20 {
+		h := inOrder[i]
+		bad[h.name], h.engine.fails = true, failsOn("3")
+	}
+	c.began = c.neverAhead("3")
+	c.until("3", bad, func() []*rollHost { return inOrder })
+	c.allRun("3", bad)
+	for _, h := range c.hosts {
+		h.engine.fails = nil
+		if was := c.has(h); bad[h.name] && was != "1" {
+			c.t.Errorf("%s, on which 3 fails, runs %q", h.name, was)
+		}
+	}
+}
+
+// arrives is a release that fails nowhere. It reaches every host, whatever happens to hosts and store meanwhile.
+func (c *chaos) arrives() {
+	c.published("4", "3")
+	c.began = c.neverAhead("4")
+	c.until("4", nil, c.shuffled)
+	c.allRun("4", nil)
+}
+
+// until lets hosts run until all but some have a version. They have a day for it.
+func (c *chaos) until(version string, but map[string]bool, hosts func() []*rollHost) {
+	for range 72 {
+		c.round(hosts())
+		if !slices.ContainsFunc(c.hosts, func(h *rollHost) bool { return !but[h.name] && c.has(h) != version }) {
+			return
+		}
+	}
+}
+
+// allRun waits until every host but some has had a run that nothing cut short, and holds them to a version.
+func (c *chaos) allRun(version string, but map[string]bool) {
+	c.t.Helper()
+	c.armed, c.out = false, time.Time{}
+	c.round(c.hosts)
+	for _, h := range c.hosts {
+		if got := c.has(h); !but[h.name] && got != version {
+			c.t.Errorf("%s runs %q, want %q", h.name, got, version)
+		}
+	}
+	c.armed = true
+}
+
+// byPlace are the hosts in the order of their places.
+func (c *chaos) byPlace() []*rollHost {
+	release := string(c.digests[c.newest()])
+	hosts := slices.Clone(c.hosts)
+	place := func(h *rollHost) int {
+		return int(c.plan.Place(release, plans.Host{Name: h.name + ".example.com", Region: "useast1"}))
+	}
+	slices.SortFunc(hosts, func(a, b *rollHost) int { return place(a) - place(b) })
+	return hosts
+}
+
+func (c *chaos) newest() string {
+	newest := ""
+	for version := range c.digests {
+		newest = max(newest, version)
+	}
+	return newest
+}
+
+// neverAhead holds hosts to the evidence in the store: whoever tries a version has enough healthy hosts of each wave
+// before, for as long as that wave waits.
+func (c *chaos) neverAhead(version string) func(*rollHost, string) {
+	waves := c.inOrder()
+	start := c.ids
+	return func(h *rollHost, tries string) {
+		if tries != version {
+			return
+		}
+		for w := range c.wave(h) {
+			healthy := 0
+			for _, before := range waves[w] {
+				if at, said := c.saidHealthy(start, before); said && !at.After(c.store.now.Add(-time.Hour)) {
+					healthy++
+				}
+			}
+			if need := c.plan.Healthy.Of(len(waves[w])); healthy < need {
+				c.t.Errorf("%s of wave %d tries %s while %d of the %d hosts of wave %d that it takes are healthy for an hour",
+					h.name, c.wave(h)+1, version, healthy, need, w+1)
+			}
+		}
+	}
+}
+
+// saidHealthy is when the store got the word of a host that it is healthy.
+func (c *chaos) saidHealthy(id int, h *rollHost) (at time.Time, said bool) {
+	prefix := fmt.Sprintf("%sresults/%s.example.com/healthy.", plans.Prefix(production, fmt.Sprintf("%d-c0ffee", id)), h.name)
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	for key, t := range c.store.times {
+		if strings.HasPrefix(key, prefix) && (!said || t.Before(at)) {
+			at, said = t, true
+		}
+	}
+	return at, said
+}
+
+// saidFailed is how many hosts of the rollout that is under way recorded that it failed.
+func (c *chaos) saidFailed() (n int) {
+	prefix := plans.Prefix(production, fmt.Sprintf("%d-c0ffee", c.ids)) + "results/"
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	for key := range c.store.times {
+		if strings.HasPrefix(key, prefix) && !strings.Contains(key, "/healthy.") {
+			n++
+		}
+	}
+	return n
+}
+
+// chancy is the store of a fleet as its hosts reach it.
+type chancy struct {
+	store.Store
+	c *chaos
+}
+
+// about reports whether a request is one of a rollout, which is made by the run itself and not beside it.
+func about(key string) bool { return strings.HasPrefix(key, "rollouts/") }
+
+func (s chancy) reach(op store.Op, key string) error {
+	if s.c.store.now.Before(s.c.out) || about(key) && s.c.chance(0.05) {
+		return &store.Error{Op: op, Object: key, Kind: store.ErrUnreachable}
+	}
+	return nil
+}
+
+func (s chancy) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	if err := s.reach(store.OpPut, key); err != nil {
+		return store.Info{}, err
+	}
+	if !about(key) {
+		return s.Store.Put(ctx, key, r, size, cond)
+	}
+	s.c.strike(0.02)
+	info, err := s.Store.Put(ctx, key, r, size, cond)
+	s.c.strike(0.05)
+	if err == nil && s.c.chance(0.1) {
+		s.c.lost++
+		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable}
+	}
+	return info, err
+}
+
+func (s chancy) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	if err := s.reach(store.OpGet, key); err != nil {
+		return nil, store.Info{}, err
+	}
+	return s.Store.Get(ctx, key, from)
+}
+
+func (s chancy) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	if err := s.reach(store.OpList, prefix); err != nil {
+		return func(yield func(store.Info, error) bool) { yield(store.Info{}, err) }
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+// strikes kills hosts where a stage of a run begins.
+type strikes struct{ c *chaos }
+
+func (strikes) Begin(*report.Report)          {}
+func (s strikes) Stage(string, string)        { s.c.strike(0.01) }
+func (strikes) Fetching(string, int64, int64) {}
+func (strikes) Step(report.Step)              {}
+func (strikes) Hook(string, hook.Result)      {}
+func (strikes) Note(string)                   {}
+func (strikes) End(*report.Report)            {}
