@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/check"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// checking is what the check command was given.
+type checking struct {
+	*program
+	grains         []string
+	format, output string
+}
+
+func (p *program) checkCommand() *cobra.Command {
+	k := &checking{program: p}
+	c := &cobra.Command{
+		Use:   "check TREE...",
+		Short: "Compile a tree's SLS files for hosts that are not there, and show all mistakes",
+		Long: `check compiles what the top files of trees assign to hosts, and shows every mistake with its place. It needs no host
+and changes nothing. Several trees are one, as a service and base are on a host: the first that has a file wins.
+
+Hosts are those of the files that --grains names: a mapping of names of hosts to their grains, or what
+"corpus-agent grains --json" printed on a host. Without --grains a tree is compiled for Debian, Ubuntu and Rocky hosts in
+testing and production. What depends on the host itself, such as the output of a command, is a note and no mistake.
+
+Exit codes: 0 no mistakes, 2 usage or mistakes, 130 interrupted.`,
+		Example: `  corpus check ./myapp
+  corpus check ./myapp ./base --grains hosts.yaml
+  corpus check ./myapp --format sarif -o check.sarif
+  corpus check ./myapp --format junit -o check.xml`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return k.run(c.Context(), args) },
+	}
+	f := c.Flags()
+	cli.RepeatedVar(f, &k.grains, "grains", "", "file of hosts and their grains, YAML or JSON; may be given several times")
+	f.StringVar(&k.format, "format", "", "text, json, sarif or junit (default text)")
+	f.StringVarP(&k.output, "output", "o", "", "file to write instead of printing")
+	return c
+}
+
+func (k *checking) run(ctx context.Context, trees []string) error {
+	write, err := k.writer()
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	for _, tree := range trees {
+		if err := isTree(tree); err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+	}
+	minions, err := k.minions(trees)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	report, err := check.Trees(ctx, trees, minions)
+	if err != nil {
+		return err
+	}
+	relative(report)
+	var out strings.Builder
+	if err := write(&out, report); err != nil {
+		return err
+	}
+	if k.output == "" {
+		_, err = io.WriteString(k.Out, out.String())
+	} else {
+		err = durable.WriteFile(k.output, []byte(out.String()), 0o644)
+	}
+	if err == nil && len(report.Mistakes()) > 0 {
+		err = exit.WithCode(exit.Usage, cli.AlreadyReported(errors.New("the trees have mistakes")))
+	}
+	return err
+}
+
+// writer returns the function that writes the format.
+func (k *checking) writer() (func(io.Writer, *check.Report) error, error) {
+	if k.json && k.format == "" {
+		k.format = "json"
+	}
+	formats := map[string]func(io.Writer, *check.Report) error{
+		"": writeFindings, "text": writeFindings, "json": check.WriteJSON, "junit": check.WriteJUnit,
+		"sarif": func(w io.Writer, r *check.Report) error { return check.WriteSARIF(w, r, cli.Version) },
+	}
+	if write, known := formats[k.format]; known {
+		return write, nil
+	}
+	names := []string{"text", "json", "sarif", "junit"}
+	hint := diag.DidYouMean(k.format, names)
+	if hint == "" {
+		hint = "formats are " + strings.Join(names, ", ")
+	}
+	return nil, diag.WithHint(fmt.Errorf("there is no format %s", k.format), "%s", hint)
+}
+
+// mostGrains is the size of a file of grains that is read.
+const mostGrains = 16 << 20
+
+// minions reads the hosts, or takes the usual ones.
+func (k *checking) minions(trees []string) ([]check.Minion, error) {
+	if len(k.grains) == 0 {
+		return check.Defaults(serviceOf(trees[0])), nil
+	}
+	var all []check.Minion
+	for _, file := range k.grains {
+		data, err := readBounded(file, mostGrains)
+		if err != nil {
+			return nil, fmt.Errorf("reading the grains of hosts: %w", err)
+		}
+		minions, err := check.Matrix(string(data), file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, minions...)
+	}
+	return all, nil
+}
+
+// serviceOf is the name of the service that a tree is for: that of its recipe, or of its directory.
+func serviceOf(tree string) string {
+	if r, err := recipe.Load(os.DirFS(tree)); err == nil && r.Name != "" {
+		return r.Name
+	}
+	full, err := filepath.Abs(tree)
+	if err != nil {
+		full = tree
+	}
+	return strings.ReplaceAll(filepath.Base(full), "-", "")
+}
+
+// relative makes the places of findings relative to the working directory, where they lie below it.
+func relative(r *check.Report) {
+	here, err := os.Getwd()
+	if err != nil {
+		return
+	}
+	for _, f := range r.Findings {
+		if name, err := filepath.Rel(here, f.Pos.File); err == nil && filepath.IsAbs(f.Pos.File) && filepath.IsLocal(name) {
+			f.Pos.File = name
+		}
+	}
+}
+
+// mostListed is the number of hosts and files that a line of text names.
+const mostListed = 3
+
+// writeFindings writes findings as text for people, and one line about what was checked.
+func writeFindings(w io.Writer, r *check.Report) error {
+	var states int
+	files := map[string]bool{}
+	for _, h := range r.Hosts {
+		states += h.States
+		for _, name := range h.SLS {
+			files[name] = true
+		}
+	}
+	for _, f := range r.Findings {
+		kind := ""
+		if f.Note {
+			kind = "note: "
+		}
+		fmt.Fprintln(w, kind+f.Text())
+		if n := len(f.Minions); n > 0 && n < len(r.Hosts) {
+			fmt.Fprintln(w, "on "+named(f.Minions))
+		}
+	}
+	if len(r.Unused) > 0 {
+		fmt.Fprintf(w, "note: none of the hosts gets %s\n", named(r.Unused))
+	}
+	mistakes := len(r.Mistakes())
+	_, err := fmt.Fprintf(w, "checked %s: %s from %s; %s, %s\n", diag.Count(len(r.Hosts), "host"), diag.Count(states, "state"),
+		diag.Count(len(files), "SLS file"), diag.Count(mistakes, "mistake"), diag.Count(len(r.Findings)-mistakes, "note"))
+	return err
+}
+
+// named lists names, the first few in full.
+func named(all []string) string {
+	shown := slices.Clone(all[:min(len(all), mostListed)])
+	if rest := len(all) - len(shown); rest > 0 {
+		return strings.Join(shown, ", ") + fmt.Sprintf(" and %d more", rest)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// readBounded reads a file of at most a number of bytes.
+func readBounded(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s is larger than %s", file, diag.Size(most))
+	}
+	return data, err
+}

@@ -1,0 +1,286 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Finding is a mistake, or something that cannot be checked without a host.
+type Finding struct {
+	*diag.Diagnostic
+	Note    bool     // no mistake: a part of the tree that only a host can compile
+	Minions []string // the hosts that meet it; none for a mistake that every host meets
+}
+
+// Compiled is what one host gets of the trees.
+type Compiled struct {
+	ID       string
+	States   int      // how many states it has
+	SLS      []string // the SLS files that they come from
+	Findings []Finding
+}
+
+// Report is the result of checking trees.
+type Report struct {
+	Hosts    []Compiled
+	Findings []Finding // each once, sorted by place
+	Unused   []string  // SLS files that none of the hosts gets
+}
+
+// Mistakes returns the findings that are mistakes.
+func (r *Report) Mistakes() (all []Finding) {
+	for _, f := range r.Findings {
+		if !f.Note {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Trees checks trees as [Tree] does, and compiles what their top files assign to each host. The first tree in which a
+// file is found wins, as with a service's release before base. An error is one of the machine; mistakes in the trees
+// are in the report.
+func Trees(ctx context.Context, dirs []string, minions []Minion) (*Report, error) {
+	c := &compiler{}
+	if err := c.open(dirs); err != nil {
+		return nil, err
+	}
+	empty, done, err := durable.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if c.host, err = host.Open(host.Options{Root: empty, Commands: noCommands{}}, host.Caches{}); err != nil {
+		return nil, err
+	}
+	for _, m := range minions {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c.report.Hosts = append(c.report.Hosts, c.compile(ctx, m))
+	}
+	c.gather()
+	return &c.report, nil
+}
+
+type compiler struct {
+	host           *host.Host
+	machine        host.Files
+	states, pillar []string
+	static         diag.List
+	own            map[string]bool
+	sls            map[string]bool // of all trees: whether a host has it
+	report         Report
+}
+
+// open finds the roots of the trees and what is wrong in them wherever they are compiled.
+func (c *compiler) open(dirs []string) error {
+	here, err := host.Open(host.Options{}, host.Caches{})
+	if err != nil {
+		return err
+	}
+	c.machine, c.own, c.sls = here.Files, map[string]bool{}, map[string]bool{}
+	for _, dir := range dirs {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		states, pillars := existing(dir, stateRoots()), existing(dir, pillarRoots())
+		if len(states) == 0 {
+			states = []string{dir}
+		}
+		c.states, c.pillar = append(c.states, states...), append(c.pillar, pillars...)
+		found, err := Tree(os.DirFS(dir))
+		if err != nil {
+			return err
+		}
+		for _, d := range found {
+			d.Pos.File = filepath.Join(dir, d.Pos.File)
+			c.static = append(c.static, d)
+		}
+		for _, root := range states {
+			if err := errors.Join(c.findOwn(root), c.list(root)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func existing(dir string, names []string) (all []string) {
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			all = append(all, filepath.Join(dir, name))
+		}
+	}
+	return all
+}
+
+// findOwn reads the names of the functions of a tree's own states.
+func (c *compiler) findOwn(root string) error {
+	files, err := filepath.Glob(filepath.Join(root, "_states", "*.py"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, name := range ownFunctions(strings.TrimSuffix(filepath.Base(file), ".py"), string(text)) {
+			c.own[name] = true
+		}
+	}
+	return nil
+}
+
+// list notes the names of the SLS files of a tree.
+func (c *compiler) list(root string) error {
+	return filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		if sls, is := strings.CutSuffix(filepath.ToSlash(name), ".sls"); is && sls != "top" {
+			c.sls[strings.TrimSuffix(strings.ReplaceAll(sls, "/", "."), ".init")] = false
+		}
+		return err
+	})
+}
+
+func (c *compiler) compile(ctx context.Context, m Minion) Compiled {
+	s := session.New(session.Settings{Host: c.host, Trees: c.machine, Tables: hostless{c.own}, ID: m.ID,
+		Grains: value.Copy(m.Grains).(*value.Map), States: envs(c.states), Pillar: envs(c.pillar), TopRoots: true, Test: true,
+		Log: func(string, string) {}})
+	done := Compiled{ID: m.ID}
+	program, err := c.program(ctx, s)
+	if err != nil {
+		for _, d := range diagnostics(err) {
+			done.Findings = append(done.Findings, Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{m.ID}})
+		}
+		return done
+	}
+	problems := append(slices.Clone(program.Doubts), undeclared(program)...)
+	for _, d := range problems {
+		done.Findings = append(done.Findings, Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{m.ID}})
+	}
+	done.States = len(program.Steps)
+	for _, step := range program.Steps {
+		if name := value.Str(step.Chunk.Value("__sls__")); !slices.Contains(done.SLS, name) {
+			done.SLS = append(done.SLS, name)
+		}
+	}
+	return done
+}
+
+func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Program, error) {
+	matches, err := s.Top(ctx)
+	for _, m := range matches {
+		for _, name := range m.SLS {
+			c.sls[name] = true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Program(ctx, matches)
+}
+
+func envs(dirs []string) []roots.Env {
+	if len(dirs) == 0 {
+		return nil
+	}
+	return []roots.Env{{Name: "base", Dirs: dirs}}
+}
+
+// diagnostics returns the parts of an error, each with a place where it has one.
+func diagnostics(err error) (all diag.List) {
+	var list diag.List
+	list.AddError(diag.Pos{}, err)
+	if sorted, is := errors.AsType[diag.List](list.Err()); is {
+		return sorted
+	}
+	return list
+}
+
+// unknowable reports whether only a host can tell if there is a mistake.
+func unknowable(d *diag.Diagnostic) bool {
+	return strings.Contains(d.Message, asksHost) || strings.Contains(d.Message, "decrypt")
+}
+
+// undeclared returns the arguments of a program that their functions do not have.
+func undeclared(p *compile.Program) (problems diag.List) {
+	for _, step := range p.Steps {
+		known, ok := functions()[step.Function()]
+		if !ok || slices.Contains(known, "*") {
+			continue
+		}
+		for _, name := range step.Chunk.Names() {
+			if slices.Contains(known, name) || general(name) || slices.Contains(ofEveryStep(), name) {
+				continue
+			}
+			hint := cmp.Or(diag.DidYouMean(name, append(slices.Clone(known), generalNames()...)),
+				"its arguments are "+strings.Join(known, ", "))
+			problems.Add(step.At(name), "%s has no argument %s", step.Function(), name).WithHint(hint)
+		}
+	}
+	return problems
+}
+
+// ofEveryStep lists what the compiler adds to every step.
+func ofEveryStep() []string { return []string{"state", "fun", "name", "order"} }
+
+// gather puts the same finding of several hosts together, and sorts all.
+func (c *compiler) gather() {
+	type key struct {
+		pos     diag.Pos
+		message string
+	}
+	at := map[key]int{}
+	add := func(f Finding) {
+		k := key{f.Pos, f.Message}
+		i, known := at[k]
+		if !known {
+			at[k] = len(c.report.Findings)
+			c.report.Findings = append(c.report.Findings, f)
+			return
+		}
+		if len(c.report.Findings[i].Minions) > 0 {
+			c.report.Findings[i].Minions = append(c.report.Findings[i].Minions, f.Minions...)
+		}
+	}
+	for _, d := range c.static {
+		add(Finding{Diagnostic: d})
+	}
+	for _, h := range c.report.Hosts {
+		for _, f := range h.Findings {
+			f.Minions = slices.Clone(f.Minions)
+			add(f)
+		}
+		for _, name := range h.SLS {
+			c.sls[name] = true
+		}
+	}
+	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+	})
+	for name, used := range c.sls {
+		if !used {
+			c.report.Unused = append(c.report.Unused, name)
+		}
+	}
+	slices.Sort(c.report.Unused)
+}

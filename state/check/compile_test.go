@@ -1,0 +1,184 @@
+package check_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/check"
+)
+
+// tree writes files below a directory.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
+	t.Helper()
+	minions := check.Defaults("app")
+	if matrix != "" {
+		var err error
+		if minions, err = check.Matrix(matrix, "hosts.yaml"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := check.Trees(context.Background(), dirs, minions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func TestMistakesThatOnlySomeHostsMeet(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"states/top.sls":    "base:\n  '*': [web]\n  'os_family:RedHat': [{match: grain}, rpm]\n  'no*': [unused]\n",
+		"states/web.sls":    "web:\n  pkg.installed:\n    - name: {{ {'Debian': 'apache2', 'RedHat': 'httpd'}[grains.os_family] }}\n",
+		"states/rpm.sls":    "x:\n  file.managed:\n    - name: {{ pillar.missing }}\n",
+		"pillar/top.sls":    "base: {'*': [p]}\n",
+		"pillar/p.sls":      "port: 80\n",
+		"states/unused.sls": "n: {test.nop: []}\n",
+	})
+	r := checked(t, "", dir)
+	mistakes := r.Mistakes()
+	if len(mistakes) != 1 || mistakes[0].Pos.File != filepath.Join(dir, "states/rpm.sls") || mistakes[0].Pos.Line != 3 ||
+		!slices.Equal(mistakes[0].Minions, []string{"app-testing-useast1-31", "app-production-useast1-32"}) {
+		t.Errorf("mistakes are %+v", mistakes)
+	}
+	if !slices.Equal(r.Unused, []string{"unused"}) {
+		t.Errorf("unused are %q", r.Unused)
+	}
+	if h := r.Hosts[0]; h.States != 1 || !slices.Equal(h.SLS, []string{"web"}) {
+		t.Errorf("a Debian host gets %+v", h)
+	}
+}
+
+func TestFindingsOfCompiledTrees(t *testing.T) {
+	for sls, want := range map[string]string{
+		"a:\n  file.managed:\n    - {{ 'contnts' }}: x\n":                          "file.managed has no argument contnts",
+		"a:\n  file.{{ 'mangd' }}: []\n":                                           "mangd",
+		"a:\n  test.nop:\n    - require: [{file: /b}]\n":                           "/b",
+		"a:\n  test.nop: []\n{% include 'no.j2' %}\n":                              "no.j2",
+		"include: [none]\n":                                                        "none",
+		"{% set x = salt['no.such'](1) %}\n":                                       "no.such",
+		"a:\n  file.managed:\n    - contents: {{ salt['pillar.get']('x').y.z }}\n": "",
+	} {
+		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": sls})
+		r := checked(t, "h1: {}\nh2: {os: Rocky}\n", dir)
+		if found := r.Mistakes(); len(found) != 1 || !strings.Contains(found[0].Message, want) {
+			t.Errorf("%s\ngives %+v, want one mistake with %q", sls, found, want)
+		} else if len(found[0].Minions) == 1 {
+			t.Errorf("%s\nis a mistake of %s alone", sls, found[0].Minions)
+		}
+	}
+}
+
+// TestTemplatesThatAskTheHost has templates whose answers only a host knows. Nothing is run for them.
+func TestTemplatesThatAskTheHost(t *testing.T) {
+	witness := filepath.Join(t.TempDir(), "ran")
+	for _, call := range []string{
+		"salt['cmd.run']('touch " + witness + "')", "salt['pkg.version']('bash')", "salt['file.file_exists']('/etc/passwd')",
+		"'/etc/passwd' | file_hashsum", "salt['service.status']('ssh')",
+	} {
+		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  test.nop:\n    - x: {{ " + call + " }}\n"})
+		r := checked(t, "h1: {}\n", dir)
+		if len(r.Mistakes()) != 0 || len(r.Findings) != 1 || !r.Findings[0].Note {
+			t.Errorf("%s gives %+v, want a note", call, r.Findings)
+		}
+	}
+	if _, err := os.Lstat(witness); err == nil {
+		t.Error("a command of a template ran")
+	}
+}
+
+func TestServiceBeforeBase(t *testing.T) {
+	service := tree(t, map[string]string{"states/top.sls": "base: {'*': [app]}\n", "states/app.sls": "include: [common]\n"})
+	base := tree(t, map[string]string{"states/top.sls": "base: {'*': [common]}\n", "states/common.sls": "c: {test.nop: []}\n"})
+	if r := checked(t, "h: {}\n", service, base); len(r.Findings) > 0 || r.Hosts[0].States != 1 {
+		t.Errorf("both trees give %+v", r)
+	}
+	if r := checked(t, "h: {}\n", service); len(r.Mistakes()) != 1 {
+		t.Errorf("a service without the SLS file that it includes gives %+v", r.Findings)
+	}
+}
+
+func TestMatrixOfHosts(t *testing.T) {
+	minions, err := check.Matrix(`{"web-testing-euwest1-7": {"os": "Ubuntu"}, "b": null}`, "m.json")
+	if err != nil || len(minions) != 2 {
+		t.Fatal(minions, err)
+	}
+	for name, want := range map[string]any{"os_family": "Debian", "oscodename": "noble", "id": "web-testing-euwest1-7"} {
+		if got := minions[0].Grains.Value(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if one, err := check.Matrix(`{"id": "x", "os": "Arch"}`, "grains.json"); err != nil || one[0].ID != "x" ||
+		one[0].Grains.Value("os") != "Arch" {
+		t.Errorf("the grains of one host are %v, %v", one, err)
+	}
+	for _, text := range []string{"", "[]", "1: {}", "a: 3", "a: [", "{}"} {
+		if m, err := check.Matrix(text, "m.yaml"); err == nil {
+			t.Errorf("%q is read as %v", text, m)
+		}
+	}
+}
+
+func TestFormatsOfReports(t *testing.T) {
+	dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.mangd: []\nb:\n  cmd.run: []\n"})
+	r := checked(t, "h1: {}\n", dir)
+	var sarif, junit, plain bytes.Buffer
+	if err := check.WriteSARIF(&sarif, r, "1.0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := check.WriteJUnit(&junit, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := check.WriteJSON(&plain, r); err != nil {
+		t.Fatal(err)
+	}
+	var log struct {
+		Version string
+		Runs    []struct {
+			Results []struct {
+				Level     string
+				Message   struct{ Text string }
+				Locations []struct {
+					PhysicalLocation struct{ Region struct{ StartLine int } }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(sarif.Bytes(), &log); err != nil || log.Version != "2.1.0" || len(log.Runs[0].Results) != len(r.Findings) ||
+		log.Runs[0].Results[0].Level != "error" || log.Runs[0].Results[0].Locations[0].PhysicalLocation.Region.StartLine != 2 {
+		t.Errorf("SARIF is %v\n%s", err, sarif.Bytes())
+	}
+	var suite struct {
+		Failures int `xml:"failures,attr"`
+		Tests    int `xml:"tests,attr"`
+	}
+	if err := xml.Unmarshal(junit.Bytes(), &suite); err != nil || suite.Tests != 2 || suite.Failures == 0 {
+		t.Errorf("JUnit is %v\n%s", err, junit.Bytes())
+	}
+	var doc struct {
+		Findings []struct{ Kind, Hint string }
+	}
+	if err := json.Unmarshal(plain.Bytes(), &doc); err != nil || len(doc.Findings) != len(r.Findings) || doc.Findings[0].Kind != "mistake" {
+		t.Errorf("JSON is %v\n%s", err, plain.Bytes())
+	}
+}
