@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/check"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -59,16 +60,15 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	for _, tree := range trees {
-		if err := isTree(tree); err != nil {
-			return exit.WithCode(exit.Usage, err)
-		}
+	sources, err := sourcesOf(trees)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
 	}
 	minions, err := k.minions(trees)
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	report, err := check.Trees(ctx, trees, minions)
+	report, err := check.Trees(ctx, sources, minions)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,20 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 		err = exit.WithCode(exit.Usage, cli.AlreadyReported(errors.New("the trees have mistakes")))
 	}
 	return err
+}
+
+func sourcesOf(trees []string) (all []check.Source, err error) {
+	for _, tree := range trees {
+		if err := isTree(tree); err != nil {
+			return nil, err
+		}
+		dir, err := filepath.Abs(tree)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, check.Source{Dir: dir, Files: os.DirFS(dir)})
+	}
+	return all, nil
 }
 
 // writer returns the function that writes the format.
@@ -108,9 +122,6 @@ func (k *checking) writer() (func(io.Writer, *check.Report) error, error) {
 	return nil, diag.WithHint(fmt.Errorf("there is no format %s", k.format), "%s", hint)
 }
 
-// mostGrains is the size of a file of grains that is read.
-const mostGrains = 16 << 20
-
 // minions reads the hosts, or takes the usual ones.
 func (k *checking) minions(trees []string) ([]check.Minion, error) {
 	if len(k.grains) == 0 {
@@ -118,7 +129,7 @@ func (k *checking) minions(trees []string) ([]check.Minion, error) {
 	}
 	var all []check.Minion
 	for _, file := range k.grains {
-		data, err := readBounded(file, mostGrains)
+		data, err := walk.ReadGiven(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading the grains of hosts: %w", err)
 		}
@@ -195,18 +206,4 @@ func named(all []string) string {
 		return strings.Join(shown, ", ") + fmt.Sprintf(" and %d more", rest)
 	}
 	return strings.Join(shown, ", ")
-}
-
-// readBounded reads a file of at most a number of bytes.
-func readBounded(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s is larger than %s", file, diag.Size(most))
-	}
-	return data, err
 }

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
+	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,12 +51,18 @@ func (r *Report) Mistakes() (all []Finding) {
 	return all
 }
 
+// Source is a tree to check.
+type Source struct {
+	Dir   string // absolute
+	Files fs.FS  // what is below Dir
+}
+
 // Trees checks trees as [Tree] does, and compiles what their top files assign to each host. The first tree in which a
 // file is found wins, as with a service's release before base. An error is one of the machine; mistakes in the trees
 // are in the report.
-func Trees(ctx context.Context, dirs []string, minions []Minion) (*Report, error) {
+func Trees(ctx context.Context, trees []Source, minions []Minion) (*Report, error) {
 	c := &compiler{}
-	if err := c.open(dirs); err != nil {
+	if err := c.open(trees); err != nil {
 		return nil, err
 	}
 	empty, done, err := durable.Scratch()
@@ -87,77 +94,93 @@ type compiler struct {
 }
 
 // open finds the roots of the trees and what is wrong in them wherever they are compiled.
-func (c *compiler) open(dirs []string) error {
+func (c *compiler) open(trees []Source) error {
 	here, err := host.Open(host.Options{}, host.Caches{})
 	if err != nil {
 		return err
 	}
 	c.machine, c.own, c.sls = here.Files, map[string]bool{}, map[string]bool{}
-	for _, dir := range dirs {
-		dir, err := filepath.Abs(dir)
+	for _, tree := range trees {
+		states, err := existing(tree.Files, stateRoots())
 		if err != nil {
 			return err
 		}
-		states, pillars := existing(dir, stateRoots()), existing(dir, pillarRoots())
-		if len(states) == 0 {
-			states = []string{dir}
+		pillars, err := existing(tree.Files, pillarRoots())
+		if err != nil {
+			return err
 		}
-		c.states, c.pillar = append(c.states, states...), append(c.pillar, pillars...)
-		found, err := Tree(os.DirFS(dir))
+		if len(states) == 0 {
+			states = []string{"."}
+		}
+		found, err := Tree(tree.Files)
 		if err != nil {
 			return err
 		}
 		for _, d := range found {
-			d.Pos.File = filepath.Join(dir, d.Pos.File)
+			d.Pos.File = filepath.Join(tree.Dir, d.Pos.File)
 			c.static = append(c.static, d)
 		}
 		for _, root := range states {
-			if err := errors.Join(c.findOwn(root), c.list(root)); err != nil {
+			c.states = append(c.states, filepath.Join(tree.Dir, root))
+			if err := errors.Join(c.findOwn(tree.Files, root), c.list(tree.Files, root)); err != nil {
 				return err
 			}
 		}
+		for _, root := range pillars {
+			c.pillar = append(c.pillar, filepath.Join(tree.Dir, root))
+		}
 	}
 	return nil
 }
 
-func existing(dir string, names []string) (all []string) {
+// existing returns those of the names that are directories.
+func existing(files fs.FS, names []string) (all []string, err error) {
 	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
-			all = append(all, filepath.Join(dir, name))
+		info, err := fs.Stat(files, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			all = append(all, name)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // findOwn reads the names of the functions of a tree's own states.
-func (c *compiler) findOwn(root string) error {
-	files, err := filepath.Glob(filepath.Join(root, "_states", "*.py"))
-	if err != nil {
-		return err
+func (c *compiler) findOwn(files fs.FS, root string) error {
+	entries, err := fs.ReadDir(files, path.Join(root, "_states"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	for _, e := range entries {
+		module, is := strings.CutSuffix(e.Name(), ".py")
+		if !is {
+			continue
+		}
+		text, err := fs.ReadFile(files, path.Join(root, "_states", e.Name()))
 		if err != nil {
 			return err
 		}
-		for _, name := range ownFunctions(strings.TrimSuffix(filepath.Base(file), ".py"), string(text)) {
+		for _, name := range ownFunctions(module, string(text)) {
 			c.own[name] = true
 		}
 	}
-	return nil
+	return err
 }
 
 // list notes the names of the SLS files of a tree.
-func (c *compiler) list(root string) error {
-	return filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
+func (c *compiler) list(files fs.FS, root string) error {
+	return fs.WalkDir(files, root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(root, file)
-		if sls, is := strings.CutSuffix(filepath.ToSlash(name), ".sls"); is && sls != "top" {
+		name := strings.TrimPrefix(file, root+"/")
+		if sls, is := strings.CutSuffix(name, ".sls"); is && sls != "top" {
 			c.sls[strings.TrimSuffix(strings.ReplaceAll(sls, "/", "."), ".init")] = false
 		}
-		return err
+		return nil
 	})
 }
 

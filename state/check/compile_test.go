@@ -39,7 +39,11 @@ func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
 			t.Fatal(err)
 		}
 	}
-	report, err := check.Trees(context.Background(), dirs, minions)
+	var trees []check.Source
+	for _, dir := range dirs {
+		trees = append(trees, check.Source{Dir: dir, Files: os.DirFS(dir)})
+	}
+	report, err := check.Trees(context.Background(), trees, minions)
 	if err != nil {
 		t.Fatal(err)
 	}
