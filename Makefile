@@ -21,7 +21,7 @@ export CGO_ENABLED ?= 0
 
 # What starts goroutines. cmd/race_test.go holds the list to the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
-	./artifact/manifest ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
+	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/terminal ./state/module/archive
 
 .PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers lint fuzz generate snapshot

@@ -72,29 +72,48 @@ func ReportKey(project, host, run string) string {
 	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
 }
 
-// upload puts the report of the run into the store, and the host's record, which says how the host now is.
+// upload puts the report of the run into the store, and the host's record, which says how the host now is. A run that has
+// nothing new to report puts nothing there, but once per reports.heartbeat the record that is there already.
 func (r *run) upload(ctx context.Context) error {
 	url := r.storeURL()
 	if url == "" || r.identity.Service == "" {
 		return nil
 	}
-	s, err := r.OpenStore(url)
-	if err != nil {
-		return err
-	}
-	key, err := r.registered(ctx, s)
-	if err != nil {
-		return err
-	}
 	out := r.outgoing()
-	err = r.uploadReport(ctx, s, key, out)
-	record := hostrecord.Writer{Store: s, URL: redact.URLs(url), Key: key, File: r.Layout.HostRecord()}
-	says := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
-	failed := record.Write(store.LockWait(ctx, uploadLockWait), outgoing.Record(out, r.ledger.Hold != nil), says)
-	if failed != nil {
-		r.record.Note("%s", strings.Join(append([]string{failed.Error()}, diag.AllHints(failed)...), "; "))
+	says, news := outgoing.Record(out, r.ledger.Hold != nil), outgoing.News(out, r.acted)
+	record := hostrecord.Writer{URL: redact.URLs(url), File: r.Layout.HostRecord(), Now: r.Time()}
+	if !news && !record.Due(r.Config.Heartbeat) && r.recorded(record, says) {
+		return nil
 	}
+	var err error
+	if record.Store, err = r.OpenStore(url); err != nil {
+		return err
+	}
+	if record.Key, err = r.registered(ctx, record.Store); err != nil {
+		return err
+	}
+	if !news && record.Has(says) {
+		r.noteRecord(record.Beat(store.LockWait(ctx, uploadLockWait), says))
+		return nil
+	}
+	err = r.uploadReport(ctx, record.Store, record.Key, out)
+	record.Again = err != nil
+	r.noteRecord(record.Write(store.LockWait(ctx, uploadLockWait), says, hostrecord.Detail{Error: out.Error, Hint: out.Hint}))
 	return err
+}
+
+// recorded reports whether the store has a record that says the same.
+func (r *run) recorded(record hostrecord.Writer, says hostrecord.Record) bool {
+	key, damaged, err := hostkey.Open(r.Layout.HostKey())
+	record.Key = key
+	return err == nil && damaged == nil && record.Has(says)
+}
+
+// noteRecord notes why the host's record could not be written.
+func (r *run) noteRecord(err error) {
+	if err != nil {
+		r.record.Note("%s", strings.Join(append([]string{err.Error()}, diag.AllHints(err)...), "; "))
+	}
 }
 
 func (r *run) uploadReport(ctx context.Context, s store.Store, key hostkey.Key, out *report.Report) error {

@@ -58,7 +58,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/lock/lock.go":            {state, "open exclusive read"},
 		"agent/hostkey/hostkey.go":      {state, "Open"},
 		"agent/hostkey/once.go":         {state, "attempt.within"},
-		"agent/hostrecord/write.go":     {state, "Writer.earlier"},
+		"agent/hostrecord/write.go":     {state, "Writer.before"},
 		"agent/turn.go":                 {state, "run.roster"},
 		"agent/lock/lookers.go":         {state + ", and " + kernel, "Lookers flocks"},
 		"agent/lock/removed.go":         {state + ", and " + kernel, "isAt ofRemoved heldIn"},

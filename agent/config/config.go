@@ -52,6 +52,7 @@ type Config struct {
 	Notify        Notify
 	Metrics       string // file for the textfile collector; "" for none
 	UploadReports bool
+	Heartbeat     time.Duration // how often a host that uploads reports writes that it runs
 
 	Dev           []string // instances that are dev environments
 	Prod          []string // instances that are prod environments
@@ -208,6 +209,7 @@ func read(v *viper.Viper) Config {
 			Retries: v.GetInt("health.retries"),
 		},
 		Notify: readNotify(v), Metrics: v.GetString("metrics.textfile"), UploadReports: v.GetBool("reports.upload"),
+		Heartbeat: v.GetDuration("reports.heartbeat"),
 		Dev: v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
 		AllowUnsigned: v.GetStringSlice("allow_unsigned"),
 		ELB:           ELB{Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups")},

@@ -20,6 +20,8 @@ func (k Key) Span() recipe.Span {
 		return recipe.Durations(time.Second, 24*time.Hour).OrZero()
 	case "notify.webhook.timeout":
 		return recipe.Durations(time.Second, time.Hour)
+	case "reports.heartbeat":
+		return recipe.Durations(time.Minute, 12*time.Hour)
 	case "notify.webhook.tries":
 		return recipe.Numbers(1, 100)
 	}

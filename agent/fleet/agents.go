@@ -13,20 +13,16 @@ import (
 // Agent is what a host's newest report says of the agent there.
 type Agent struct {
 	Host    string    `json:"host"`
-	At      time.Time `json:"at"`                // when that run ended
+	At      time.Time `json:"at"`                // when that run ended, or the host last repeated that nothing changed
 	Version string    `json:"version,omitempty"` // of the agent; empty for one that does not say
 	// newest form of projects' metadata that it reads; 0 for one that does not say
 	Form int `json:"reads_form"`
 }
 
 // Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports of before since do not
-// count, nor does a report that is not about the host in whose directory it lies.
+// count, unless the host has repeated since then that nothing changed, nor does a report that is not about the host in whose directory it lies.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
-	runs, err := listBelow(ctx, s, prefix, since)
-	if err != nil {
-		return nil, err
-	}
-	known, err := hostkey.List(ctx, s)
+	known, runs, err := live(ctx, s, "", prefix, since)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +47,20 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 	return agents, nil
 }
 
+// live lists the reports of hosts from which the store got a report or a record after since, and the keys that it knows.
+func live(ctx context.Context, s store.Store, project, prefix string, since time.Time) (hostkey.Registry, []hostRuns, error) {
+	known, err := hostkey.List(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	beats, err := readBeats(ctx, s, project, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := listBelow(ctx, s, prefix, since, beats)
+	return known, runs, err
+}
+
 // newestAgent reads a host's newest report; nil where it has none that counts.
 func newestAgent(ctx context.Context, d *reader, h hostRuns, since time.Time) (*Agent, error) {
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
@@ -58,8 +68,8 @@ func newestAgent(ctx context.Context, d *reader, h hostRuns, since time.Time) (*
 		if err != nil {
 			return nil, err
 		}
-		if r != nil && r.Host == h.host && !r.Ended.Before(since) {
-			return &Agent{Host: h.host, At: r.Ended, Version: r.Agent, Form: r.Form}, nil
+		if r != nil && r.Host == h.host && !h.later(r.Ended).Before(since) {
+			return &Agent{Host: h.host, At: h.later(r.Ended), Version: r.Agent, Form: r.Form}, nil
 		}
 	}
 	return nil, nil

@@ -1,7 +1,8 @@
 // Package fleet reads what hosts reported into a store.
 //
-// Hosts that have `reports.upload` on put the report of each run below reports/PROJECT/HOST/, signed with the key of
-// the host (package hostkey). Of a host whose key the store knows only signed reports count. Of others every report
+// Hosts that have `reports.upload` on put the report of each run that has something new to report below
+// reports/PROJECT/HOST/, signed with the key of the host (package hostkey), and repeat their record while nothing changes
+// (package hostrecord). Of a host whose key the store knows only signed reports count. Of others every report
 // counts that lies in the host's directory, as good as the store's access rules are: a reader that decides something,
 // such as `corpus attest`, may want signed ones alone.
 package fleet
@@ -20,6 +21,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -159,16 +161,44 @@ func Ask(ctx context.Context, s store.Store, q Question) (Answer, error) {
 type hostRuns struct {
 	host string
 	keys []string
+	beat time.Time // when the store last got the host's record; zero for none that counts
+}
+
+// later is the later one of the time of a report and of the host's record, which repeats that nothing changed.
+func (h hostRuns) later(at time.Time) time.Time {
+	if h.beat.After(at) {
+		return h.beat
+	}
+	return at
+}
+
+// beats are when the store last got the records of hosts, by PROJECT/HOST.
+type beats map[string]time.Time
+
+// readBeats lists the records of a project's hosts, or of all hosts for "". Those that do not count for the keys that the
+// store knows are left out.
+func readBeats(ctx context.Context, s store.Store, project string, known hostkey.Registry) (beats, error) {
+	records, err := hostrecord.List(ctx, s, project)
+	if err != nil {
+		return nil, err
+	}
+	found := beats{}
+	hosts, _ := records.Check(known)
+	for _, r := range hosts {
+		found[r.Project+"/"+r.Host] = r.Seen
+	}
+	return found, nil
 }
 
 // list finds the reports whose runs may have ended in time. The ID of a run is when it started, so
 // a day is allowed for it to end.
 func list(ctx context.Context, s store.Store, q Question) ([]hostRuns, error) {
-	return listBelow(ctx, s, Prefix(q.Channel.Project), q.Since)
+	return listBelow(ctx, s, Prefix(q.Channel.Project), q.Since, nil)
 }
 
-// listBelow finds the reports under a key prefix whose runs may have ended after since.
-func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time) ([]hostRuns, error) {
+// listBelow finds the reports under a key prefix whose runs may have ended after since, and all reports of hosts that beat
+// since then.
+func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time, beats beats) ([]hostRuns, error) {
 	oldest := since.Add(-24 * time.Hour).UTC().Format(runPattern)
 	byHost := map[string]*hostRuns{}
 	for info, err := range s.List(ctx, prefix) {
@@ -176,13 +206,15 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 			return nil, fmt.Errorf("reading the reports of hosts: %w", err)
 		}
 		parts := strings.Split(info.Key, "/") // reports/PROJECT/HOST/RUN.json
-		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || parts[3] < oldest ||
-			artifact.CheckHost(parts[2]) != nil {
-			continue // the last is not a host's: the name was chosen by a user who may write there
+		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || artifact.CheckHost(parts[2]) != nil {
+			continue // it is no host's: the name was chosen by a user who may write there
 		}
 		of := parts[1] + "/" + parts[2]
+		if parts[3] < oldest && beats[of].Before(since) {
+			continue
+		}
 		if byHost[of] == nil {
-			byHost[of] = &hostRuns{host: parts[2]}
+			byHost[of] = &hostRuns{host: parts[2], beat: beats[of]}
 		}
 		byHost[of].keys = append(byHost[of].keys, info.Key)
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -201,5 +205,59 @@ func TestStoreThatIsOutOfReachIsAnError(t *testing.T) {
 	if _, err := fleet.Ask(ctx, s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
 		Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// later is a store that got some objects later than it has it.
+type later struct {
+	store.Store
+	at map[string]time.Time // by prefix
+}
+
+func (s later) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range s.Store.List(ctx, prefix) {
+			for begin, at := range s.at {
+				if strings.HasPrefix(info.Key, begin) {
+					info.Modified = at
+				}
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestAHostThatRepeatsThatNothingChangedIsThere though its newest report is long ago; one that does not is gone.
+func TestAHostThatRepeatsThatNothingChangedIsThere(t *testing.T) {
+	s, now := mem.New(), time.Now().UTC()
+	ref := artifact.Ref{Project: "myapp", Channel: "testing"}
+	for _, host := range []string{"calm", "gone"} {
+		at := now.AddDate(0, -6, 0)
+		put(t, s, key(host, at), fleet.Report{ID: at.Format("20060102T150405.000000"), Host: host, Ended: at, Agent: "1.0", Form: 2,
+			Service: "myapp", Instance: "testing", Channels: []artifact.Ref{ref}})
+		k, _, err := hostkey.Open(filepath.Join(t.TempDir(), "host.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := hostrecord.Writer{Store: s, URL: "mem:", Key: k, File: filepath.Join(t.TempDir(), "record.json"), Now: at}
+		r := hostrecord.Record{Project: "myapp", Host: host, Run: at.Format("20060102T150405.000000"), Outcome: "converged", Form: 2}
+		if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := later{s, map[string]time.Time{"fleet/myapp/calm/": now, "fleet/myapp/gone/": now.AddDate(0, -6, 0), "reports/": now.AddDate(0, -6, 0)}}
+	agents, err := fleet.Agents(t.Context(), seen, now.AddDate(0, -3, 0))
+	if err != nil || len(agents) != 1 || agents[0].Host != "calm" || agents[0].Form != 2 || !agents[0].At.Equal(now) {
+		t.Errorf("agents are %+v, %v", agents, err)
+	}
+	hosts, err := fleet.Followers(t.Context(), seen, ref, now.AddDate(0, 0, -1))
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.Host
+	}
+	if err != nil || !slices.Equal(names, []string{"calm"}) {
+		t.Errorf("followers are %+v, %v", hosts, err)
 	}
 }

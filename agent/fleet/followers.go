@@ -16,7 +16,7 @@ import (
 // Follower is a host of a channel.
 type Follower struct {
 	Host    string         `json:"host"`
-	At      time.Time      `json:"at"`            // when the store got its newest report
+	At      time.Time      `json:"at"`            // when the store got its newest report or record
 	Agent   string         `json:"agent"`         // version; empty for an agent that does not say
 	Key     hostkey.Public `json:"key,omitempty"` // that its report is signed with and that it registered; empty for none
 	Region  string         `json:"region,omitempty"`
@@ -24,13 +24,13 @@ type Follower struct {
 }
 
 // Followers reads which hosts follow a channel, by their newest reports. Reports that the store got before since do not
-// count, nor does one that is not about the host in whose directory it lies.
+// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it lies.
 func Followers(ctx context.Context, s store.Store, ref artifact.Ref, since time.Time) ([]Follower, error) {
-	runs, err := listBelow(ctx, s, Prefix(ref.Project), since)
-	if err != nil {
-		return nil, err
+	project := ref.Project
+	if project == artifact.Base {
+		project = ""
 	}
-	known, err := hostkey.List(ctx, s)
+	known, runs, err := live(ctx, s, project, Prefix(ref.Project), since)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func follower(ctx context.Context, d *reader, h hostRuns, ref artifact.Ref, sinc
 		if err != nil {
 			return nil, err
 		}
-		if r == nil || r.Test || r.Host != h.host || r.seen.Before(since) || len(r.Channels) == 0 {
+		if r == nil || r.Test || r.Host != h.host || h.later(r.seen).Before(since) || len(r.Channels) == 0 {
 			continue
 		}
 		if !slices.Contains(r.Channels, ref) {
 			return nil, nil
 		}
-		f := &Follower{Host: h.host, At: r.seen, Agent: r.Agent, Cluster: r.Service + "-" + r.Instance}
+		f := &Follower{Host: h.host, At: h.later(r.seen), Agent: r.Agent, Cluster: r.Service + "-" + r.Instance}
 		if r.signed {
 			f.Key = d.known[h.host][0].Key
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -29,13 +30,19 @@ type Writer struct {
 	Store store.Store
 	URL   string // of the store, without credentials
 	Key   hostkey.Key
-	File  string // on this host, about the records that the store may have of it
+	File  string    // on this host, about the records that the store may have of it
+	Now   time.Time // by the host's clock
+
+	// Again says that the next run writes its record in any case, since the report of this one is not in the store.
+	Again bool
 }
 
 // written are the records that a store may have of this host.
 type written struct {
-	Store   string   `json:"store"`
-	Records []string `json:"records"` // their keys, the newest last
+	Store   string    `json:"store"`
+	Records []string  `json:"records"`          // their keys, the newest last
+	Object  []byte    `json:"object,omitempty"` // the content of the newest one
+	At      time.Time `json:"at,omitzero"`      // when the store last got it, by the host's clock; zero if that is not known
 }
 
 // mostLeft is how many records are remembered that could not be deleted.
@@ -52,24 +59,59 @@ func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	if err != nil {
 		return err
 	}
-	earlier := slices.DeleteFunc(w.earlier(), func(other string) bool { return other == key })
+	earlier := slices.DeleteFunc(w.before().Records, func(other string) bool { return other == key })
 	earlier = earlier[max(0, len(earlier)-mostLeft):]
-	if err := w.keep(append(slices.Clone(earlier), key)); err != nil {
+	now := written{Store: w.URL, Records: append(earlier, key), Object: data}
+	if err := w.keep(now); err != nil {
 		return err
 	}
-	if _, err := w.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
+	return w.put(ctx, now, r)
+}
+
+// Beat writes the newest record once more, unchanged, where the store got it that long ago, so that readers see that the
+// host still runs. It makes one request, and none before.
+func (w Writer) Beat(ctx context.Context, r Record) error { return w.put(ctx, w.before(), r) }
+
+// Due reports whether the record of a run has to be written, or repeated, since the store got the one that it has of this
+// host at least that long ago.
+func (w Writer) Due(every time.Duration) bool {
+	age := w.Now.Sub(w.before().At)
+	return age < 0 || age >= every-every/10 // runs do not come to the second
+}
+
+// Has reports whether the newest record of this host says the same as a record of a later run.
+func (w Writer) Has(r Record) bool {
+	last := w.before()
+	if len(last.Records) == 0 || len(last.Object) == 0 {
+		return false
+	}
+	before, text, signature, err := parse(last.Records[len(last.Records)-1])
+	if err != nil || !w.Key.Public().SignedName(text, signature) {
+		return false
+	}
+	before.Run, before.Sequence = r.Run, r.Sequence
+	return before.Project == r.Project && before.Host == r.Host && before.text() == r.text()
+}
+
+// put writes the newest record and deletes the ones before it.
+func (w Writer) put(ctx context.Context, now written, r Record) error {
+	last := len(now.Records) - 1
+	if _, err := w.Store.Put(ctx, now.Records[last], bytes.NewReader(now.Object), int64(len(now.Object)), store.Condition{}); err != nil {
 		return fmt.Errorf("writing the host's record: %w", hintRights(err, r))
 	}
-	for i, other := range earlier {
+	now.At = w.Now.UTC()
+	if w.Again {
+		now.Object = nil
+	}
+	for i, other := range now.Records[:last] {
 		if err := w.Store.Delete(ctx, other); err != nil {
 			err = fmt.Errorf("deleting the host's earlier record: %w", hintRights(err, r))
-			return errors.Join(err, w.keep(append(slices.Clone(earlier[i:]), key)))
+			now.Records = now.Records[i:]
+			return errors.Join(err, w.keep(now))
 		}
 	}
-	if len(earlier) == 0 {
-		return nil
-	}
-	return w.keep([]string{key})
+	now.Records = now.Records[last:]
+	return w.keep(now)
 }
 
 func hintRights(err error, r Record) error {
@@ -100,19 +142,22 @@ func shortened(text string) string {
 	return string(bytes.ToValidUTF8([]byte(text[:longestText]), nil)) + " ..."
 }
 
-// earlier are the records that the store may have of this host. A file that cannot be read names none: what is left
+// before are the records that the store may have of this host. A file that cannot be read names none: what is left
 // behind then is older than what follows, and counts no more.
-func (w Writer) earlier() []string {
+func (w Writer) before() written {
 	data, err := walk.ReadFile(w.File)
 	var before written
 	if err != nil || json.Unmarshal(data, &before) != nil || before.Store != w.URL {
-		return nil
+		return written{}
 	}
-	return slices.DeleteFunc(before.Records, func(key string) bool { return store.CheckKey(key) != nil })
+	if slices.ContainsFunc(before.Records, func(key string) bool { return store.CheckKey(key) != nil }) {
+		return written{}
+	}
+	return before
 }
 
-func (w Writer) keep(keys []string) error {
-	data, err := json.Marshal(written{w.URL, keys})
+func (w Writer) keep(now written) error {
+	data, err := json.Marshal(now)
 	if err != nil {
 		return err
 	}

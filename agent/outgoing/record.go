@@ -6,6 +6,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
@@ -34,6 +35,14 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 	out.Wanted = other(placed(r, wanted, r.Service), out.Service)
 	out.WantedBase = other(placed(r, wanted, artifact.Base), out.Base)
 	return out
+}
+
+// News reports whether a run has to say more than that nothing changed. A run that failed, acted, changed something or asked
+// the units and probes of what is deployed has; so does one whose record differs from the one before, which
+// hostrecord.Writer finds.
+func News(r *report.Report, acted bool) bool {
+	return acted || notify.EventOf(r) != notify.NoChange || r.Proven != nil && r.Proven.Run == r.ID ||
+		len(r.Units) > 0 || len(r.Health) > 0 || len(r.Hooks) > 0
 }
 
 // placed is a project's release in a pair. Where the pair has none, it says which channel the host follows.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -25,11 +27,12 @@ const (
 // collected is the result of gc.
 type collected struct {
 	collect.Collected
-	Pruned []collect.Pruned `json:"pruned,omitempty"` // versions that were removed from the metadata first
+	Pruned  []collect.Pruned `json:"pruned,omitempty"`  // versions that were removed from the metadata first
+	Reports *collect.Tally   `json:"reports,omitempty"` // of hosts; nil without --reports
 }
 
 func (p *program) gcCommand() *cobra.Command {
-	grace, dry, keep := collect.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0
+	grace, dry, keep, reports := collect.Grace{Packs: gcGrace, Drafts: gcDrafts}, false, 0, days(0)
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove objects that no version of a project needs",
@@ -44,9 +47,14 @@ Without --keep it signs nothing. With --keep 50 it first removes all but the new
 project from the signed metadata, and needs the keys of the projects, of snapshot and of timestamp for that.
 Versions that channels point at stay, and withdrawn versions stay withdrawn. The objects of removed versions
 are removed too if they are older than the grace period. Hosts that run such a version keep running it, and
-cannot fetch it again.`,
+cannot fetch it again.
+
+With --reports 90d it also removes the reports of hosts that the store got more than 90 days ago, but for the
+newest report of each host that has a record (corpus fleet). It then needs permission to list reports/ and
+fleet/, and to delete below reports/.`,
 		Example: `  corpus gc --store s3://bucket/prefix --keys keys --dry-run
-  corpus gc --keep 50 --store s3://bucket/prefix --keys keys`,
+  corpus gc --keep 50 --store s3://bucket/prefix --keys keys
+  corpus gc --reports 90d --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			publisher, err := p.pinned(c.Context())
@@ -65,13 +73,17 @@ cannot fetch it again.`,
 			if dry {
 				did = "would remove"
 			}
+			gone, err := p.oldReports(c, publisher, reports, dry, &all)
+			if err != nil {
+				return err
+			}
 			o, pages := all.Objects, all.Pages
 			o = collect.Tally{Removed: o.Removed + pages.Removed, Young: o.Young + pages.Young, Pending: o.Pending,
 				Kept: o.Kept + pages.Kept}
-			return p.answer(collected{all, pruned},
-				"%s %s and %s, %s, and %s; %d are in use, %d wait for a draft to be "+
+			return p.answer(collected{all, pruned, gone},
+				"%s %s and %s, %s%s, and %s; %d are in use, %d wait for a draft to be "+
 					"signed, %d are too young to tell",
-				did, diag.Count(all.Packs, "pack"), diag.Count(o.Removed, "other object"), diag.Size(all.Bytes),
+				did, diag.Count(all.Packs, "pack"), diag.Count(o.Removed, "other object"), namedReports(gone), diag.Size(all.Bytes),
 				diag.Count(all.Uploads.Removed, "unfinished upload"), all.Kept+o.Kept, all.Pending+o.Pending,
 				all.Young+o.Young+all.Uploads.Young)
 		},
@@ -79,6 +91,7 @@ cannot fetch it again.`,
 	c.Flags().DurationVar(&grace.Packs, "grace", gcGrace, "age below which objects are kept")
 	c.Flags().DurationVar(&grace.Drafts, "drafts", gcDrafts, "age up to which the objects that a draft names are kept")
 	c.Flags().IntVar(&keep, "keep", 0, "newest versions of each project that stay in the signed metadata; 0 for all")
+	c.Flags().Var(&reports, "reports", "age from which reports of hosts are removed, such as 90d; none by default")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show what would be removed without removing it")
 	return c
 }
@@ -107,4 +120,52 @@ func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int
 		}
 	}
 	return pruned, err
+}
+
+// days is a duration that may be written in days: 90d.
+type days time.Duration
+
+func (d *days) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+// Type names the value in the help.
+func (d *days) Type() string { return "duration" }
+
+// Set reads days, or a duration such as 720h.
+func (d *days) Set(text string) error {
+	number, inDays := strings.CutSuffix(text, "d")
+	if n, err := strconv.ParseUint(number, 10, 16); inDays && err == nil && n > 0 {
+		*d = days(time.Duration(n) * 24 * time.Hour)
+		return nil
+	}
+	read, err := time.ParseDuration(text)
+	if err != nil || read <= 0 {
+		return fmt.Errorf("%q is no age; give days, such as 90d, or a duration such as 720h", text)
+	}
+	*d = days(read)
+	return nil
+}
+
+// oldReports removes old reports of hosts, and adds their bytes to what was collected; nil without --reports.
+func (p *program) oldReports(c *cobra.Command, publisher *publish.Publisher, age days, dry bool, all *collect.Collected) (*collect.Tally, error) {
+	if age == 0 {
+		return nil, nil
+	}
+	tally, bytes, err := collect.Reports(c.Context(), publisher, time.Duration(age), dry)
+	all.Bytes += bytes
+	if errors.Is(err, store.ErrForbidden) {
+		err = diag.WithHint(err, "--reports takes the right to list the store, and to delete below reports/ (docs/buckets.md)")
+	}
+	return &tally, err
+}
+
+func namedReports(gone *collect.Tally) string {
+	if gone == nil {
+		return ""
+	}
+	return diag.Count(gone.Removed, "report") + ", "
 }
