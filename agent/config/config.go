@@ -210,7 +210,7 @@ func read(v *viper.Viper) Config {
 		},
 		Notify: readNotify(v), Metrics: v.GetString("metrics.textfile"), UploadReports: v.GetBool("reports.upload"),
 		Heartbeat: v.GetDuration("reports.heartbeat"),
-		Dev: v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
+		Dev:       v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
 		AllowUnsigned: v.GetStringSlice("allow_unsigned"),
 		ELB:           ELB{Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups")},
 		UndoLimit:     v.GetInt64("undo.limit"), UndoFileLimit: v.GetInt64("undo.file_limit"),
