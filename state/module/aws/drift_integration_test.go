@@ -98,9 +98,11 @@ func TestEveryDriftIsFoundAndCorrected(t *testing.T) {
 	state(t, url, "boto_secgroup.present", "{name: other, description: other}", false)
 	state(t, url, "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: 80, elb_protocol: HTTP}]}", false)
 	state(t, url, "boto_iam.policy_present", "{name: own, policy_document: {Version: '2012-10-17', Statement: [{Action: 's3:*', Effect: Allow, Resource: '*'}]}}", false)
+	state(t, url, "boto_s3_bucket.present", "{name: logs, Bucket: logs, ACL: {ACL: log-delivery-write}}", false)
 	for _, r := range resources() {
 		t.Run(r.function, func(t *testing.T) {
-			if changes := state(t, url, r.function, r.base, true); changes.Value("old") != nil || changes.Value("new") == nil {
+			if changes := state(t, url, r.function, r.base, true); r.function != "boto_ec2.volumes_tagged" &&
+				(changes.Value("old") != nil || changes.Value("new") == nil) {
 				t.Errorf("the plan of a new resource is %s", value.Repr(changes))
 			}
 			state(t, url, r.function, r.base, false)
@@ -232,6 +234,8 @@ func resources() []resource {
 		{function: "boto_vpc.subnet_present", base: "{name: sub, vpc_name: net, cidr_block: 10.9.1.0/24, auto_assign_public_ipv4: false, tags: {a: b}}",
 			drift: map[string]string{"auto_assign_public_ipv4": "auto_assign_public_ipv4: true", "tags": "tags: {c: d}"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames routes subnet_ids subnet_names"},
+		{function: "boto_secgroup.present", base: "{name: inner, description: d, vpc_name: net}", drift: map[string]string{"rules": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 1, cidr_ip: 10.0.0.0/8}]"}, fixed: "description vpc_id vpc_name rules_egress tags delete_ingress_rules delete_egress_rules"},
+		{function: "boto_secgroup.present", base: "{name: inner2, description: d, vpc_name: net}", drift: map[string]string{}, fixed: "description rules vpc_id vpc_name rules_egress tags delete_ingress_rules delete_egress_rules"},
 		{function: "boto_vpc.internet_gateway_present", base: "{name: gate, vpc_name: net, tags: {a: b}}",
 			drift: map[string]string{"tags": "tags: {c: d}"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 routes subnet_ids subnet_names"},
@@ -285,5 +289,50 @@ func resources() []resource {
 				"alarms":                "alarms: {cpu: {attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
 				"instance_profile_name": "instance_profile_name: r",
 			}, fixed: "default_cooldown termination_policies launch_config_name placement_group vpc_zone_identifier subnet_names target_group_arns notification_arn notification_types"},
+		{function: "boto_dynamodb.present", base: "{name: t, hash_key: id, hash_key_data_type: S, range_key: at, range_key_data_type: N, read_capacity_units: 1, " +
+			"write_capacity_units: 2, global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, {read_capacity_units: 1}, {write_capacity_units: 1}]], " +
+			"alarms: {w: {name: n, attributes: {metric: ConsumedWriteCapacityUnits, namespace: AWS/DynamoDB, statistic: Sum, comparison: '>=', threshold_percent: 0.75, period: 300, " +
+			"evaluation_periods: 2, unit: Count, description: d}}}}",
+			drift: map[string]string{"read_capacity_units": "read_capacity_units: 5", "write_capacity_units": "write_capacity_units: 5",
+				"global_indexes": "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, {read_capacity_units: 3}, {write_capacity_units: 4}]]",
+				"alarms": "alarms: {w: {name: n, attributes: {metric: ConsumedWriteCapacityUnits, namespace: AWS/DynamoDB, statistic: Sum, comparison: '>=', threshold_percent: 0.3, " +
+					"period: 300, evaluation_periods: 2, unit: Count, description: d}}}"},
+			fixed: "table_name hash_key hash_key_data_type range_key range_key_data_type local_indexes"},
+		{function: "boto_s3_bucket.present", base: "{name: b, Bucket: a-bucket, ACL: {ACL: private}, CORSRules: [{AllowedMethods: [GET], AllowedOrigins: ['*']}], " +
+			"LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 30}}], Logging: {}, NotificationConfiguration: {}, " +
+			"Policy: {Version: '2012-10-17', Statement: [{Effect: Allow, Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}, " +
+			"Tagging: {a: b}, Versioning: {Status: Enabled}, Website: {IndexDocument: {Suffix: index.html}}}",
+			drift: map[string]string{"ACL": "ACL: {ACL: public-read}", "CORSRules": "CORSRules: [{AllowedMethods: [GET, PUT], AllowedOrigins: ['*'], MaxAgeSeconds: 60}]",
+				"CORSRules gone":            "CORSRules: []",
+				"LifecycleConfiguration":    "LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 60}}]",
+				"NotificationConfiguration": "NotificationConfiguration: {QueueConfigurations: [{Id: q, QueueArn: 'arn:aws:sqs:us-east-1:123456789012:q', Events: ['s3:ObjectCreated:*']}]}",
+				"Policy":                    "Policy: {Version: '2012-10-17', Statement: [{Effect: Deny, Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}",
+				"Policy gone":               "Policy: {}", "Tagging": "Tagging: {a: c, d: e}", "Versioning": "Versioning: {Status: Suspended}",
+				"Website": "Website: {IndexDocument: {Suffix: other.html}, ErrorDocument: {Key: e.html}}", "Logging": "Logging: {TargetBucket: logs, TargetPrefix: a/}"},
+			fixed: "Bucket LocationConstraint Replication RequestPayment"},
+		{function: "boto_elasticache.subnet_group_present", base: "{name: cache-net, subnet_names: [sub], description: d}", drift: map[string]string{},
+			fixed: "subnet_ids subnet_names description tags"},
+		{function: "boto_elasticache.present", base: "{name: cache, engine: redis, cache_node_type: cache.t3.micro, num_cache_nodes: 1}", drift: map[string]string{},
+			fixed: "engine cache_node_type num_cache_nodes preferred_availability_zone port cache_parameter_group_name cache_security_group_names replication_group_id " +
+				"auto_minor_version_upgrade security_group_ids cache_subnet_group_name engine_version notification_topic_arn preferred_maintenance_window wait"},
+		{function: "boto_ec2.key_present", base: "{name: pair, upload_public: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFbOJbI0r6qtWnmkuxefmL1+NyGO52mEvk6589rXTFLo}", drift: map[string]string{}, fixed: "save_path upload_public"},
+		{function: "boto_ec2.instance_present", base: "{name: i, image_id: ami-03cf127a, instance_type: t2.micro, security_group_names: [other], tags: {a: b}, " +
+			"disable_api_termination: false, instance_initiated_shutdown_behavior: stop, attributes: {sourceDestCheck: true}, target_state: running, monitoring_enabled: false}",
+			drift: map[string]string{"tags": "tags: {c: d}", "security_group_names": "security_group_names: [default]",
+				"disable_api_termination":              "disable_api_termination: true",
+				"instance_initiated_shutdown_behavior": "instance_initiated_shutdown_behavior: terminate",
+				"attributes":                           "attributes: {sourceDestCheck: false}", "target_state": "target_state: stopped"},
+			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data instance_type placement vpc_id vpc_name " +
+				"monitoring_enabled subnet_id subnet_name private_ip_address block_device_map placement_group client_token tenancy instance_profile_arn instance_profile_name " +
+				"ebs_optimized network_interface_name network_interface_id public_ip allocation_id allocate_eip"},
+		{function: "boto_ec2.volume_present", base: "{name: v, instance_name: i, device: /dev/sdf, size: 10, volume_type: gp2}",
+			drift: map[string]string{}, fixed: "volume_name volume_id instance_name instance_id device size snapshot_id volume_type iops encrypted kms_key_id"},
+		{function: "boto_ec2.volumes_tagged", base: "{name: tagged, tag_maps: [{filters: {instance_name: i}, tags: {role: data}}]}",
+			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"}, fixed: "authoritative"},
+		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, description: d}",
+			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false", "description": "description: e"},
+			fixed: "subnet_id subnet_name private_ip_address allocate_eip arecords description"},
+		{function: "boto_ec2.snapshot_created", base: "{name: s, ami_name: image-of-i, instance_name: i}", drift: map[string]string{},
+			fixed: "ami_name instance_name wait_until_available wait_timeout_seconds"},
 	}
 }

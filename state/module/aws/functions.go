@@ -26,7 +26,8 @@ func (q asked) account(ctx context.Context, service, region, key, keyID string, 
 // Reading are the functions of templates that ask AWS.
 func Reading(c *Cloud) function.Table {
 	q := asked{c}
-	return function.Table{
+	all := q.questions()
+	all.Add(function.Table{
 		"boto_secgroup.get_group_id": function.Of("name, vpc_id=None, vpc_name=None"+reach, q.groupID),
 		"boto_secgroup.exists": function.Of("name, region=None, key=None, keyid=None, profile=None, vpc_id=None, vpc_name=None",
 			func(ctx context.Context, name, region, key, keyID string, profile any, vpc, vpcName string) (bool, error) {
@@ -87,7 +88,8 @@ func Reading(c *Cloud) function.Table {
 				group, err := describeASG(ctx, a, name)
 				return group != nil, err
 			}),
-	}
+	})
+	return all
 }
 
 // groupID is the ID of a security group; None for none.
@@ -175,18 +177,18 @@ func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID st
 	return *id, nil
 }
 
-func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region, key, keyID string, profile any) (bool, error) {
+func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region, key, keyID string, profile any) (*value.Map, error) {
 	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	all, err := vpcs(ctx, a)
 	for _, v := range all {
 		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && nameOf(v.Tags) == name {
-			return true, err
+			return value.NewMap("exists", true), err
 		}
 	}
-	return false, err
+	return value.NewMap("exists", false), err
 }
 
 // accountID is the number of the account.
