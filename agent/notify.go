@@ -81,17 +81,18 @@ func (r *run) upload(ctx context.Context) error {
 	}
 	out := r.outgoing()
 	says, news := outgoing.Record(out, r.ledger.Hold != nil), outgoing.News(out, r.acted)
-	record := hostrecord.Writer{URL: redact.URLs(url), File: r.Layout.HostRecord(), Now: r.Time()}
-	if !news && !record.Due(r.Config.Heartbeat) && r.recorded(record, says) {
+	key, err := r.signingKey()
+	if err != nil {
+		return err
+	}
+	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Layout.HostRecord(), Now: r.Time()}
+	if !news && !record.Due(r.Config.Heartbeat) && record.Has(says) {
 		return nil
 	}
-	var err error
 	if record.Store, err = r.OpenStore(url); err != nil {
 		return err
 	}
-	if record.Key, err = r.registered(ctx, record.Store); err != nil {
-		return err
-	}
+	r.register(ctx, record.Store, key)
 	if !news && record.Has(says) {
 		r.noteRecord(record.Beat(store.LockWait(ctx, uploadLockWait), says))
 		return nil
@@ -100,13 +101,6 @@ func (r *run) upload(ctx context.Context) error {
 	record.Again = err != nil
 	r.noteRecord(record.Write(store.LockWait(ctx, uploadLockWait), says, hostrecord.Detail{Error: out.Error, Hint: out.Hint}))
 	return err
-}
-
-// recorded reports whether the store has a record that says the same.
-func (r *run) recorded(record hostrecord.Writer, says hostrecord.Record) bool {
-	key, damaged, err := hostkey.Open(r.Layout.HostKey())
-	record.Key = key
-	return err == nil && damaged == nil && record.Has(says)
 }
 
 // noteRecord notes why the host's record could not be written.
@@ -132,21 +126,22 @@ func (r *run) uploadReport(ctx context.Context, s store.Store, key hostkey.Key, 
 	return err
 }
 
-// registered is the key of this host, which the store then has. A key that cannot be registered is noted: what it signs
-// counts as what has no signature.
-func (r *run) registered(ctx context.Context, s store.Store) (hostkey.Key, error) {
+// signingKey is the key of this host, which signs what it uploads. One that is damaged is replaced, which is noted.
+func (r *run) signingKey() (hostkey.Key, error) {
 	key, damaged, err := hostkey.Open(r.Layout.HostKey())
-	if err != nil {
-		return key, err
-	}
-	if damaged != nil {
+	if err == nil && damaged != nil {
 		r.record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.report.Host)
 	}
+	return key, err
+}
+
+// register lets a store have the key of this host. A key that cannot be registered is noted: what it signs counts as
+// what has no signature.
+func (r *run) register(ctx context.Context, s store.Store, key hostkey.Key) {
 	about := hostkey.Registration{Host: r.report.Host, At: r.Time(), Agent: r.Version}
 	if err := key.RegisterDaily(store.LockWait(ctx, uploadLockWait), s, redact.URLs(r.storeURL()), r.Layout.HostRegistered(), about); err != nil {
 		r.record.Note("%v", err)
 	}
-	return key, nil
 }
 
 // outgoing is the report as it may leave the host.
