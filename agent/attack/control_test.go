@@ -112,7 +112,7 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 				t.Errorf("the template was rendered: %v\n%s", ran, got.out)
 			}
 			if name != "root's" &&
-				(got.code == 0 || !strings.Contains(got.out, "can change it, and root would do what it says") ||
+				(got.code == 0 || !strings.Contains(got.out, "can change it, and root would act on its content") ||
 					strings.Contains(got.out, "follow_unsafe: true` has")) {
 				t.Errorf("exit code %d:\n%s", got.code, got.out)
 			}
@@ -179,7 +179,7 @@ func TestBytesOfUsersStayTheirs(t *testing.T) {
 			continue
 		}
 		if got.code == 0 || !strings.Contains(got.out, "refused, since ") ||
-			!strings.Contains(got.out, "could so change ") && !strings.Contains(got.out, "root would do what it says") {
+			!strings.Contains(got.out, "could so change ") && !strings.Contains(got.out, "root would act on its content") {
 			t.Errorf("%s: exit code %d:\n%s", id, got.code, got.out)
 		}
 	}

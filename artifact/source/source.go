@@ -127,7 +127,7 @@ func (o origin) check(ctx context.Context, path string, limit int64) (Info, erro
 	info := Info{Size: n, Digest: artifact.NewDigest([32]byte(hash.Sum(nil)))}
 	if o.checksum != "" && info.Digest != o.checksum {
 		return Info{}, diag.WithHint(fmt.Errorf("its checksum is %s, not %s", info.Digest, o.checksum),
-			"what is there is not what was meant: ask where the checksum comes from")
+			"the file is not the expected one: check where the checksum comes from")
 	}
 	return info, errors.Join(f.Chmod(0o644), f.Sync())
 }

@@ -66,8 +66,8 @@ func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
 	look(rootFile, root.check, ", so that this host trusts no store any more")
 	look(pinFile, isPin, "")
 	look(givenFile, isGiven, ", so that this host does not know whom to trust")
-	look(versionsFile, isJSON, ", so that this host cannot tell whether a version that it ran gets other bytes")
-	look(timestampFile, isMetadata, ", so that this host cannot tell whether the store goes back to before it")
+	look(versionsFile, isJSON, ", so that this host cannot detect that a version that it ran gets other bytes")
+	look(timestampFile, isMetadata, ", so that this host cannot detect that the store is rolled back to before it")
 	for _, name := range []string{snapshotFile, roleFile(targetsRole)} {
 		look(name, isMetadata, "")
 	}
@@ -178,8 +178,8 @@ func keptAs(path, kind string, is func(os.FileMode) bool) error {
 }
 
 func moveAway(path string, err error) error {
-	return diag.WithHint(err, "it is of this machine, and says nothing about the store; move it away: mv %s %s.damaged; "+
-		"it is made again from the root.json beside the keys (or --trust-root) and from the store", path, path)
+	return diag.WithHint(err, "it is a file of this machine, and not of the store; move it away: mv %s %s.damaged; "+
+		"it is created again from the root.json beside the keys (or --trust-root) and from the store", path, path)
 }
 
 // unreadKept returns the error for a kept file that could not be read.

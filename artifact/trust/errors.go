@@ -59,7 +59,7 @@ func (r *Refused) Hint() string {
 		return "if this machine's clock is wrong, set it (timedatectl set-ntp true, or chronyc makestep) and run again; if " +
 			"it is right, a publisher's clock was ahead: run `corpus refresh --rebuild` on a machine with the right time"
 	case CheckVersion:
-		return "the store went back in time: restore its newest metadata, or find out who replaced it; if it was restored " +
+		return "the store was rolled back: restore its newest metadata, or find out who replaced it; if it was restored " +
 			"from an older copy on purpose, run `corpus refresh --rebuild`"
 	case CheckPin:
 		return "compare the digest with the root.json that `corpus store init` wrote"

@@ -165,7 +165,7 @@ func HintRebuild(err error) error {
 			return diag.WithHint(err,
 				"make sure that the URL is that of the store, and find out who changed it; run `corpus refresh --rebuild` on a "+
 					"machine with the keys of snapshot and "+
-					"timestamp, best with the --keys directory that published last: it puts back what was kept, and says what to do "+
+					"timestamp, best with the --keys directory that published last: it restores what was kept, and says what to do "+
 					"about the rest")
 		}
 		return err
@@ -173,7 +173,7 @@ func HintRebuild(err error) error {
 	if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
 		return diag.WithHint(err,
 			"the store has lost a file: run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, "+
-				"best with the --keys directory that published last: it puts back what was kept and says what to do about the rest")
+				"best with the --keys directory that published last: it restores what was kept and says what to do about the rest")
 	}
 	return err
 }

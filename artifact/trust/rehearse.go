@@ -48,7 +48,7 @@ func (c *Client) Belongs(ctx context.Context) error {
 			Err: fmt.Errorf("%w: the file there is damaged: %w", ErrRootMissing, err)},
 			"give the --store that these keys belong to: what this URL serves is no metadata; if it is the right store, "+
 				"find out "+
-				"who changed it, and `corpus refresh --rebuild` puts the file back")
+				"who changed it, and `corpus refresh --rebuild` restores the file")
 	}
 	if kept := c.seen.held[rootFile]; !bytes.Equal(there, kept) {
 		return diag.WithHint(&Refused{Check: CheckPin, Of: key,

@@ -75,7 +75,7 @@ func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 
 // delegation returns who signs a role, and the keys.
 func (m *Metadata[T]) delegation(role string) (may Role, keys map[string]*Key, err error) {
-	absent := fmt.Errorf("nothing says who signs %s", role)
+	absent := fmt.Errorf("no metadata delegates %s", role)
 	switch signed := any(&m.Signed).(type) {
 	case *RootType:
 		if may := signed.Roles[role]; may != nil {

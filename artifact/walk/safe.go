@@ -45,7 +45,7 @@ func (e *UnsafeError) Error() string {
 		return fmt.Sprintf("%s: refused, since %s controls %s, and could so change %s", path, e.By, component, e.Into)
 	}
 	if e.Source {
-		return fmt.Sprintf("%s: refused, since %s can change it, and root would do what it says", path, e.By)
+		return fmt.Sprintf("%s: refused, since %s can change it, and root would act on its content", path, e.By)
 	}
 	if e.Tree {
 		return fmt.Sprintf("%s: refused, since %s is controlled by %s, who could have a program that %s runs there run "+

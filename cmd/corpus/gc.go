@@ -82,7 +82,7 @@ fleet/, and to delete below reports/.`,
 				Kept: o.Kept + pages.Kept}
 			return p.answer(collected{all, pruned, gone},
 				"%s %s and %s, %s%s, and %s; %d are in use, %d wait for a draft to be "+
-					"signed, %d are too young to tell",
+					"signed, %d are newer than the grace",
 				did, diag.Count(all.Packs, "pack"), diag.Count(o.Removed, "other object"), namedReports(gone), diag.Size(all.Bytes),
 				diag.Count(all.Uploads.Removed, "unfinished upload"), all.Kept+o.Kept, all.Pending+o.Pending,
 				all.Young+o.Young+all.Uploads.Young)

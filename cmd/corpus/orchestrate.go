@@ -285,7 +285,7 @@ func (o *orchestrating) agreed(deletions []string) error {
 	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
 		return nil
 	}
-	return exit.WithCode(exit.Usage, errors.New("nothing was done: the deletions were not agreed to"))
+	return exit.WithCode(exit.Usage, errors.New("nothing was done: the deletions were not confirmed"))
 }
 
 // end shows what came out, keeps the report and gives the exit code.

@@ -54,7 +54,7 @@ func (p *program) rolloutMoveCommands() []*cobra.Command {
 	var commands []*cobra.Command
 	for _, m := range []rolloutMove{
 		{"pause", "Stop a rollout until it is resumed",
-			"pause lets no more hosts take the release. Hosts that have begun go on, and those that have it keep it.", pauseRollout},
+			"pause stops more hosts from taking the release. Hosts that have begun continue, and those that have it keep it.", pauseRollout},
 		{"resume", "Let a rollout go on that was paused or has stopped",
 			`resume lets a rollout go on that was paused, or that stopped at its limit. Where it stopped, failures up to now count no more:
 it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, p.resumeRollout},
@@ -92,9 +92,9 @@ func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publishe
 	}
 	forget := u.stopsAt()
 	result, err := releases.Resume(ctx, publisher, ref, forget)
-	text := fmt.Sprintf("the rollout of %s goes on", ref)
+	text := fmt.Sprintf("the rollout of %s continues", ref)
 	if !forget.IsZero() {
-		text += "; failures up to now count no more"
+		text += "; earlier failures no longer count"
 	}
 	return result, text, err
 }

@@ -144,7 +144,7 @@ explains what hosts do with it.`,
 	}
 	flags.add(c)
 	c.Flags().StringVar(&agent, "agent", "", "version of the agent that every host needs before a rollout starts")
-	c.Flags().BoolVar(&none, "none", false, "take the plan away: all hosts take a release at once")
+	c.Flags().BoolVar(&none, "none", false, "remove the plan: all hosts take a release at once")
 	newChannelFlag(c, &isNew)
 	for _, name := range append(planFlagNames(), "agent") {
 		c.MarkFlagsMutuallyExclusive("none", name)
@@ -168,7 +168,7 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	}
 	text := planText(result)
 	if result.Underway != nil {
-		text += fmt.Sprintf("\nits rollout of %s goes on with this plan; its hosts stay in the waves that they had when it started",
+		text += fmt.Sprintf("\nits rollout of %s continues with this plan; its hosts stay in the waves that they had when it started",
 			stamp(result.Underway.At))
 	}
 	return p.answer(result, "%s", text)

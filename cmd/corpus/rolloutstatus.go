@@ -34,7 +34,7 @@ type underway struct {
 // The errors for a channel that has nothing to look at.
 var (
 	errNoRollout = errors.New("it has no rollout")
-	errNoPlan    = errors.New("its plan was taken away, so its hosts take the release at once")
+	errNoPlan    = errors.New("its plan was removed, so its hosts take the release at once")
 )
 
 // loadRollout reads the rollout of a channel and how its hosts fared. The error wraps errNoRollout or errNoPlan where
@@ -184,7 +184,7 @@ func (u *underway) next(waiting int) (state, next string) {
 	case rollout.Paused:
 		return "paused", fmt.Sprintf("no host takes the release until `corpus rollout resume %s`", of)
 	case rollout.Halted, rollout.Stops:
-		return "halted", fmt.Sprintf("no host takes the release: `corpus rollout resume %s` goes on, and `corpus rollout abort %s` goes back",
+		return "halted", fmt.Sprintf("no host takes the release: `corpus rollout resume %s` continues, and `corpus rollout abort %s` rolls back",
 			of, of)
 	}
 	if waiting == 0 {

@@ -84,7 +84,7 @@ orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so
 	f.DurationVar(&s.params.Fails.Late, "fails-late", 0, "it is healthy first, and fails so much later")
 	f.StringVar(&s.dead, "dead", "0%", "share of the hosts that die while they deploy")
 	f.StringVar(&s.refused, "refused", "0%", "share of the requests that the store refuses (503)")
-	f.StringVar(&s.lost, "lost", "0%", "share of the writes whose answer is lost")
+	f.StringVar(&s.lost, "lost", "0%", "share of the writes whose response is lost")
 	f.DurationVar(&s.params.Faults.Stale, "stale", 0, "how old a listing of the store may be")
 	f.IntVar(&s.params.Faults.Outages, "outages", 0, "times in the first day at which the store is out of reach")
 	f.DurationVar(&s.params.Faults.Outage, "outage", time.Hour, "how long each is")

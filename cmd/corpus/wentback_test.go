@@ -33,7 +33,7 @@ func TestLooksNoticeAStoreThatWentBack(t *testing.T) {
 			}
 			s.replace("store", backup)
 			for _, look := range []string{"ls", "verify"} {
-				s.expect(4, look, "the store went back in time")
+				s.expect(4, look, "the store was rolled back")
 			}
 			s.env["CORPUS_KEYS"] = s.path("keys")
 			s.expect(0, "refresh --rebuild", "")

@@ -269,5 +269,5 @@ func explain(args []string, err error) error {
 	if strings.Contains(err.Error(), exec.ErrNotFound.Error()) {
 		return diag.WithHint(err, "install %s, or name a base system in build.base and the package in build.needs", args[0])
 	}
-	return diag.WithHint(err, "the log says what it printed")
+	return diag.WithHint(err, "the log has its output")
 }

@@ -18,7 +18,7 @@ const abandonAfter = 30 * time.Second
 
 var (
 	errOverdue = errors.New("the time for the whole run was over")
-	errStopped = errors.New("the run was asked to end, and the step did not end by itself in time")
+	errStopped = errors.New("the run was asked to end, and the step did not end in time")
 	errLooking = errors.New("the run was asked to end before the step had found out what there is to do")
 )
 

@@ -21,7 +21,7 @@ type Caches struct {
 // Units stay nil: package machine opens them.
 func Open(o Options, c Caches) (*Host, error) {
 	if o.Chroot && os.Geteuid() != 0 {
-		return nil, fmt.Errorf("entering %s takes root", o.Root)
+		return nil, fmt.Errorf("entering %s needs root", o.Root)
 	}
 	if c.Changed == nil {
 		c.Changed = func(string) {}

@@ -120,7 +120,7 @@ func (e *ToolError) Error() string {
 // Hint says what the tool's code means for people. The codes are those of useradd(8) and its kin.
 func (e *ToolError) Hint() string {
 	if os.Geteuid() != 0 && e.lacksRights() {
-		return "changing the system takes root"
+		return "changing the system needs root"
 	}
 	switch e.Tool + " " + strconv.Itoa(e.Code) {
 	case "useradd 1", "usermod 1", "userdel 1", "useradd 10", "usermod 10", "userdel 10", "groupadd 10", "groupmod 10",
@@ -141,7 +141,7 @@ func (e *ToolError) Hint() string {
 	case "usermod 8":
 		return "end the user's processes first"
 	case "userdel 8":
-		return "end the user's processes first, or set force: True to remove it all the same"
+		return "end the user's processes first, or set force: True to remove it anyway"
 	case "groupdel 8":
 		return "give the users that have it as their own group another one first"
 	}

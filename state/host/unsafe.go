@@ -27,9 +27,9 @@ func Unsafe(err error) (hint string, unsafe bool) {
 		return refused.Hint(), true
 	}
 	if refused.Into != "" {
-		return refused.Hint() + "; `follow_unsafe: true` has the state take it all the same", true
+		return refused.Hint() + "; `follow_unsafe: true` has the state take it anyway", true
 	}
-	return refused.Hint() + "; `follow_unsafe: true` has the state follow it all the same", true
+	return refused.Hint() + "; `follow_unsafe: true` has the state follow it anyway", true
 }
 
 // WithNames gives texts about an error that refuses a path with the names of the accounts that this host knows, in the

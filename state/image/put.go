@@ -215,7 +215,7 @@ func (p Putter) kernel(ctx context.Context, s host.Subject, want Part) error {
 	case host.KindMount:
 		return p.mount(ctx, s, want.Text)
 	}
-	return fmt.Errorf("a %s cannot be put back", s.Kind)
+	return fmt.Errorf("a %s cannot be restored", s.Kind)
 }
 
 // mount mounts what was mounted, in the place of what is now.

@@ -145,7 +145,7 @@ func (p *parser) documentEnd() error {
 		case documentStart:
 			return &problem{
 				at: t.at, message: "expected a single document in the stream, but found another document", resume: t.at,
-				hint: "a file holds one document; take the second --- away",
+				hint: "a file holds one document; remove the second ---",
 			}
 		}
 		p := &problem{at: t.at, message: "expected the end of the document, but found " + t.kind.String(), resume: t.at}

@@ -120,7 +120,7 @@ func (p *parser) unknownTag(props properties) any {
 	}
 	p.problems = append(p.problems, &problem{
 		at: at, message: "could not determine a constructor for the tag '" + props.tag + "'",
-		hint: "take the tag away; put a value that starts with ! in quotes",
+		hint: "remove the tag; put a value that starts with ! in quotes",
 	})
 	return nil
 }

@@ -154,7 +154,7 @@ func (s *signer) verify(digest, sig []byte) error {
 		good = rsa.VerifyPSS(public, crypto.SHA256, digest, sig, nil) == nil
 	}
 	if !good {
-		return errors.New("what it answered is no signature of this key")
+		return errors.New("its answer is not a signature of this key")
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func TestSignatureThatIsNoneIsNotPublished(t *testing.T) {
 	}
 	kms.forged = true
 	if _, err := signer.Sign([]byte("metadata")); err == nil ||
-		!strings.Contains(err.Error(), "no signature of this key") {
+		!strings.Contains(err.Error(), "is not a signature of this key") {
 		t.Errorf("a forged signature: %v", err)
 	}
 }

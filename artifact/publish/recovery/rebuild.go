@@ -68,7 +68,7 @@ func beyondRebuild(err error) error {
 		return err
 	}
 	return diag.WithHint(err,
-		"the rebuild cannot put this file back: put it back from a backup or a mirror of the store, or run this again "+
+		"the rebuild cannot restore this file: restore it from a backup or a mirror of the store, or run this again "+
 			"with the --keys directory that published last, whose %s has copies; `corpus verify` says what else is missing",
 		"seen")
 }
@@ -127,7 +127,7 @@ func mounted(ctx context.Context, p *publish.Publisher) error {
 	}
 	return publish.NewMistake(
 		"see that it is mounted and that --store is right; restore the store from a backup first if all of it is lost",
-		"the store is empty, and a rebuild takes what the store has: nothing was written")
+		"the store is empty, so there is nothing to rebuild from: nothing was written")
 }
 
 // rebuilding is the state of a rebuild.
@@ -197,7 +197,7 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 				"targets.draft`, and then run `corpus import targets.draft`")
 	}
 	if role == nil {
-		return &Missing{Role: tuf.RoleTargets, Why: "no version in the store is signed as the root wants it"}
+		return &Missing{Role: tuf.RoleTargets, Why: "no version in the store is signed as the root requires"}
 	}
 	b.Client.Trusted().Targets[tuf.RoleTargets] = role
 	return nil

@@ -133,8 +133,8 @@ func refreshRole(ctx context.Context, n *publish.Next, name string, within time.
 		case errors.Is(err, store.ErrNotFound):
 			return []Standing{{Role: name, Left: true,
 				Why: fmt.Sprintf(
-					"its file is lost: %v; `corpus refresh --rebuild` puts it back where it can, otherwise `corpus export %s`, "+
-						"sign and import what is left", err, name)}}, nil
+					"its file is lost: %v; `corpus refresh --rebuild` restores it if it can; otherwise `corpus export %s`, "+
+						"sign and import the rest", err, name)}}, nil
 		case err != nil:
 			return nil, err
 		}

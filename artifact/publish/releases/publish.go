@@ -257,7 +257,7 @@ func add(ctx context.Context, n *publish.Next, about described, channel string) 
 	}
 	if yank, ok := yanks[r.Version]; ok {
 		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank},
-			"publish a mended tree under a new version, or take it back with `corpus yank --undo`")
+			"publish a corrected tree under a new version, or revert the withdrawal with `corpus yank --undo`")
 	}
 	sum, err := hex.DecodeString(r.Digest.Hex())
 	if err != nil {

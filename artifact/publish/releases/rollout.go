@@ -122,7 +122,7 @@ func signed(role *trust.Role, ref artifact.Ref, before *rollout.Before) (artifac
 		return r, nil
 	}
 	return artifact.Release{}, publish.NewMistake("`corpus ls` shows the versions there are; point the channel at one of them",
-		"the project signs %s no more, which %s named before", before.Version, ref)
+		"the project no longer signs %s, which %s named before", before.Version, ref)
 }
 
 // steer signs a move of a channel that has a rollout.

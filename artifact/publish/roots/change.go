@@ -43,7 +43,7 @@ type Result struct {
 // need a root in between. If the keys at hand do not suffice for that, Apply writes nothing.
 func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) {
 	if c.empty() {
-		return Result{}, publish.NewMistake("say what to change; `corpus root change --help` shows how",
+		return Result{}, publish.NewMistake("name the change; `corpus root change --help` shows how",
 			"the root would stay as it is")
 	}
 	var result Result

@@ -176,5 +176,5 @@ func (c *Call) byStatus() verdict {
 	return verdict{kind: store.ErrUnreachable}
 }
 
-const throttled = "the store is overloaded, or too many hosts come at once: a randomised delay of the timer spreads " +
+const throttled = "the store is overloaded, or too many hosts ask at once: a randomised delay of the timer spreads " +
 	"them"

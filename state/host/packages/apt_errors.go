@@ -74,7 +74,7 @@ func knownFailures() []knownFailure {
 			complaintsAs,
 			say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the way there")},
 		{regexp.MustCompile(`Sub-process \S+ (?:returned an error code|exited unexpectedly|received)`),
-			scripts, say("see /var/log/apt/term.log; once that is mended, `dpkg --configure -a` ends what was begun")},
+			scripts, say("see /var/log/apt/term.log; once that is corrected, `dpkg --configure -a` finishes the interrupted installation")},
 	}
 }
 
@@ -149,7 +149,7 @@ func unmet(_ context.Context, _ *apt, m []string, _ host.Output) string {
 
 func holds(_ context.Context, a *apt, _ []string, _ host.Output) string {
 	if v, err := a.installed(); err == nil && len(v.Holds()) > 0 {
-		return "these packages are on hold and may stand in the way: " + strings.Join(v.Holds(), ", ")
+		return "these packages are on hold and may prevent it: " + strings.Join(v.Holds(), ", ")
 	}
 	return "check that all repositories it needs are there and of the same release"
 }

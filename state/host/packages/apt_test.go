@@ -291,7 +291,7 @@ func TestAptFailures(t *testing.T) {
 				"You should explicitly select one to install.\n", "virt cannot be installed", "foo, bar"},
 		{"unmet", "E: Unable to correct problems, you have held broken packages.",
 			"The following packages have unmet dependencies:\n impossible : Depends: nowhere but it is not installable\n",
-			"impossible : Depends: nowhere", "on hold and may stand in the way: foo, later"},
+			"impossible : Depends: nowhere", "on hold and may prevent it: foo, later"},
 		{"interrupted", "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ", "",
 			"interrupted", "dpkg --configure -a"},
 		{"lock", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 123 (apt-get)\n" +

@@ -44,7 +44,7 @@ func (u *Units) Stays(ctx context.Context, name string, started time.Time) error
 // notUp is the error of a unit whose program ended after it was started.
 func (s *systemd) notUp(ctx context.Context, d Service, started time.Time) error {
 	err := fmt.Errorf("%s was started, and is %s now: its program %s", d.Name, d.State(), d.Ending())
-	hint := fmt.Sprintf("`systemctl status %s` and `journalctl -u %s` on the host tell more", d.Name, d.Name)
+	hint := fmt.Sprintf("`systemctl status %s` and `journalctl -u %s` on the host show more", d.Name, d.Name)
 	if d.Active == "inactive" {
 		hint = "a unit that does its work and ends needs RemainAfterExit=yes to count as up, or a cmd.run state instead"
 	}

@@ -61,7 +61,7 @@ func (s *systemd) connected(ctx context.Context, call func(*dbus.Conn) error) er
 func connect(ctx context.Context) (*dbus.Conn, error) {
 	conn, err := dbus.NewWithContext(ctx)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root can do without")
+		return nil, diag.WithHint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root does not need it")
 	}
 	return conn, nil
 }
@@ -265,12 +265,12 @@ func explainBus(err error, what, unit string) error {
 	case "systemd1.UnitMasked":
 		return diag.WithHint(text, "unmask it first: service.unmasked, or unmask: True")
 	case "systemd1.LoadFailed", "systemd1.BadUnitSetting":
-		return diag.WithHint(text, "mend its unit file; `systemd-analyze verify %s` shows what is wrong", unit)
+		return diag.WithHint(text, "correct its unit file; `systemd-analyze verify %s` shows what is wrong", unit)
 	case "systemd1.JobTypeNotApplicable":
 		return diag.WithHint(text, "this unit cannot do that; a unit without ExecReload= can only restart")
 	case "systemd1.UnitExists":
 		return diag.WithHint(text,
-			"a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or take the file away")
+			"a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or remove the file")
 	case "DBus.Error.AccessDenied", "DBus.Error.InteractiveAuthorizationRequired":
 		return diag.WithHint(text, "run the agent as root")
 	}

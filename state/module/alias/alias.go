@@ -61,7 +61,7 @@ func (e *edit) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	}
 	report := module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s was written for %s", path, e.Name)}
 	if err := tell(ctx, h); err != nil {
-		report.Warnings = []string{fmt.Sprintf("the mail system does not know of it yet: %v", err)}
+		report.Warnings = []string{fmt.Sprintf("the mail system has not loaded it yet: %v", err)}
 	}
 	return report, nil
 }

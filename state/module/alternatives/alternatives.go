@@ -104,7 +104,7 @@ func (r *remove) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("%s is not a choice for %s", r.Path, r.Name)}, nil
 	}
 	return module.Diff{Changes: fallback(g.without(r.Path)), Planned: value.NewMap(),
-		Comment: fmt.Sprintf("%s would no more be a choice for %s", r.Path, r.Name)}, nil
+		Comment: fmt.Sprintf("%s would no longer be a choice for %s", r.Path, r.Name)}, nil
 }
 
 // fallback returns the path that the name leads to, nil if there is none.

@@ -166,7 +166,7 @@ func (x *extracted) locate(ctx context.Context, h *host.Host) (err error) {
 		return err
 	}
 	if x.format = formatOf(x.source.Shown); x.format == "" {
-		return diag.WithHint(fmt.Errorf("the name of %s does not tell what kind of archive it is", x.source.Shown),
+		return diag.WithHint(fmt.Errorf("the name of %s does not show the format of the archive", x.source.Shown),
 			"set archive_format to tar or zip")
 	}
 	return nil

@@ -203,7 +203,7 @@ func (s served) cases() []statetest.Case {
 		with(at("a format that is named", good, "source", "/srv/a", "archive_format", "tar"), func(c *statetest.Case) {
 			c.First = done
 		}),
-		fails(at("a format that nothing tells", good, "source", "/srv/a"), "does not tell what kind"),
+		fails(at("a format that nothing tells", good, "source", "/srv/a"), "does not show the format"),
 		fails(at("a format that is not there", good, "source", "/srv/a", "archive_format", "rar"), "archive_format is rar"),
 		with(at("a zip archive", zipOf(app()...), "source", "/srv/a.zip"), func(c *statetest.Case) {
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"),

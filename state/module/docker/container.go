@@ -142,7 +142,7 @@ func (a *containerAbsent) Check(ctx context.Context, h *host.Host) (module.Diff,
 		return module.Diff{Comment: "there is no container " + a.Name}, nil
 	case c.state() != "stopped" && !a.Force:
 		return module.Diff{}, diag.WithHint(fmt.Errorf("the container %s is %s", a.Name, c.state()),
-			"set force: True to remove it all the same")
+			"set force: True to remove it anyway")
 	}
 	return module.Diff{Changes: value.NewMap("removed", value.Strings(c.ID)),
 		Comment: "would remove the container " + a.Name}, nil

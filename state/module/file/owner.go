@@ -87,7 +87,7 @@ func (w *owner) set(h *host.Host, kind string, who any) error {
 func (w *owner) unknown(h *host.Host, kind, name string, who any) error {
 	missing := fmt.Errorf("there is no %s %s", kind, name)
 	if !w.settable || h.Accounts.Allowed(kind+" "+name) != nil {
-		w.notes = append(w.notes, missing.Error()+" here, so the owner is left as it is")
+		w.notes = append(w.notes, missing.Error()+" here, so the owner is not changed")
 		return nil
 	}
 	if w.problem == nil {
@@ -144,7 +144,7 @@ func (w *owner) differs(info host.Info) (user, group bool) {
 }
 
 func (w *owner) note() {
-	const text = "files cannot be given to others without root, so the owner is left as it is"
+	const text = "files cannot be given to others without root, so the owner is not changed"
 	for _, n := range w.notes {
 		if n == text {
 			return

@@ -38,7 +38,7 @@ func compileRegexp(argument, expression string, flags value.RegexpFlags) (*value
 	r, err := value.CompileRegexp(expression, flags)
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("%s %s is not a regular expression: %w", argument, expression, err),
-			"see Python's re; a bracket or star that means itself needs a backslash before it")
+			"see Python's re; escape a literal bracket or star with a backslash")
 	}
 	return r, nil
 }

@@ -57,7 +57,7 @@ func (r *ruled) rule(ctx context.Context, h *host.Host) (words []string, has boo
 	}
 	if len(words) == 0 && r.Position == nil {
 		return nil, false, diag.WithHint(errors.New("there is no rule"),
-			"say what it matches and where it leads, as in `- jump: ACCEPT`")
+			"give its match and its target, as in `- jump: ACCEPT`")
 	}
 	if len(words) > 0 {
 		_, has, err = r.ask(ctx, h, append([]string{"-C", r.Chain}, words...)...)

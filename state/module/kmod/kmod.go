@@ -176,7 +176,7 @@ func (e *edit) diff(h *host.Host, would, is string) module.Diff {
 	}
 	d := module.Diff{Changes: e.changes, Planned: value.NewMap(), Comment: would}
 	if h.Kernel.Allowed(would) != nil {
-		d.Warnings = []string{"the running kernel is left as it is: it is not that of this root"}
+		d.Warnings = []string{"the running kernel is not changed: it is not that of this root"}
 	}
 	return d
 }

@@ -103,7 +103,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	for _, name := range p.todo {
 		if err := tool(ctx, h, name, append([]string{"modprobe"}, strings.Fields(name)...)...); err != nil {
 			return module.Report{Changes: done}, host.Failed(err, "loading the kernel module "+name,
-				"`dmesg` on the host may tell why")
+				"`dmesg` on the host may show why")
 		}
 		done.Set(plain(name), "loaded")
 	}

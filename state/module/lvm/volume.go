@@ -122,7 +122,7 @@ func (l *lvPresent) compare(row []string) (module.Diff, error) {
 		return module.Diff{},
 			diag.WithHint(fmt.Errorf("the volume %s has %d bytes, and %d were declared: what is behind them would be lost",
 				name, have, want),
-				"set `- force: True` to make it smaller all the same, after making its file system smaller")
+				"set `- force: True` to reduce it anyway, after reducing its file system")
 	}
 	l.resize = true
 	return planned("resized", name, fmt.Sprintf("the volume %s would get %d bytes instead of %d", name, want, have)), nil

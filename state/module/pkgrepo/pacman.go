@@ -27,7 +27,7 @@ func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 	}
 	if !r.on() {
 		return nil, diag.WithHint(errors.New("pacman knows no repository that is disabled"),
-			"take it away with pkgrepo.absent")
+			"remove it with pkgrepo.absent")
 	}
 	want, err := r.pacmanSettings()
 	if err != nil {

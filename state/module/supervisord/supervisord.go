@@ -121,7 +121,7 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{Comment: r.Name + " is up"}, nil
 	}
 	return module.Diff{Unknown: true, Planned: value.NewMap(),
-		Comment: "would have supervisor take over what changed in its configuration"}, nil
+		Comment: "would have supervisor apply the changes of its configuration"}, nil
 }
 
 func (r *running) kind() string {

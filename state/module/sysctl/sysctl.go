@@ -81,7 +81,7 @@ var errUnknown = errors.New("the kernel has no such setting")
 
 func (p *present) todo(h *host.Host) (t todo, err error) {
 	if h.Kernel.Allowed("setting "+p.Name) != nil {
-		t.warnings = []string{"the running kernel is left as it is: it is not that of this root"}
+		t.warnings = []string{"the running kernel is not changed: it is not that of this root"}
 	} else {
 		now, err := p.now(h)
 		if err != nil {
