@@ -145,7 +145,7 @@ func TestBaseAloneIsFoundByItsLink(t *testing.T) {
 }
 
 // An artifact that is lost keeps nothing from a host that the other project brings.
-func TestALostArtifactKeepsNothingElseFromAHost(t *testing.T) {
+func TestLostArtifactDoesNotPreventOtherDeploys(t *testing.T) {
 	t.Parallel()
 	for lost, want := range map[string][2]string{"base": {"b1", "2"}, "myapp": {"b2", "1"}} {
 		t.Run(lost, func(t *testing.T) {

@@ -333,9 +333,9 @@ func TestAnOlderAgentReadsTheQuarantine(t *testing.T) {
 	}
 }
 
-// TestWhatAUserPutsInTheWayBlamesTheHost has a user put a link where a good release has a file: the release is rolled
+// TestObstacleOfAUserIsAFaultOfTheHost has a user put a link where a good release has a file: the release is rolled
 // back and retried, and not quarantined. A state of the release before that meets the same link does not change that.
-func TestWhatAUserPutsInTheWayBlamesTheHost(t *testing.T) {
+func TestObstacleOfAUserIsAFaultOfTheHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("links of another user take root")
 	}

@@ -155,8 +155,8 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 	}
 }
 
-// TestWritableCodeIsTheRecipesWord lets the user change code where the recipe says so, and says that it was changed.
-func TestWritableCodeIsTheRecipesWord(t *testing.T) {
+// TestWritableCodeNeedsTheRecipe lets the user change code where the recipe says so, and says that it was changed.
+func TestWritableCodeNeedsTheRecipe(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))

@@ -51,9 +51,9 @@ func TestCrashShowsWhatTheProgramLogged(t *testing.T) {
 	}
 }
 
-// TestAProgramThatDiesAfterTheSwitchShowsItsLastWords: the init system has started the program again since, and what
+// TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines: the init system has started the program again since, and what
 // that one logged says nothing.
-func TestAProgramThatDiesAfterTheSwitchShowsItsLastWords(t *testing.T) {
+func TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
 	s := u.all["app.service"]

@@ -96,7 +96,7 @@ func (l *lab) spoil(file string, how func([]byte) []byte) {
 	}
 }
 
-func TestWayBackThatWasCutIsFinished(t *testing.T) {
+func TestRollbackThatWasCutIsFinished(t *testing.T) {
 	l := cutWayBack(t)
 	noted(t, l.expect(exit.OK), "that is finished first")
 	if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err == nil {
@@ -105,9 +105,9 @@ func TestWayBackThatWasCutIsFinished(t *testing.T) {
 	l.links("1", "1", "")
 }
 
-// TestWayBackFromADamagedJournal puts nothing back by guess, says so once with exit code 8, and leaves the
+// TestRollbackWithADamagedJournal puts nothing back by guess, says so once with exit code 8, and leaves the
 // host on the good pair, which converges: the next tick of the timer does not wait for a person.
-func TestWayBackFromADamagedJournal(t *testing.T) {
+func TestRollbackWithADamagedJournal(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
 		"a byte is another": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
 		"a newer version":   func(b []byte) []byte { return append([]byte("corpus-journal 2\n"), b[17:]...) },
@@ -135,9 +135,9 @@ func TestWayBackFromADamagedJournal(t *testing.T) {
 	}
 }
 
-// TestWhatTheMessageOfADamagedJournalSaysHelps runs the commands that it names. After them the journal is one
+// TestHintOfADamagedJournalWorks runs the commands that it names. After them the journal is one
 // that a way back can use.
-func TestWhatTheMessageOfADamagedJournalSaysHelps(t *testing.T) {
+func TestHintOfADamagedJournalWorks(t *testing.T) {
 	l := cutWayBack(t)
 	l.spoil(l.lastChapter(), func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
 	chapter := l.lastChapter()
@@ -164,9 +164,9 @@ func TestWhatTheMessageOfADamagedJournalSaysHelps(t *testing.T) {
 	compare(t, "after a later way back", before, snapshot(t, l.Layout.Root))
 }
 
-// TestWayBackThatFailsIsTriedThreeTimes tries what it could not put back again, but not for ever: then what is
+// TestFailedRollbackIsRetriedThreeTimes tries what it could not put back again, but not for ever: then what is
 // good converges, and the next run is one like any other. By hand it can still be finished.
-func TestWayBackThatFailsIsTriedThreeTimes(t *testing.T) {
+func TestFailedRollbackIsRetriedThreeTimes(t *testing.T) {
 	l := cutWayBack(t)
 	stubborn := l.Layout.Path("/etc/app/last")
 	if out, err := exec.Command("chattr", "+i", stubborn).CombinedOutput(); err != nil {

@@ -545,8 +545,8 @@ func TestCloneOfAnImageIsWhatItIsCalled(t *testing.T) {
 	l.links("9", "9", "")
 }
 
-// TestNamelessHostStaysWhatItWas gives a host a name that says nothing.
-func TestNamelessHostStaysWhatItWas(t *testing.T) {
+// TestHostWithoutConventionalNameKeepsItsIdentity gives a host a name that says nothing.
+func TestHostWithoutConventionalNameKeepsItsIdentity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.machine("a")

@@ -236,7 +236,7 @@ func TestTamperedArtifactIsNotUnpacked(t *testing.T) {
 	}
 }
 
-func TestHostThatWasNotToldWhomToTrustIsAUsageError(t *testing.T) {
+func TestHostWithoutRootOfTrustIsAUsageError(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -260,7 +260,7 @@ func TestTrustRootCanBeADigest(t *testing.T) {
 	}
 }
 
-func TestSecondRunAtTheSameTimeIsToldWhoRuns(t *testing.T) {
+func TestSecondRunNamesTheProcessWithTheLock(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
 	l.engine.during = func(state.Request) {
@@ -380,7 +380,7 @@ func TestGoodReleasesSurviveAnyNumberOfFailures(t *testing.T) {
 	}
 }
 
-func TestInterruptPutsTheLinksBackAndBlamesNobody(t *testing.T) {
+func TestInterruptRestoresLinksAndQuarantinesNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

@@ -95,8 +95,8 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestWayBackWithoutRoomSaysWhatToDo cannot even go back, and gets there when there is room.
-func TestWayBackWithoutRoomSaysWhatToDo(t *testing.T) {
+// TestRollbackWithoutRoomHasAHint cannot even go back, and gets there when there is room.
+func TestRollbackWithoutRoomHasAHint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

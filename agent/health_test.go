@@ -61,7 +61,7 @@ func TestReleaseThatDoesNotBecomeHealthyIsRolledBack(t *testing.T) {
 	noted(t, l.expect(exit.OK), "quarantined")
 }
 
-func TestHostThatStaysSickAfterTheRollbackNeedsAPerson(t *testing.T) {
+func TestHostUnhealthyAfterRollbackEndsWithRollbackFailed(t *testing.T) {
 	l := newLab(t)
 	l.ProbeAnyRoot = true
 	l.publish("1")

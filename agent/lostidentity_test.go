@@ -77,7 +77,7 @@ func introducedTwice(t *testing.T) *lab {
 
 // A host that was told who it is, and has lost what it knows, goes on by what is kept beside its releases: the timer's
 // run has no arguments.
-func TestAHostThatWasIntroducedGoesOnByItself(t *testing.T) {
+func TestHostWithSavedIdentityNeedsNoArguments(t *testing.T) {
 	paths := map[string]func(l *lab) []string{
 		"ledger, copy, current": func(l *lab) []string {
 			return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Path("/srv/projects/myapp/current")}
@@ -212,7 +212,7 @@ func TestAHostThatBecomesAServiceWithTheSameBytes(t *testing.T) {
 
 // A host that has lost its ledger, the copy, all reports and what is kept beside its releases still knows by its links
 // and its trust what it is.
-func TestAHostThatForgotWhatItWasToldGoesOn(t *testing.T) {
+func TestHostWithLostIdentityConverges(t *testing.T) {
 	l := told(t)
 	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports(), l.Layout.Project("myapp").Who()} {
 		if err := os.RemoveAll(path); err != nil {

@@ -97,8 +97,8 @@ func TestReleasesThatNoLinkNamesAreNotDeployed(t *testing.T) {
 	l.links("2", "2", "")
 }
 
-// TestHostOfWhichNothingSaysWhoItWas names what a person has to say, and goes on when that was said.
-func TestHostOfWhichNothingSaysWhoItWas(t *testing.T) {
+// TestHostWithoutAnyRecordOfItsIdentity names what a person has to say, and goes on when that was said.
+func TestHostWithoutAnyRecordOfItsIdentity(t *testing.T) {
 	l := robbed(t, true, lostReports, lostWho)
 	for range 2 {
 		_, err := l.Deploy(t.Context(), agent.Given{}, false)

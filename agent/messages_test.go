@@ -84,8 +84,8 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 	}
 }
 
-// TestReplayTellsWhatTheRunTold in the same order, units and hooks included.
-func TestReplayTellsWhatTheRunTold(t *testing.T) {
+// TestReplayShowsWhatTheRunShowed in the same order, units and hooks included.
+func TestReplayShowsWhatTheRunShowed(t *testing.T) {
 	l, _ := runningUnits(t, "1", "app.service")
 	var live, again bytes.Buffer
 	l.Sinks = []report.Sink{&report.Lines{Out: &live, Verbose: true}}

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestStatusSaysWhatStandsInThePlaceOfALink puts a directory and a plain file where current was.
-func TestStatusSaysWhatStandsInThePlaceOfALink(t *testing.T) {
+// TestStatusShowsWhatReplacedALink puts a directory and a plain file where current was.
+func TestStatusShowsWhatReplacedALink(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
 		"a directory":  func(path string) error { return os.Mkdir(path, 0o755) },

@@ -41,7 +41,7 @@ func TestProgramsThatNoexecRefusesBlameTheHost(t *testing.T) {
 
 // The way back meets the same filesystem: the hooks of the release before are not started either. The host is on that
 // release all the same, and `why` names the first failure.
-func TestNoexecOnTheWayBackToo(t *testing.T) {
+func TestNoexecDuringRollback(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}

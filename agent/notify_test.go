@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-func TestRunIsToldToAWebhookAndInMetrics(t *testing.T) {
+func TestRunIsSentToAWebhookAndMetrics(t *testing.T) {
 	var events []notify.Event
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var n notify.Notice

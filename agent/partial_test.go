@@ -23,7 +23,7 @@ func newestHead(l *lab, project string) string {
 
 // The metadata of one project being too large, invalid or missing keeps nothing from a host that the
 // other project brings.
-func TestOneProjectsTroubleKeepsNothingFromAHost(t *testing.T) {
+func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		data []byte // nil for none at all

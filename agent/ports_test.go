@@ -52,8 +52,8 @@ func (l *lab) postponed(r *report.Report, err error, text string) {
 	}
 }
 
-// TestStrangerThatAnswersAProbe does not make a release healthy, and the release is not blamed for it.
-func TestStrangerThatAnswersAProbe(t *testing.T) {
+// TestForeignProcessThatAnswersAProbe does not make a release healthy, and the release is not blamed for it.
+func TestForeignProcessThatAnswersAProbe(t *testing.T) {
 	address := listening(t)
 	text := "process 812 (/usr/bin/python3) of user 4711 listens on " + address + " and belongs to no unit of the release"
 	for name, probe := range map[string]string{"http": "http: http://" + address + "/", "tcp": "tcp: " + address} {

@@ -121,7 +121,7 @@ func TestReleaseWithoutStatesIsPutInPlace(t *testing.T) {
 	}
 }
 
-func TestProjectsOwnProceduresTakeTheirPlace(t *testing.T) {
+func TestProjectProceduresReplaceBuiltInOnes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	own := map[string]string{
@@ -242,7 +242,7 @@ func TestStepsByName(t *testing.T) {
 	}
 }
 
-func TestDevDoesNotRollBackByItself(t *testing.T) {
+func TestDevDoesNotRollBackAutomatically(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.Dev = []string{"testing"}

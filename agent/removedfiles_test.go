@@ -113,8 +113,8 @@ func TestANewerCopyOfTheLedgerIsUsed(t *testing.T) {
 	}
 }
 
-// TestAWayBackMakesALostNextAgain loses links before a deploy that fails, as where directories stood in their place.
-func TestAWayBackMakesALostNextAgain(t *testing.T) {
+// TestRollbackRestoresALostNext loses links before a deploy that fails, as where directories stood in their place.
+func TestRollbackRestoresALostNext(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

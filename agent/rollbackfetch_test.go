@@ -21,9 +21,9 @@ func (l *lab) lose(link, name string) {
 	}
 }
 
-// TestWayBackFetchesWhatIsGone deploys a release whose states fail, while a file of the release before is gone from the
+// TestRollbackFetchesMissingReleases deploys a release whose states fail, while a file of the release before is gone from the
 // disk: that is fetched again, and the host is rolled back.
-func TestWayBackFetchesWhatIsGone(t *testing.T) {
+func TestRollbackFetchesMissingReleases(t *testing.T) {
 	needsRoot(t)
 	for what, file := range map[string]string{"states": "salt/config/states/app.sls", "a file that states copy": "data"} {
 		t.Run(what, func(t *testing.T) {

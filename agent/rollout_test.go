@@ -505,7 +505,7 @@ func TestANewChannelHasNothingElseToGive(t *testing.T) {
 	f.runs(h, "2")
 }
 
-func TestUrgentReleasesWaitForNoWaveAndStopAllTheSame(t *testing.T) {
+func TestUrgentReleasesIgnoreWavesAndHaltAtTheLimit(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()
 	plan.Halt = plans.Halt{Hosts: 1}

@@ -29,8 +29,8 @@ func hostAtFault(t *testing.T, l *lab) error {
 	return err
 }
 
-// TestAFailureThatIsTheSameOnTheWayBackIsTheHosts has units fail the new release and the one before alike.
-func TestAFailureThatIsTheSameOnTheWayBackIsTheHosts(t *testing.T) {
+// TestFailureThatRecursDuringRollbackIsTheHosts has units fail the new release and the one before alike.
+func TestFailureThatRecursDuringRollbackIsTheHosts(t *testing.T) {
 	for name, fail := range map[string]func(s *unit){
 		"the user of the unit is gone": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
 		"the unit says why":            func(s *unit) { s.refuse, s.why = true, "\nweb: the license has expired" },
@@ -69,8 +69,8 @@ func TestAUnitThatDoesNotStartSaysNothingOfTheHost(t *testing.T) {
 	}
 }
 
-// TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts asks something that both releases need, and that ends.
-func TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts(t *testing.T) {
+// TestProbeThatFailsDuringRollbackIsAFaultOfTheHost asks something that both releases need, and that ends.
+func TestProbeThatFailsDuringRollbackIsAFaultOfTheHost(t *testing.T) {
 	t.Parallel()
 	// On an address of its own: at that of all tests another one may get the port that this one closes.
 	database, err := net.Listen("tcp", "127.66.71.72:0")
@@ -88,8 +88,8 @@ func TestAProbeThatFailsOnTheWayBackAlikeIsTheHosts(t *testing.T) {
 	_ = hostAtFault(t, l)
 }
 
-// TestAScriptOfAReleaseThatFailsOnTheWayBackAlikeBlamesTheHost has each release bring the probe that asks for the database.
-func TestAScriptOfAReleaseThatFailsOnTheWayBackAlikeBlamesTheHost(t *testing.T) {
+// TestScriptThatFailsDuringRollbackIsAFaultOfTheHost has each release bring the probe that asks for the database.
+func TestScriptThatFailsDuringRollbackIsAFaultOfTheHost(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(t.TempDir(), "up")
 	if err := os.WriteFile(database, nil, 0o600); err != nil {

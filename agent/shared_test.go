@@ -214,8 +214,8 @@ func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 	}
 }
 
-// TestWhatTheAgentRemembersIsNotReadWhereOtherUsersCanChangeIt shares files of the state directory, and their copies.
-func TestWhatTheAgentRemembersIsNotReadWhereOtherUsersCanChangeIt(t *testing.T) {
+// TestStateDirectoryThatOtherUsersCanChangeIsNotRead shares files of the state directory, and their copies.
+func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 	needsRoot(t)
 	whole := sharedHost(t)
 	for _, path := range []string{"/var/lib/corpus/ledger.json", "/var/lib/corpus/trust/root.json", "/var/lib/corpus/trust", "/srv/projects/.ledger.json"} {

@@ -171,8 +171,8 @@ func TestStatusOfAScriptAfterACut(t *testing.T) {
 	}
 }
 
-// TestWayBackToWhatDoesNotWorkReturns goes back by hand, to a release that does not start any more.
-func TestWayBackToWhatDoesNotWorkReturns(t *testing.T) {
+// TestRollbackToABrokenPairReturns goes back by hand, to a release that does not start any more.
+func TestRollbackToABrokenPairReturns(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.app("1.crashes")
@@ -195,8 +195,8 @@ func TestWayBackToWhatDoesNotWorkReturns(t *testing.T) {
 	u.runs(t, "app.service", "2")
 }
 
-// TestWayBackRunsHooksThoughStatesFail runs those of the good release, and asks its probes.
-func TestWayBackRunsHooksThoughStatesFail(t *testing.T) {
+// TestRollbackRunsHooksAfterFailedStates runs those of the good release, and asks its probes.
+func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	hook := artifacttest.Files{"hooks/post-release.d/10-say": "#!/bin/sh\n", recipe.Name: "units: []\n"}

@@ -94,9 +94,9 @@ func (l *lab) edit(change func(*ledger.Ledger)) {
 	}
 }
 
-// TestHintOfAFailedWayBackFinishesIt runs the command that the hint names: the host stays on the release that works,
+// TestHintOfAFailedRollbackFinishesIt runs the command that the hint names: the host stays on the release that works,
 // while what was left cannot be taken back, and once it is.
-func TestHintOfAFailedWayBackFinishesIt(t *testing.T) {
+func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 	l, file, loose := leftover(t)
 	l.links("3", "3", "2")
 	shown, err := l.RollbackConverge(t.Context(), "", true)
@@ -165,9 +165,9 @@ func TestRollbackPassesOverQuarantine(t *testing.T) {
 	l.links("2", "2", "") // nothing else is free of quarantine
 }
 
-// TestRollbackThatFinishesAWayBackGoesNoFurther follows one that was cut short on the way to version 1, to which a
+// TestRollbackThatFinishesARollbackGoesNoFurther follows one that was cut short on the way to version 1, to which a
 // version 0 is the one before.
-func TestRollbackThatFinishesAWayBackGoesNoFurther(t *testing.T) {
+func TestRollbackThatFinishesARollbackGoesNoFurther(t *testing.T) {
 	for name, back := range map[string]func(*lab) error{
 		"rollback":            func(l *lab) error { _, err := l.Rollback(l.t.Context()); return err },
 		"rollback --converge": func(l *lab) error { _, err := l.RollbackConverge(l.t.Context(), "", false); return err },

@@ -502,8 +502,8 @@ func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
 	}
 }
 
-// TestWayBackToAReleaseWhoseUnitIsGone does not fail for it: a person who goes back needs to get there.
-func TestWayBackToAReleaseWhoseUnitIsGone(t *testing.T) {
+// TestRollbackToAReleaseWhoseUnitIsGone does not fail for it: a person who goes back needs to get there.
+func TestRollbackToAReleaseWhoseUnitIsGone(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	u := newUnits(l)

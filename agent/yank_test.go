@@ -18,7 +18,7 @@ func (l *lab) yank(project, version string) {
 	}
 }
 
-func TestHostOnWithdrawnReleaseIsToldAndKeepsIt(t *testing.T) {
+func TestHostOnWithdrawnReleaseReportsAndKeepsIt(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("b1")

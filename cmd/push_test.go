@@ -291,7 +291,7 @@ func TestPushOverSSH(t *testing.T) {
 	}
 }
 
-func TestRunOutlivesWhoeverWatchesIt(t *testing.T) {
+func TestRunContinuesWhenItsClientEnds(t *testing.T) {
 	d := newDeveloper(t)
 	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
 	d.commit(".salt/00.sls", writes)

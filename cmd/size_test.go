@@ -57,9 +57,9 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestBuildsAreAlike keeps flags that change the program out of the ways to build it: `go install` gives what is
+// TestBuildsAreReproducible keeps flags that change the program out of the ways to build it: `go install` gives what is
 // released.
-func TestBuildsAreAlike(t *testing.T) {
+func TestBuildsAreReproducible(t *testing.T) {
 	for _, file := range []string{"../Makefile", "../goreleaser.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -160,7 +160,7 @@ func TestDecideRefuses(t *testing.T) {
 
 // What the metadata service failed with stays visible, so that a caller can tell a host off the cloud
 // from one that may not ask.
-func TestDecideKeepsTheCloudsError(t *testing.T) {
+func TestDecideReturnsTheMetadataError(t *testing.T) {
 	cause := errors.New("no answer")
 	_, _, err := grains.Decide(t.Context(), grains.Request{Hostname: "web1", Cloud: &cloud{err: cause}})
 	if !errors.Is(err, cause) {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func TestDomainComesFromWhereItIsCheapest(t *testing.T) {
+func TestDomainComesFromTheCheapestSource(t *testing.T) {
 	for _, c := range []struct {
 		name, hostname, hosts string
 		resolver              resolver

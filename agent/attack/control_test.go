@@ -120,8 +120,8 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 	}
 }
 
-// TestBytesOfUsersStayTheirs: a state takes a file that ann can change, and makes something of it that is not ann's.
-func TestBytesOfUsersStayTheirs(t *testing.T) {
+// TestSourcesThatUsersControlAreRefused: a state takes a file that ann can change, and makes something of it that is not ann's.
+func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFu ann\n"
 	s := newStates(t, "entered")
 	s.begin()

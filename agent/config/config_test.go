@@ -52,7 +52,7 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreToldAtOnceWithTheirPlaces(t *testing.T) {
+func TestAllMistakesAreReportedWithPositions(t *testing.T) {
 	path := file(t,
 		"stor: file:///x\nkeep:\n  relaeses: 3\n  failed: many\nhooks: 5\nengine: chef\nconverge:\n  failhard: maybe\n")
 	_, err := config.Load(config.Sources{File: path, Flags: map[string]string{"hooks.timeout": "soon"}})

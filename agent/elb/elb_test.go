@@ -142,7 +142,7 @@ func TestHostEntersAndLeavesItsLoadBalancers(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPISaysIsTold(t *testing.T) {
+func TestErrorOfTheAPIIsReported(t *testing.T) {
 	b, c := start(t)
 	err := c.Register(context.Background(), elb.Balancers{Names: []string{"other"}}, 0)
 	if err == nil || !strings.Contains(err.Error(), "load balancer other: LoadBalancerNotFound: There is no other") ||
@@ -156,7 +156,7 @@ func TestWhatTheAPISaysIsTold(t *testing.T) {
 	}
 }
 
-func TestInstanceThatStaysUnhealthyIsTold(t *testing.T) {
+func TestInstanceThatStaysUnhealthyIsReported(t *testing.T) {
 	b, c := start(t)
 	b.looks = -1 << 30
 	err := c.Register(context.Background(), elb.Balancers{TargetGroups: []string{arn}}, 30*time.Millisecond)

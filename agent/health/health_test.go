@@ -152,7 +152,7 @@ func TestSignalIsNotSickness(t *testing.T) {
 	}
 }
 
-func TestReleaseSaysMoreThanTheHost(t *testing.T) {
+func TestHealthOfTheReleaseOverridesTheHosts(t *testing.T) {
 	h := health.Merge(recipe.Health{Grace: time.Second, Probes: []recipe.Probe{{Kind: recipe.ProbeTCP, Target: "a:1"}}},
 		recipe.Health{Grace: time.Minute, Deadline: 2 * time.Minute, Retries: 3,
 			Probes: []recipe.Probe{{Kind: recipe.ProbeTCP, Target: "b:1"}}})

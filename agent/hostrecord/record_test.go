@@ -34,9 +34,9 @@ func sample(sequence int64) Record {
 	}
 }
 
-// TestANameSaysAll that a record says, also where versions have signs that stores treat in their own ways, and where
+// TestRecordNameHoldsTheWholeRecord that a record says, also where versions have signs that stores treat in their own ways, and where
 // names are long.
-func TestANameSaysAll(t *testing.T) {
+func TestRecordNameHoldsTheWholeRecord(t *testing.T) {
 	key := newKey(t)
 	long := sample(1)
 	long.Service = &Place{strings.Repeat("c", 63), strings.Repeat("v", 128), "68cb9278"}

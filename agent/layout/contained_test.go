@@ -57,7 +57,7 @@ func TestLinksThatLeadOutOfTheTreeAreRefused(t *testing.T) {
 	}
 }
 
-func TestAPrivateDirectoryOfAnotherUserLeadsNowhereElse(t *testing.T) {
+func TestPrivateDirectoryOfAnotherUserIsNotRedirected(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"var/lib/corpus", "etc/corpus"} {
 		private := filepath.Join(root, dir)

@@ -175,7 +175,7 @@ func TestAClockThatIsBehindHidesNoFailure(t *testing.T) {
 	}
 }
 
-func TestWordsThatDoNotCount(t *testing.T) {
+func TestIgnoredResults(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	host, other := f.inWave(0)[0], f.inWave(1)[0]
 	prefix := plans.Prefix(production, f.Start.ID)

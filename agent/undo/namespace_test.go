@@ -134,8 +134,8 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// TestHostnameGoesBackForReal sets the name of a machine that is nobody's.
-func TestHostnameGoesBackForReal(t *testing.T) {
+// TestHostnameIsRestoredOnARealHost sets the name of a machine that is nobody's.
+func TestHostnameIsRestoredOnARealHost(t *testing.T) {
 	if !setApart(t) {
 		return
 	}

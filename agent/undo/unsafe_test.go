@@ -11,9 +11,9 @@ import (
 
 const ann = 64001
 
-// TestNoLinkLeadsTheWayBackElsewhere: a run removed what lay below a home; its user has put links to root's directories
+// TestLinksDoNotRedirectARollback: a run removed what lay below a home; its user has put links to root's directories
 // in the place of what is gone.
-func TestNoLinkLeadsTheWayBackElsewhere(t *testing.T) {
+func TestLinksDoNotRedirectARollback(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-func TestPrintedKnowsTheWordsOfTheCLibrary(t *testing.T) {
+func TestPrintedRecognizesMessagesOfTheCLibrary(t *testing.T) {
 	for output, want := range map[string]syscall.Errno{
 		"dd: error writing 'x': No space left on device": syscall.ENOSPC,
 		"sh: write error: Disk quota exceeded":           syscall.EDQUOT,

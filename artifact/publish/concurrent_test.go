@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
-func TestEverybodyAtOnceLosesNothing(t *testing.T) {
+func TestConcurrentPublishersLoseNoChange(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
 		t.Run(name, func(t *testing.T) { everybody(t, artifacttest.Publisher(t, s)) })

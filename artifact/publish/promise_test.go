@@ -75,7 +75,7 @@ func TestSignaturesAreGoodForAsLongAsDocumented(t *testing.T) {
 	}
 }
 
-func TestVersionsThatNobodyCommittedAreSkipped(t *testing.T) {
+func TestUncommittedVersionsAreSkipped(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})

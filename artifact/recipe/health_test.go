@@ -41,7 +41,7 @@ health:
 	}
 }
 
-func TestMistakesInHealthAreToldTogether(t *testing.T) {
+func TestMistakesInHealthAreReportedTogether(t *testing.T) {
 	_, err := recipe.Parse([]byte(`health:
   grase: 2s
   deadline: soon

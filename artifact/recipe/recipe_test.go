@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/corpus.schema.json and the table in docs/packaging.md")
 
-func TestMistakesOfARecipeAreToldTogether(t *testing.T) {
+func TestMistakesOfARecipeAreReportedTogether(t *testing.T) {
 	_, err := recipe.Parse([]byte(`name: My App
 bilder: go
 builder: pythn
@@ -62,7 +62,7 @@ version:
 	}
 }
 
-func TestWhatNoBuilderHearsIsAMistake(t *testing.T) {
+func TestSettingsOfAnotherBuilderAreMistakes(t *testing.T) {
 	for text, want := range map[string][]string{
 		"build: {command: [make]}\n": {
 			"corpus.yaml:1:8: build is given, and no builder",
@@ -126,7 +126,7 @@ templates:
 	}
 }
 
-func TestHostsPassOverWhatTheyDoNotKnow(t *testing.T) {
+func TestHostsIgnoreUnknownKeys(t *testing.T) {
 	tree := fstest.MapFS{recipe.Name: {Data: []byte("sandbox: strict\nbuilder: rust\nwritable: [cache]\nbuild: {jobs: " +
 		"4}\nhealth:\n  colour: green\n  probes: [{tcp: 'h:1', weight: 2}]\n")}}
 	r, err := recipe.Load(tree)

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestWhatUsersHaveOpenStaysTheirs: ann has a file open for writing, and another name of it, when root takes the file
+// TestFilesThatUsersHaveOpenAreReplaced: ann has a file open for writing, and another name of it, when root takes the file
 // over.
-func TestWhatUsersHaveOpenStaysTheirs(t *testing.T) {
+func TestFilesThatUsersHaveOpenAreReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		uid, gid int
 		mode     uint32

@@ -151,8 +151,8 @@ func TestPathsMeanTheSameInsideARoot(t *testing.T) {
 	}
 }
 
-// TestMagicLinksLeadNowhere: what /proc calls a link leads to a file whatever its text says.
-func TestMagicLinksLeadNowhere(t *testing.T) {
+// TestMagicLinksAreNotFollowed: what /proc calls a link leads to a file whatever its text says.
+func TestMagicLinksAreNotFollowed(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		r := open(t, o, "/proc")
 		for _, p := range []string{"/self/root/etc/passwd", "/self/cwd/.", "/self/exe", "/thread-self/root/.."} {

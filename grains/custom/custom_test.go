@@ -106,7 +106,7 @@ func TestFailureOfOneCostsOnlyItsOwnGrains(t *testing.T) {
 	}
 }
 
-func TestProgramWithNothingToSayIsFine(t *testing.T) {
+func TestProgramWithoutOutputSucceeds(t *testing.T) {
 	dir := t.TempDir()
 	script(t, dir, "quiet", "echo note >&2")
 	script(t, dir, "comment", "echo '# nothing here'")
@@ -237,7 +237,7 @@ func TestSlowProgramsEndTogether(t *testing.T) {
 
 // What a program starts must end with it, however it hides: in the background with the output open,
 // deaf to SIGTERM, or both.
-func TestNothingOutlivesTheTimeLimit(t *testing.T) {
+func TestAllProcessesEndWithTheTimeLimit(t *testing.T) {
 	for _, c := range []struct{ name, body, words string }{
 		{"hangs", `echo $$ >PID; exec sleep 60`, "took longer than 300ms"},
 		{"is deaf", `trap '' TERM; echo $$ >PID; while :; do sleep 60; done`, "took longer than 300ms"},
@@ -331,7 +331,7 @@ text: |
 	}
 }
 
-func TestReadFileTellsAllMistakesAtOnce(t *testing.T) {
+func TestReadFileReportsAllMistakes(t *testing.T) {
 	path := write(t, t.TempDir(), "grains", "a: 1\nb: !!python/object x\na: 2\n? [x]\n: 1\n", 0o644)
 	_, err := custom.ReadFile(path)
 	var list diag.List

@@ -190,9 +190,9 @@ func TestPushOverSSH(t *testing.T) {
 	}
 }
 
-// TestHostComesToLifeWithTheFirstPromotion installs a host before its service is promoted to its channel, while the
+// TestHostDeploysAfterTheFirstPromotion installs a host before its service is promoted to its channel, while the
 // store does not answer yet. Its timer does the rest.
-func TestHostComesToLifeWithTheFirstPromotion(t *testing.T) {
+func TestHostDeploysAfterTheFirstPromotion(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
 	server := s.serve(n)

@@ -88,8 +88,8 @@ func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
 	}
 }
 
-// TestWhatTellsNoSizeHasABound: a device gives bytes for as long as it is read.
-func TestWhatTellsNoSizeHasABound(t *testing.T) {
+// TestDownloadsWithoutLengthAreBounded: a device gives bytes for as long as it is read.
+func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 	m, err := machine.New(host.Options{Root: "/"})
 	do(t, err)
 	in, err := m.Files.Open("/dev/zero")

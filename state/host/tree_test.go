@@ -196,7 +196,7 @@ func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 	}
 }
 
-func TestTreeTellsWhatIsWrong(t *testing.T) {
+func TestTreeReportsMistakes(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, os.Symlink("loop", root+"/etc/loop"))
 	do(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
@@ -296,7 +296,7 @@ func (r *recorder) Replacing(s host.Subject) error {
 	return nil
 }
 
-func TestTreeTellsTheRecorderFirst(t *testing.T) {
+func TestTreeCallsTheRecorderFirst(t *testing.T) {
 	root := t.TempDir()
 	r := &recorder{refuse: "/keep"}
 	h, err := machine.New(host.Options{Root: root, Recorder: r})

@@ -97,7 +97,7 @@ func TestShortSecretsAreReplacedOnlyAlone(t *testing.T) {
 	}
 }
 
-func TestErrorsKeepWhatTheyAre(t *testing.T) {
+func TestErrorsKeepTheirType(t *testing.T) {
 	r := knowing("hunter22")
 	err := r.Error(diag.WithHint(fmt.Errorf("opening hunter22: %w", fs.ErrPermission), "chmod hunter22"))
 	if !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error()+diag.HintOf(err), "hunter22") {

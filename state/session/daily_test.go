@@ -216,7 +216,7 @@ func TestStatesGivenInTheCall(t *testing.T) {
 	})
 }
 
-func TestSysTellsOfStates(t *testing.T) {
+func TestSysListsStates(t *testing.T) {
 	s, root := dailyRoot(t, nil, nil)
 	callDaily(t, s, root, []daily{
 		{name: "sys.list_state_functions", args: []any{"timezone"}, want: "['timezone.system']"},

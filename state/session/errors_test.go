@@ -29,9 +29,9 @@ func expectations(text string) (all []expectation) {
 	return all
 }
 
-// TestMistakesAreToldAtTheirPlaces compiles the files of testdata/errors, each of which says beside
+// TestMistakesAreReportedWithPositions compiles the files of testdata/errors, each of which says beside
 // its bad lines what is to be told of them: all of it, at once, and nothing else.
-func TestMistakesAreToldAtTheirPlaces(t *testing.T) {
+func TestMistakesAreReportedWithPositions(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/errors/*.sls")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d error cases: %v", len(files), err)
@@ -79,9 +79,9 @@ func checkTold(t *testing.T, list diag.List, w expectation, file string) {
 	t.Errorf("nothing says %q with the hint %q on line %d:\n%v", w.message, w.hint, w.line, list)
 }
 
-// TestMistakesOfAllFilesAreToldTogether has mistakes in the pillar, in the top file and in several SLS files. Those of
+// TestMistakesOfAllFilesAreReportedTogether has mistakes in the pillar, in the top file and in several SLS files. Those of
 // the pillar hide none that do not depend on it, and no template is rendered with half a pillar.
-func TestMistakesOfAllFilesAreToldTogether(t *testing.T) {
+func TestMistakesOfAllFilesAreReportedTogether(t *testing.T) {
 	pillar := map[string]string{
 		"pillar/top.sls": "base:\n  '*':\n    - one\n    - two # error: there is no pillar file \"two\"\n",
 		"pillar/one.sls": "a: {{ nope.x }} # error: 'nope' is undefined // default\n",

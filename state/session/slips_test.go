@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestValuesThatMeanNothingAreNamed has values of retry and order that Salt passes over.
-func TestValuesThatMeanNothingAreNamed(t *testing.T) {
+// TestInvalidValuesAreNamed has values of retry and order that Salt passes over.
+func TestInvalidValuesAreNamed(t *testing.T) {
 	set, dir := settings(t, map[string]string{"states/t.sls": `a:
   test.nop:
     - retry: 3

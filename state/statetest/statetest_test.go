@@ -73,7 +73,7 @@ func written(breaks string) statetest.Case {
 	}
 }
 
-func TestFunctionThatKeepsItsPromises(t *testing.T) {
+func TestConformantFunctionPasses(t *testing.T) {
 	statetest.Run(t, suite(written("nothing")))
 }
 
@@ -88,10 +88,10 @@ func broken() map[string]string {
 	}
 }
 
-// TestBroken is run by TestSuiteTellsWhoBreaksAPromise in a process of its own, since it must fail.
+// TestBroken is run by TestSuiteNamesTheBrokenRule in a process of its own, since it must fail.
 func TestBroken(t *testing.T) {
 	if os.Getenv("STATETEST_BROKEN") == "" {
-		t.Skip("fails on purpose; TestSuiteTellsWhoBreaksAPromise looks at how")
+		t.Skip("fails on purpose; TestSuiteNamesTheBrokenRule looks at how")
 	}
 	var cases []statetest.Case
 	for breaks := range broken() {
@@ -105,7 +105,7 @@ func TestBroken(t *testing.T) {
 	statetest.Run(t, suite())
 }
 
-func TestSuiteTellsWhoBreaksAPromise(t *testing.T) {
+func TestSuiteNamesTheBrokenRule(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestBroken$", "-test.v")
 	cmd.Env = append(os.Environ(), "STATETEST_BROKEN=1")
 	out, err := cmd.CombinedOutput()

@@ -40,7 +40,7 @@ func TestSharedPartsAreComparedOnce(t *testing.T) {
 	}
 }
 
-func TestLaterValuesAreWorkedOutOnce(t *testing.T) {
+func TestLaterValuesAreEvaluatedOnce(t *testing.T) {
 	asked := 0
 	m := value.NewMap("a", 1)
 	m.SetLater("b", func() any { asked++; return value.NewList("x") })

@@ -38,9 +38,9 @@ func lay(t *testing.T, kind, place string) {
 	}
 }
 
-// TestNothingInADirectoryStoreHoldsItsUsersUp makes every operation where something else is in the place of an object,
+// TestDirectoryStoreDoesNotBlockOnPipes makes every operation where something else is in the place of an object,
 // of its directory, of the lock, of a leftover, or of the store. A test that waits for ever is ended by its time.
-func TestNothingInADirectoryStoreHoldsItsUsersUp(t *testing.T) {
+func TestDirectoryStoreDoesNotBlockOnPipes(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	for _, kind := range []string{"pipe", "directory", "link to nowhere", "socket"} {
 		for _, place := range []string{"a/b", "a", "a/.corpus-lock", "a/.corpus-put-x", "."} {

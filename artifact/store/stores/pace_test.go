@@ -33,9 +33,9 @@ func trickling(t *testing.T, head http.Header) string {
 	return server.URL + "/file"
 }
 
-// TestAFileHasToKeepThePace holds that a server which sends a little all the time is given up, with the setting's name,
+// TestFetchSlowerThanTheLimitFails holds that a server which sends a little all the time is given up, with the setting's name,
 // whether the file could be resumed or not.
-func TestAFileHasToKeepThePace(t *testing.T) {
+func TestFetchSlowerThanTheLimitFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		pace    stores.Pace
 		setting string
@@ -61,8 +61,8 @@ func TestAFileHasToKeepThePace(t *testing.T) {
 	}
 }
 
-// TestAFileThatKeepsThePace arrives.
-func TestAFileThatKeepsThePace(t *testing.T) {
+// TestFetchFasterThanTheLimitSucceeds arrives.
+func TestFetchFasterThanTheLimitSucceeds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w,
 			strings.Repeat("x", 100_000))

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestInstallationsArePlayedThroughAtOnce has three transactions, of which the first two need one library. apt is asked
+// TestInstallationsAreSimulatedInOneCall has three transactions, of which the first two need one library. apt is asked
 // three times in all, and each transaction has what it brings.
-func TestInstallationsArePlayedThroughAtOnce(t *testing.T) {
+func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	install := func(names ...string) (t host.Transaction) {
 		for _, name := range names {
 			t.Packages = append(t.Packages, host.Wanted{Name: name})

@@ -8,9 +8,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
-// TestAnOutageOfAMirrorIsToldFromAMissingPackage has each family print what it does without its mirror, and of a
+// TestMirrorOutageDiffersFromMissingPackage has each family print what it does without its mirror, and of a
 // package that no repository has.
-func TestAnOutageOfAMirrorIsToldFromAMissingPackage(t *testing.T) {
+func TestMirrorOutageDiffersFromMissingPackage(t *testing.T) {
 	ctx := context.Background()
 	scripted, _ := aptWith(t, nil, nil)
 	a := scripted.manager.(*apt)
