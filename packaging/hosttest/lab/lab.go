@@ -39,7 +39,7 @@ func tools() map[string]string {
 // need sees to it that hosts can be booted here, once, and sweeps up what an earlier run left.
 var need = sync.OnceValue(func() error {
 	if os.Geteuid() != 0 {
-		return errors.New("booting hosts needs root")
+		return errors.New("booting hosts takes root")
 	}
 	var missing []string
 	for program, pkg := range tools() {
