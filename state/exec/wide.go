@@ -16,13 +16,14 @@ type wide struct {
 	room     chan struct{}                     // a place for each step that may run at once
 	finished chan struct{}                     // a step that ran beside others has ended
 	after    map[*compile.Step][]*compile.Step // the earlier steps that a step names in its arguments
+	beside   map[string]bool                   // by function: whether its steps may run beside others
 }
 
 // sideBySide walks steps, several at once where their functions allow it. A step waits for its requisites, for the
 // earlier steps whose names its arguments have, and for every earlier step if its function runs alone.
 func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	w.wide = &wide{room: make(chan struct{}, w.runner.Parallel), finished: make(chan struct{}, len(steps)),
-		after: w.named(steps)}
+		after: w.named(steps), beside: map[string]bool{}}
 	left := steps
 	for len(left) > 0 && !w.stopped && ctx.Err() == nil {
 		blocked := w.pass(ctx, left)
@@ -115,11 +116,12 @@ func (w *walk) beside(s *compile.Step) bool {
 	if w.wide == nil || s.Chunk.Has("retry") || s.Fun() == watchAction {
 		return false
 	}
-	resource, ok := w.runner.Modules.New(s.State(), s.Fun())
-	if !ok {
-		return false
+	concurrent, known := w.wide.beside[s.Function()]
+	if !known {
+		resource, _ := w.runner.Modules.New(s.State(), s.Fun())
+		_, concurrent = resource.(module.Concurrent)
+		w.wide.beside[s.Function()] = concurrent
 	}
-	_, concurrent := resource.(module.Concurrent)
 	return concurrent
 }
 

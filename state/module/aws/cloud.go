@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -38,6 +40,7 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	accounts map[access]*account
+	answered atomic.Bool // AWS, or the server that is asked instead, has answered a request
 }
 
 // access is how an account of AWS is reached.
@@ -54,7 +57,8 @@ type Account struct {
 // account is one account in one region.
 type account struct {
 	access
-	config sdk.Config
+	config  sdk.Config
+	failure error // why it cannot be reached
 
 	mu     sync.Mutex
 	kept   map[string]*kept
@@ -77,17 +81,17 @@ func (c *Cloud) account(ctx context.Context, service string, a Account) (*accoun
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.accounts[to]; known != nil {
-		return known, nil
+		return known, known.failure
 	}
 	cfg, err := c.configFor(ctx, to)
-	if err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	if c.accounts == nil {
 		c.accounts = map[access]*account{}
 	}
-	c.accounts[to] = &account{access: to, config: cfg, kept: map[string]*kept{}, coming: map[string]bool{}}
-	return c.accounts[to], nil
+	c.accounts[to] = &account{access: to, config: cfg, failure: err, kept: map[string]*kept{}, coming: map[string]bool{}}
+	return c.accounts[to], err
 }
 
 // access works out how an account is reached: arguments count before the profile, and the profile before settings.
@@ -131,7 +135,7 @@ func (c *Cloud) setting(name string) any {
 func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() sdk.Retryer {
-			return retry.AddWithMaxAttempts(retry.NewAdaptiveMode(), 10)
+			return c.retryer()
 		}),
 		config.WithAPIOptions(c.APIOptions),
 		config.WithDefaultRegion("us-east-1"), // Salt's
@@ -153,7 +157,47 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		return cfg, diag.WithHint(fmt.Errorf("reading how AWS is reached: %w", err),
 			"name a profile of the pillar or of AWS's configuration, or give region, keyid and key")
 	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", err),
+			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
+	}
 	return cfg, nil
+}
+
+// patient repeats requests that AWS throttles or that meet an outage. A server that cannot be reached before it has
+// answered once is a wrong address, or no network, and is not waited for.
+type patient struct {
+	sdk.RetryerV2
+	answered *atomic.Bool
+}
+
+func (c *Cloud) retryer() sdk.Retryer {
+	return patient{retry.AddWithMaxAttempts(retry.NewAdaptiveMode(), 10).(sdk.RetryerV2), &c.answered}
+}
+
+// IsErrorRetryable implements aws.Retryer.
+func (p patient) IsErrorRetryable(err error) bool {
+	return p.RetryerV2.IsErrorRetryable(err) && (p.answered.Load() || !unreachable(err))
+}
+
+// GetAttemptToken implements aws.RetryerV2.
+func (p patient) GetAttemptToken(ctx context.Context) (func(error) error, error) {
+	release, err := p.RetryerV2.GetAttemptToken(ctx)
+	if err != nil {
+		return release, err
+	}
+	return func(err error) error {
+		if !unreachable(err) && ctx.Err() == nil {
+			p.answered.Store(true)
+		}
+		return release(err)
+	}, nil
+}
+
+// unreachable reports whether no connection was made.
+func unreachable(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // remember gives an answer that several states need, and asks for it only once until it is forgotten.
@@ -214,6 +258,9 @@ func failed(what, name string, err error) error {
 		return nil
 	}
 	wrapped := fmt.Errorf("%s %s: %w", what, name, err)
+	if unreachable(err) {
+		return diag.WithHint(wrapped, "look at the network, the region and --endpoint, and run it again")
+	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return wrapped

@@ -1,0 +1,186 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/jinja"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// cloud has two state functions: thing.made, of which several may run at once, and thing.alone.
+type cloud struct {
+	mu      sync.Mutex
+	news    int // resources that were made
+	now     int
+	most    int // things that were made at the same time
+	crowded bool
+	order   []string
+	meeting sync.WaitGroup // things with meet: true wait until all of them have begun
+}
+
+type thing struct {
+	cloud *cloud
+	Name  string `sls:"name"`
+	Uses  []any  `sls:"uses"`
+	Meet  bool   `sls:"meet"`
+	Fail  bool   `sls:"fail"`
+	alone bool
+}
+
+type beside struct{ thing }
+
+func (*beside) RunsBeside() {}
+
+func (t *thing) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{Changes: value.NewMap("made", t.Name)}, nil
+}
+
+func (t *thing) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+	c := t.cloud
+	c.mu.Lock()
+	c.now++
+	c.most = max(c.most, c.now)
+	c.crowded = c.crowded || t.alone && c.now > 1
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.now--
+		c.order = append(c.order, t.Name)
+	}()
+	if t.Meet {
+		c.meeting.Done()
+		met := make(chan struct{})
+		go func() { c.meeting.Wait(); close(met) }()
+		select {
+		case <-met:
+		case <-time.After(20 * time.Second):
+			return module.Report{}, errors.New("the others did not begin")
+		}
+	}
+	if t.Fail {
+		return module.Report{}, errors.New("no")
+	}
+	return module.Report{Changes: d.Changes}, ctx.Err()
+}
+
+func (c *cloud) Reading(function.Facts) function.Table { return function.Table{} }
+
+func (c *cloud) Acting(function.Facts) function.Table { return function.Table{} }
+
+func (c *cloud) Filters(*function.Facts) map[string]jinja.Filter { return nil }
+
+func (c *cloud) States(*session.Session) module.Registry {
+	return module.Registry{"thing": module.Table{
+		"made": func() module.Resource {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.news++
+			return &beside{thing{cloud: c}}
+		},
+		"alone": func() module.Resource { return &thing{cloud: c, alone: true} },
+	}}
+}
+
+// wide runs an SLS with steps side by side and gives a line for each result, in the order of the report.
+func (c *cloud) wide(t *testing.T, parallel int, sls string) (lines []string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "t.sls"), []byte(sls), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(host.Options{}, host.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session.New(session.Settings{Host: h, ID: "w", Grains: value.NewMap(), Tables: c, Parallel: parallel,
+		States: []roots.Env{{Name: "base", Dirs: []string{dir}}}})
+	program, err := s.Program(context.Background(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Run(context.Background(), program, nil).All() {
+		lines = append(lines, strings.TrimSpace(r.Name()+" "+value.Repr(r.Changes)))
+	}
+	return lines
+}
+
+// TestWideRunsSideBySide holds that steps run at the same time, and no more of them than there is room for.
+func TestWideRunsSideBySide(t *testing.T) {
+	c := &cloud{}
+	c.meeting.Add(3)
+	lines := c.wide(t, 3, `
+a: {thing.made: [meet: true]}
+b: {thing.made: [meet: true]}
+c: {thing.made: [meet: true]}
+d: {thing.made: []}
+e: {thing.made: []}
+`)
+	want := []string{"a {'made': 'a'}", "b {'made': 'b'}", "c {'made': 'c'}", "d {'made': 'd'}", "e {'made': 'e'}"}
+	if !slices.Equal(lines, want) || c.most != 3 {
+		t.Errorf("the report is %v, and %d ran at once", lines, c.most)
+	}
+}
+
+// TestWideWaits holds that a step waits for its requisites and for the steps that its arguments name, and that one that
+// runs alone has no other beside it; the report has the order as written.
+func TestWideWaits(t *testing.T) {
+	c := &cloud{}
+	lines := c.wide(t, 8, `
+late: {thing.made: [{require: [thing: first]}]}
+named: {thing.made: [uses: ['arn:of:late']]}
+first: {thing.made: []}
+by itself: {thing.alone: []}
+after: {thing.made: [uses: [named]]}
+`)
+	before := func(x, y string) bool { return slices.Index(c.order, x) < slices.Index(c.order, y) }
+	if !before("first", "late") || !before("late", "named") || !before("named", "after") || !before("named", "by itself") ||
+		!before("by itself", "after") || c.crowded {
+		t.Errorf("the order is %v; something ran beside a step that runs alone: %v", c.order, c.crowded)
+	}
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], "late ") || !strings.HasPrefix(lines[4], "after ") {
+		t.Errorf("the report is %v", lines)
+	}
+}
+
+// TestWideGoesOnAfterFailures holds that a failure stops what requires the step, and nothing else.
+func TestWideGoesOnAfterFailures(t *testing.T) {
+	c := &cloud{}
+	lines := c.wide(t, 8, `
+bad: {thing.made: [fail: true]}
+needs: {thing.made: [{require: [thing: bad]}]}
+other: {thing.made: []}
+`)
+	if want := []string{"bad {}", "needs {}", "other {'made': 'other'}"}; !slices.Equal(lines, want) {
+		t.Errorf("the report is %v", lines)
+	}
+	if slices.Contains(c.order, "needs") {
+		t.Error("a step ran whose requisite failed")
+	}
+}
+
+// TestWideAsksOnce holds that whether a step may run beside others is found out once for each function.
+func TestWideAsksOnce(t *testing.T) {
+	c, text := &cloud{}, strings.Builder{}
+	for i := range 40 {
+		text.WriteString("s" + strings.Repeat("x", i) + ": {thing.made: []}\n")
+	}
+	narrow := &cloud{}
+	narrow.wide(t, 1, text.String())
+	if c.wide(t, 8, text.String()); c.news > narrow.news+1 {
+		t.Errorf("%d resources are made, and %d without steps side by side", c.news, narrow.news)
+	}
+}
