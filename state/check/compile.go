@@ -241,7 +241,8 @@ func diagnostics(err error) (all diag.List) {
 
 // unknowable reports whether only a host can tell if there is a mistake.
 func unknowable(d *diag.Diagnostic) bool {
-	return strings.Contains(d.Message, asksHost) || strings.Contains(d.Message, "decrypt")
+	return strings.Contains(d.Message, asksHost) || strings.Contains(d.Message, "decrypt") ||
+		strings.Contains(d.Message, "would act on the running system") // programs of the tree, such as its Salt modules
 }
 
 // undeclared returns the arguments of a program that their functions do not have.

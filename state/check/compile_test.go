@@ -111,6 +111,24 @@ func TestTemplatesThatAskTheHost(t *testing.T) {
 	}
 }
 
+// TestProgramsOfTrees has Python code in a tree. It is not run.
+func TestProgramsOfTrees(t *testing.T) {
+	witness := filepath.Join(t.TempDir(), "ran")
+	touch := "open('" + witness + "', 'w')\n"
+	dir := tree(t, map[string]string{
+		"top.sls": "base: {'*': [a, b, c]}\n", "a.sls": "#!py\n" + touch + "def run():\n    return {}\n",
+		"b.sls": "b:\n  test.nop:\n    - x: {{ salt['mine.f']() }}\n", "c.sls": "c:\n  mine.present: []\n",
+		"_modules/mine.py": touch + "def f():\n    return 1\n", "_states/mine.py": touch + "def present(name):\n    pass\n",
+		"_grains/mine.py": touch + "def g():\n    return {}\n",
+	})
+	if r := checked(t, "h1: {}\n", dir); len(r.Mistakes()) != 0 || len(r.Findings) != 2 {
+		t.Errorf("findings are %+v, want two notes", r.Findings)
+	}
+	if _, err := os.Lstat(witness); err == nil {
+		t.Error("a program of the tree ran")
+	}
+}
+
 func TestServiceBeforeBase(t *testing.T) {
 	service := tree(t, map[string]string{"states/top.sls": "base: {'*': [app]}\n", "states/app.sls": "include: [common]\n"})
 	base := tree(t, map[string]string{"states/top.sls": "base: {'*': [common]}\n", "states/common.sls": "c: {test.nop: []}\n"})
