@@ -124,6 +124,17 @@ func (c comparing) tree(ctx context.Context, r artifact.Release) (*manifest.Mani
 		return nil, err
 	}
 	defer done()
+	tree, err := c.unpacked(ctx, r, dir, unpack.Limits{Bytes: 1 << 30, Files: 100_000})
+	var hostile *unpack.Hostile
+	if errors.As(err, &hostile) {
+		return nil, nil //nolint:nilnil // it is too large for a page
+	}
+	return tree, lost(err)
+}
+
+// unpacked fetches a release, verifies it, and unpacks it below tree of a directory.
+func (c comparing) unpacked(ctx context.Context, r artifact.Release, dir string, limits unpack.Limits) (*manifest.Manifest,
+	error) {
 	file, err := os.OpenFile(filepath.Join(dir, "artifact"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -131,7 +142,7 @@ func (c comparing) tree(ctx context.Context, r artifact.Release) (*manifest.Mani
 	defer file.Close()
 	verified, err := c.client.Fetch(ctx, r, file, nil)
 	if err != nil {
-		return nil, lost(err)
+		return nil, err
 	}
 	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o700); err != nil {
 		return nil, err
@@ -141,11 +152,7 @@ func (c comparing) tree(ctx context.Context, r artifact.Release) (*manifest.Mani
 		return nil, err
 	}
 	defer into.Close()
-	unpacked, err := unpack.Into(ctx, verified, into, unpack.Limits{Bytes: 1 << 30, Files: 100_000})
-	var hostile *unpack.Hostile
-	if errors.As(err, &hostile) {
-		return nil, nil //nolint:nilnil // it is too large for a page
-	}
+	unpacked, err := unpack.Into(ctx, verified, into, limits)
 	return unpacked.Tree, err
 }
 

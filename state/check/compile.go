@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
@@ -32,6 +33,9 @@ type Compiled struct {
 	States   int      // how many states it has
 	SLS      []string // the SLS files that they come from
 	Findings []Finding
+
+	// Arguments are the arguments of each state as JSON, by the function, ID and name of the state.
+	Arguments map[string]map[string]string
 }
 
 // Report is the result of checking trees.
@@ -200,13 +204,39 @@ func (c *compiler) compile(ctx context.Context, m Minion) Compiled {
 	for _, d := range problems {
 		done.Findings = append(done.Findings, Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{m.ID}})
 	}
-	done.States = len(program.Steps)
+	done.States, done.Arguments = len(program.Steps), map[string]map[string]string{}
 	for _, step := range program.Steps {
+		done.Arguments[titleOf(step)] = argumentsOf(step)
 		if name := value.Str(step.Chunk.Value("__sls__")); !slices.Contains(done.SLS, name) {
 			done.SLS = append(done.SLS, name)
 		}
 	}
 	return done
+}
+
+// titleOf names a state for people: its function and its ID, and its name where that is another.
+func titleOf(step *compile.Step) string {
+	title := step.Function() + " " + step.ID()
+	if step.Name() != step.ID() {
+		title += " (" + step.Name() + ")"
+	}
+	return title
+}
+
+// argumentsOf returns what the author of a state wrote, as JSON by name.
+func argumentsOf(step *compile.Step) map[string]string {
+	all := map[string]string{}
+	for _, name := range step.Chunk.Names() {
+		if strings.HasPrefix(name, "__") || slices.Contains(ofEveryStep(), name) {
+			continue
+		}
+		text, err := json.Marshal(step.Chunk.Value(name))
+		if err != nil {
+			text = []byte(value.Str(step.Chunk.Value(name)))
+		}
+		all[name] = string(text)
+	}
+	return all
 }
 
 func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Program, error) {
