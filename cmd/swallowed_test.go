@@ -108,7 +108,7 @@ func reasons() map[string][]string {
 		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
 		"a count of refusals, which starts again":                    {"agent/records/refusals.go:Refused"},
 		"the host registers its key once more":                       {"agent/hostkey/once.go:within"},
-		"what an earlier run left counts no more":                    {"agent/hostrecord/write.go:earlier"},
+		"what an earlier run left counts no more":                    {"agent/hostrecord/write.go:before"},
 		"the keys are read from the store again":                     {"cmd/corpus/knownkeys.go:recallKeys"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name": {"cmd/corpus/build.go:isTree",
