@@ -41,10 +41,11 @@ type expander struct {
 // steps makes one step of a declaration, or one for each of its names.
 func (e *expander) steps(body *value.Map, run *value.List) []*Step {
 	chunk := value.NewMap("state", e.state, "name", e.id)
-	for _, key := range []string{KeySLS, KeyEnv} {
-		if v, ok := body.Get(key); ok {
-			chunk.Set(key, v)
-		}
+	if v, ok := body.Get(KeySLS); ok {
+		chunk.Set(KeySLS, v)
+	}
+	if v, ok := body.Get(KeyEnv); ok {
+		chunk.Set(KeyEnv, v)
 	}
 	chunk.Set(KeyID, e.id)
 	functions, names := e.arguments(chunk, run)
@@ -89,7 +90,11 @@ func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []str
 					}
 					chunk.Set("name", v)
 				default:
-					chunk.Set(value.Str(key), v)
+					if _, ok := key.(string); ok {
+						_ = chunk.SetKey(key, v) // a string can be a key, and as it is costs no allocation
+					} else {
+						chunk.Set(value.Str(key), v)
+					}
 				}
 			}
 		}

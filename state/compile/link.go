@@ -20,6 +20,7 @@ func kinds() []string {
 func (p *Program) link(vocabulary Vocabulary) {
 	index := newIndex(p.Steps)
 	for _, s := range p.Steps {
+		s.tag = s.Tag()
 		if !vocabulary.Watches(s.State()) {
 			s.demote("watch", "require")
 			s.demote("watch_any", "require_any")

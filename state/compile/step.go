@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"fmt"
-
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -17,7 +15,8 @@ type Step struct {
 	// Requisites are the steps this one looks at, by the kind of requisite, once linked.
 	Requisites []Requisite
 
-	nameOrder int // place among the names of one declaration, from 1
+	tag       string // see Tag; "" for a step that was not linked
+	nameOrder int    // place among the names of one declaration, from 1
 	high      *High
 
 	misordered any // an order that is none; nil for none
@@ -57,7 +56,10 @@ func (s *Step) Env() string { return s.text(KeyEnv) }
 
 // Tag names the step in results, as Salt writes it.
 func (s *Step) Tag() string {
-	return fmt.Sprintf("%s_|-%s_|-%s_|-%s", s.State(), s.ID(), s.Name(), s.Fun())
+	if s.tag != "" {
+		return s.tag
+	}
+	return s.State() + "_|-" + s.ID() + "_|-" + s.Name() + "_|-" + s.Fun()
 }
 
 func (s *Step) sortKey() string { return s.State() + s.Name() + s.Fun() }
@@ -65,7 +67,7 @@ func (s *Step) sortKey() string { return s.State() + s.Name() + s.Fun() }
 // With returns a copy of the step with some keys of its chunk set otherwise.
 func (s *Step) With(pairs ...any) *Step {
 	c := *s
-	c.Chunk = s.Chunk.Clone()
+	c.Chunk, c.tag = s.Chunk.Clone(), ""
 	for i := 0; i+1 < len(pairs); i += 2 {
 		c.Chunk.Set(pairs[i].(string), pairs[i+1])
 	}

@@ -41,7 +41,8 @@ const scanLimit = 16
 func NewMap(pairs ...any) *Map {
 	m := &Map{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		m.Set(pairs[i].(string), pairs[i+1])
+		_ = pairs[i].(string) // any other key is a mistake of the caller
+		m.set(pairs[i], pairs[i], pairs[i+1])
 	}
 	return m
 }
