@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +38,15 @@ func TestBucketPolicies(t *testing.T) {
 	}
 	server := minioserver.New(t)
 	roles := map[string]credentials.Value{}
-	for _, m := range rolePolicy.FindAllStringSubmatch(string(text), -1) {
+	const second = "myapp-testing-useast1-2"
+	documented := rolePolicy.FindAllStringSubmatch(string(text), -1)
+	for i, m := range slices.Concat(documented, documented) {
+		host, name := "myapp-testing-useast1-898900", m[1]
+		if i >= len(documented) {
+			host, name = second, m[1]+" of the second host"
+		}
 		policy := strings.NewReplacer("BUCKET", minioserver.Bucket, "PREFIX", "line", "PROJECT", "myapp", "HOST",
-			"myapp-testing-useast1-898900").Replace(m[2])
+			host).Replace(m[2])
 		provider, err := credentials.NewSTSAssumeRole("http://"+server.Host, credentials.STSAssumeRoleOptions{
 			AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), Policy: policy,
 			Location: "us-east-1",
@@ -48,13 +55,13 @@ func TestBucketPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 50 { // a server that has just started does not know its users yet
-			if roles[m[1]], err = provider.GetWithContext(nil); err == nil || !strings.Contains(err.Error(), "not initialized") {
+			if roles[name], err = provider.GetWithContext(nil); err == nil || !strings.Contains(err.Error(), "not initialized") {
 				break
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
 		if err != nil {
-			t.Fatalf("taking the role %s: %v", m[1], err)
+			t.Fatalf("taking the role %s: %v", name, err)
 		}
 	}
 	r := newReader(t)
@@ -95,12 +102,12 @@ func TestBucketPolicies(t *testing.T) {
 		t.Errorf("a dry run says %s; it aborted the upload: %v", out, !left())
 	}
 	if out := r.must("corpus gc --grace 0s"); !strings.Contains(out, "removed 0 packs and ") ||
-		!strings.Contains(out, "and 1 unfinished uploads") || left() {
+		!strings.Contains(out, "and 1 unfinished upload;") || left() {
 		t.Errorf("gc says %s; the unfinished upload is left: %v", out, left())
 	}
 	left = begin(t, server, "line/deploy/myapp/large")
 	if out := r.must("corpus gc --grace 0s --store '" + server.MinioURL("line") + "'"); !strings.Contains(out,
-		"and 1 unfinished uploads") || left() {
+		"and 1 unfinished upload;") || left() {
 		t.Errorf("gc of a minio:// store says %s; the unfinished upload is left: %v", out, left())
 	}
 	if !elsewhere() {
@@ -122,6 +129,22 @@ func TestBucketPolicies(t *testing.T) {
 	may(t, r.store, "host-rollouts", host+"results/myapp-testing-useast1-898900/probe "+host+
 		"halts/myapp-testing-useast1-898900/probe "+host+"leases/c/0.json", host+"results/other/probe "+host+"halts/other/probe "+
 		host+"roster.json "+host+"summary.json metadata/probe rollouts/other/production/1/leases/c/0.json")
+	// Two hosts try to write what is each other's.
+	first := "myapp-testing-useast1-898900"
+	mine := func(name string) string {
+		return strings.ReplaceAll("reports/myapp/NAME/mine hosts/NAME/mine fleet/myapp/NAME/mine", "NAME", name)
+	}
+	said := func(name string) string {
+		return strings.ReplaceAll(host+"results/NAME/mine "+host+"halts/NAME/mine", "NAME", name)
+	}
+	as("host-reports")
+	may(t, r.store, "host-reports", mine(first), mine(second))
+	as("host-reports of the second host")
+	may(t, r.store, "host-reports of the second host", mine(second), mine(first))
+	as("host-rollouts")
+	may(t, r.store, "host-rollouts", said(first), said(second))
+	as("host-rollouts of the second host")
+	may(t, r.store, "host-rollouts of the second host", said(second), said(first))
 	as("promoter")
 	may(t, r.store, "promoter", host+"roster.json "+host+"summary.json", host+"results/h/probe "+host+"leases/c/0.json")
 	as("viewer")

@@ -25,6 +25,9 @@ type Attention struct {
 
 // What a person should look at besides the states of hosts.
 const (
+	Halted       = "halted rollout"
+	Paused       = "paused rollout"
+	Unseen       = "rollout that cannot be read"
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
 	Silent       = "silent"
@@ -34,8 +37,8 @@ const (
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Withdrawn, Silent,
-		Unregistered, string(Held)}
+	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Withdrawn, Silent,
+		Unregistered, Paused, string(Held)}
 }
 
 // attention gathers what a person should look at, the most urgent first and then what concerns most hosts.

@@ -22,6 +22,14 @@ const (
 	ignoredShown  = 20
 )
 
+// clockSlack is how far the clock of the store may be behind the one of a publisher that resumes a rollout. A halt that
+// the store got earlier is none of what came after: a host may have signed it for a time that was still to come.
+const clockSlack = 5 * time.Minute
+
+// deeper stands for objects below the results or halts of a host whose names no host writes: who put them there is not
+// said by the name.
+const deeper = "names that no host writes"
+
 // Evidence is how the hosts of a rollout fared, as far as it could be verified.
 type Evidence struct {
 	Results []Said    // one for each host: what counts of it; by host
@@ -101,7 +109,10 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 		return nil
 	}
 	n, ok := ParseName(name)
-	if parts := strings.SplitN(name, "/", 3); len(parts) == 3 {
+	switch parts := strings.Split(name, "/"); {
+	case len(parts) > 3:
+		g.of[deeper]++
+	case len(parts) == 3:
 		if m, member := g.rollout.Roster.find(parts[1]); member {
 			g.of[m.Name]++
 		}
@@ -110,7 +121,7 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 	if ok {
 		why = g.rollout.holds(n)
 	}
-	if why == "" && n.Outcome == "" && n.Epoch != g.rollout.epoch() {
+	if why == "" && n.Outcome == "" && (n.Epoch != g.rollout.epoch() || at.Before(g.rollout.Start.Resumed.Add(-clockSlack))) {
 		why = "it was recorded before the rollout was resumed"
 	}
 	switch top := !strings.Contains(name, "/"); {
@@ -138,7 +149,8 @@ func (g *gathering) flooded() error {
 	}
 	return diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s", ErrNoEvidence,
 		strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
-		"a host, or a user with its rights, floods the store: revoke the rights, and remove what it wrote below %sresults/", g.prefix)
+		"a host, or a user with its rights, floods the store: revoke the rights, and remove what was written below %s; the server's log says "+
+			"who writes", g.prefix)
 }
 
 // evidence is what follows from what was gathered.

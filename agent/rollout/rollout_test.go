@@ -306,6 +306,39 @@ func TestAHaltIsRecordedWithItsGrounds(t *testing.T) {
 	}
 }
 
+func TestAHaltForATimeToComeDoesNotStopWhatIsResumedThen(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	thief := f.inWave(2)[0]
+	resumed := s.now.Add(time.Hour)
+	f.Start.Resumed = resumed
+	if err := f.RecordHalt(t.Context(), s, f.keys[thief], thief, runID, f.read(t, s), s.now); err != nil {
+		t.Fatal(err)
+	}
+	s.now = resumed.Add(time.Minute)
+	if e := f.read(t, s); len(e.Halts) != 0 || len(e.Ignored) != 1 {
+		t.Errorf("a halt from before it was resumed: %+v, %+v", e.Halts, e.Ignored)
+	}
+	if err := f.RecordHalt(t.Context(), s, f.keys[thief], thief, "20260105T090000.000002", f.read(t, s), s.now); err != nil {
+		t.Fatal(err)
+	}
+	if e := f.read(t, s); len(e.Halts) != 1 {
+		t.Errorf("a halt from after it was resumed: %+v", e.Halts)
+	}
+}
+
+func TestAFloodBelowAnothersNameIsNotBlamedOnIt(t *testing.T) {
+	f, s := newFleet(t, 3), newTimed()
+	prefix := plans.Prefix(production, f.Start.ID)
+	for i := range 20_100 { // a policy for leases/* lets such a name through
+		s.put(t, fmt.Sprintf("%sresults/%s/leases/%d.json", prefix, f.inWave(0)[0], i), "")
+	}
+	_, err := f.Read(t.Context(), s, s.now)
+	if !errors.Is(err, rollout.ErrNoEvidence) || strings.Contains(err.Error(), f.inWave(0)[0]) ||
+		!strings.Contains(err.Error(), "names that no host writes") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAHostThatFloodsItsPrefixHoldsTheRolloutAndIsNamed(t *testing.T) {
 	f, s := newFleet(t, 3), newTimed()
 	host := f.inWave(0)[0]

@@ -85,6 +85,7 @@ type Beginning struct {
 	Plan    rollout.Plan
 	Release artifact.Release
 	Before  *rollout.Before // nil for a channel that named nothing
+	Earlier *rollout.Start  // the last rollout of the channel; nil for none
 	Urgent  bool
 }
 

@@ -156,7 +156,11 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 			}
 			return errors.Join(err, p.writeMetrics(v, o.metrics))
 		}
-		return v, write, v.Explain(ctx, s)
+		if err := v.Explain(ctx, s); err != nil {
+			return nil, nil, err
+		}
+		v.Attention = append(stoppedRollouts(ctx, client, s, v.Rows), v.Attention...)
+		return v, write, nil
 	}, done, nil
 }
 
@@ -253,6 +257,9 @@ func attentionText(a fleet.Attention) string {
 	text := a.What
 	if a.Version != "" {
 		text += ": " + a.Project + " " + a.Version
+	}
+	if len(a.Hosts) == 0 {
+		return text
 	}
 	names := a.Hosts[:min(len(a.Hosts), mostOnLine)]
 	text += " on " + hostCountOf(len(a.Hosts)) + ": " + strings.Join(names, ", ")

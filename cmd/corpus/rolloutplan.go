@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -159,6 +160,11 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 		return err
 	}
 	publisher.New = isNew
+	if change == nil {
+		if err := mayEndPlan(ctx, publisher, ref); err != nil {
+			return err
+		}
+	}
 	result, err := projects.Rollout(ctx, publisher, ref, change)
 	if err != nil {
 		return code(err)
@@ -167,11 +173,38 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 		return p.answerDraft()
 	}
 	text := planText(result)
-	if result.Underway != nil {
+	if result.Underway != nil && result.Plan != nil {
 		text += fmt.Sprintf("\nits rollout of %s continues with this plan; its hosts stay in the waves that they had when it started",
 			stamp(result.Underway.At))
 	}
 	return p.answer(result, "%s", text)
+}
+
+// mayEndPlan refuses to take a plan away while a rollout by it has not arrived: every other host would take the release
+// at once.
+func mayEndPlan(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) error {
+	n, err := publisher.View(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := n.Client.Rollout(ref)
+	if err != nil || plan == nil {
+		return err
+	}
+	u, err := loadRollout(ctx, n.Client, publisher.Store, ref)
+	switch {
+	case errors.Is(err, errNoRollout), errors.Is(err, trust.ErrNoChannel), u != nil && u.rollout.Start.Aborted,
+		err == nil && u.arrived():
+		return nil
+	}
+	state := "whose hosts cannot be seen"
+	if err == nil {
+		state, _ = u.next(1, 0)
+		state = "which is " + state
+	}
+	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf(
+		"a rollout of %s has not arrived, %s: without a plan every host would take the release at once", ref, state),
+		"end it first with `corpus rollout abort %s %s`, or let it arrive (`corpus rollout status`)", ref.Project, ref.Channel))
 }
 
 func (p *program) showPlan(ctx context.Context, ref artifact.Ref) error {

@@ -46,7 +46,9 @@ type begun struct {
 	start  rollout.Start
 	roster hosts.Roster
 	kept   bool
-	others int // hosts of the channel that sign no reports
+	ends   string   // version whose rollout ends before it arrived; "" for none
+	taken  []string // hosts with another key than the last rollout had for them
+	others int      // hosts of the channel that sign no reports
 }
 
 // starts lets a publisher start rollouts.
@@ -69,7 +71,10 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	if b.Before == nil && len(made.roster.Hosts) == 0 {
 		return nil, nil, nil // it is the first release, and there is no host that it could harm
 	}
-	made.start.Before, made.start.Urgent = b.Before, b.Urgent
+	made.start.Before, made.start.Urgent, made.ends = b.Before, b.Urgent, ""
+	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil && !s.arrived(ctx, b) {
+		made.start.Before, made.ends = earlier.Before, b.Before.Version
+	}
 	start := made.start
 	keep := func(ctx context.Context) error {
 		if made.kept {
@@ -80,6 +85,14 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 		return err
 	}
 	return &start, keep, nil
+}
+
+// arrived reports whether the release that a channel names has come to its hosts: enough of each wave are healthy, and
+// nothing stops its rollout. A release that has not is nothing to go back to, and neither is one of which that is not
+// known.
+func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
+	u := &underway{ref: b.Ref, plan: b.Plan, now: time.Now()}
+	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived()
 }
 
 // prepare divides the hosts that follow a channel.
@@ -93,6 +106,10 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err := oldAgents(b, all); err != nil {
 		return nil, err
 	}
+	taken, err := s.takenOver(ctx, b, all)
+	if err != nil {
+		return nil, err
+	}
 	made := newBegun(all, now.Add(-inRoster))
 	if len(made.roster.Hosts) == 0 && b.Before != nil && !b.Urgent {
 		return nil, exit.WithCode(exit.Refused, diag.WithHint(
@@ -104,9 +121,41 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
+	made.taken = taken
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
 	_, made.start.Roster, err = made.roster.Content()
 	return made, err
+}
+
+// takenOver takes their key from followers that signed with another key than the last roster of the channel has for
+// them, while that key is registered still. Which key was registered first is seen by the store's times, which users who
+// may write there change by writing again; a roster is signed. A person forgets the key of a machine that was replaced,
+// and then its new key counts.
+func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []fleet.Follower) (names []string, err error) {
+	if b.Earlier == nil {
+		return nil, nil
+	}
+	last, _, err := hosts.FetchRoster(ctx, s.store, b.Ref, *b.Earlier)
+	if err != nil {
+		return nil, nil // the rollout is long over, or never began: there is nothing to compare with
+	}
+	known, err := hostkey.List(ctx, s.store)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]hostkey.Public{}
+	for _, m := range last.Hosts {
+		keys[m.Name] = m.Key
+	}
+	for i, f := range all {
+		had, there := keys[f.Host]
+		still := slices.ContainsFunc(known[f.Host], func(r hostkey.Registered) bool { return r.Key == had })
+		if f.Key != "" && there && had != f.Key && still {
+			all[i].Key = ""
+			names = append(names, f.Host)
+		}
+	}
+	return names, nil
 }
 
 // newBegun makes a roster of the hosts that signed a report since a time. Of names that one key has signed for, since a
@@ -173,6 +222,15 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 	if made.others > 0 {
 		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): such hosts wait with the "+
 			"others, and count for nothing\n", diag.Count(made.others, "host"), ref)
+	}
+	if len(made.taken) > 0 {
+		fmt.Fprintf(s.program.Err, "warning: %s of %s signed with another key than in its last rollout, and that key is registered still: %s; "+
+			"they count for nothing (corpus host ls --conflicts). If a machine was replaced: corpus host forget NAME\n",
+			diag.Count(len(made.taken), "host"), ref, strings.Join(made.taken[:min(len(made.taken), mostOnLine)], ", "))
+	}
+	if made.ends != "" {
+		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, and ends: abort leads back to %s\n",
+			trust.Printable(made.ends), ref, trust.Printable(made.start.Before.Version))
 	}
 	sizes := []string{}
 	for _, n := range made.start.Hosts {

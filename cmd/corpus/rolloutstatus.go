@@ -25,6 +25,7 @@ import (
 type underway struct {
 	ref     artifact.Ref
 	version string // that the channel names
+	brings  string // version that is rolled out, also after it was aborted; "" where the project does not sign it any more
 	plan    rollout.Plan
 	rollout hosts.Rollout
 	seen    hosts.Evidence
@@ -50,6 +51,9 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 		return u, errNoRollout
 	}
 	u.rollout.Start = *pointer.Rollout
+	if u.brings, err = versionOf(ctx, client, ref.Project, pointer); err != nil {
+		return u, err
+	}
 	plan, err := client.Rollout(ref)
 	if err != nil {
 		return u, err
@@ -57,13 +61,47 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 	if plan == nil {
 		return u, errNoPlan
 	}
-	roster, _, err := hosts.FetchRoster(ctx, s, ref, *pointer.Rollout)
-	if err != nil {
-		return u, err
+	u.plan = *plan
+	return u, u.read(ctx, s, *pointer.Rollout)
+}
+
+// versionOf is the version that the last rollout of a channel brings, also after it was aborted; "" where the project
+// does not sign it any more.
+func versionOf(ctx context.Context, client *trust.Client, project string, pointer trust.Pointer) (string, error) {
+	if !pointer.Rollout.Aborted {
+		return pointer.Version, nil
 	}
-	u.plan, u.rollout = *plan, hosts.New(ref, *plan, *pointer.Rollout, roster)
+	role, err := client.Whole(ctx, project)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range trust.Releases(project, role) {
+		if string(r.Digest) == pointer.Rollout.Release {
+			return r.Version, nil
+		}
+	}
+	return "", nil
+}
+
+// read reads how the hosts of a rollout fared.
+func (u *underway) read(ctx context.Context, s store.Store, start rollout.Start) error {
+	roster, _, err := hosts.FetchRoster(ctx, s, u.ref, start)
+	if err != nil {
+		return err
+	}
+	u.rollout = hosts.New(u.ref, u.plan, start, roster)
 	u.seen, err = u.rollout.Read(ctx, s, u.now)
-	return u, err
+	return err
+}
+
+// arrived reports whether enough hosts of each wave are healthy, and no failures stop the rollout.
+func (u *underway) arrived() bool {
+	for w, n := range u.rollout.Start.Hosts {
+		if u.seen.View(u.now).Healthy(w) < u.plan.Healthy.Of(n) {
+			return false
+		}
+	}
+	return u.stopsAt().IsZero()
 }
 
 // noRollout gives the error of a command that needs a rollout its exit code and hint.
@@ -107,9 +145,10 @@ type failedHost struct {
 // rolloutStatus is the answer of `corpus rollout status`.
 type rolloutStatus struct {
 	Ref     artifact.Ref   `json:"ref"`
-	Version string         `json:"version"` // that the channel names
-	State   string         `json:"state"`   // none, running, paused, halted, aborted or finished
-	Next    string         `json:"next"`    // what comes next
+	Version string         `json:"version"`          // that the channel names
+	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after it was aborted
+	State   string         `json:"state"`            // none, running, paused, halted, aborted or finished
+	Next    string         `json:"next"`             // what comes next
 	Start   *rollout.Start `json:"rollout,omitempty"`
 	Plan    *rollout.Plan  `json:"plan,omitempty"`
 	Waves   []waveStatus   `json:"waves,omitempty"`
@@ -125,7 +164,7 @@ const mostHalts = 5
 // status says how a rollout stands.
 func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	start := u.rollout.Start
-	r := rolloutStatus{Ref: u.ref, Version: u.version, Start: &start, Plan: &u.plan, Ignored: len(u.seen.Ignored),
+	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan, Ignored: len(u.seen.Ignored),
 		Summary: u.seen.Summary}
 	for i, w := range u.plan.Waves {
 		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
@@ -139,13 +178,16 @@ func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 		w.Failed++
 		r.Failed = append(r.Failed, failedHost{said.Host, said.Outcome, w.Name, said.Run, said.At})
 	}
-	waiting := 0
+	waiting, failed := 0, 0
 	for i := range r.Waves {
 		w := &r.Waves[i]
 		w.Waiting = w.Hosts - w.Healthy - w.Failed
-		waiting += w.Waiting
+		waiting, failed = waiting+w.Waiting, failed+w.Failed
 		v := u.verdict(i)
 		w.Open, w.Why = v.Take, v.String()
+		if v.Reason == rollout.TooFew {
+			w.Why = u.tooFew(v)
+		}
 	}
 	for _, halt := range u.seen.Halts[:min(len(u.seen.Halts), mostHalts)] {
 		h := haltStatus{Host: halt.Host, At: halt.At}
@@ -156,12 +198,33 @@ func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 		}
 		r.Halts = append(r.Halts, h)
 	}
-	r.State, r.Next = u.next(waiting)
+	r.State, r.Next = u.next(waiting, failed)
 	return r
 }
 
 func (u *underway) verdict(wave int) rollout.Verdict {
 	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
+}
+
+// tooFew says what a wave waits for, and that it waits for good where none of the hosts that could be healthy is left.
+func (u *underway) tooFew(v rollout.Verdict) string {
+	for i := range u.plan.Waves {
+		if u.plan.WaveName(i) != v.Wave {
+			continue
+		}
+		failed := 0
+		for _, said := range u.seen.Results {
+			if said.Wave == i && said.Outcome != hosts.Healthy {
+				failed++
+			}
+		}
+		if n := u.rollout.Start.Hosts[i]; n-failed < v.Need {
+			return fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts it, or gives skip-wave", v,
+				failed, diag.Count(n, "host"))
+		}
+		break
+	}
+	return v.String()
 }
 
 // waitsAt is the first wave whose hosts do not take the release yet; the number of waves where all do.
@@ -175,7 +238,7 @@ func (u *underway) waitsAt() int {
 }
 
 // next says how a rollout stands, and what comes next.
-func (u *underway) next(waiting int) (state, next string) {
+func (u *underway) next(waiting, failed int) (state, next string) {
 	of := u.ref.Project + " " + u.ref.Channel
 	v := u.verdict(len(u.plan.Waves) - 1)
 	switch v.Reason {
@@ -187,11 +250,18 @@ func (u *underway) next(waiting int) (state, next string) {
 		return "halted", fmt.Sprintf("no host takes the release: `corpus rollout resume %s` continues, and `corpus rollout abort %s` rolls back",
 			of, of)
 	}
+	if waiting == 0 && failed > 0 {
+		return "finished", fmt.Sprintf("every host of the rollout has finished, and it failed on %s", diag.Count(failed, "host"))
+	}
 	if waiting == 0 {
 		return "finished", "every host of the rollout has finished"
 	}
 	if at := u.waitsAt(); at < len(u.plan.Waves) {
-		return "running", u.verdict(at).String()
+		v := u.verdict(at)
+		if v.Reason == rollout.TooFew {
+			return "running", u.tooFew(v)
+		}
+		return "running", v.String()
 	}
 	return "running", fmt.Sprintf("%s may take the release at the next look", diag.Count(waiting, "host"))
 }
@@ -279,8 +349,11 @@ func (r rolloutStatus) text() string {
 
 // rolledOut is the version that is rolled out, or its digest where the channel names another one by now.
 func (r rolloutStatus) rolledOut() string {
-	if !r.Start.Aborted {
+	switch {
+	case !r.Start.Aborted:
 		return r.Version
+	case r.Brings != "":
+		return r.Brings
 	}
 	return artifact.Digest(r.Start.Release).Short()
 }

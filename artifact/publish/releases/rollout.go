@@ -28,7 +28,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	if p.Start == nil {
 		return nil, fmt.Errorf("%s has a rollout plan, and this program cannot start a rollout", ref)
 	}
-	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Urgent: p.Urgent}
+	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: p.Urgent}
 	if before.Version != "" {
 		b.Before = &rollout.Before{Version: before.Version, Digest: before.Digest}
 	}
@@ -132,6 +132,7 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 	if err := publish.CheckRef(ref); err != nil {
 		return result, err
 	}
+	of := "" // the rollout that is moved, also when the change is made again since another publisher was quicker
 	err := p.Change(ctx, func(n *publish.Next) error {
 		n.Strict = true
 		role, channels, err := channelsWith(ctx, n, ref)
@@ -147,6 +148,11 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 			return publish.NewMistake("promote or point the channel to start another one", "the rollout of %s was aborted", ref)
 		}
 		start := *pointer.Rollout
+		if of != "" && of != start.ID {
+			return publish.NewMistake(fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the command again", ref.Project,
+				ref.Channel), "another rollout of %s has started meanwhile, which this %s is not for", ref, what)
+		}
+		of = start.ID
 		pointer.Rollout, pointer.Serial = &start, pointer.Serial+1
 		if err := change(n, role, &pointer); err != nil {
 			return err
