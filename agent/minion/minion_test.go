@@ -33,7 +33,7 @@ func TestLoad(t *testing.T) {
 	dir := write(t, map[string]string{
 		"minion": "id: web1\nfile_roots:\n  base: [@/states, '@/more*']\n  dev: [/dev-states]\ngrains: {role: db, a: 1}\n" +
 			"state_output: changes_id\nstate_verbose: False\nfailhard: True\npillar_source_merging_strategy: recurse\n" +
-			"saltenv: dev\npillarenv_from_saltenv: True\nmine: x\ninclude: extra/*.yaml\next_pillar: [git: x]\n",
+			"saltenv: dev\npillarenv_from_saltenv: True\nmine: x\ninclude: extra/*.yaml\ngitfs_remotes: [x]\n",
 		"minion.d/a.conf":  "test: True\nmine: y\n",
 		"minion.d/b.conf":  "mine: z\n",
 		"minion.d/not.txt": "id: no\n",
@@ -67,7 +67,7 @@ func TestLoad(t *testing.T) {
 	if c.StatesPos != (diag.Pos{File: dir + "/minion", Line: 2, Col: 1}) {
 		t.Errorf("file_roots are said at %v", c.StatesPos)
 	}
-	if len(c.Ignored) != 1 || !strings.Contains(c.Ignored[0], "ext_pillar") {
+	if len(c.Ignored) != 1 || !strings.Contains(c.Ignored[0], "gitfs_remotes") {
 		t.Errorf("ignored are %q", c.Ignored)
 	}
 }

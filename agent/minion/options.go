@@ -70,11 +70,10 @@ func (r *reader) sameEnv() {
 // ignored lists options that this engine has no part for.
 func (r *reader) ignored() []string {
 	reasons := []struct{ name, reason string }{
-		{"ext_pillar", "the pillar comes from pillar_roots alone"},
 		{"fileserver_backend", "states are read from file_roots alone"},
 		{"gitfs_remotes", "states are read from file_roots alone"},
 		{"master_tops", "top files alone say what a host gets"},
-		{"module_dirs", "modules in Python are not run; `engine: salt-call` runs them"},
+		{"module_dirs", "modules in Python are taken from the state tree, from _modules and its like"},
 	}
 	var all []string
 	for _, o := range reasons {

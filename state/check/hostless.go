@@ -50,7 +50,7 @@ func (hostless) Reading(facts function.Facts) function.Table {
 	f, all := &facts, function.Table{}
 	all.Add(config.Functions(f), data.Functions(f), defaults.Functions(f), grains.Functions(f), hashutil.Functions(f),
 		log.Functions(f), match.Functions(f), mine.Functions(f, all), pillar.Functions(f), random.Functions(f),
-		saltutil.Functions(), slsutil.Functions(f), functest.Functions(f, all))
+		saltutil.Functions(f), slsutil.Functions(f), functest.Functions(f, all))
 	refuse := function.Of("*args, **kwargs", func([]any, *value.Map) (any, error) { return nil, errAsksHost })
 	for name := range strings.FieldsSeq(hostFunctions) {
 		if _, known := all[name]; !known {

@@ -49,6 +49,10 @@ type Facts struct {
 	// that need none of it.
 	Serializer func(format string) (Serializer, bool)
 
+	// Own returns the functions of modules that the tree brings, by their full names; nil for none. They take the place of
+	// all functions with the same name before the dot.
+	Own func() map[string]Described
+
 	// Calls are the signatures of the functions of state. They are not in the table; sys describes them.
 	Calls map[string]string
 
@@ -175,4 +179,10 @@ func (f *Facts) Environment(named string) string {
 type GrainsFile struct {
 	Path string     // "" is /etc/corpus/grains.yaml
 	Host *host.Host // the host that has the file; nil for the host of the functions
+}
+
+// Described is what is known of a function that is not in a table.
+type Described struct {
+	Parameters []Parameter
+	Doc        string
 }

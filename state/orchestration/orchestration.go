@@ -42,7 +42,7 @@ func (t Tables) Reading(facts function.Facts) function.Table {
 	f, all := &facts, function.Table{}
 	all.Add(config.Functions(f), data.Functions(f), defaults.Functions(f), dnsutil.Functions(f), environ.Functions(f),
 		file.Functions(f), grains.Functions(f), hashutil.Functions(f), log.Functions(f), match.Functions(f),
-		mine.Functions(f, all), network.Functions(f), pillar.Functions(f), random.Functions(f), saltutil.Functions(),
+		mine.Functions(f, all), network.Functions(f), pillar.Functions(f), random.Functions(f), saltutil.Functions(f),
 		slsutil.Functions(f), functest.Functions(f, all))
 	maps.Copy(all, aws.Reading(t.Cloud))
 	return all

@@ -31,6 +31,7 @@ type Compiler struct {
 	MergeLists  bool           // lists are joined and not replaced
 	IncludesWin bool           // what a file includes wins over the file
 	Override    *value.Map     // wins over all files; may be nil
+	Under       *value.Map     // all files win over it; may be nil
 	TopRoots    bool           // the top files of all roots count, see top.Loader.Roots
 }
 
@@ -49,10 +50,23 @@ func (c *Compiler) Compile(ctx context.Context) (*value.Map, error) {
 	}
 	m := &merger{Compiler: c, ctx: ctx, optional: optional}
 	pillar := m.all(matches)
-	if c.Override.Len() > 0 {
-		pillar = m.merge(pillar, c.Override)
+	if c.Under.Len() > 0 {
+		pillar = m.merge(c.Under.Clone(), pillar)
 	}
-	return pillar, m.problems.Err()
+	return m.overridden(pillar), m.problems.Err()
+}
+
+// Overridden puts what overrides a pillar over it, as after a compile.
+func (c *Compiler) Overridden(pillar *value.Map) (*value.Map, error) {
+	m := &merger{Compiler: c}
+	return m.overridden(pillar), m.problems.Err()
+}
+
+func (m *merger) overridden(pillar *value.Map) *value.Map {
+	if m.Override.Len() == 0 {
+		return pillar
+	}
+	return m.merge(pillar, m.Override)
 }
 
 // merger merges the files of one compile.

@@ -1,6 +1,6 @@
 package python
 
-// Started is how many processes a worker has started so far.
+// Started is how many processes were started.
 func (w *Worker) Started() int { return w.started }
 
 // Decode reads a message.

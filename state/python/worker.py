@@ -668,7 +668,8 @@ def do_list(m):
         names = (m["module"] + "." + f for one in loader.of(m["module"]) for f in one.functions)
     for name in names:
         function = loader.find(name)
-        found[name] = {"signature": signature(function), "doc": getattr(function, "__doc__", None) or ""}
+        found[name] = {"signature": [[p, kind, default_of(function, p, kind)] for p, kind in signature(function)],
+                       "doc": getattr(function, "__doc__", None) or ""}
     return found
 
 
@@ -676,6 +677,15 @@ def do_why(m):
     loader = LOADERS[m["kind"]]
     list(loader.of(m["name"].partition(".")[0]))
     return loader.why(m["name"])
+
+
+def default_of(function, name, kind):
+    """The default of a parameter, or how Python prints it if it is more than data."""
+    if kind != "optional":
+        return None
+    import inspect
+    default = inspect.signature(function).parameters[name].default
+    return default if isinstance(default, (str, int, float, list, dict, tuple, type(None))) else repr(default)
 
 
 def signature(function):

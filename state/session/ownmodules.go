@@ -233,10 +233,10 @@ func readSignature(v any) signature {
 	}
 	for _, item := range list.Items {
 		pair, _ := item.(*value.List)
-		if pair == nil || pair.Len() != 2 {
+		if pair == nil || pair.Len() != 3 {
 			continue
 		}
-		p := function.Parameter{Name: value.Str(pair.Items[0]), Optional: pair.Items[1] != "required"}
+		p := function.Parameter{Name: value.Str(pair.Items[0]), Optional: pair.Items[1] != "required", Default: pair.Items[2]}
 		switch pair.Items[1] {
 		case "rest":
 			p.Kind = function.Rest
@@ -246,6 +246,17 @@ func readSignature(v any) signature {
 		s.parameters = append(s.parameters, p)
 	}
 	return s
+}
+
+// described are the functions of all execution modules of the tree.
+func (o *ownModules) described() map[string]function.Described {
+	all := map[string]function.Described{}
+	for module, functions := range o.every("modules") {
+		for fun, s := range functions {
+			all[module+"."+fun] = function.Described{Parameters: s.parameters, Doc: s.doc}
+		}
+	}
+	return all
 }
 
 // why is why there is no function, as Salt says it; nil where the tree says nothing about it.

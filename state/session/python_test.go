@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -276,5 +277,111 @@ func TestFilesThatAreProgramsOfTheTree(t *testing.T) {
 		Text: "#!py\ndef run():\n    return 3\n"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "a text was expected") {
 		t.Errorf("a number as a file is %v", err)
+	}
+}
+
+func TestPillarModulesOfTheTree(t *testing.T) {
+	needPython(t)
+	files := map[string]string{
+		"states/_pillar/cmdb.py": "def ext_pillar(minion_id, pillar, url, extra=None):\n" +
+			"    if url == 'down':\n        raise IOError('no route')\n    if url == 'list':\n        return [1]\n" +
+			"    return {'cmdb': [minion_id, url, extra, pillar.get('key')], 'key': 'external', 'mine': 'external'}\n",
+		"pillar/top.sls": "base:\n  '*':\n    - p\n",
+		"pillar/p.sls":   "key: file\nsaw: {{ pillar.get('cmdb') is not none }}\n",
+	}
+	source := func(name string, argument any) *value.List { return value.NewList(value.NewMap(name, argument)) }
+	for _, c := range []struct {
+		name        string
+		sources     any
+		first       bool
+		want, fails string
+	}{
+		{"over", source("cmdb", "u"), false, "['web-01', 'u', None, 'file'] external", ""},
+		{"under", source("cmdb", value.NewMap("url", "u", "extra", 1)), true, "['web-01', 'u', 1, None] file", ""},
+		{"command", source("cmd_yaml", "echo 'key: %s'"), false, "None web-01", ""},
+		{"json", source("cmd_json", `echo '{"key": 3}'`), false, "None 3", ""},
+		{"fails", source("cmdb", "down"), false, "", "ext_pillar cmdb: OSError: no route"},
+		{"no mapping", source("cmdb", "list"), false, "", "it gave a list"},
+		{"a command that fails", source("cmd_yaml", "exit 3"), false, "", "ended with 3"},
+		{"unknown", source("git", "x"), false, "", "there is no such source of pillar data"},
+		{"malformed", value.NewMap("cmdb", "u"), false, "", "a list was expected"},
+	} {
+		set, _ := settings(t, files)
+		set.Options = value.NewMap("ext_pillar", c.sources, "ext_pillar_first", c.first)
+		set.Override = value.NewMap("mine", "override")
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		data, err := s.Pillar(t.Context())
+		got := value.Repr(data.Value("cmdb")) + " " + value.Str(data.Value("key"))
+		switch {
+		case c.fails != "":
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s: the error is %v, want %q", c.name, err, c.fails)
+			}
+		case err != nil || got != c.want || data.Value("mine") != "override":
+			t.Errorf("%s: %s, %v, want %s: %v", c.name, got, data.Value("mine"), c.want, err)
+		}
+	}
+}
+
+func TestFunctionsThatListModulesOfTheTree(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{"states/_modules/own.py": ownModule, "states/_states/mine.py": ownStateModule,
+		"states/_modules/test.py": "def ping(a, b=3, *rest):\n    \"\"\"Pings.\"\"\"\n"})
+	for name, want := range map[string]string{
+		"saltutil.sync_modules": "['modules.own', 'modules.test']",
+		"saltutil.sync_states":  "['states.mine']",
+		"saltutil.sync_grains":  "[]",
+	} {
+		v, err := s.Call(t.Context(), name, nil, nil, nil)
+		if got := value.Repr(v.Value); err != nil || got != want {
+			t.Errorf("%s is %s, want %s: %v", name, got, want, err)
+		}
+	}
+	for name, want := range map[string]string{"mine.hello": "{'mine.hello': 'Greets.'}", "test": "{'test.ping': 'Pings.'}"} {
+		v, err := s.Call(t.Context(), "sys.doc", []any{name}, nil, nil)
+		if got := value.Repr(v.Value); err != nil || got != want {
+			t.Errorf("sys.doc %s is %s, want %s: %v", name, got, want, err)
+		}
+	}
+	v, err := s.Call(t.Context(), "sys.argspec", []any{"test.ping"}, nil, nil)
+	if got := value.Repr(v.Value); err != nil || !strings.Contains(got, "'args': ['a', 'b'], 'defaults': [3]") {
+		t.Errorf("sys.argspec is %s: %v", got, err)
+	}
+}
+
+// pythons counts the processes of Python that this process has started.
+func pythons(t testing.TB) (n int) {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(tasks) == 0 {
+		t.Fatalf("this process has no tasks: %v", err)
+	}
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task) // a thread may have ended
+		for _, pid := range strings.Fields(string(children)) {
+			if name, _ := os.ReadFile("/proc/" + pid + "/comm"); strings.HasPrefix(string(name), "python3") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestATreeStartsPythonOnlyForItsModules applies an SLS file of a tree that has modules, and needs none of them, and then
+// one that does.
+func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/plain.sls":       "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",
+		"states/_states/mine.py": ownStateModule, "states/_modules/own.py": ownModule,
+	})
+	before := pythons(t)
+	if _, err := s.Call(t.Context(), "state.apply", []any{"plain"}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := pythons(t) - before; n != 0 {
+		t.Errorf("%d processes of Python were started for an SLS file that needs none", n)
+	}
+	if _, err := s.Call(t.Context(), "sys.doc", []any{"mine"}, nil, nil); err != nil || pythons(t)-before != 1 {
+		t.Errorf("a module needs 1 process of Python, and %d are there: %v", pythons(t)-before, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -223,7 +224,23 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 			return s.renderIn(ctx, s.pillars, src, vars)
 		},
 	}
+	sources, err := s.externals()
+	if err != nil {
+		return s.pillar, diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
+	}
+	first := s.flag("ext_pillar_first", false)
+	if first && len(sources) > 0 {
+		if s.pillar, err = s.withExternal(ctx, s.pillar, sources); err != nil {
+			return s.pillar, err
+		}
+		c.Target, c.Under = s.target(s.pillar), s.pillar
+	}
 	data, err := c.Compile(ctx)
+	if err == nil && !first && len(sources) > 0 {
+		if data, err = s.withExternal(ctx, data, sources); err == nil {
+			data, err = c.Overridden(data)
+		}
+	}
 	if err != nil {
 		return data, err
 	}

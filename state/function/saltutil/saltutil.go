@@ -2,16 +2,21 @@
 package saltutil
 
 import (
+	"path"
+	"slices"
+	"strings"
+
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Functions returns the functions with which formulas make a minion fetch its extensions and reload its data. They
-// do nothing here: there is no master, and every run reads everything again.
-func Functions() function.Table {
+// Functions returns the functions with which formulas make a minion fetch its extensions and reload its data. There is
+// no master, and every run reads everything again, so the others do nothing. Those that fetch extensions answer as
+// Salt's do on a host that has none yet: with the names of the files in the state tree.
+func Functions(f *function.Facts) function.Table {
 	t := function.Table{
 		"saltutil.sync_all": function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
-			syncAll),
+			func(saltenv, _, _, _ any) (*value.Map, error) { return syncAll(f, saltenv) }),
 		"saltutil.refresh_pillar": function.Of("wait=False, timeout=30, clean_cache=True", func(_, _, _ any) bool {
 			return true
 		}),
@@ -24,7 +29,7 @@ func Functions() function.Table {
 	}
 	for _, kind := range extensions() {
 		t["saltutil.sync_"+kind] = function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
-			func(_, _, _, _ any) *value.List { return value.NewList() })
+			func(saltenv, _, _, _ any) (*value.List, error) { return inTree(f, kind, saltenv) })
 	}
 	return t
 }
@@ -36,10 +41,52 @@ func extensions() []string {
 		"executors", "proxymodules", "engines", "thorium", "serializers", "matchers", "pillar"}
 }
 
-func syncAll(_, _, _, _ any) *value.Map {
-	none := value.NewMap()
+func syncAll(f *function.Facts, saltenv any) (*value.Map, error) {
+	all := value.NewMap()
 	for _, kind := range extensions() {
-		none.Set(kind, value.NewList())
+		names, err := inTree(f, kind, saltenv)
+		if err != nil {
+			return nil, err
+		}
+		all.Set(kind, names)
 	}
-	return none
+	return all, nil
+}
+
+// inTree lists the extensions of a kind in the state tree as Salt names them: modules.mine for _modules/mine.py.
+func inTree(f *function.Facts, kind string, saltenv any) (*value.List, error) {
+	var names []string
+	if f.States == nil {
+		return value.NewList(), nil
+	}
+	for _, env := range environments(f, saltenv) {
+		files, err := f.States.Files(env)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			rest, in := strings.CutPrefix(file, "_"+kind+"/")
+			if in && path.Ext(rest) == ".py" && !strings.HasPrefix(path.Base(rest), ".") {
+				names = append(names, kind+"."+strings.ReplaceAll(strings.TrimSuffix(rest, ".py"), "/", "."))
+			}
+		}
+	}
+	slices.Sort(names)
+	return value.Strings(slices.Compact(names)...), nil
+}
+
+// environments are those that saltenv names: a list, or names with commas between them; all of the tree for none.
+func environments(f *function.Facts, saltenv any) []string {
+	var named []string
+	switch v := saltenv.(type) {
+	case string:
+		named = strings.Split(v, ",")
+	case *value.List:
+		for _, item := range v.Items {
+			named = append(named, value.Str(item))
+		}
+	default:
+		return f.States.Envs()
+	}
+	return slices.DeleteFunc(named, func(env string) bool { return !f.States.Has(env) })
 }

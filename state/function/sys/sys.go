@@ -2,6 +2,7 @@
 package sys
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,6 +43,10 @@ func (s sys) functions(patterns []string) []string {
 	names := s.all.Names()
 	for name := range s.Calls {
 		names = append(names, name)
+	}
+	if own := s.own(); len(own) > 0 {
+		names = slices.DeleteFunc(names, func(name string) bool { return replaced(own, name) })
+		names = slices.AppendSeq(names, maps.Keys(own))
 	}
 	slices.Sort(names)
 	return fitting(names, patterns)
@@ -89,7 +94,29 @@ func (s sys) argspec(pattern string) (*value.Map, error) {
 	return report, nil
 }
 
+// own are the functions of the tree's modules.
+func (s sys) own() map[string]function.Described {
+	if s.Own == nil {
+		return nil
+	}
+	return s.Own()
+}
+
+// replaced reports whether the tree has a module in the place of a function's.
+func replaced(own map[string]function.Described, name string) bool {
+	module, _, _ := strings.Cut(name, ".")
+	for other := range own {
+		if strings.HasPrefix(other, module+".") {
+			return true
+		}
+	}
+	return false
+}
+
 func (s sys) parameters(name string) ([]function.Parameter, error) {
+	if d, ok := s.own()[name]; ok {
+		return d.Parameters, nil
+	}
 	if f := s.all[name]; f != nil {
 		return f.Parameters()
 	}
@@ -100,7 +127,7 @@ func (s sys) matching(pattern string) []string {
 	switch {
 	case pattern == "":
 		return s.functions(nil)
-	case s.all.Has(pattern) || s.Calls[pattern] != "":
+	case s.all.Has(pattern) && !replaced(s.own(), pattern) || s.Calls[pattern] != "":
 		return []string{pattern}
 	}
 	return s.functions([]string{pattern})
@@ -142,6 +169,10 @@ func (s sys) doc(patterns []string) (*value.Map, error) {
 	for _, name := range names {
 		if len(patterns) > 0 &&
 			!slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(s.matching(p), name) }) {
+			continue
+		}
+		if d, ok := s.own()[name]; ok {
+			texts.Set(name, d.Doc)
 			continue
 		}
 		parameters, err := s.parameters(name)

@@ -86,7 +86,7 @@ func New(facts function.Facts) function.Table {
 		http.Functions(f), kmod.Functions(f), locale.Functions(f), log.Functions(f), match.Functions(f), mine.Functions(f, t),
 		mount.Functions(f), network.Functions(f),
 		pillar.Functions(f), pkg.Functions(f), pip.Functions(f), postgres.Functions(f), ps.Functions(f), random.Functions(f),
-		saltutil.Functions(), service.Functions(f), shadow.Functions(f), slsutil.Functions(f), status.Functions(f),
+		saltutil.Functions(f), service.Functions(f), shadow.Functions(f), slsutil.Functions(f), status.Functions(f),
 		sys.Functions(f, t), sysctl.Functions(f), system.Functions(f), test.Functions(f, t), timezone.Functions(f),
 		user.Functions(f))
 }
