@@ -3,6 +3,7 @@
 import _thread
 import binascii
 import collections
+import collections.abc
 import json
 import math
 import os
@@ -588,6 +589,8 @@ class Finder:
                 return ModuleSpec(name, Given(LOADERS[words[1]].plain(words[2])))
             if words[1] in ("modules", "states"):
                 return ModuleSpec(name, Functions(SALT if words[1] == "modules" else STATES, words[2]))
+        if name in LATER:
+            return ModuleSpec(name, Absent(name), is_package=True)
         raise ModuleNotFoundError(
             "%s is not part of the agent, which has its own package salt (docs/python.md lists it): install Salt on the "
             "host and set python.salt, or do without the import" % name, name=name)
@@ -603,6 +606,38 @@ class Ours:
     def exec_module(self, module):
         module.__file__ = "<%s>" % self.path
         exec(compile(self.text, "<%s>" % self.path, "exec", dont_inherit=True), module.__dict__)
+
+
+# What modules import although only some of their functions, or none on a masterless host, use it.
+LATER = {"salt.cache", "salt.client", "salt.cloud", "salt.crypt", "salt.fileclient", "salt.fileserver", "salt.grains",
+         "salt.grains.core", "salt.key", "salt.master", "salt.minion", "salt.output", "salt.payload", "salt.pillar",
+         "salt.returners", "salt.runner", "salt.runners", "salt.state", "salt.template", "salt.utils.gitfs",
+         "salt.utils.master", "salt.utils.minions", "salt.utils.reactor", "salt.utils.vt", "salt.utils.winapi",
+         "salt.wheel"}
+
+
+class Absent:
+    """A module of Salt that can be imported, and whose content raises an exception where it is used."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        def get(attribute):
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            full = self.name + "." + attribute
+
+            class Missing(Exception):
+                def __init__(self, *args, **kwargs):
+                    raise NotImplementedError(
+                        "%s is not part of the agent, which has its own package salt (docs/python.md lists it)" % full)
+            Missing.__name__ = attribute
+            return Missing
+        module.__getattr__ = get
 
 
 class Given:
@@ -627,6 +662,8 @@ class Functions:
     NAMES = {"cmdmod": "cmd", "aptpkg": "pkg", "yumpkg": "pkg", "systemd_service": "service", "useradd": "user",
              "groupadd": "group", "linux_sysctl": "sysctl", "debian_ip": "ip", "gpg": "gpg"}
 
+    QUIET = {"_run_quiet": "run_stdout", "_run_all_quiet": "run_all"}
+
     def __init__(self, table, name):
         self.table, self.name = table, self.NAMES.get(name, name)
 
@@ -637,7 +674,8 @@ class Functions:
         def get(attribute):
             if attribute.startswith("__"):
                 raise AttributeError(attribute)
-            found = self.table.find(self.name + "." + attribute.lstrip("_"))
+            wanted = self.QUIET.get(attribute, attribute.lstrip("_"))
+            found = self.table.find(self.name + "." + wanted)
             if found is None:
                 raise AttributeError("there is no function %s.%s" % (self.name, attribute))
             return found

@@ -1,6 +1,7 @@
 package python_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -342,4 +343,90 @@ func BenchmarkFurtherCall(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestEveryModuleOfThePackageSaltCanBeImported imports each alone, in a process that has imported nothing else.
+func TestEveryModuleOfThePackageSaltCanBeImported(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{"modules/alone": `
+import importlib, os, pickle, sys
+
+def names():
+    library = [f for f in sys.meta_path if hasattr(f, "library")][0].library
+    return sorted(n[:-3].replace("/", ".").replace(".__init__", "") for n in library if n.endswith(".py"))
+
+def check(name):
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            importlib.import_module(name)
+            os._exit(0)
+        except BaseException as e:
+            os.write(write, ("%s: %s" % (type(e).__name__, e)).encode())
+            os._exit(1)
+    os.close(write)
+    text = os.read(read, 4096).decode()
+    os.close(read)
+    os.waitpid(pid, 0)
+    return text
+`}})
+	names, err := call(w, t.Context(), "alone.names")
+	if err != nil || names.(*value.List).Len() < 50 {
+		t.Fatalf("the package has %v: %v", value.Repr(names), err)
+	}
+	for _, name := range names.(*value.List).Items {
+		if text, err := call(w, t.Context(), "alone.check", name); err != nil || text != "" {
+			t.Errorf("%s cannot be imported: %v %v", name, text, err)
+		}
+	}
+}
+
+func TestWhatIsNotInThePackageSaltSaysSo(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{
+		"modules/client": "import salt.client\nfrom salt.runner import RunnerClient\ndef fine():\n    return 1\n" +
+			"def use():\n    return salt.client.LocalClient()\ndef run():\n    return RunnerClient({})\n",
+		"modules/other": "import salt.transport.zeromq\ndef f():\n    return 1\n",
+	}})
+	if v, err := call(w, t.Context(), "client.fine"); err != nil || v != 1 {
+		t.Errorf("a module that imports salt.client: %v, %v", v, err)
+	}
+	for name, want := range map[string]string{
+		"client.use": "salt.client.LocalClient is not part of the agent", "client.run": "salt.runner.RunnerClient is not part",
+		"other.f": "salt.transport is not part of the agent",
+	} {
+		if _, err := call(w, t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %q", name, err, want)
+		}
+	}
+}
+
+// FuzzFrames reads frames and messages of any bytes: a message that can be read can be written, and reads the same.
+func FuzzFrames(f *testing.F) {
+	for _, text := range []string{`{"done":1}`, `{"$tuple":[1,{"$bytes":"AA=="}]}`, `{"$items":[[1,2],[[3],4]]}`, `{"$o":{"a":{"$float":"inf"}}}`,
+		`{"$object":[1,"set","{1}","{1}",true,[1]]}`, `{"$object":[1]}`, `{"$text":"gICA"}`, `{"$oitems":[["$a",null]]}`, `[[[[]]]]`} {
+		f.Add(append([]byte{0, 0, 0, byte(len(text))}, text...))
+	}
+	f.Add([]byte{255, 255, 255, 255})
+	f.Add([]byte{0, 0, 0, 9, '{'})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		message, err := python.ReadFrame(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		v, err := python.Decode(message)
+		if err != nil {
+			return
+		}
+		again, err := python.Encode(v)
+		if err != nil {
+			return // deeper than what is sent
+		}
+		if _, is := v.(*python.Object); is || bytes.Contains(again, []byte("$object")) {
+			return // only Python has what it stands for
+		}
+		back, err := python.Decode(again)
+		if err != nil || value.Repr(back) != value.Repr(v) {
+			t.Errorf("%q reads as %s, and what was written of it as %s: %v", message, value.Repr(v), value.Repr(back), err)
+		}
+	})
 }
