@@ -204,3 +204,17 @@ func TestFormatsOfReports(t *testing.T) {
 		t.Errorf("JSON is %v\n%s", err, plain.Bytes())
 	}
 }
+
+// TestPythonOfATreeIsForHosts has what a tree's own Python would say be a note: it runs on hosts.
+func TestPythonOfATreeIsForHosts(t *testing.T) {
+	r := checked(t, "", tree(t, map[string]string{
+		"states/top.sls":          "base: {'*': [program, module]}\n",
+		"states/program.sls":      "#!py\ndef run():\n    return {}\n",
+		"states/module.sls":       "a:\n  own.there:\n    - name: {{ salt['mine.f']() }}\n",
+		"states/_modules/mine.py": "def f():\n    return 1\n",
+		"states/_states/own.py":   "def there(name):\n    return {}\n",
+	}))
+	if len(r.Mistakes()) != 0 || len(r.Findings) != 2 {
+		t.Errorf("findings are %+v", r.Findings)
+	}
+}
