@@ -134,9 +134,7 @@ func (c *Cloud) setting(name string) any {
 
 func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
-		config.WithRetryer(func() sdk.Retryer {
-			return c.retryer()
-		}),
+		config.WithRetryer(c.retryer),
 		config.WithAPIOptions(c.APIOptions),
 		config.WithDefaultRegion("us-east-1"), // Salt's
 	}
