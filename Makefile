@@ -22,7 +22,7 @@ export CGO_ENABLED ?= 0
 # What starts goroutines. cmd/race_test.go holds the list to the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
-	./packaging/oci ./state/exec ./state/host ./state/host/terminal ./state/module/archive
+	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive
 
 .PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate snapshot
 help: ## this list; what make does without a target

@@ -35,6 +35,7 @@ func TestRolloutsOnAVirtualClock(t *testing.T) {
 			c.failsEverywhere()
 			c.failsOnAFew()
 			c.arrives()
+			c.isAborted()
 			t.Logf("%d hosts, %d runs: %d killed, %d without the store; %d answers lost", many, c.runs, c.killed, c.away, c.lost)
 		})
 	}
@@ -218,6 +219,23 @@ func (c *chaos) arrives() {
 	c.published("4", "3")
 	c.began = c.neverAhead("4")
 	c.until("4", nil, c.shuffled)
+	c.allRun("4", nil)
+}
+
+// isAborted is a release that a person aborts under way: every host that took it goes back, also one that is killed on the
+// way.
+func (c *chaos) isAborted() {
+	c.published("5", "4")
+	c.began = c.neverAhead("5")
+	for range 5 {
+		c.round(c.shuffled())
+	}
+	c.armed = false
+	c.abort()
+	c.armed = true
+	for range 4 {
+		c.round(c.shuffled())
+	}
 	c.allRun("4", nil)
 }
 

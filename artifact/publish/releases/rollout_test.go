@@ -1,0 +1,63 @@
+package releases_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// A person aborts a rollout while another one starts the next: the first one's command is made again on what the other
+// wrote, and must not abort that.
+func TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile(t *testing.T) {
+	repo := artifacttest.New(t)
+	ref := artifact.Ref{Project: "myapp", Channel: "production"}
+	for _, version := range []string{"1", "2", "3"} {
+		repo.Release("myapp", version, "testing", artifacttest.Files{"version": version})
+	}
+	if err := repo.Publisher.Change(t.Context(), func(n *publish.Next) error {
+		return trust.SetRollouts(n.Targets(), map[string]rollout.Plan{ref.String(): rollout.Default()})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	starts := func(p *publish.Publisher, id string) {
+		p.Start = func(_ context.Context, b publish.Beginning) (*rollout.Start, func(context.Context) error, error) {
+			start := b.Plan.NewStart(id, string(b.Release.Digest), time.Now(), nil)
+			start.Roster, start.Before = "sha256:"+strings.Repeat("ab", 32), b.Before
+			return &start, func(context.Context) error { return nil }, nil
+		}
+	}
+	point := func(p *publish.Publisher, version string) {
+		t.Helper()
+		if _, err := releases.Point(t.Context(), p, ref, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine, other := repo.Publisher, artifacttest.Beside(t, repo.Publisher)
+	starts(mine, "1-c0ffee")
+	starts(other, "2-c0ffee")
+	point(mine, "1")
+	point(mine, "2")
+	times := 0
+	_, err := releases.Steer(t.Context(), mine, ref, "abort", func(s *rollout.Start) error {
+		if times++; times == 1 {
+			point(other, "3")
+		}
+		s.Aborted = true
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "another rollout of myapp/production has started meanwhile") {
+		t.Errorf("%v, after %d tries", err, times)
+	}
+	client := artifacttest.Client(t, repo.Publisher)
+	if _, pointer, err := client.Named(t.Context(), ref); err != nil || pointer.Version != "3" || pointer.Rollout.Aborted {
+		t.Errorf("the channel is %+v, %v", pointer, err)
+	}
+}
