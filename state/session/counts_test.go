@@ -19,9 +19,9 @@ import (
 // commit what is had for it; who makes it cheaper lowers the limit, so that it stays so.
 const (
 	mostAllocationsPerStep = 100.1 // of compiling 879 states, the rendering of states and pillar included
-	mostAllocationsPerLine = 11.2 // the same, by line of the states as they are rendered
-	mostCallsPerState      = 11.6 // system calls about files and processes of a state with nothing to do
-	mostProcesses          = 10.5 // of a run of 159 states, which has ten guards
+	mostAllocationsPerLine = 11.2  // the same, by line of the states as they are rendered
+	mostCallsPerState      = 11.6  // system calls about files and processes of a state with nothing to do
+	mostProcesses          = 10.5  // of a run of 159 states, which has ten guards
 )
 
 func within(t *testing.T, what string, got, most float64) {
