@@ -481,6 +481,69 @@ func TestHostsGoBackFromAnAbortedRollout(t *testing.T) {
 	f.runs(first, "2")
 }
 
+// cutShort is a host as a power cut leaves it while a version converges.
+func (f *rolling) cutShort(h *rollHost) *rollHost {
+	f.t.Helper()
+	after := f.newHost(h.name)
+	h.engine.during = func(state.Request) {
+		h.engine.during = nil
+		after.Layout = layout.At(copied(f.t, h.Layout.Root))
+	}
+	f.run(h, exit.OK)
+	after.Agent = agent.New(site.Site{Layout: after.Layout, Config: h.Config, Hostname: h.Hostname})
+	after.Now, after.Engine, after.OpenStore = h.Now, after.engine, h.OpenStore
+	must(f.t, os.WriteFile(after.Layout.Lock(), nil, 0o600)) // which this process held
+	return after
+}
+
+func TestADeployThatWasCutShortAsksAgain(t *testing.T) {
+	t.Parallel()
+	halt := func(s *plans.Start) { s.Paused = true }
+	for name, c := range map[string]struct {
+		change func(*rolling)
+		code   int
+		want   string
+		note   string
+	}{
+		"paused": {change: func(f *rolling) { f.move(halt) }, want: "1", note: "paused"},
+		"halted": {change: func(f *rolling) {
+			for _, h := range f.inOrder()[0][1:3] {
+				h.engine.fails = failsOn("2")
+				f.run(h, exit.RolledBack)
+			}
+		}, want: "1", note: "it failed on 2 of"},
+		"store not listed": {change: func(f *rolling) { f.store.unlisted = store.ErrUnreachable }, want: "1", note: "waits for the turn"},
+		"running":          {change: func(*rolling) {}, want: "2", note: "is resumed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRolling(t, 12, twoWaves())
+			f.start("2", "1")
+			h := f.cutShort(f.inOrder()[0][0])
+			c.change(f)
+			noted(t, f.run(h, c.code), c.note)
+			f.runs(h, c.want)
+			f.run(h, c.code)
+			f.runs(h, c.want)
+		})
+	}
+}
+
+func TestADeployThatWasCutShortDoesNotGoOnWithoutTheStore(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 4, twoWaves())
+	f.start("2", "1")
+	h := f.cutShort(f.inOrder()[0][0])
+	whole := h.OpenStore
+	h.OpenStore = func(string) (store.Store, error) { return away{f.store}, nil }
+	f.store.now = f.store.now.Add(time.Minute)
+	noted(t, f.run(h, exit.Unreachable), "whether the rollout goes on")
+	f.runs(h, "1")
+	h.OpenStore = whole
+	f.run(h, exit.OK)
+	f.runs(h, "2")
+}
+
 func TestANewHostTakesTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
@@ -730,6 +793,13 @@ func TestWhatTheStoreDidNotTakeIsRecordedLater(t *testing.T) {
 	if !said {
 		t.Error("it was not recorded later")
 	}
+}
+
+// away is a store that cannot be read.
+type away struct{ store.Store }
+
+func (s away) Get(_ context.Context, key string, _ int64) (io.ReadCloser, store.Info, error) {
+	return nil, store.Info{}, &store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable}
 }
 
 // refusing takes no results.

@@ -95,12 +95,11 @@ func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref
 	return r.untilTurn(ctx, client, *start, *t, has)
 }
 
-// decided reports whether the host needs no evidence about a release: it has it, is about to have it, or tried it.
+// decided reports whether the host needs no evidence about a release: it has it, or tried it. A deploy that was cut short
+// is no reason: other hosts may have failed meanwhile, and a person may have stopped the rollout.
 func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Release) bool {
-	cut := r.ledger.Running
 	switch {
 	case has != nil && has.Is(release), r.ledger.Failing != nil && r.ledger.Failing.Has(release):
-	case cut != nil && !cut.Failed && !cut.Back && cut.Pair.Has(release) && !t.Waits():
 	case r.triedBefore(release):
 	default:
 		return false
@@ -108,6 +107,27 @@ func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Re
 	t.Reason, t.Why, t.Not, t.Took = "", "", nil, cmp.Or(t.Took, r.id)
 	r.unasked(t)
 	return true
+}
+
+// takesUp is the pair to which a host goes that could not ask the store, and whose deploy was cut short. Where a rollout
+// brings a release of it, that is what the host had before: whether the rollout goes on is not known.
+func (r *run) takesUp(cut ledger.Pair) ledger.Pair {
+	good := r.ledger.Good
+	if good == nil || r.turns.ahead || !r.Held().Has(good.Releases()...) {
+		return cut
+	}
+	for i := range r.ledger.Turns {
+		t := &r.ledger.Turns[i]
+		if t.Waits() || t.Took == r.id || !cut.Has(t.Release) || good.Has(t.Release) {
+			continue
+		}
+		t.Took, t.Reason, t.Not = "", string(noEvidence), nil
+		t.Why = "its deploy was cut short, and the store could not be asked whether the rollout goes on"
+		r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and it asks again at its next run",
+			t.Release, t.Rollout, t.Why, good)
+		return *good
+	}
+	return cut
 }
 
 // unasked lets a host that did not read the roster record how it fares under its own name. If the roster does not have
@@ -138,7 +158,7 @@ func (r *run) settleTurn(t *ledger.Turn, a answer) {
 	}
 	t.Took = ""
 	t.Reason, t.Why, t.Not = string(a.reason), a.why, nil
-	if a.reason == plans.Waits && !a.not.IsZero() {
+	if (a.reason == plans.Waits || a.reason == plans.Closed) && !a.not.IsZero() {
 		not := a.not.UTC()
 		t.Not = &not
 	}

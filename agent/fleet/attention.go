@@ -31,14 +31,15 @@ const (
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
 	Silent       = "silent"
+	Copied       = "one key on two machines"
 	Withdrawn    = "withdrawn"
 	Unregistered = "unregistered"
 )
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Withdrawn, Silent,
-		Unregistered, Paused, string(Held)}
+	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied, Withdrawn,
+		Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention gathers what a person should look at, the most urgent first and then what concerns most hosts.
@@ -91,6 +92,10 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	if h.Conflicts > 0 {
 		add(Conflict, "look at both machines: corpus host show "+h.Host, h)
 	}
+	if h.Copied {
+		add(Copied, "one of them is a copy of the other: give it a name of its own, and remove /var/lib/corpus/host.key and "+
+			"/var/lib/corpus/registered.json there", h)
+	}
 	if h.Withdrawn {
 		add(Withdrawn, "point the channel at another version: corpus promote, or corpus point", h)
 	}
@@ -98,7 +103,8 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
 	}
 	if !h.Signed {
-		add(Unregistered, "the host registers its key with its next report; until then every user who may write to the store can write this", h)
+		add(Unregistered, "the host registers its key within a day, or at once without its /var/lib/corpus/registered.json; until then every user who "+
+			"may write to the store can write this", h)
 	}
 }
 

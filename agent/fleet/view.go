@@ -35,8 +35,8 @@ func stateOf(r hostrecord.Record) State {
 	switch {
 	case r.Outcome == "rolled-back":
 		return RolledBack
-	case r.Outcome != "converged" && r.Outcome != "refused", r.Unserved:
-		return Failed
+	case r.Outcome != "converged" && r.Outcome != "refused" && r.Outcome != "interrupted", r.Unserved:
+		return Failed // the next run goes on after one that was interrupted
 	case r.Quarantined:
 		return Quarantined
 	case r.Held:
@@ -55,6 +55,7 @@ type Host struct {
 	Silent    bool  `json:"silent,omitempty"`    // it has not reported for longer than View.SilentAfter
 	Withdrawn bool  `json:"withdrawn,omitempty"` // a release that it has was taken back
 	Conflicts int   `json:"conflicts,omitempty"` // other keys that were registered for its name
+	Copied    bool  `json:"copied,omitempty"`    // another machine signs with its key at the same time
 }
 
 // Row counts the hosts of a channel by version. Hosts, Healthy, Held, Drifted, Behind and Silent count those that have
@@ -64,6 +65,8 @@ type Row struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest"`
 	Named   bool   `json:"named"` // the channel names this version
+	// Also are the other versions, in the records of hosts, of the bytes that the channel names; "" for none.
+	Also    string `json:"also,omitempty"`
 	Hosts   int    `json:"hosts"`
 	Healthy int    `json:"healthy"`
 
@@ -127,9 +130,10 @@ func Look(ctx context.Context, q Query) (*View, error) {
 		listed, ignored = records.Check(v.Known)
 	}
 	v.Ignored = ignored
-	named := channels(q.Listings)
+	named, copied := channels(q.Listings), copies(listed, v.Known)
 	for _, r := range listed {
 		h := named.host(r, q)
+		h.Copied = r.Twice || copied[r.Host]
 		h.Conflicts = max(0, len(v.Known[r.Host])-1)
 		if q.wants(h) {
 			v.Hosts = append(v.Hosts, h)
@@ -139,6 +143,29 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	v.Attention = attention(v)
 	return v, nil
 }
+
+// copies are the hosts whose key another host, that runs at the same time, registered under its own name.
+func copies(listed []hostrecord.Listed, known hostkey.Registry) map[string]bool {
+	byKey, found := map[hostkey.Public][]hostrecord.Listed{}, map[string]bool{}
+	for _, r := range listed {
+		if !r.Signed {
+			continue
+		}
+		key := known[r.Host][0].Key
+		for _, other := range byKey[key] {
+			if r.Overlap(other) {
+				found[r.Host], found[other.Host] = true, true
+			}
+		}
+		if len(byKey[key]) < mostSharing {
+			byKey[key] = append(byKey[key], r)
+		}
+	}
+	return found
+}
+
+// mostSharing is with how many hosts of the same key another one is compared.
+const mostSharing = 20
 
 func (q Query) wants(h Host) bool {
 	if q.BehindOnly && !h.Behind || q.Silent && !h.Silent {
@@ -212,6 +239,7 @@ func rows(hosts []Host, p pointers, q Query) []Row {
 				wanted = h.WantedBase
 			}
 			ref := artifact.Ref{Project: project, Channel: place.Channel}
+			place, wanted = t.named(ref, place, p), t.named(ref, wanted, p)
 			t.row(ref, place).count(h, p.behind(project, place))
 			t.blame(ref, h, cmp.Or(wanted, place), project)
 		}
@@ -247,6 +275,23 @@ func (t table) row(ref artifact.Ref, place *hostrecord.Place) *Row {
 		t[id] = &Row{Ref: ref, Version: place.Version, Digest: place.Digest}
 	}
 	return t[id]
+}
+
+// named is a release under the version that its channel names, where hosts know the same bytes by another one.
+func (t table) named(ref artifact.Ref, place *hostrecord.Place, p pointers) *hostrecord.Place {
+	pointer, ok := p.named[ref]
+	if !ok || place == nil || !place.Is(pointer.Digest) || place.Version == pointer.Version {
+		return place
+	}
+	as := *place
+	as.Version = pointer.Version
+	row := t.row(ref, &as)
+	if also := strings.Split(row.Also, ", "); row.Also == "" {
+		row.Also = place.Version
+	} else if !slices.Contains(also, place.Version) {
+		row.Also += ", " + place.Version
+	}
+	return &as
 }
 
 // count counts a host that has the row's version.

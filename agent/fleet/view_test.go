@@ -259,6 +259,61 @@ func TestKeysOfAnEarlierLookAreReadAgain(t *testing.T) {
 	}
 }
 
+// TestVersionsWithTheSameBytes are one row, under the version that the channel names.
+func TestVersionsWithTheSameBytes(t *testing.T) {
+	s := mem.New()
+	digest := artifact.Digest("sha256:" + strings.Repeat("ab", 32))
+	place := &hostrecord.Place{Channel: "production", Version: "1.0", Digest: digest.Short()}
+	key := hostKey(t)
+	r := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1, Outcome: "interrupted", Service: place}
+	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
+	if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Register(t.Context(), s, hostkey.Registration{Host: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), Listings: []trust.Listing{{Project: "myapp",
+		Channels: map[string]trust.Pointer{"production": {Version: "1.0b", Digest: digest}}}}})
+	want := []fleet.Row{{Ref: artifact.Ref{Project: "myapp", Channel: "production"}, Version: "1.0b", Digest: digest.Short(), Named: true,
+		Also: "1.0", Hosts: 1, Healthy: 1}}
+	if err != nil || !slices.Equal(v.Rows, want) {
+		t.Errorf("%+v, %v, want %+v", v.Rows, err, want)
+	}
+	if len(v.Attention) != 0 {
+		t.Errorf("a run that was interrupted needs a person: %+v", v.Attention)
+	}
+}
+
+// TestOneKeyUnderTwoNames is named where both hosts run at the same time, and not where a host was renamed.
+func TestOneKeyUnderTwoNames(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		first, second time.Time // when their runs started
+		copied        bool
+	}{
+		"copies":  {now.Add(-time.Hour), now.Add(-50 * time.Minute), true},
+		"renamed": {now.Add(-time.Hour), now, false},
+	} {
+		s, key := mem.New(), hostKey(t)
+		for host, started := range map[string]time.Time{"a": c.first, "b": c.second} {
+			r := hostrecord.Record{Project: "myapp", Host: host, Run: started.UTC().Format("20060102T150405.000000"), Sequence: 1,
+				Outcome: "converged"}
+			w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
+			if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := key.Register(t.Context(), s, hostkey.Registration{Host: host}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: now})
+		if err != nil || len(v.Hosts) != 2 || v.Hosts[0].Copied != c.copied || (len(v.Attention) == 1) != c.copied {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
 // TestRunsOfAStoreThatCannotBeListed are an error, and not a host without runs.
 func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
 	s := storetest.NewFaulty(mem.New(), storetest.Fault{Op: store.OpList, Err: store.ErrUnreachable})

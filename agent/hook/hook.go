@@ -202,10 +202,16 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout),
 			"make it faster, or raise hooks.timeout in agent.yaml")
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return interrupted{ctx.Err()}
 	}
 	return err
 }
+
+// interrupted is why a program failed that was ended since the run was.
+type interrupted struct{ error }
+
+func (interrupted) Error() string   { return "interrupted" }
+func (i interrupted) Unwrap() error { return i.error }
 
 // ownTree makes a command the root of a tree of processes that is ended as a whole: SIGTERM when the
 // context is done, SIGKILL after the grace. WaitDelay bounds the wait for a command that no signal of the tree reached.

@@ -160,7 +160,8 @@ func TestHookIsInterruptedWithTheRun(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	if _, err := hook.Run(ctx, dir, hook.Options{Timeout: time.Minute}); !errors.Is(err, context.Canceled) {
+	if _, err := hook.Run(ctx, dir, hook.Options{Timeout: time.Minute}); !errors.Is(err, context.Canceled) ||
+		!strings.HasSuffix(err.Error(), ": interrupted") {
 		t.Errorf("error is %v, want that of the run", err)
 	}
 }

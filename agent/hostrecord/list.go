@@ -20,6 +20,7 @@ type Listed struct {
 	Seen   time.Time `json:"seen"`   // when the store got it, by the store's clock
 	Signed bool      `json:"signed"` // with the key that the host registered first
 	Passed int       `json:"-"`      // later records that do not count
+	Twice  bool      `json:"-"`      // another record with the same key was written since this one's run started
 }
 
 // Ignored is a record that does not count.
@@ -106,11 +107,19 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	if len(keys) == 0 {
 		return all[0].Listed, ""
 	}
+	var signed []Listed
+	passed := 0
 	for i, c := range all[:min(len(all), mostTried)] {
-		if keys[0].Key.SignedName(c.signed, c.signature) {
-			c.Signed, c.Passed = true, i
-			return c.Listed, ""
+		if !keys[0].Key.SignedName(c.signed, c.signature) {
+			continue
 		}
+		if len(signed) == 0 {
+			passed = i
+		}
+		signed = append(signed, c.Listed)
+	}
+	if len(signed) > 0 {
+		return chosen(signed, passed), ""
 	}
 	return Listed{}, "the key that signed its record is not the one that it registered first"
 }
@@ -130,4 +139,29 @@ func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) 
 		return Detail{}, nil //nolint:nilerr // every user who may write to the store can have written it
 	}
 	return d, nil
+}
+
+// slack is how far the clocks of a host and of the store may be apart.
+const slack = 10 * time.Minute
+
+// chosen is the record that counts of those that a host signed, the highest number first: that one, unless a later run has
+// a lower number, since the disk of the host was put back to an earlier state. That a run is later is what the host's
+// clock says, which counts only so far as the store had that time, too.
+func chosen(signed []Listed, passed int) Listed {
+	best := signed[0]
+	for _, r := range signed[1:] {
+		if r.Started().After(best.Started()) && !r.Started().After(r.Seen.Add(slack)) {
+			best = r
+		}
+	}
+	best.Signed, best.Passed = true, passed
+	best.Twice = slices.ContainsFunc(signed, func(r Listed) bool {
+		return r.Key != best.Key && r.Seen.After(best.Started().Add(slack))
+	})
+	return best
+}
+
+// Overlap reports whether two records are of hosts that ran at the same time.
+func (r *Listed) Overlap(other Listed) bool {
+	return r.Seen.After(other.Started().Add(slack)) && other.Seen.After(r.Started().Add(slack))
 }

@@ -190,6 +190,61 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 	}
 }
 
+// TestAHostWhoseDiskWasPutBack counts its runs from an earlier number on. What it says now counts, and an old record that
+// another user stores again does not.
+func TestAHostWhoseDiskWasPutBack(t *testing.T) {
+	key, s := newKey(t), mem.New()
+	now := time.Now().UTC()
+	put := func(sequence int64, at time.Time) string {
+		t.Helper()
+		r := sample2(sequence)
+		r.Run = at.Format("20060102T150405.000000")
+		object, err := r.Key(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), object, strings.NewReader("{}"), 2, store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	counts := func(sequence int64, twice bool) {
+		t.Helper()
+		hosts, _ := check(t, s, hostkey.Registry{"h": {{Key: key.Public()}}})
+		if len(hosts) != 1 || hosts[0].Sequence != sequence || hosts[0].Twice != twice || !hosts[0].Signed {
+			t.Errorf("%+v, want number %d, twice %v", hosts, sequence, twice)
+		}
+	}
+	put(50, now.Add(-3*time.Hour))
+	put(9, now.Add(time.Minute))
+	counts(9, false)
+	put(5, now.Add(time.Hour)) // a run on another day, whose clock was ahead
+	counts(9, false)
+	put(3, now.Add(-time.Hour))
+	counts(9, false)
+}
+
+// TestTwoMachinesWithOneKey have records of which one is written while the other one is new.
+func TestTwoMachinesWithOneKey(t *testing.T) {
+	now := time.Now()
+	record := func(key string, sequence int64, started, seen time.Duration) Listed {
+		r := *sample2(sequence)
+		r.Run = now.Add(started).UTC().Format("20060102T150405.000000")
+		return Listed{Record: r, Key: key, Seen: now.Add(seen)}
+	}
+	for name, c := range map[string]struct {
+		other Listed
+		twice bool
+	}{
+		"repeated meanwhile":  {record("b", 8, -40*time.Minute, 0), true},
+		"left by a power cut": {record("b", 8, -40*time.Minute, -35*time.Minute), false},
+	} {
+		if got := chosen([]Listed{record("a", 9, -30*time.Minute, 0), c.other}, 0); got.Sequence != 9 || got.Twice != c.twice {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func sample2(sequence int64) *Record {
 	return &Record{Project: "myapp", Host: "h", Run: "20260501T120000.000000", Sequence: sequence, Outcome: "converged"}
 }

@@ -119,11 +119,14 @@ func (p Plan) window(wave int, now time.Time) Verdict {
 	for _, w := range p.Windows {
 		open, err := w.Open(now)
 		if open {
-			v.Take = true
+			v.Take, v.Not = true, time.Time{}
 			return v
 		}
 		if v.Err == nil {
 			v.Err = err
+		}
+		if opens := w.next(now); !opens.IsZero() && (v.Not.IsZero() || opens.Before(v.Not)) {
+			v.Not = opens
 		}
 	}
 	if !v.Take {
@@ -147,7 +150,10 @@ func (v Verdict) String() string {
 		if v.Err != nil {
 			return v.Err.Error()
 		}
-		return "no window of the plan is open"
+		if v.Not.IsZero() {
+			return "no window of the plan is open"
+		}
+		return fmt.Sprintf("no window of the plan is open; the next one opens at %s", v.Not.UTC().Format("2006-01-02 15:04 MST"))
 	case Stops:
 		return fmt.Sprintf("it failed on %d of %d hosts, which is the limit", v.Failed, v.All)
 	}

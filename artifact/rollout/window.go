@@ -54,7 +54,7 @@ func (w Window) check() error {
 }
 
 func (w Window) mistake(why string) error {
-	return diag.WithHint(fmt.Errorf("window %q: %s", string(w), why), "write one as: Mon-Thu 09:00-16:00 Europe/Paris")
+	return diag.WithHint(fmt.Errorf("window %q: %s", string(w), why), "write one as: Mon-Thu 09:00-16:00 Europe/Paris; --window always, alone, removes them")
 }
 
 func parseDays(text string) (days [7]bool, err error) {
@@ -94,6 +94,22 @@ func parseTime(text string) (int, error) {
 	}
 	t, err := time.Parse("15:04", text)
 	return t.Hour()*60 + t.Minute(), err
+}
+
+// next is when a window opens after a time; zero for one that cannot be read.
+func (w Window) next(at time.Time) time.Time {
+	t, err := w.parse()
+	if err != nil {
+		return time.Time{}
+	}
+	local := at.In(t.zone)
+	for day := range 9 { // the eighth is the same day of the next week, and clocks change
+		opens := time.Date(local.Year(), local.Month(), local.Day()+day, 0, t.start, 0, 0, t.zone)
+		if t.days[opens.Weekday()] && opens.After(at) {
+			return opens
+		}
+	}
+	return time.Time{}
 }
 
 // Open reports whether a window is open at a time. A window that this host cannot read is closed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -147,6 +148,9 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := o.check(v, list); err != nil {
+			return nil, nil, err
+		}
 		if v.Fresh {
 			known.keep(p, v.Known, time.Now())
 		}
@@ -162,6 +166,25 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		v.Attention = append(stoppedRollouts(ctx, client, s, v.Rows), v.Attention...)
 		return v, write, nil
 	}, done, nil
+}
+
+// check refuses a project or a channel that neither the store nor a host knows: an empty table would say that all is well.
+func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
+	if len(v.Hosts) > 0 {
+		return nil
+	}
+	found := slices.ContainsFunc(list, func(l trust.Listing) bool { return o.project == "" || l.Project == o.project })
+	if !found {
+		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(o.project)), "`corpus ls` lists the projects")
+	}
+	found = slices.ContainsFunc(list, func(l trust.Listing) bool {
+		_, there := l.Channels[o.channel]
+		return there && (o.project == "" || l.Project == o.project)
+	})
+	if o.channel == "" || found {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(o.channel)), "`corpus ls` lists the channels")
 }
 
 // writeMetrics replaces the file of figures, so that a scrape never sees half of it.
@@ -214,6 +237,9 @@ func (p *program) printRows(rows []fleet.Row) error {
 		}
 		if r.Named {
 			version += " *"
+		}
+		if r.Also != "" {
+			version += " (same bytes as " + trust.Printable(r.Also) + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s", name, version)
 		for _, n := range []int{r.Hosts, r.Healthy, r.Failed, r.RolledBack, r.Quarantined, r.Held, r.Drifted, r.Behind, r.Silent} {

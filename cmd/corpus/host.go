@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -165,8 +166,8 @@ func (p *program) printCurrent(h *currentHost) error {
 	}
 	line("state", stateText(h.Host))
 	line("run", h.Run+", "+h.Outcome+", exit code "+strconv.Itoa(h.Exit)+", reported "+stamp(h.Seen))
-	line("has", placesText(h.Base, h.Service))
-	line("wanted", placesText(h.WantedBase, h.Wanted))
+	line("has", placesText(h.Project, h.Base, h.Service))
+	line("wanted", placesText(h.Project, h.WantedBase, h.Wanted))
 	line("agent", h.Agent)
 	line("error", strings.ReplaceAll(h.Error, "\n", "; "))
 	line("hint", strings.ReplaceAll(h.Hint, "\n", "; "))
@@ -190,20 +191,21 @@ func stateText(h fleet.Host) string {
 	return text
 }
 
-func placesText(base, service *hostrecord.Place) string {
+func placesText(project string, base, service *hostrecord.Place) string {
 	var all []string
 	for _, place := range []*hostrecord.Place{base, service} {
 		if place == nil {
 			continue
 		}
-		version := cmp.Or(place.Version, "nothing")
-		if place.Channel != "" {
-			version += " of " + place.Channel
+		name := project
+		if place == base {
+			name = artifact.Base
 		}
-		all = append(all, version)
-	}
-	if base != nil && len(all) > 0 {
-		all[0] = "base " + all[0]
+		text := name + " " + cmp.Or(place.Version, "nothing")
+		if place.Channel != "" {
+			text += " of " + place.Channel
+		}
+		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
 }

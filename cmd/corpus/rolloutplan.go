@@ -67,6 +67,9 @@ func (f *planFlags) change(p *rollout.Plan) error {
 		for _, w := range written(f.windows) {
 			p.Windows = append(p.Windows, rollout.Window(w))
 		}
+		if len(p.Windows) == 1 && p.Windows[0] == "always" {
+			p.Windows = nil
+		}
 	}
 	listed(f, "canary", f.canaries, &p.First)
 	listed(f, "last", f.last, &p.Last)
@@ -110,8 +113,8 @@ failed hosts the rollout stops. From then on promote, point and publish --channe
 rollout shows the plan.
 
 What is not given stays as the channel has it; a channel without a plan begins with the default one:
---waves 1%:1h,10%:4h,50%:12h,100% --halt-at 2,5% --at-once 25% --healthy 80%. An empty --window, --canary, --last or --regions
-empties that list.
+--waves 1%:1h,10%:4h,50%:12h,100% --halt-at 2,5% --at-once 25% --healthy 80%. An empty --canary, --last or --regions empties that
+list; --window always does it for windows.
 
 The plan names the version of the agent that it takes: the one of this corpus, or --agent. A rollout does not start while hosts
 report an older one, since agents that know no plans take a release at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,8 +101,11 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	now := time.Now()
 	all, err := fleet.Followers(ctx, s.store, b.Ref, now.Add(-mayAgain))
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err),
-			"a rollout takes the right to list the store, and to read below reports/ and hosts/")
+		hint := "a rollout takes the right to list the store, and to read below reports/ and hosts/"
+		if !errors.Is(err, store.ErrForbidden) {
+			hint = "nothing was changed; try again when the store answers (corpus verify)"
+		}
+		return nil, diag.WithHint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err), "%s", hint)
 	}
 	if err := oldAgents(b, all); err != nil {
 		return nil, err
@@ -115,7 +119,9 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		return nil, exit.WithCode(exit.Refused, diag.WithHint(
 			fmt.Errorf("%s has no host that signed a report in the last %s, so nothing would stop the rollout", b.Ref,
 				rollout.Duration(inRoster)),
-			"let its hosts upload reports (reports.upload in agent.yaml); where it has no hosts yet, give --urgent"))
+			"see whether `corpus host ls` and `corpus fleet` show its hosts and whether this machine's clock is right, and let hosts "+
+				"upload reports (reports.upload in agent.yaml); a forgotten key is registered again within a day\n"+
+				"only where the channel has no hosts: --urgent"))
 	}
 	id, err := newRolloutID(now)
 	if err != nil {

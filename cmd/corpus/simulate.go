@@ -239,6 +239,10 @@ func (r simulated) broken() error {
 }
 
 func badText(r simulate.Result) string {
+	if r.Stopped == "" && r.Waits != "" {
+		return fmt.Sprintf("it reaches %s of %d and fails on %d, and goes no further: %s. It does not halt; a person decides",
+			diag.Count(r.Tried, "host"), r.Hosts, r.Failed, r.Waits)
+	}
 	if r.Stopped == "" {
 		return fmt.Sprintf("it reaches %s of %d and fails on %d, and nothing stops it", diag.Count(r.Tried, "host"), r.Hosts,
 			r.Failed)

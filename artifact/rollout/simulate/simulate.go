@@ -103,6 +103,7 @@ type Result struct {
 	Failed   int           `json:"failed"`
 	Dead     int           `json:"dead"`
 	Stopped  string        `json:"stopped,omitempty"` // why it stopped by itself
+	Waits    string        `json:"waits,omitempty"`   // for what hosts wait for good that did not take it; empty if it stopped
 	StopAt   time.Duration `json:"stop_ns,omitempty"` // when the limit was reached
 	Ended    time.Duration `json:"ended_ns"`          // when the last host was finished
 	Requests int           `json:"listings"`          // listings of results by all hosts
@@ -173,8 +174,23 @@ func Run(p Params) Result {
 		}
 	}
 	r.settle(began.Add(r.Most))
+	r.result.Waits = r.waitsFor(began.Add(r.Most))
 	r.result.Broken = append(r.result.Broken, r.checks.after(r)...)
 	return r.result
+}
+
+// waitsFor is for what the hosts of the first wave that did not take the release wait in the end.
+func (r *run) waitsFor(end time.Time) string {
+	wave := len(r.Plan.Waves)
+	for _, h := range r.hosts {
+		if h.state == waiting {
+			wave = min(wave, h.wave)
+		}
+	}
+	if r.stopped || wave == len(r.Plan.Waves) {
+		return ""
+	}
+	return rollout.Decide(r.Plan, r.start, wave, end, r.tally.AsOf(end)).String()
 }
 
 func newRun(p Params) *run {
