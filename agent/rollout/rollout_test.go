@@ -531,3 +531,10 @@ func FuzzParseName(f *testing.F) {
 		}
 	})
 }
+
+func TestARosterThatIsLostHasAHint(t *testing.T) {
+	_, _, err := rollout.FetchRoster(t.Context(), mem.New(), production, plans.Start{ID: "1-a"})
+	if !errors.Is(err, store.ErrNotFound) || !strings.Contains(diag.HintOf(err), "corpus rollout abort myapp production") {
+		t.Errorf("%v, hint %q", err, diag.HintOf(err))
+	}
+}

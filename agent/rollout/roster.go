@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Limits of a roster, for which a hundred thousand hosts are room enough.
@@ -125,7 +126,12 @@ func WriteRoster(ctx context.Context, s store.Store, ref artifact.Ref, id string
 // FetchRoster reads the roster of a rollout; data is its file, for ParseRoster.
 func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (r Roster, data []byte, err error) {
 	if data, _, err = fetch(ctx, s, plans.RosterKey(ref, start.ID), maxRoster); err != nil {
-		return r, nil, fmt.Errorf("reading the roster of the rollout: %w", err)
+		err = fmt.Errorf("reading the roster of the rollout: %w", err)
+		if errors.Is(err, store.ErrNotFound) {
+			err = diag.WithHint(err, "the store has lost it, so no more hosts take the release: promote or point the channel again, or "+
+				"`corpus rollout abort %s %s`", ref.Project, ref.Channel)
+		}
+		return r, nil, err
 	}
 	r, err = ParseRoster(data, start.Roster)
 	return r, data, err
