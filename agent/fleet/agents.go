@@ -22,7 +22,7 @@ type Agent struct {
 // Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports of before since do not
 // count, unless the host has repeated since then that nothing changed, nor does a report that is not about the host in whose directory it lies.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
-	known, runs, err := live(ctx, s, "", prefix, since)
+	known, runs, err := live(ctx, s, hostkey.List, "", prefix, since)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 }
 
 // live lists the reports of hosts from which the store got a report or a record after since, and the keys that it knows.
-func live(ctx context.Context, s store.Store, project, prefix string, since time.Time) (hostkey.Registry, []hostRuns, error) {
-	known, err := hostkey.List(ctx, s)
+func live(ctx context.Context, s store.Store, keys Keys, project, prefix string, since time.Time) (hostkey.Registry, []hostRuns, error) {
+	known, err := keys(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -126,13 +126,16 @@ type Answer struct {
 	Ignored []Ignored
 }
 
+// Keys reads the keys of hosts, such as hostkey.List.
+type Keys func(context.Context, store.Store) (hostkey.Registry, error)
+
 // Ask reads what the hosts of a channel say of a release. A host that says nothing of it is not among them.
-func Ask(ctx context.Context, s store.Store, q Question) (Answer, error) {
+func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, error) {
 	runs, err := list(ctx, s, q)
 	if err != nil {
 		return Answer{}, err
 	}
-	known, err := hostkey.List(ctx, s)
+	known, err := keys(ctx, s)
 	if err != nil {
 		return Answer{}, err
 	}

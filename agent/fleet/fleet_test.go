@@ -158,7 +158,7 @@ func TestHostsSpeakForARelease(t *testing.T) {
 			}
 			put(t, s, "reports/myapp/nonsense/20260501T110000.000000.json", "no report")
 			put(t, s, "reports/myapp/readme.txt", "no report")
-			answer, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+			answer, err := fleet.Ask(t.Context(), s, hostkey.List, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
 				Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
 			if err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestHostsOfAllProjectsSpeakForBase(t *testing.T) {
 			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}},
 			Left: pair(1), Proves: true, Proven: proven(1, "deploy", now.Add(-time.Hour))})
 	}
-	answer, err := fleet.Ask(t.Context(), s, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
+	answer, err := fleet.Ask(t.Context(), s, hostkey.List, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
 		Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
 	hosts := []string{}
 	for _, w := range answer.Words {
@@ -202,7 +202,7 @@ func TestStoreThatIsOutOfReachIsAnError(t *testing.T) {
 	s := mem.New()
 	put(t, s, key("h", now), fleet.Report{Host: "h"})
 	cancel()
-	if _, err := fleet.Ask(ctx, s, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+	if _, err := fleet.Ask(ctx, s, hostkey.List, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
 		Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
 		t.Errorf("error is %v", err)
 	}
@@ -252,7 +252,7 @@ func TestAHostThatRepeatsThatNothingChangedIsThere(t *testing.T) {
 	if err != nil || len(agents) != 1 || agents[0].Host != "calm" || agents[0].Form != 2 || !agents[0].At.Equal(now) {
 		t.Errorf("agents are %+v, %v", agents, err)
 	}
-	hosts, err := fleet.Followers(t.Context(), seen, ref, now.AddDate(0, 0, -1))
+	hosts, err := fleet.Followers(t.Context(), seen, hostkey.List, ref, now.AddDate(0, 0, -1))
 	names := make([]string, len(hosts))
 	for i, h := range hosts {
 		names[i] = h.Host

@@ -66,6 +66,38 @@ type Registered struct {
 // others are conflicts: nothing that they sign counts until a person has removed the first.
 type Registry map[string][]Registered
 
+// Disputed reports whether a name has several keys, so that it matters which one is the first.
+func (r Registry) Disputed() bool {
+	for _, keys := range r {
+		if len(keys) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// First returns the key of each host.
+func (r Registry) First() map[string]Public {
+	first := map[string]Public{}
+	for host, keys := range r {
+		first[host] = keys[0].Key
+	}
+	return first
+}
+
+// Prefer puts the keys that hosts are known to have had first in their places, as far as they are registered still. The
+// time of an object says less: a user who may write it again moves it.
+func (r Registry) Prefer(first map[string]Public) {
+	for host, keys := range r {
+		known, ok := first[host]
+		at := slices.IndexFunc(keys, func(k Registered) bool { return k.Key == known })
+		if ok && at > 0 {
+			others := slices.Delete(slices.Clone(keys), at, at+1)
+			r[host] = append([]Registered{keys[at]}, others...)
+		}
+	}
+}
+
 // List reads the registry of a store, in one request for a thousand hosts.
 func List(ctx context.Context, s store.Store) (Registry, error) { return list(ctx, s, Prefix) }
 

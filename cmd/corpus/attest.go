@@ -79,7 +79,7 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 		return code(err)
 	}
 	now := time.Now()
-	answer, err := fleet.Ask(ctx, publisher.Store, fleet.Question{
+	answer, err := fleet.Ask(ctx, publisher.Store, p.hostKeys(publisherClient(publisher)), fleet.Question{
 		Channel: ref, Digest: about.Release.Digest, Since: now.Add(-about.Demand.FreshFor()),
 		Until: now.Add(trust.ClockTolerance),
 	})

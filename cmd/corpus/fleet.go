@@ -144,7 +144,9 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err != nil {
 			return nil, nil, err
 		}
-		v, err := fleet.Look(ctx, o.query(s, list, known.registry(time.Now())))
+		q := o.query(s, list, known.registry(time.Now()))
+		q.Keys = p.hostKeys(func(context.Context) (*trust.Client, error) { return client, nil })
+		v, err := fleet.Look(ctx, q)
 		if err != nil {
 			return nil, nil, err
 		}

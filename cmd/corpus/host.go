@@ -75,7 +75,9 @@ It needs permission to list the store.`,
 			if err != nil {
 				return err
 			}
-			known, err := hostkey.List(c.Context(), s)
+			client, done := p.readerClient()
+			defer done()
+			known, err := p.hostKeys(client)(c.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -122,7 +124,7 @@ failed there and why. It takes the right to list the store.`,
 			if err != nil {
 				return err
 			}
-			h, err := hostInStore(c.Context(), s, args[0])
+			h, err := p.hostInStore(c.Context(), s, args[0])
 			if err != nil {
 				return err
 			}
@@ -145,7 +147,8 @@ failed there and why. It takes the right to list the store.`,
 // current reads the record of a host; nil for none that counts.
 func current(ctx context.Context, s store.Store, h knownHost) (*currentHost, error) {
 	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)}
-	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Known: known, Host: h.Host})
+	keys := func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }
+	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Keys: keys, Known: known, Host: h.Host})
 	if err != nil || len(v.Hosts) == 0 {
 		return nil, err
 	}
@@ -211,10 +214,19 @@ func placesText(project string, base, service *hostrecord.Place) string {
 }
 
 // hostInStore returns the keys of a host in the store. It returns an error if there are none.
-func hostInStore(ctx context.Context, s store.Store, name string) (knownHost, error) {
+func (p *program) hostInStore(ctx context.Context, s store.Store, name string) (knownHost, error) {
 	keys, err := hostkey.Of(ctx, s, name)
 	if err != nil {
 		return knownHost{}, err
+	}
+	if len(keys) > 1 {
+		client, done := p.readerClient()
+		defer done()
+		known, err := p.hostKeys(client)(ctx, s)
+		if err != nil {
+			return knownHost{}, err
+		}
+		keys = known[name]
 	}
 	if len(keys) == 0 {
 		return knownHost{}, exit.WithCode(exit.Usage, diag.WithHint(
@@ -259,7 +271,7 @@ type forgotten struct {
 }
 
 func (p *program) forgetHost(ctx context.Context, s store.Store, name, key string) error {
-	h, err := hostInStore(ctx, s, name)
+	h, err := p.hostInStore(ctx, s, name)
 	if err != nil {
 		return err
 	}
@@ -278,7 +290,7 @@ func (p *program) forgetHost(ctx context.Context, s store.Store, name, key strin
 			return fmt.Errorf("removing the record of %s: %w", name, err)
 		}
 	}
-	p.recallKeys().forget()
+	p.recallKeys().forget(p, name)
 	if err := s.Delete(ctx, hostkey.Place(name, result.Removed)); err != nil {
 		return fmt.Errorf("removing the key of %s: %w", name, err)
 	}

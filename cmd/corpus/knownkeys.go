@@ -1,16 +1,21 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -69,10 +74,86 @@ func (k *knownKeys) keep(p *program, keys hostkey.Registry, now time.Time) {
 	}
 }
 
-// forget lets the next look read the keys again.
-func (k *knownKeys) forget() {
-	if k.file != "" {
-		_ = os.Remove(k.file) // without it the next look does so as well, later
+// forget lets the next look read the keys again, and does not remember which one a host had first.
+func (k *knownKeys) forget(p *program, host string) {
+	delete(k.Keys, host)
+	k.keep(p, k.Keys, time.Time{})
+}
+
+// hostKeys reads the keys of hosts. Where a name has several, the one is its first that the newest rollout's roster has,
+// whose digest is signed, and otherwise the one that this person's earlier looks have seen: whoever may write the
+// registrations of others can move their times. client is asked for only then; an error means that there is none.
+func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) fleet.Keys {
+	return func(ctx context.Context, s store.Store) (hostkey.Registry, error) {
+		known, err := hostkey.List(ctx, s)
+		if err != nil || !known.Disputed() {
+			return known, err
+		}
+		known.Prefer(p.recallKeys().Keys.First())
+		c, err := client(ctx)
+		if err != nil {
+			p.explain("names with several keys: the rosters of rollouts are not read: %v", err)
+			return known, nil
+		}
+		return known, p.preferRosters(ctx, c, s, known)
+	}
+}
+
+// preferRosters puts the keys of rosters first, those of the newest rollout at last.
+func (p *program) preferRosters(ctx context.Context, client *trust.Client, s store.Store, known hostkey.Registry) error {
+	list, err := client.List(ctx)
+	if err != nil {
+		return err
+	}
+	type begun struct {
+		ref   artifact.Ref
+		start rollout.Start
+	}
+	var all []begun
+	for _, l := range list {
+		for name, pointer := range l.Channels {
+			if pointer.Rollout != nil {
+				all = append(all, begun{artifact.Ref{Project: l.Project, Channel: name}, *pointer.Rollout})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b begun) int { return a.start.At.Compare(b.start.At) })
+	for _, b := range all {
+		roster, _, err := hosts.FetchRoster(ctx, s, b.ref, b.start)
+		if err != nil {
+			fmt.Fprintf(p.Err, "warning: names have several keys, and which one was first is not known from the rollout of %s: %v\n", b.ref, err)
+			continue
+		}
+		first := map[string]hostkey.Public{}
+		for _, m := range roster.Hosts {
+			first[m.Name] = m.Key
+		}
+		known.Prefer(first)
+	}
+	return nil
+}
+
+// readerClient returns a client of the store for hostKeys, where there is a root of trust. done is called in the end.
+func (p *program) readerClient() (client func(context.Context) (*trust.Client, error), done func()) {
+	end := func() {}
+	client = func(ctx context.Context) (*trust.Client, error) {
+		c, ends, err := p.reader(ctx)
+		if err == nil {
+			end = ends
+		}
+		return c, err
+	}
+	return client, func() { end() }
+}
+
+// publisherClient returns the client of a publisher for hostKeys.
+func publisherClient(publisher *publish.Publisher) func(context.Context) (*trust.Client, error) {
+	return func(ctx context.Context) (*trust.Client, error) {
+		n, err := publisher.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return n.Client, nil
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
 // prepare divides the hosts that follow a channel.
 func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, error) {
 	now := time.Now()
-	all, err := fleet.Followers(ctx, s.store, b.Ref, now.Add(-mayAgain))
+	all, err := fleet.Followers(ctx, s.store, hostkey.List, b.Ref, now.Add(-mayAgain))
 	if err != nil {
 		hint := "a rollout takes the right to list the store, and to read below reports/ and hosts/"
 		if !errors.Is(err, store.ErrForbidden) {
