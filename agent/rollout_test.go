@@ -795,6 +795,28 @@ func TestWhatTheStoreDidNotTakeIsRecordedLater(t *testing.T) {
 	}
 }
 
+func TestAResultThatTheStoreHasLostIsRecordedAfterAResume(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 1, twoWaves())
+	f.start("2", "1")
+	h := f.hosts[0]
+	f.run(h, exit.OK)
+	f.runs(h, "2")
+	f.store.requests()
+	f.run(h, exit.OK)
+	if about := rolloutRequests(f.store.requests()); len(about) != 0 {
+		t.Errorf("without a resume it asked %q", about)
+	}
+	f.move(func(s *plans.Start) { s.Note(plans.Move{What: "resume", At: f.store.now}) })
+	for _, want := range []int{1, 0} {
+		f.store.requests()
+		f.run(h, exit.OK)
+		if about := rolloutRequests(f.store.requests()); len(about) != want || want == 1 && !strings.Contains(about[0], "/results/"+h.name) {
+			t.Errorf("after a resume it asked %q, want %d", about, want)
+		}
+	}
+}
+
 // away is a store that cannot be read.
 type away struct{ store.Store }
 

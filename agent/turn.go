@@ -81,6 +81,7 @@ func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref
 		until := client.StoreTime().Add(lateFailure)
 		t.Until = &until
 	}
+	sayAgain(t, *start)
 	if !r.decided(t, release, has) {
 		r.settleTurn(t, r.ask(ctx, client, rollout.Rollout{Ref: ref, Plan: *plan, Start: *start}, t))
 	}
@@ -93,6 +94,22 @@ func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref
 		return release, nil
 	}
 	return r.untilTurn(ctx, client, *start, *t, has)
+}
+
+// sayAgain lets a host that is healthy say so once more after a person has resumed the rollout: the store may have lost what
+// it said. Of several words alike the first one counts, so nothing begins again. A failure is not repeated, since it
+// would count as a new one.
+func sayAgain(t *ledger.Turn, start plans.Start) {
+	resumed := ""
+	for _, m := range start.Moves {
+		if m.What == "resume" {
+			resumed = m.At.UTC().Format(time.RFC3339)
+		}
+	}
+	if t.Resumed != resumed && t.Said == string(rollout.Healthy) {
+		t.Said = ""
+	}
+	t.Resumed = resumed
 }
 
 // decided reports whether the host needs no evidence about a release: it has it, or tried it. A deploy that was cut short

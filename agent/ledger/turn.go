@@ -27,6 +27,8 @@ type Turn struct {
 	Took  string `json:"took,omitempty"` // the run that took the release, or found that the host has it
 	Name  string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
 	Said  string `json:"said,omitempty"` // what the host recorded last of how it fared
+	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for never.
+	Resumed string `json:"resumed,omitempty"`
 	// Until is when the host stops to record that the release fails after all.
 	Until *time.Time `json:"until,omitempty"`
 }
