@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
@@ -57,7 +58,7 @@ func TestARunWithoutNewsUploadsNothing(t *testing.T) {
 		t.Errorf("the next run makes the requests %s", got)
 	}
 	ref := artifact.Ref{Project: "myapp", Channel: "testing"}
-	all, err := fleet.Followers(t.Context(), l.repo.Store, ref, time.Now().Add(-time.Minute))
+	all, err := fleet.Followers(t.Context(), l.repo.Store, hostkey.List, ref, time.Now().Add(-time.Minute))
 	if err != nil || len(all) != 1 {
 		t.Errorf("followers of %s are %+v, %v", ref, all, err)
 	}
