@@ -50,7 +50,7 @@ func workstationLines() []string {
 	return []string{
 		"keys new --keys @other", "keys new %", "keys ls", "keys ls --keys @none", "keys use myapp awskms:%",
 		"keys use targets awskms:arn:aws:kms:x", "keys rotate targets", "keys rotate %",
-		"store init", "check @tree", "check @tree --grains %", "check % --format %", "build @tree -o @x.tar.zst", "build @% -o @x.tar.zst",
+		"store init", "init @fresh --kind static", "init % --kind go --name %", "check @tree", "check @tree --grains %", "check % --format %", "build @tree -o @x.tar.zst", "build @% -o @x.tar.zst",
 		"build https://deploy:" + canaryLogin + "@127.0.0.1:1/x.git?sig=" + canarySigned + " -o @x.tar.zst",
 		"publish myapp 1.0 @one.tar.zst --channel testing", "publish myapp % @one.tar.zst",
 		"promote myapp testing production", "promote myapp % production",

@@ -88,7 +88,7 @@ another channel at the same bytes.`,
 	flags.DurationVar(&p.retry, "retry", time.Minute, "how long to retry if the store does not answer")
 	flags.BoolVar(&p.json, "json", false, "print JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
-	root.AddCommand(p.keysCommand(), p.storeCommand(), p.checkCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
+	root.AddCommand(p.keysCommand(), p.storeCommand(), p.initCommand(), p.checkCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(), p.fleetCommand(),
 		p.yankCommand(), p.listCommand(), p.diffCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),

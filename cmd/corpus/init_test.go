@@ -1,0 +1,40 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/packaging"
+)
+
+// TestStarterTrees starts a tree of each kind, checks it, builds it and publishes it.
+func TestStarterTrees(t *testing.T) {
+	s := newStore(t)
+	for _, kind := range packaging.StarterKinds() {
+		name := "my-" + kind
+		if kind == "base" {
+			name = kind
+		}
+		var b startedTree
+		s.json("init @"+name+" --kind "+kind, &b)
+		if b.Name != name || !slices.Contains(b.Files, "corpus.yaml") {
+			t.Errorf("%s has %+v", kind, b)
+		}
+		for _, file := range b.Files {
+			if text := s.read(name + "/" + file); strings.Contains(text, "myapp") || strings.Contains(text, "MYAPP") {
+				t.Errorf("%s: %s has the name of the starter tree:\n%s", kind, file, text)
+			}
+		}
+		s.expect(0, "check @"+name, " 0 mistakes, 0 notes")
+		s.expect(0, "build @"+name+" --version 0.1 -o @"+name+".tar.zst", "built")
+		if strings.Contains(s.err, "warning") {
+			t.Errorf("building %s says %s", kind, s.err)
+		}
+		s.expect(0, "publish "+name+" 0.1 @"+name+".tar.zst --channel testing", "")
+		s.expect(2, "init @"+name+" --kind "+kind, "is there already")
+	}
+	s.expect(2, "init @other", "no kind of tree was given")
+	s.expect(2, "init @other --kind rust", "kinds are base, go")
+	s.expect(2, "init @other --kind go --name a/b", "hint: give the project another name")
+}

@@ -1,0 +1,74 @@
+package packaging
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+//go:embed all:trees/starter
+var starters embed.FS
+
+// starterDir has a directory for each kind of starter tree.
+const starterDir = "trees/starter"
+
+// starterName is the name of the project in the starter trees.
+const starterName = "myapp"
+
+// StarterKinds lists the kinds of starter trees.
+func StarterKinds() (kinds []string) {
+	entries, err := starters.ReadDir(starterDir)
+	if err != nil {
+		panic(err) // the trees are part of the program
+	}
+	for _, e := range entries {
+		kinds = append(kinds, e.Name())
+	}
+	return kinds
+}
+
+// Starter returns the files of a new tree of a kind for a project, by their paths. A file whose content begins with #!
+// is meant to be executable.
+func Starter(kind, name string) (map[string][]byte, error) {
+	if !slices.Contains(StarterKinds(), kind) {
+		return nil, diag.WithHint(fmt.Errorf("there is no starter tree of the kind %s", kind), "kinds are %s",
+			strings.Join(StarterKinds(), ", "))
+	}
+	files, root := map[string][]byte{}, path.Join(starterDir, kind)
+	err := fs.WalkDir(starters, root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := starters.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		// Go files end in .txt here, since they belong to the new tree and not to this program.
+		local := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".txt")
+		local = strings.ReplaceAll(local, starterName, name)
+		files[local] = []byte(renamed(string(text), name))
+		return nil
+	})
+	return files, err
+}
+
+// renamed puts another name in the place of that of the starter trees. Names of variables of the environment are in upper
+// case and have no dashes.
+func renamed(text, name string) string {
+	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	return strings.NewReplacer(starterName, name, strings.ToUpper(starterName), variable, "Myapp answers", "This program answers").Replace(text)
+}
+
+// StarterMode returns the permissions of a file of a starter tree with some content.
+func StarterMode(content []byte) os.FileMode {
+	if strings.HasPrefix(string(content), "#!") {
+		return 0o755
+	}
+	return 0o644
+}

@@ -1,0 +1,1 @@
+motd: This host is managed by corpus-agent. Changes by hand are overwritten.

@@ -1,0 +1,11 @@
+# The unit comes from the release that is being deployed (next). The agent restarts it when current moves.
+/etc/systemd/system/myapp.service:
+  file.managed:
+    - source: /srv/projects/myapp/next/myapp.service
+    - makedirs: true
+
+myapp:
+  service.running:
+    - enable: true
+    - watch:
+      - file: /etc/systemd/system/myapp.service
