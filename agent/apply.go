@@ -114,10 +114,10 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.hooks(ctx, preRelease, pair); err != nil {
 		return err
 	}
-	r.flips = true
+	r.beforeLinks = true
 	err = r.convergeAndInstall(ctx, pair)
-	r.flips = false
-	r.serving.StartPutOffLater()
+	r.beforeLinks = false
+	r.serving.StartDelayed()
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
-	case err != nil && f.of == report.FaultOfRelease && failure.AlikeOnTheWayBack(met, err):
+	case err != nil && f.of == report.FaultOfRelease && failure.SameAfterRollback(met, err):
 		return r.stuck(cause, errors.Join(undone, err, r.acquit(pair, cause)))
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))

@@ -97,9 +97,9 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 	var sick *health.Unhealthy
 	switch {
 	case errors.As(cause, &units):
-		return r.treeOf(pair, units.Project())
+		return r.recipeOf(pair, units.Project())
 	case errors.As(cause, &sick):
-		return r.treeOf(pair, sick.Project())
+		return r.recipeOf(pair, sick.Project())
 	case errors.As(cause, &broken):
 		return r.changedSelf(pair)
 	case errors.As(cause, &states):
@@ -141,9 +141,9 @@ func (r *run) keptIn(release artifact.Release, f fault, before map[string]link.S
 	return r.Layout.Inside(project.Release(dir))
 }
 
-// treeOf is corpus.yaml, in which its units and probes are named, of a project's release in a pair; "" for
+// recipeOf is corpus.yaml, in which its units and probes are named, of a project's release in a pair; "" for
 // no project, as of a probe of the host.
-func (r *run) treeOf(pair ledger.Pair, project string) string {
+func (r *run) recipeOf(pair ledger.Pair, project string) string {
 	service, base := r.PairDirs(pair)
 	switch {
 	case pair.Base != nil && project == pair.Base.Project:

@@ -51,7 +51,7 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 		return request, err
 	}
 	request.Host.Units = cmp.Or(r.StateUnits, request.Host.Units)
-	if r.flips {
+	if r.beforeLinks {
 		request.Host.Units, err = r.serving.UnitsBeforeLinks(pair, request.Host.Units)
 	}
 	return request, err

@@ -34,7 +34,7 @@ type run struct {
 	id     string
 	test   bool
 	ledger *ledger.Ledger
-	record *report.Recorder
+	record *report.Builder
 	report *report.Report
 
 	endedMu  sync.Mutex
@@ -57,12 +57,12 @@ type run struct {
 	cuts     int          // how often in a row there
 	kept     []string     // directories in archives that get the report beside them
 
-	held  *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
-	files self.Snapshot      // the agent's own files, as they were last known to work
-	units self.Units         // the agent's own units, as they were before a deploy
-	took  time.Duration      // the longest converge of this run
-	flips bool               // states run that come before the links move
-	left  *ledger.Pair       // what failed and is rolled back
+	held        *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
+	files       self.Snapshot      // the agent's own files, as they were last known to work
+	units       self.Units         // the agent's own units, as they were before a deploy
+	took        time.Duration      // the longest converge of this run
+	beforeLinks bool               // states run that come before the links move
+	left        *ledger.Pair       // what failed and is rolled back
 
 	remoded  map[string]bool    // releases of what is deployed whose modes were put right, by name
 	finished *ledger.Unfinished // the way back of an earlier run that this run has finished; nil for none
@@ -247,7 +247,7 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 }
 
 // newRun makes a run with its rooms.
-func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, record *report.Recorder) *run {
+func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, record *report.Builder) *run {
 	r := &run{
 		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record,
 		readable: outgoing.NewReadable(a.Layout, rep, record),

@@ -72,7 +72,7 @@ func (r *run) reportTop(request state.Request) {
 func (r *run) noteUnused(pair ledger.Pair, seen *origins) {
 	native := r.Engine == nil && r.Config.Engine == "native" // another engine may not say where a state is declared
 	top := r.report.Top
-	if !native || top == nil || !r.flips && !r.test {
+	if !native || top == nil || !r.beforeLinks && !r.test {
 		return
 	}
 	if pair.Base != nil && !seen.base.Load() && len(top.Hidden) > 0 {

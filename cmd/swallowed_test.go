@@ -111,7 +111,7 @@ func reasons() map[string][]string {
 		"what an earlier run left counts no more":                    {"agent/hostrecord/write.go:before"},
 		"the keys are read from the store again":                     {"cmd/corpus/knownkeys.go:recallKeys"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
-		"the error is returned, by another name": {"cmd/corpus/build.go:isTree",
+		"the error is returned, by another name": {"cmd/corpus/buildtree.go:isTree",
 			"state/roots/roots.go:look"},
 	}
 }

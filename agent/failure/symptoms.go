@@ -131,9 +131,9 @@ func sameSymptoms(cause, back []string) bool {
 	})
 }
 
-// AlikeOnTheWayBack reports whether what made the deploy fail, a program, a state, units or probes, failed the release
+// SameAfterRollback reports whether what made the deploy fail, a program, a state, units or probes, failed the release
 // that ran before on the way back just so. Both releases met the same host, so that is what failed them.
-func AlikeOnTheWayBack(cause, back error) bool {
+func SameAfterRollback(cause, back error) bool {
 	var failed *hook.Failed
 	if !errors.As(cause, &failed) {
 		return sameSymptoms(symptoms(cause), symptoms(back))

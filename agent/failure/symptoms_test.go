@@ -25,7 +25,7 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 	}
 	for i, cause := range same {
 		for j, back := range same {
-			if !AlikeOnTheWayBack(cause, back) {
+			if !SameAfterRollback(cause, back) {
 				t.Errorf("%d and %d are different: %q, %q", i, j, symptoms(cause), symptoms(back))
 			}
 		}
@@ -39,7 +39,7 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 			Error: "it is failed (failed): its program ended with status 200 (exit-code)"}}},
 	}
 	for i, back := range other {
-		if AlikeOnTheWayBack(same[0], back) || AlikeOnTheWayBack(back, same[0]) {
+		if SameAfterRollback(same[0], back) || SameAfterRollback(back, same[0]) {
 			t.Errorf("%d is the same as status 200 of web.service: %q", i, symptoms(back))
 		}
 	}

@@ -42,17 +42,17 @@ type Recorder struct {
 	settling atomic.Bool // a goroutine of Settle is taking after-images
 
 	// mu is held while after-images are taken. Meanwhile the next state may read the host; a change waits for mu.
-	mu      sync.Mutex
-	writer  *writer
-	records map[host.Subject]*recorded
-	dirs    map[string]bool     // directories of the files in records
-	plan    func() []Planned    // see SetPlan; nil for none
-	planned map[string]bool     // paths that the journal has as planned
-	open    []*recorded         // subjects whose after-image is not taken yet
-	late    error               // the error of Settle's goroutine, for the next call to return
-	dirty   bool                // the host has changes that are not synced to disk
-	hide    func(string) string // redacts a text
-	private map[string]bool     // steps whose changes must not be shown
+	mu        sync.Mutex
+	writer    *writer
+	records   map[host.Subject]*recorded
+	dirs      map[string]bool     // directories of the files in records
+	plan      func() []Planned    // see SetPlan; nil for none
+	planned   map[string]bool     // paths that the journal has as planned
+	open      []*recorded         // subjects whose after-image is not taken yet
+	settleErr error               // the error of Settle's goroutine, for the next call to return
+	dirty     bool                // the host has changes that are not synced to disk
+	hide      func(string) string // redacts a text
+	private   map[string]bool     // steps whose changes must not be shown
 
 	parallel bool
 	program  *int // sequence number of the record of the running program; nil for none

@@ -54,19 +54,19 @@ func (r *Recorder) Settle() error {
 		return nil // nothing has changed since the earlier call: a change would have waited for it
 	}
 	r.mu.Lock()
-	late := r.late
-	r.late = nil
+	err := r.settleErr
+	r.settleErr = nil
 	if r.parallel || len(r.open) == 0 {
 		r.mu.Unlock()
-		return late
+		return err
 	}
 	r.settling.Store(true)
 	go func() {
-		r.late = r.settle()
+		r.settleErr = r.settle()
 		r.settling.Store(false)
 		r.mu.Unlock()
 	}()
-	return late
+	return err
 }
 
 func (r *Recorder) settle() error {
@@ -93,8 +93,8 @@ func (r *Recorder) Sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parallel = false
-	err := errors.Join(r.late, r.settle())
-	r.late = nil
+	err := errors.Join(r.settleErr, r.settle())
+	r.settleErr = nil
 	if r.dirty {
 		err = errors.Join(err, synced(r.writer, r.host, r.trees()...))
 		r.dirty = err != nil

@@ -7,12 +7,10 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 )
@@ -20,62 +18,6 @@ import (
 // version of the file's form. It stays 1: fields are added and never change their meaning. A file that
 // says more was written by an agent that this one was rolled back from; see Ledger.Newer.
 const version = 1
-
-// Pair is what a run deploys: base and service go together, since they converge together.
-type Pair struct {
-	Base    *artifact.Release `json:"base,omitempty"` // nil where the store has no base
-	Service artifact.Release  `json:"service"`        // zero in a pair of base alone
-}
-
-// BaseAlone reports whether the pair has no service.
-func (p Pair) BaseAlone() bool { return p.Service.Project == "" && p.Base != nil }
-
-// Same reports whether two pairs are the same bytes of the same projects. Two services may have the same bytes.
-func (p Pair) Same(q Pair) bool { return p.identity() == q.identity() }
-
-// identity is what makes a pair this one; a version may be written otherwise and still be the same bytes.
-func (p Pair) identity() [3]string {
-	d := p.digests()
-	return [3]string{p.Service.Project, string(d[0]), string(d[1])}
-}
-
-// digests are those of the service and of base.
-func (p Pair) digests() [2]artifact.Digest {
-	d := [2]artifact.Digest{p.Service.Digest}
-	if p.Base != nil {
-		d[1] = p.Base.Digest
-	}
-	return d
-}
-
-func (p Pair) String() string {
-	switch {
-	case p.Base == nil:
-		return p.Service.String()
-	case p.BaseAlone():
-		return p.Base.String()
-	}
-	return p.Base.String() + ", " + p.Service.String()
-}
-
-// Releases lists the releases of the pair, base first.
-func (p Pair) Releases() []artifact.Release {
-	switch {
-	case p.Base == nil:
-		return []artifact.Release{p.Service}
-	case p.BaseAlone():
-		return []artifact.Release{*p.Base}
-	}
-	return []artifact.Release{*p.Base, p.Service}
-}
-
-// Own is the release of the service, or base where the pair has base alone.
-func (p Pair) Own() artifact.Release {
-	if p.BaseAlone() {
-		return *p.Base
-	}
-	return p.Service
-}
 
 // Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be
 // there more than once. They are the ledger's own, so that a change of one is a change of the ledger.
@@ -254,6 +196,7 @@ type Corrupt struct {
 }
 
 func (c *Corrupt) Error() string { return fmt.Sprintf("reading the ledger %s: %v", c.Path, c.Err) }
+
 func (c *Corrupt) Unwrap() error { return c.Err }
 
 // Hint says what becomes of it.
@@ -303,101 +246,4 @@ func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
 		}
 	}
 	return Withdrawn{}, false
-}
-
-// Runs is what the host runs: what is deployed, or else base alone; nil for neither.
-func (l *Ledger) Runs() *Pair {
-	if l.Good != nil {
-		return l.Good
-	}
-	return l.Alone
-}
-
-// ConvergedAlone records that base alone runs.
-func (l *Ledger) ConvergedAlone(p Pair) {
-	l.Alone, l.Running, l.Postponed, l.Proven, l.StandsFor = &p, nil, nil, nil, nil
-	l.Forgive(p)
-}
-
-// Deployed records that a pair runs.
-func (l *Ledger) Deployed(p Pair, at time.Time) {
-	again := l.Good != nil && l.Good.Same(p)
-	l.runs(p, at)
-	l.remember(p, again)
-}
-
-// WentBack records that a person went back to a pair. It keeps its place in the history, so that what was good before
-// it is what is before it there.
-func (l *Ledger) WentBack(p Pair, at time.Time) {
-	l.runs(p, at)
-	l.remember(p, true)
-}
-
-// StandIn records that an earlier pair runs since the files of the deployed one are gone.
-func (l *Ledger) StandIn(p Pair, at time.Time) {
-	if l.StandsFor == nil {
-		l.StandsFor = l.Good
-	}
-	l.Good, l.Since, l.Previous = &p, &at, nil
-	if l.StandsFor.Same(p) {
-		l.StandsFor = nil
-	}
-}
-
-// StandsInFor reports whether what is deployed stands in for a pair.
-func (l *Ledger) StandsInFor(p Pair) bool { return l.StandsFor != nil && l.StandsFor.Same(p) }
-
-// runs makes a pair the one that is deployed.
-func (l *Ledger) runs(p Pair, at time.Time) {
-	if l.Good != nil && !l.Good.Same(p) {
-		l.Previous = l.Good
-	}
-	if l.Good == nil || !l.Good.Same(p) {
-		l.Since = &at
-	}
-	l.Good, l.Alone, l.Running, l.Failing, l.Postponed, l.StandsFor = &p, nil, nil, nil, nil, nil
-	if !l.Proven.Proves(&p) {
-		l.Proven = nil
-	}
-	l.Forgive(p)
-}
-
-// keepHistory is how many pairs are remembered as good: more than any host keeps releases of.
-const keepHistory = 50
-
-// remember puts a pair at the end of the history, or leaves it in the place that it has.
-func (l *Ledger) remember(p Pair, stays bool) {
-	if i := slices.IndexFunc(l.History, p.Same); stays && i >= 0 {
-		l.History[i] = p
-		return
-	}
-	l.History = structsort.Without(l.History, func(q Pair) bool { return q.Same(p) })
-	l.History = append(l.History, p)
-	l.History = l.History[max(0, len(l.History)-keepHistory):]
-}
-
-// Before are the pairs of the history that were good before the deployed one, newest last.
-func (l *Ledger) Before() []Pair {
-	if l.Good == nil {
-		return nil
-	}
-	if i := slices.IndexFunc(l.History, l.Good.Same); i >= 0 {
-		return l.History[:i]
-	}
-	return l.History
-}
-
-// WasGood reports whether a release of a project is of a pair that was good and is in no quarantine, by the name of its
-// directory.
-func (l *Ledger) WasGood(project, dir string) bool {
-	is := func(r artifact.Release) bool { return r.Project == project && r.Dir() == dir }
-	if slices.ContainsFunc(l.Bad, func(b Bad) bool { return is(Release(b)) }) {
-		return false
-	}
-	return slices.ContainsFunc(l.Pairs(), func(p *Pair) bool { return slices.ContainsFunc(p.Releases(), is) })
-}
-
-// Is reports whether a person may mean this pair by the version, or the directory, of its service.
-func (p Pair) Is(version string) bool {
-	return p.Service.Version == version || p.Service.Dir() == version
 }

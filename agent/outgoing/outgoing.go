@@ -23,7 +23,7 @@ import (
 type Filter struct {
 	Report   *report.Report
 	Ledger   *ledger.Ledger // nil for none
-	Record   *report.Recorder
+	Record   *report.Builder
 	Printed  *site.FailedOutput // by programs that failed in the run
 	Readable *Readable
 }

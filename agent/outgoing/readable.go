@@ -15,14 +15,14 @@ import (
 type Readable struct {
 	layout layout.Layout
 	report *report.Report
-	record *report.Recorder
+	record *report.Builder
 
 	mu   sync.Mutex
 	seen map[string]bool // files of states, and whether everybody could read them before and after
 }
 
 // NewReadable is for the files of a host that a run reports.
-func NewReadable(l layout.Layout, report *report.Report, record *report.Recorder) *Readable {
+func NewReadable(l layout.Layout, report *report.Report, record *report.Builder) *Readable {
 	return &Readable{layout: l, report: report, record: record, seen: map[string]bool{}}
 }
 

@@ -168,7 +168,7 @@ func (g *giver) leave(err error) error {
 
 var errDeep = fmt.Errorf("directories lie more than %d deep", maxDepth)
 
-func (g *giver) note(record *report.Recorder) {
+func (g *giver) note(record *report.Builder) {
 	if g.left == 1 && errors.Is(g.first, fs.ErrNotExist) {
 		return // a writable path that the release does not have
 	}

@@ -22,7 +22,7 @@ type Run struct {
 	ID       string
 	Test     bool // a dry run
 	Ledger   *ledger.Ledger
-	Record   *report.Recorder
+	Record   *report.Builder
 	Identity *grains.Identity // of the host; known once the run has identified it
 	Only     *procedure.Only  // the steps that were asked for
 

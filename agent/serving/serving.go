@@ -28,7 +28,7 @@ type Run struct {
 	ID     string
 	Test   bool // a dry run: nothing is restarted, and the ledger is not written
 	Ledger *ledger.Ledger
-	Record *report.Recorder
+	Record *report.Builder
 	Began  time.Duration // when the run began, on the clock of units
 	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system.
 	ProbeAnyRoot bool
@@ -46,12 +46,12 @@ type Run struct {
 	// Replaced reports whether this run has fetched a release again and replaced its directory.
 	Replaced func(artifact.Release) bool
 
-	moves   []string                 // projects whose links are about to move
-	movedAt map[string]time.Duration // on the clock of units, when this run moved the links of a project
-	ran     []string                 // units that ran when links were about to move
-	served  []service.Result         // what was done about units so far
-	watch   *service.Watch           // over the units that were put into service; nil for none
-	delayed *delayedUnits            // the units as states see them that run before the links move; nil else
-	late    []string                 // units that states could not start before that
-	started []string                 // units that states started before that
+	moves       []string                 // projects whose links are about to move
+	movedAt     map[string]time.Duration // on the clock of units, when this run moved the links of a project
+	ran         []string                 // units that ran when links were about to move
+	served      []service.Result         // what was done about units so far
+	watch       *service.Watch           // over the units that were put into service; nil for none
+	beforeLinks *delayedUnits            // the units as states see them that run before the links move; nil else
+	delayed     []string                 // units that states could not start before that
+	started     []string                 // units that states started before that
 }

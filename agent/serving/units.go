@@ -90,7 +90,7 @@ func (r *Run) Serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		if serving := r.Ledger.Serving; serving != nil {
 			order.Wanted, order.Retry, order.Strays = serving.Units, serving.Retry, serving.Since
 		}
-		order.Wanted, order.Retry = joined(joined(order.Wanted, r.late), r.started), joined(order.Retry, r.late)
+		order.Wanted, order.Retry = joined(joined(order.Wanted, r.delayed), r.started), joined(order.Retry, r.delayed)
 		var done []service.Result
 		err := failure.Within(ctx, "hooks.timeout", r.Config.HookTimeout, func(ctx context.Context) (err error) {
 			done, err = service.Serve(ctx, s, order)

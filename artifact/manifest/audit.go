@@ -5,54 +5,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
-	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
-
-// Change is a difference between a name in a tree and the list.
-type Change struct {
-	Name     string    `json:"name"`
-	What     string    `json:"what"`              // the difference, in words
-	Owner    string    `json:"owner,omitempty"`   // numeric ID of the present owner
-	Modified time.Time `json:"modified,omitzero"` // modification time, as the file has it
-	// Changed is the change time (ctime), which only the kernel sets; of a missing name, that of its directory.
-	Changed time.Time `json:"changed,omitzero"`
-	By      string    `json:"by,omitempty"`      // who changed it, if known
-	Code    bool      `json:"code,omitempty"`    // the agent reads or runs it as root
-	Foreign bool      `json:"foreign,omitempty"` // it is unchanged, but a user can change it
-}
-
-const (
-	wasAdded = "was added"
-	hasMode  = "has mode "
-)
-
-// Damages reports whether content was lost or replaced, or code was added. Other added names, other modes and other
-// owners leave all unpacked content in place.
-func (c Change) Damages() bool {
-	if c.What == wasAdded {
-		return c.Code
-	}
-	return !c.Foreign && !c.OnlyMode()
-}
-
-// OnlyMode reports whether only the mode of a name differs.
-func (c Change) OnlyMode() bool {
-	return strings.HasPrefix(c.What, hasMode) && !strings.Contains(c.What, " and ")
-}
 
 // Scope is which parts of a tree are compared, and how.
 type Scope struct {
@@ -237,182 +200,6 @@ func (a *audit) look(ctx context.Context, e Entry, known bool, name string, info
 		c.What, c.Foreign = "belongs to user "+c.Owner+", who can change it", true
 	}
 	return c, err
-}
-
-func (a *audit) trusts(info fs.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return a.Trusted == nil || !ok || slices.Contains(a.Trusted, s.Uid)
-}
-
-// cache reports whether a name is Python's bytecode cache of a program that the agent ran, and belongs to a trusted
-// user.
-func (a *audit) cache(name string, info fs.FileInfo) bool {
-	return a.Trusted != nil && a.trusts(info) && slices.Contains(strings.Split(name, "/"), "__pycache__")
-}
-
-// change fills in the owner and the times of a file.
-func change(name, what string, info fs.FileInfo) Change {
-	c := Change{Name: name, What: what, Modified: info.ModTime().UTC()}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		c.Owner = fmt.Sprint(s.Uid)
-		c.Changed = time.Unix(s.Ctim.Unix()).UTC()
-	}
-	return c
-}
-
-// compare returns the difference of a name in words, or "".
-func (a *audit) compare(ctx context.Context, e Entry, known bool, name string, info fs.FileInfo) (string, error) {
-	free := a.mayChange(name)
-	switch {
-	case !known && free:
-		return "", nil
-	case !known:
-		return wasAdded, nil
-	case kindOf(info) != e.Kind.plain():
-		return "is of another kind", nil
-	case free:
-		return "", nil
-	case e.Kind == Directory:
-		if mode := octal(info.Mode()); !a.anyMode && !a.modeOf(e, name).Fits(mode) {
-			return fmt.Sprintf(hasMode+"%04o", mode), nil
-		}
-		return "", nil
-	case e.Kind == Symlink:
-		target, err := a.root.Readlink(name)
-		if err == nil && target != e.Link {
-			return fmt.Sprintf("links to %q, not to %q", target, e.Link), nil
-		}
-		return "", err
-	}
-	if e.Kind == Hardlink {
-		e = a.listed[e.Link]
-	}
-	what, err := a.content(ctx, e, name, info)
-	if mode := octal(info.Mode()); !a.modeFits(e, name, mode) {
-		also := fmt.Sprintf(hasMode+"%04o", mode)
-		if what != "" {
-			also += " and " + what
-		}
-		what = also
-	}
-	return what, err
-}
-
-// The modes that unpacking gives, whatever the archive says but for the bit that makes a file executable.
-const (
-	fileMode       = 0o444
-	executableMode = 0o555
-	directoryMode  = 0o755
-	setgid         = 0o2000 // directories take it over from the one above
-)
-
-// Private are the directories of a release that hold a host's secrets. They have PrivateMode.
-func Private() []string { return []string{"pillar", "salt/config/pillar"} }
-
-// PrivateMode is the mode of private directories.
-const PrivateMode = 0o700
-
-// ClosePrivate gives the private directories of a tree their mode.
-func ClosePrivate(tree *os.Root) error {
-	var errs []error
-	for _, name := range Private() {
-		if info, err := tree.Lstat(name); err == nil && info.IsDir() {
-			errs = append(errs, tree.Chmod(name, PrivateMode))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// CloseLinked gives the directories of a tree, to which its private names are links, the mode of private ones. It is
-// for a tree that has no list with modes. A link to the tree itself is an error: its files would be out of reach for
-// their users.
-func CloseLinked(tree *os.Root) error {
-	top, err := tree.Stat(".")
-	errs := []error{err}
-	for _, name := range Private() {
-		info, err := tree.Stat(name)
-		switch {
-		case err != nil || !info.IsDir():
-		case os.SameFile(info, top):
-			errs = append(errs, fmt.Errorf("%s is a link to the whole tree, which other users may read: make it a directory",
-				name))
-		default:
-			errs = append(errs, tree.Chmod(name, PrivateMode))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe
-// calls writable, may have its owner's write bit.
-func (a *audit) modeFits(e Entry, name string, mode uint32) bool {
-	if a.anyMode {
-		return mode&0o7000 == 0 && (mode&0o111 != 0) == (e.Kind == Executable)
-	}
-	return a.modeOf(e, name).Fits(mode)
-}
-
-// octal returns a mode as a number for chmod(1).
-func octal(mode fs.FileMode) uint32 {
-	bits := uint32(mode.Perm())
-	for bit, posix := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
-		if mode&bit != 0 {
-			bits |= posix
-		}
-	}
-	return bits
-}
-
-// plain returns the kind that an entry has on disk.
-func (k Kind) plain() Kind {
-	if k == Hardlink || k == Executable {
-		return File
-	}
-	return k
-}
-
-func kindOf(info fs.FileInfo) Kind {
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		return File
-	case mode.IsDir():
-		return Directory
-	case mode&fs.ModeSymlink != 0:
-		return Symlink
-	}
-	return 0
-}
-
-// capabilities is the attribute with the capabilities that a program gets for every user.
-const capabilities = "security.capability"
-
-func (a *audit) content(ctx context.Context, e Entry, name string, info fs.FileInfo) (string, error) {
-	if info.Size() != e.Size {
-		return fmt.Sprintf("has %d bytes, not %d", info.Size(), e.Size), nil
-	}
-	// The file may have been replaced by a named pipe since, which a blocking open would wait for.
-	f, err := a.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if gone(err) || errors.Is(err, syscall.ELOOP) {
-		return "changed while it was read", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if now, err := f.Stat(); err != nil || !now.Mode().IsRegular() {
-		return "changed while it was read", errors.Join(err, f.Close())
-	}
-	if size, err := unix.Fgetxattr(int(f.Fd()), capabilities, nil); err == nil && size > 0 {
-		return "has capabilities (setcap), which unpacking never gives", f.Close()
-	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, io.LimitReader(artifact.Stoppable(ctx, f), e.Size+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	if [32]byte(sum.Sum(nil)) != e.Digest {
-		return "has other content", nil
-	}
-	return "", nil
 }
 
 // Lists reports whether the list contains a name.

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -138,164 +136,4 @@ func (p *program) run(test bool, work func(*agent.Agent) (*report.Report, error)
 		return cli.AlreadyReported(err)
 	}
 	return err
-}
-
-func (p *program) convergeCommand() *cobra.Command {
-	test := false
-	c := &cobra.Command{
-		Use:   "converge",
-		Short: "Converge the deployed releases without reading the store",
-		Example: `  corpus-agent converge
-  corpus-agent converge --test`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
-				return a.Converge(c.Context(), test)
-			})
-		},
-	}
-	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
-	return c
-}
-
-func (p *program) rollbackCommand() *cobra.Command {
-	to, converge, test := "", false, false
-	c := &cobra.Command{
-		Use:   "rollback",
-		Short: "Roll back to the previous releases",
-		Long: `rollback deploys the releases that ran before, without reading the store, and quarantines each release that it
-replaces, so that the timer does not deploy it again, with any base or service.
-
-With --to it rolls back to any version of the service that was good and is still on this host, together with
-the base that it ran with.
-
-With --converge it first takes back the changes that the states of the newer releases made, except where something
-else has changed the same thing since, and lists what it left. Then --to may also be a run: later changes are
-taken back. --test shows as a diff what would be taken back.
-
-Without --converge, --test shows which releases would run, be quarantined, and have their units restarted, and what their
-states would change.
-
-Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6 another run is under way,
-7 it failed, and the host runs the same releases as before, 8 not everything could be taken back.`,
-		Example: `  corpus-agent rollback --test
-  corpus-agent rollback
-  corpus-agent rollback --to 1.4
-  corpus-agent rollback --converge --test
-  corpus-agent rollback --converge
-  corpus-agent rollback --converge --to 20260101T120000.000000`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
-				switch {
-				case !converge && test:
-					return a.ShowRollback(c.Context(), to)
-				case !converge:
-					return a.RollbackTo(c.Context(), to)
-				}
-				r, err := a.RollbackConverge(c.Context(), to, test)
-				if test && r != nil && !p.json {
-					_, _ = p.Out.Write([]byte(r.Output))
-				}
-				return r, err
-			})
-		},
-	}
-	c.Flags().StringVar(&to, "to", "",
-		"version or directory of the service's release to roll back to; with --converge also a run")
-	c.Flags().BoolVar(&converge, "converge", false, "also take back the changes that converging made")
-	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
-	return c
-}
-
-func (p *program) unquarantineCommand() *cobra.Command {
-	all := false
-	c := &cobra.Command{
-		Use:   "unquarantine [VERSION]",
-		Short: "Allow releases that failed to be deployed again",
-		Long: `unquarantine removes releases from the quarantine, those of VERSION or all, so that the next deploy tries them
-again if a channel still names them. A deploy that waits for a retry because the host caused its failure is
-retried with the next run.`,
-		Example: `  corpus-agent unquarantine 1.4
-  corpus-agent unquarantine --all`,
-		Args: cli.Args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if all == (len(args) == 1) {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no release was named"), "name a VERSION, or give --all"))
-			}
-			a, err := p.agent(map[string]string{})
-			if err != nil {
-				return err
-			}
-			released, err := a.Unquarantine(strings.Join(args, ""))
-			if err != nil {
-				return err
-			}
-			var names []string
-			var pairs []ledger.Pair
-			for _, b := range released {
-				names, pairs = append(names, b.What()), append(pairs, b.Pair)
-			}
-			return p.answer(map[string]any{"released": pairs, "entries": released},
-				"may be tried again: "+strings.Join(names, "; "))
-		},
-	}
-	c.Flags().BoolVar(&all, "all", false, "remove all releases from the quarantine")
-	return c
-}
-
-func (p *program) holdCommand() *cobra.Command {
-	reason := ""
-	c := &cobra.Command{
-		Use:   "hold",
-		Short: "Do not deploy new releases; keep converging the deployed ones",
-		Long: `hold stops the deployment of new releases until "corpus-agent unhold"; runs keep converging the deployed ones. It
-also works during a run: a deploy that has moved links is finished, any other is not started.`,
-		Example: `  corpus-agent hold --reason "load test until Friday"`,
-		Args:    cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return p.edit("held: new releases wait for `corpus-agent unhold`", func(a *agent.Agent) error {
-				return a.Hold(reason)
-			})
-		},
-	}
-	c.Flags().StringVar(&reason, "reason", "", "reason that the status shows")
-	return c
-}
-
-func (p *program) unholdCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "unhold",
-		Short: "Deploy new releases again",
-		Args:  cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return p.edited(func(a *agent.Agent) (string, error) {
-				held, err := a.Unhold()
-				if !held {
-					return "this host was not held", err
-				}
-				return "no longer held: the next run deploys what the channels name", err
-			})
-		},
-	}
-}
-
-func (p *program) edit(done string, change func(*agent.Agent) error) error {
-	return p.edited(func(a *agent.Agent) (string, error) { return done, change(a) })
-}
-
-// edited is like edit, for a change that returns its message.
-func (p *program) edited(change func(*agent.Agent) (string, error)) error {
-	a, err := p.agent(map[string]string{})
-	if err != nil {
-		return err
-	}
-	done, err := change(a)
-	if err != nil {
-		return err
-	}
-	if s, err := a.Status(); err == nil && s.Running != nil {
-		done += fmt.Sprintf("; %s, process %d, is under way and finishes what it has begun", s.Running.Command, s.Running.PID)
-	}
-	return p.answer(map[string]string{"result": done}, done)
 }

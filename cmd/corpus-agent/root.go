@@ -247,3 +247,12 @@ func (p *program) sink(settings config.Config) report.Sink {
 	}
 	return lines
 }
+
+// answer prints a result as JSON, or as text.
+func (p *program) answer(result any, text string) error {
+	if p.json {
+		return p.JSON(result)
+	}
+	_, err := fmt.Fprintln(p.Out, text)
+	return err
+}

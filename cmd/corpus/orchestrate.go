@@ -1,24 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/minion"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
-	"github.com/corpus-agent/corpus-agent/grains/custom"
-	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -26,7 +19,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws"
 	"github.com/corpus-agent/corpus-agent/state/orchestration"
 	"github.com/corpus-agent/corpus-agent/state/redact"
-	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -159,133 +151,6 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 	cloud := &aws.Cloud{Endpoint: o.endpoint, Bootstrap: userData}
 	settings.Tables = orchestration.Tables{Cloud: cloud}
 	return session.New(settings), nil
-}
-
-// userData is what bootstrap prints, of the settings that a launch configuration gives.
-func userData(settings *value.Map) (string, error) {
-	b, known := packaging.Bootstrap{Balance: value.Truth(settings.Value("elb"))}, []string{"elb"}
-	for name, field := range map[string]*string{"store": &b.Store, "agent": &b.Agent, "trust_root": &b.Root,
-		"agent_digest": &b.Sum, "service": &b.Service, "instance": &b.Instance} {
-		known = append(known, name)
-		if v := settings.Value(name); v != nil {
-			*field = value.Str(v)
-		}
-	}
-	for _, name := range settings.Names() {
-		if !slices.Contains(known, name) {
-			return "", diag.WithHint(fmt.Errorf("bootstrap has no setting %s", name), "%s", diag.DidYouMean(name, known))
-		}
-	}
-	b.Sum = strings.TrimPrefix(b.Sum, "sha256:")
-	return b.UserData()
-}
-
-// trees takes the directories of a tree, or what a minion file says.
-func (o *orchestrating) trees(s *session.Settings) error {
-	switch {
-	case (o.tree == "") == (o.minion == ""):
-		return diag.WithHint(errors.New("one of --tree and -c says where the SLS files are"),
-			"give --tree DIR, or -c DIR with a Salt minion file")
-	case o.minion != "":
-		c, err := minion.Load(o.minion)
-		if err != nil {
-			return err
-		}
-		s.States, s.Pillar, s.Options, s.Failhard = c.States, c.Pillar, c.Options, c.Failhard
-		s.Grains.Update(c.Grains)
-		if c.ID != "" {
-			s.ID = c.ID
-			s.Grains.Set("id", c.ID)
-		}
-		return nil
-	}
-	tree, err := filepath.Abs(o.tree)
-	if err != nil {
-		return err
-	}
-	root, err := existing(tree)
-	if err != nil {
-		return err
-	}
-	if len(root) == 0 {
-		return diag.WithHint(fmt.Errorf("there is no directory %s", tree), "--tree takes the directory of SLS files")
-	}
-	states, err := existing(filepath.Join(tree, "states"), tree)
-	if err != nil {
-		return err
-	}
-	s.States = []roots.Env{{Name: "base", Dirs: states}}
-	pillars, err := existing(filepath.Join(tree, "pillar"))
-	if len(pillars) > 0 {
-		s.Pillar = []roots.Env{{Name: "base", Dirs: pillars}}
-	}
-	return err
-}
-
-// existing are those of directories that exist.
-func existing(dirs ...string) (all []string, err error) {
-	for _, dir := range dirs {
-		info, err := os.Stat(dir)
-		found, err := walk.Found(err)
-		if err != nil {
-			return nil, err
-		}
-		if found && info.IsDir() {
-			all = append(all, dir)
-		}
-	}
-	return all, nil
-}
-
-// given takes the grains and the pillar of the command line.
-func (o *orchestrating) given(s *session.Settings) error {
-	args, grains := session.ParseArguments(o.set)
-	if len(args) > 0 {
-		return diag.WithHint(fmt.Errorf("--set %s has no value", value.Str(args[0])), "write --set NAME=VALUE")
-	}
-	s.Grains.Update(grains)
-	var dirs []string
-	for _, path := range o.pillar {
-		is, err := walk.Directory(path)
-		if err != nil {
-			return fmt.Errorf("--pillar %s: %w", path, err)
-		}
-		if is {
-			dir, err := filepath.Abs(path)
-			if err != nil {
-				return err
-			}
-			dirs = append(dirs, dir)
-			continue
-		}
-		data, err := custom.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		s.Override = s.Override.Clone()
-		s.Override.Update(data)
-	}
-	if len(dirs) > 0 {
-		s.Pillar = []roots.Env{{Name: "base", Dirs: dirs}}
-	}
-	return nil
-}
-
-// agreed asks whether what the plan deletes may go.
-func (o *orchestrating) agreed(deletions []string) error {
-	if len(deletions) == 0 || o.yes {
-		return nil
-	}
-	if !cli.Terminal(o.Err) || o.json {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the plan deletes %s", strings.Join(deletions, ", ")),
-			"look at it with --test, and give --yes to agree"))
-	}
-	fmt.Fprintf(o.Err, "This deletes %s. Go on? [y/N] ", strings.Join(deletions, ", "))
-	answer, _ := bufio.NewReader(o.In).ReadString('\n') // the end of input is no yes
-	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
-		return nil
-	}
-	return exit.WithCode(exit.Usage, errors.New("nothing was done: the deletions were not confirmed"))
 }
 
 // end shows what came out, keeps the report and gives the exit code.

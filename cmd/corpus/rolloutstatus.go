@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
@@ -17,7 +13,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
-	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -264,105 +259,6 @@ func (u *underway) next(waiting, failed int) (state, next string) {
 		return "running", v.String()
 	}
 	return "running", fmt.Sprintf("%s may take the release at the next look", diag.Count(waiting, "host"))
-}
-
-func (p *program) rolloutStatusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "status PROJECT CHANNEL",
-		Short: "Show how a rollout stands: its waves, what failed, and what comes next",
-		Long: `status shows the waves of a channel's rollout with the hosts that are healthy, failed and waiting, each halt with the host that
-found the limit reached and its grounds, what people did to the rollout, and what comes next. It counts what hosts count: what the
-hosts of the roster signed.
-
-It takes the right to list the store below rollouts/; where a store cannot be listed, it reads the summary that corpus rollout
-watch keeps.`,
-		Example: `  corpus rollout status myapp production --store s3://bucket/prefix --trust-root keys/root.json
-  corpus rollout status myapp production --json --store s3://bucket/prefix --trust-root keys/root.json`,
-		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.rolloutStatus(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]})
-		},
-	}
-}
-
-func (p *program) rolloutStatus(ctx context.Context, ref artifact.Ref) error {
-	client, s, done, err := p.readerAndStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	u, err := loadRollout(ctx, client, s, ref)
-	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
-		none := rolloutStatus{Ref: ref, Version: u.version, State: "none", Next: err.Error()}
-		return p.answer(none, "%s is %s, and %v", ref, u.version, err)
-	}
-	if err != nil {
-		return err
-	}
-	r := u.status(ctx, s)
-	return p.answer(r, "%s", strings.TrimRight(r.text(), "\n"))
-}
-
-// text shows a rollout to a person.
-func (r rolloutStatus) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: rollout of %s is %s", r.Ref, r.rolledOut(), r.State)
-	if r.Start.Urgent {
-		b.WriteString(", urgent: it waits for no waves")
-	}
-	fmt.Fprintf(&b, "\n  next: %s\n", r.Next)
-	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")
-	for _, wave := range r.Waves {
-		why := "may take it"
-		if !wave.Open {
-			why = "wait: " + wave.Why
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy, wave.Failed, wave.Waiting,
-			why)
-	}
-	_ = w.Flush() // a strings.Builder takes everything
-	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
-		fmt.Fprintf(&b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, stamp(f.At))
-	}
-	if more := len(r.Failed) - mostNamed; more > 0 {
-		fmt.Fprintf(&b, "  and %d more failed\n", more)
-	}
-	for _, h := range r.Halts {
-		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
-	}
-	for _, m := range r.Start.Moves {
-		by := ""
-		if len(m.By) > 0 {
-			by = ", signed with " + shortKeys(m.By)
-		}
-		fmt.Fprintf(&b, "  %s at %s%s\n", m.What, stamp(m.At), by)
-	}
-	if r.Ignored > 0 {
-		fmt.Fprintf(&b, "  names in the store that count for nothing: %d or more\n", r.Ignored)
-	}
-	if !r.Summary.IsZero() {
-		fmt.Fprintf(&b, "  from the summary of %s\n", stamp(r.Summary))
-	}
-	return b.String()
-}
-
-// rolledOut is the version that is rolled out, or its digest where the channel names another one by now.
-func (r rolloutStatus) rolledOut() string {
-	switch {
-	case !r.Start.Aborted:
-		return r.Version
-	case r.Brings != "":
-		return r.Brings
-	}
-	return artifact.Digest(r.Start.Release).Short()
-}
-
-func (h haltStatus) why() string {
-	if h.Grounds == nil {
-		return trust.Printable(h.Unread)
-	}
-	return trust.Printable(fmt.Sprintf("%s (limit %s; %s)", h.Grounds.Why, h.Grounds.Limit, strings.Join(h.Grounds.Hosts, ", ")))
 }
 
 // publisherRollout is loadRollout for a publisher that is about to steer it.

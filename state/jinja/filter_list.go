@@ -3,64 +3,9 @@ package jinja
 import (
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
-
-// getter looks an attribute up in an item, as in map(attribute="address.city").
-type getter func(item any) (any, error)
-
-// attribute makes a getter. Dots lead on, and digits are indexes. Without an attribute it gives
-// the item itself. Fallback takes the place of what is undefined, unless it is nil.
-func (c *Call) attribute(attr, fallback any, ignoreCase bool) getter {
-	parts := attributeParts(attr)
-	return func(item any) (any, error) {
-		var err error
-		for _, part := range parts {
-			if item, err = c.f.getitem(item, part); err != nil {
-				return nil, err
-			}
-			if fallback != nil && isUndefined(item) {
-				item = fallback
-			}
-		}
-		if ignoreCase {
-			item = withoutCase(item)
-		}
-		return item, nil
-	}
-}
-
-func attributeParts(attr any) []any {
-	name, ok := attr.(string)
-	if !ok {
-		if attr == nil {
-			return nil
-		}
-		return []any{attr}
-	}
-	var parts []any
-	for part := range strings.SplitSeq(name, ".") {
-		if n, err := strconv.Atoi(part); err == nil && part[0] != '-' && part[0] != '+' {
-			parts = append(parts, n)
-		} else {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}
-
-func withoutCase(v any) any {
-	if s, ok := v.(string); ok {
-		return value.Lower(s)
-	}
-	return v
-}
-
-// caseIgnored is the opposite of the argument case_sensitive.
-func (c *Call) caseIgnored(i int) (bool, error) { return not(c.Bool(i)) }
 
 func attrFilter(c *Call) (any, error) {
 	name, err := c.Str(1)
@@ -216,11 +161,13 @@ func sumFilter(c *Call) (any, error) {
 func minFilter(c *Call) (any, error) {
 	return c.extreme(func(a, b any) (bool, error) { return c.f.ordered(a, b, "<", isNegative) })
 }
+
 func maxFilter(c *Call) (any, error) {
 	return c.extreme(func(a, b any) (bool, error) { return c.f.ordered(a, b, ">", isPositive) })
 }
 
 func isNegative(c int) bool { return c < 0 }
+
 func isPositive(c int) bool { return c > 0 }
 
 func (c *Call) extreme(better func(a, b any) (bool, error)) (any, error) {
@@ -284,99 +231,5 @@ func uniqueFilter(c *Call) (any, error) {
 				return nil, false, err
 			}
 		}
-	}), nil
-}
-
-// lazily makes a generator whose items step makes out of those of an argument. Nothing happens,
-// and nothing can fail, before the first item is asked for.
-func (c *Call) lazily(i int, step func(next func() (any, bool, error)) (any, bool, error)) any {
-	var next func() (any, bool, error)
-	source := c.Args[i]
-	return c.Generator(func() (any, bool, error) {
-		if next == nil {
-			var err error
-			if next, err = iterate(source); err != nil {
-				return nil, false, err
-			}
-		}
-		return step(next)
-	})
-}
-
-func batchFilter(c *Call) (any, error) {
-	size, err := c.Int(1)
-	if err != nil {
-		return nil, err
-	}
-	fill := c.Args[2]
-	var waiting []any
-	return c.lazily(0, func(next func() (any, bool, error)) (any, bool, error) {
-		for {
-			item, ok, err := next()
-			if err != nil {
-				return nil, false, err
-			}
-			if !ok {
-				break
-			}
-			full := len(waiting) == size
-			batch := waiting
-			if full {
-				waiting = nil
-			}
-			waiting = append(waiting, item)
-			if err := c.Work(1); err != nil {
-				return nil, false, err
-			}
-			if full {
-				return &value.List{Items: batch}, true, nil
-			}
-		}
-		if len(waiting) == 0 {
-			return nil, false, nil
-		}
-		batch := waiting
-		waiting = nil
-		for fill != nil && len(batch) < size {
-			batch = append(batch, fill)
-			if err := c.f.r.charge(16); err != nil {
-				return nil, false, err
-			}
-		}
-		return &value.List{Items: batch}, true, nil
-	}), nil
-}
-
-func sliceFilter(c *Call) (any, error) {
-	slicesWanted, err := c.Int(1)
-	if err != nil {
-		return nil, err
-	}
-	source, fill := c.Args[0], c.Args[2]
-	var items []any
-	number, offset := 0, 0
-	return c.Generator(func() (any, bool, error) {
-		if number == 0 {
-			if items, err = c.f.listOf(source); err != nil {
-				return nil, false, err
-			}
-			if slicesWanted == 0 {
-				return nil, false, value.Raise("ZeroDivisionError", "integer division or modulo by zero")
-			}
-		}
-		if number >= slicesWanted {
-			return nil, false, nil
-		}
-		size, extra := len(items)/slicesWanted, len(items)%slicesWanted
-		start := offset + number*size
-		if number < extra {
-			offset++
-		}
-		number++
-		part := slices.Clone(items[start : offset+number*size])
-		if fill != nil && number > extra {
-			part = append(part, fill)
-		}
-		return &value.List{Items: part}, true, c.Work(1)
 	}), nil
 }

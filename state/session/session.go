@@ -8,11 +8,8 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -24,51 +21,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/sls"
 	"github.com/corpus-agent/corpus-agent/state/top"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
-
-// Remote opens files that are not on the host.
-type Remote interface {
-	// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
-	Open(ctx context.Context, url string) (io.ReadCloser, error)
-}
-
-// Settings are the parameters of a session. Options have the names of a Salt minion's options; templates see them
-// as opts.
-type Settings struct {
-	Host     *host.Host
-	Tables   Tables // the functions that there are; nil for none
-	ID       string
-	Grains   *value.Map
-	States   []roots.Env
-	Pillar   []roots.Env
-	Releases []string         // directories of releases on the host; the owner of a whole release is trusted with its files
-	Override *value.Map       // pillar given on the command line; overrides all files
-	Redactor *redact.Redactor // receives what is decrypted; nil for a new one
-	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
-	Options  *value.Map
-	TopRoots bool // the top files of all roots count, the last root's first
-	// Declare adds to a highstate the declarations of releases that are not in SLS files; nil for none.
-	Declare func(*compile.High) error
-	Trees   host.Files // where States and Pillar lie; nil for the host's own files
-	// GrainsFile is the file that functions such as grains.setval change.
-	GrainsFile function.GrainsFile
-
-	Remote  Remote // opens sources that are in no tree; nil if they are refused
-	Log     func(level, message string)
-	Version string // of the program
-	Shell   bool   // cmd.run uses a shell, since a user calls it
-
-	Test     bool
-	Failhard bool
-	Parallel int // see exec.Runner
-	// Running returns the runs that are changing the host, a text each, for state.running; nil for none.
-	Running func() []string
-	Grace   time.Duration // see exec.Runner
-	Strict  bool          // a step that is certain to fail is an error before anything runs
-}
 
 // Session is one use of the native engine on a host: its trees, and what was computed from them so far. The pillar
 // is compiled when it is first read.
@@ -137,51 +92,6 @@ func New(settings Settings) *Session {
 	s.renderer = &render.Renderer{Templates: s.templates, Programs: s.own, Decrypters: s.decrypters(),
 		Default: s.option("renderer")}
 	return s
-}
-
-// minionOptions returns the options that templates see as opts.
-func (s *Session) minionOptions() *value.Map {
-	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
-		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
-		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role",
-		"minion",
-		"__cli", "salt-call")
-	o.Set("file_roots", envMap(s.Settings.States))
-	o.Set("pillar_roots", envMap(s.Settings.Pillar))
-	o.Update(s.Options)
-	o.Set("grains", s.Grains)
-	return o
-}
-
-// allDirs returns the directories of environments.
-func allDirs(envs []roots.Env) (dirs []string) {
-	for _, e := range envs {
-		dirs = append(dirs, e.Dirs...)
-	}
-	return dirs
-}
-
-func envMap(envs []roots.Env) *value.Map {
-	m := value.NewMap()
-	for _, e := range envs {
-		m.Set(e.Name, value.Strings(e.Dirs...))
-	}
-	return m
-}
-
-// option reads an option that is a string.
-func (s *Session) option(name string) string {
-	text, _ := s.options.Value(name).(string)
-	return text
-}
-
-// flag reads an option that is true or false.
-func (s *Session) flag(name string, fallback bool) bool {
-	v, ok := s.options.Get(name)
-	if !ok || v == nil {
-		return fallback
-	}
-	return value.Truth(v)
 }
 
 // target returns the host as top files match it.
@@ -284,97 +194,9 @@ func (s *Session) topLoader(data *value.Map, read func(context.Context, render.S
 	}
 }
 
-// High reads the SLS files that were matched.
-func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
-	if _, err := s.Pillar(ctx); err != nil {
-		return nil, s.besidePillar(ctx, err, matches, true)
-	}
-	high, err := s.loader().High(ctx, matches)
-	if err != nil {
-		err = together(err, s.undeclarable(high))
-	}
-	return high, s.shown(err)
-}
-
 // Close ends what runs for the session, which is the worker of modules in Python. A session that is not closed leaves it
 // to the end of this program.
 func (s *Session) Close() { s.own.Close() }
-
-// Highstate returns everything that is declared for this host: by the SLS files of the top file, and by its
-// releases outside of SLS files.
-func (s *Session) Highstate(ctx context.Context) (*compile.High, []top.Match, error) {
-	matches, err := s.Top(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	high, err := s.High(ctx, matches)
-	if err == nil && s.Declare != nil {
-		err = s.Declare(high)
-	}
-	return high, matches, err
-}
-
-func (s *Session) loader() *sls.Loader {
-	return &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
-}
-
-// Named returns a match for SLS files that are named instead of assigned by a top file.
-func (s *Session) Named(names ...string) []top.Match {
-	env := s.option("saltenv")
-	if env == "" {
-		env = "base"
-	}
-	return []top.Match{{Env: env, SLS: names}}
-}
-
-// Program compiles SLS files into a program.
-func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Program, error) {
-	high, err := s.High(ctx, matches)
-	if err != nil {
-		return nil, err
-	}
-	return s.Compile(high)
-}
-
-// Compile compiles declarations into a program.
-func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
-	s.loadStates(high)
-	p, err := compile.Compile(high, vocabulary{s.registry(), s.own})
-	if err != nil {
-		return nil, s.shown(together(err, s.undeclarable(high)))
-	}
-	if s.Strict {
-		s.addCertainFailures(p)
-		if err := p.Doubts.Err(); err != nil {
-			return nil, s.shown(err)
-		}
-	}
-	s.pointOutside(p)
-	return p, nil
-}
-
-// pointOutside corrects the hints of requisites whose target exists only in a highstate, because no SLS file
-// declares it.
-func (s *Session) pointOutside(p *compile.Program) {
-	high := &compile.High{Data: value.NewMap()}
-	if len(p.Doubts) == 0 || s.Declare == nil || s.Declare(high) != nil {
-		return
-	}
-	outside, err := compile.Expand(high)
-	if err != nil {
-		return // the highstate reports it
-	}
-	for _, step := range p.Steps {
-		for _, q := range step.Requisites {
-			for _, t := range q.Targets {
-				if i := slices.IndexFunc(outside, t.Names); t.Lost != nil && i >= 0 {
-					t.Lost.Hint = fmt.Sprintf("%s declares it, not an SLS file: only a highstate has it "+
-						"(`corpus-agent call state.apply` without names of SLS files)", outside[i].SLS())
-				}
-			}
-		}
-	}
-}
 
 // Run runs a program.
 func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) *exec.Results {

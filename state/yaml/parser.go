@@ -1,8 +1,6 @@
 package yaml
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // parser reads the grammar and makes values as it goes: there is no tree in between.
 type parser struct {
@@ -16,59 +14,6 @@ type parser struct {
 	depth    int
 	size     int            // nodes so far, with every alias counted as what it stands for
 	words    map[string]any // strings met before, so that equal keys share memory
-}
-
-// node is what was read: a value, and what merging needs to know of it besides.
-type node struct {
-	value   any
-	raw     string // of a scalar, as written
-	kept    *kept  // what was to be kept
-	at      int32
-	kind    nodeKind
-	special special
-}
-
-// kept are the parts of a collection that may be merged into another.
-type kept struct {
-	pairs []pair
-	items []node
-}
-
-// keeping says what a collection is read for.
-type keeping uint8
-
-const (
-	drop        keeping = iota // only for its value
-	keepParts                  // for its parts too
-	mergeSource                // only for its parts
-)
-
-// special marks the two words that mean something of their own as keys, and nothing as values.
-type special uint8
-
-const (
-	ordinary special = iota
-	mergeKey         // <<
-	valueKey         // =
-)
-
-type nodeKind uint8
-
-const (
-	scalarNode nodeKind = iota
-	sequenceNode
-	mappingNode
-)
-
-func (k nodeKind) String() string { return [...]string{"scalar", "sequence", "mapping"}[k] }
-
-type pair struct{ key, value node }
-
-// anchored is a node that has a name.
-type anchored struct {
-	node node
-	size int
-	open bool // still being read
 }
 
 const (
@@ -203,93 +148,6 @@ func (p *parser) tooLarge() error {
 		at: p.pos, message: "the document stands for more than " + strconv.Itoa(maxSize) + " values", resume: len(p.src),
 		hint: "aliases of aliases multiply; write fewer of them",
 	}
-}
-
-// properties are what may stand before a node.
-type properties struct {
-	at       int
-	anchor   string
-	anchorAt int
-	tag      string // resolved
-	tagAt    int
-}
-
-func (p *parser) properties() (properties, error) {
-	t, err := p.peek()
-	if err != nil {
-		return properties{}, err
-	}
-	props := properties{at: t.at, anchorAt: -1, tagAt: -1}
-	for {
-		switch {
-		case t.kind == anchorName && props.anchorAt < 0:
-			props.anchor, props.anchorAt = t.text, t.at
-		case t.kind == tagName && props.tagAt < 0:
-			props.tagAt = t.at
-			if props.tag, err = p.resolveTag(t); err != nil {
-				return props, err
-			}
-		default:
-			return props, nil
-		}
-		p.skip()
-		if t, err = p.peek(); err != nil {
-			return props, err
-		}
-	}
-}
-
-func (p *parser) resolveTag(t *token) (string, error) {
-	if t.handle == "" {
-		return t.text, nil
-	}
-	prefix, ok := p.handles[t.handle]
-	if !ok {
-		return "", &problem{at: t.at, message: "found undefined tag handle " + t.handle, resume: t.at}
-	}
-	return prefix + t.text, nil
-}
-
-// anchor reads a node with a name and remembers it.
-func (p *parser) anchor(props properties, block, indentless bool) (node, error) {
-	a := &anchored{open: true}
-	if _, taken := p.anchors[props.anchor]; taken {
-		p.problems = append(p.problems, &problem{at: props.anchorAt,
-			message: "found duplicate anchor '" + props.anchor + "'"})
-	}
-	p.anchors[props.anchor] = a
-	before := p.size
-	n, err := p.content(props, block, indentless, keepParts)
-	a.node, a.size, a.open = n, p.size-before, false
-	return n, err
-}
-
-func (p *parser) alias() (node, error) {
-	t, err := p.peek()
-	if err != nil {
-		return node{}, err
-	}
-	at, name := t.at, t.text
-	p.skip()
-	a, ok := p.anchors[name]
-	switch {
-	case !ok:
-		p.problems = append(p.problems, &problem{
-			at: at, message: "found undefined alias '" + name + "'",
-			hint: "define it before with &" + name + ", or put a value that starts with * in quotes",
-		})
-		return empty(at), nil
-	case a.open:
-		p.problems = append(p.problems, &problem{at: at, message: "found unconstructable recursive node: '" + name +
-			"' is inside itself"})
-		return empty(at), nil
-	}
-	if p.size += a.size; p.size > maxSize {
-		return node{}, p.tooLarge()
-	}
-	n := a.node
-	n.at = int32(at)
-	return n, nil
 }
 
 // content reads what follows the properties.

@@ -26,7 +26,7 @@ type Run struct {
 	ID     string
 	Test   bool // a dry run: nothing is recorded and nothing taken back
 	Ledger *ledger.Ledger
-	Record *report.Recorder
+	Record *report.Builder
 	// Over is the pair that ran before the one to converge, where a rollback has come to that; nil means the ledger's.
 	Over *ledger.Pair
 	// Left is the pair whose changes are taken back; nil if there is none, or no pair to return to.

@@ -2,11 +2,7 @@ package salt
 
 import (
 	"errors"
-	"math"
-	"slices"
 	"strings"
-
-	"github.com/jmespath/go-jmespath"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
@@ -39,45 +35,6 @@ func plainArgument(c *jinja.Call) (any, error) {
 		return nil, err
 	}
 	return c.Plain(0)
-}
-
-func toJSON(c *jinja.Call) (any, error) {
-	v, err := plainArgument(c)
-	if err != nil {
-		return nil, err
-	}
-	o, err := jinja.JSONIndent(c.Args[2])
-	if err != nil {
-		return nil, err
-	}
-	if o.SortKeys, err = c.Bool(1); err != nil {
-		return nil, err
-	}
-	text, err := value.Dumps(v, o)
-	return text, err
-}
-
-// toScriptJSON is tojson as Salt has it: unlike Jinja2's, it keeps the order of keys.
-func toScriptJSON(c *jinja.Call) (any, error) {
-	v, err := plainArgument(c)
-	if err != nil {
-		return nil, err
-	}
-	o, err := jinja.JSONIndent(c.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	if o.SortKeys, err = c.Bool(2); err != nil {
-		return nil, err
-	}
-	o.ASCII = true
-	text, err := value.Dumps(v, o)
-	return jinja.EscapeScript(text), err
-}
-
-func toPython(c *jinja.Call) (any, error) {
-	v, err := plainArgument(c)
-	return strings.TrimSpace(jinja.PrettyPrint(v)), err
 }
 
 // collections is the argument flow_style of PyYAML: true, false, or None for a mixture.
@@ -173,100 +130,6 @@ func yamlFailure(err error) error {
 	f.Hint = first.Hint
 	f.Excerpt = "in the YAML that it loads:\n" + first.Excerpt
 	return f
-}
-
-func loadJSON(c *jinja.Call) (any, error) {
-	v, err := c.Plain(0)
-	if err != nil {
-		return nil, err
-	}
-	text, ok := v.(string)
-	if b, isBytes := v.([]byte); isBytes {
-		text, ok = string(b), true
-	}
-	failure := &jinja.Failure{Class: "TemplateRuntimeError", Message: "Unable to load json from " +
-		shortened(value.Str(v))}
-	if !ok {
-		if _, err := c.Str(0); err != nil {
-			return nil, err
-		}
-		return nil, failure
-	}
-	loaded, err := value.FromJSON([]byte(text))
-	if err != nil {
-		failure.Message += ": " + err.Error()
-		return nil, failure
-	}
-	return value.Plainly(loaded), nil
-}
-
-func shortened(s string) string {
-	const enough = 60
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > enough {
-		return strings.ToValidUTF8(s[:enough], "") + "..."
-	}
-	return s
-}
-
-// jsonQuery asks JMESPath. What it makes of mappings has its keys sorted.
-func jsonQuery(c *jinja.Call) (any, error) {
-	v, err := plainArgument(c)
-	if err != nil {
-		return nil, err
-	}
-	expr, err := c.Text(1)
-	if err != nil {
-		return nil, err
-	}
-	found, err := jmespath.Search(expr, goData(v, 0))
-	if err != nil {
-		return nil, valueError("json_query: " + err.Error())
-	}
-	// The library counts in floats. Only the average makes one of integers; floats that look like
-	// integers may also have been there before, and then all stay what they are.
-	if !strings.Contains(expr, "avg(") && !hasWholeFloat(v) {
-		found = integers(found)
-	}
-	return value.Plainly(value.From(found)), nil
-}
-
-// hasWholeFloat reports whether there is a float in a value that looks like an integer.
-func hasWholeFloat(v any) bool {
-	switch v := v.(type) {
-	case float64:
-		return v == math.Trunc(v)
-	case *value.List:
-		return slices.ContainsFunc(v.Items, hasWholeFloat)
-	case value.Tuple:
-		return slices.ContainsFunc(v, hasWholeFloat)
-	case *value.Map:
-		for _, item := range v.All() {
-			if hasWholeFloat(item) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// integers makes integers of the floats that look like them.
-func integers(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int(v)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = integers(item)
-		}
-	case map[string]any:
-		for key, item := range v {
-			v[key] = integers(item)
-		}
-	}
-	return v
 }
 
 // goData makes Go's plain data of a value, for JMESPath, which counts in floats.

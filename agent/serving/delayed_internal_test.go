@@ -27,7 +27,7 @@ func (failingUnits) Unit(_ context.Context, name, _ string) (host.Unit, error) {
 
 func TestAFailedStartIsPutOffUntilTheLinksHaveMoved(t *testing.T) {
 	d := &delayedUnits{
-		Units: failingUnits{}, putOff: map[string]error{}, tried: map[string]bool{},
+		Units: failingUnits{}, failed: map[string]error{}, tried: map[string]bool{},
 		follows: func(_ context.Context, unit string) bool { return unit != "sshd" },
 	}
 	for _, unit := range []string{"worker", "app", "other"} {

@@ -22,7 +22,7 @@ type delayedUnits struct {
 	follows func(ctx context.Context, unit string) bool
 
 	mu     sync.Mutex // parallel states
-	putOff map[string]error
+	failed map[string]error
 	tried  map[string]bool
 }
 
@@ -53,7 +53,7 @@ func (d *delayedUnits) Stays(ctx context.Context, name string, started time.Time
 	return nil
 }
 
-// Unit describes a unit. One whose start failed and was put off counts as active.
+// Unit describes a unit. One whose start failed counts as active.
 func (d *delayedUnits) Unit(ctx context.Context, name, process string) (host.Unit, error) {
 	u, err := d.Units.Unit(ctx, name, process)
 	d.mu.Lock()
@@ -74,9 +74,9 @@ func (d *delayedUnits) note(name string, tried bool, err error) {
 	defer d.mu.Unlock()
 	d.tried[unit] = tried
 	if !tried {
-		delete(d.putOff, unit)
-	} else if err != nil && d.putOff[unit] == nil {
-		d.putOff[unit] = err
+		delete(d.failed, unit)
+	} else if err != nil && d.failed[unit] == nil {
+		d.failed[unit] = err
 	}
 }
 
@@ -85,7 +85,7 @@ func (d *delayedUnits) units() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var units []string
-	for unit := range d.putOff {
+	for unit := range d.failed {
 		units = append(units, unit)
 	}
 	slices.Sort(units)
@@ -121,23 +121,23 @@ func (r *Run) UnitsBeforeLinks(pair ledger.Pair, units host.Units) (host.Units, 
 		return units, err
 	}
 	projects = structsort.Without(projects, func(p service.Project) bool { return !slices.Contains(moving, p.Name) })
-	r.delayed = &delayedUnits{
-		Units: units, putOff: map[string]error{}, tried: map[string]bool{},
+	r.beforeLinks = &delayedUnits{
+		Units: units, failed: map[string]error{}, tried: map[string]bool{},
 		follows: func(ctx context.Context, unit string) bool { return service.Follows(ctx, s, projects, unit) },
 	}
-	return r.delayed, nil
+	return r.beforeLinks, nil
 }
 
-// StartPutOffLater notes which starts of units failed before the links moved, and has Serve start those units. Serve
+// StartDelayed notes which starts of units failed before the links moved, and has Serve start those units. Serve
 // also starts a unit that a state started, and whose program ends before the links have moved.
-func (r *Run) StartPutOffLater() {
-	r.late, r.started = nil, nil
-	if r.delayed == nil {
+func (r *Run) StartDelayed() {
+	r.delayed, r.started = nil, nil
+	if r.beforeLinks == nil {
 		return
 	}
-	r.late, r.started = r.delayed.units(), r.delayed.started()
-	for _, unit := range r.late {
-		text, _, _ := strings.Cut(r.delayed.putOff[unit].Error(), "\n")
+	r.delayed, r.started = r.beforeLinks.units(), r.beforeLinks.started()
+	for _, unit := range r.delayed {
+		text, _, _ := strings.Cut(r.beforeLinks.failed[unit].Error(), "\n")
 		r.Record.Note(
 			"a state could not start %s from the release before, which does not count: "+
 				"it is started again, and checked, after the links have moved: %s",
@@ -145,5 +145,5 @@ func (r *Run) StartPutOffLater() {
 			text,
 		)
 	}
-	r.delayed = nil
+	r.beforeLinks = nil
 }

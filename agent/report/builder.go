@@ -33,11 +33,11 @@ type Sink interface {
 	End(r *Report)
 }
 
-// Recorder builds the report of a run. It is safe for concurrent use.
+// Builder builds the report of a run. It is safe for concurrent use.
 //
-// The output of programs and states passes through Recorder.Show on its way into the report and to the sinks, so
+// The output of programs and states passes through Builder.Show on its way into the report and to the sinks, so
 // neither contains secrets that the redactor knows, credentials in URLs, or control characters.
-type Recorder struct {
+type Builder struct {
 	mu       sync.Mutex
 	report   *Report
 	redactor *redact.Redactor
@@ -45,19 +45,19 @@ type Recorder struct {
 }
 
 // Record starts a report. Secrets may be added to the redactor during the run; a nil redactor has none.
-func Record(r *Report, redactor *redact.Redactor, sinks ...Sink) *Recorder {
+func Record(r *Report, redactor *redact.Redactor, sinks ...Sink) *Builder {
 	r.Stages, r.Steps = []Stage{}, []Step{}
-	rec := &Recorder{report: r, redactor: redactor, sinks: sinks}
+	rec := &Builder{report: r, redactor: redactor, sinks: sinks}
 	rec.each(func(s Sink) { s.Begin(r) })
 	return rec
 }
 
 // Show removes secrets, credentials in URLs and control characters from a text.
-func (r *Recorder) Show(text string) string {
+func (r *Builder) Show(text string) string {
 	return redact.Controls(redact.URLs(r.redactor.Text(text)))
 }
 
-func (r *Recorder) each(call func(Sink)) {
+func (r *Builder) each(call func(Sink)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.sinks {
@@ -66,14 +66,14 @@ func (r *Recorder) each(call func(Sink)) {
 }
 
 // update changes the report under the lock that guards it.
-func (r *Recorder) update(change func(*Report)) {
+func (r *Builder) update(change func(*Report)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(r.report)
 }
 
 // Stage runs one part of the run and records how long it took and whether it failed.
-func (r *Recorder) Stage(name, detail string, part func() error) error {
+func (r *Builder) Stage(name, detail string, part func() error) error {
 	started := time.Now()
 	r.update(func(rep *Report) { rep.Order = append(rep.Order, Event{What: EventStage, Stage: name}) })
 	r.each(func(s Sink) { s.Stage(name, r.Show(detail)) })
@@ -87,7 +87,7 @@ func (r *Recorder) Stage(name, detail string, part func() error) error {
 }
 
 // Note records a sentence that is not a failure.
-func (r *Recorder) Note(format string, args ...any) {
+func (r *Builder) Note(format string, args ...any) {
 	text := r.Show(fmt.Sprintf(format, args...))
 	r.update(func(rep *Report) {
 		rep.Order = append(rep.Order, Event{What: EventNote, At: len(rep.Notes)})
@@ -97,15 +97,15 @@ func (r *Recorder) Note(format string, args ...any) {
 }
 
 // Top records which top files decided which states run.
-func (r *Recorder) Top(top Top) { r.update(func(rep *Report) { rep.Top = &top }) }
+func (r *Builder) Top(top Top) { r.update(func(rep *Report) { rep.Top = &top }) }
 
 // Fetching reports how much of an artifact has arrived.
-func (r *Recorder) Fetching(artifact string, done, total int64) {
+func (r *Builder) Fetching(artifact string, done, total int64) {
 	r.each(func(s Sink) { s.Fetching(artifact, done, total) })
 }
 
 // Hooks records the hooks of a stage.
-func (r *Recorder) Hooks(stage string, results []hook.Result) {
+func (r *Builder) Hooks(stage string, results []hook.Result) {
 	if len(results) == 0 {
 		return
 	}
@@ -129,7 +129,7 @@ func (r *Recorder) Hooks(stage string, results []hook.Result) {
 const UnitsStage = "units"
 
 // Unit records what was done about a unit.
-func (r *Recorder) Unit(result service.Result) {
+func (r *Builder) Unit(result service.Result) {
 	result.Error = r.Show(result.Error) // it may contain journal lines of the unit
 	r.update(func(rep *Report) {
 		rep.Order = append(rep.Order, Event{What: EventUnit, At: len(rep.Units)})
@@ -151,7 +151,7 @@ func unitResult(result service.Result) hook.Result {
 const HealthStage = "health"
 
 // Probes records the results of a release's health probes.
-func (r *Recorder) Probes(results []health.Result) {
+func (r *Builder) Probes(results []health.Result) {
 	results = slices.Clone(results)
 	redact.Each(&results, r.Show)
 	for _, result := range results {
@@ -176,10 +176,10 @@ func probeResult(result health.Result) hook.Result {
 }
 
 // StepStarted implements exec.Observer. States are many and short, so only their results are reported.
-func (r *Recorder) StepStarted(*compile.Step) {}
+func (r *Builder) StepStarted(*compile.Step) {}
 
 // StepDone implements exec.Observer.
-func (r *Recorder) StepDone(result *exec.Result) {
+func (r *Builder) StepDone(result *exec.Result) {
 	s := StepOf(result)
 	s.Changes, s.Warnings = r.redacted(s.Changes), slices.Clone(s.Warnings)
 	redact.Each(&s, r.Show)
@@ -194,17 +194,17 @@ func (r *Recorder) StepDone(result *exec.Result) {
 }
 
 // redacted returns a step's changes without numbers that are secrets; Show redacts the strings.
-func (r *Recorder) redacted(changes *value.Map) *value.Map {
+func (r *Builder) redacted(changes *value.Map) *value.Map {
 	m, _ := r.redactor.Value(changes).(*value.Map)
 	return m
 }
 
 // Output records the output of an engine that is an external program.
-func (r *Recorder) Output(text string) { r.update(func(rep *Report) { rep.Output = r.Show(text) }) }
+func (r *Builder) Output(text string) { r.update(func(rep *Report) { rep.Output = r.Show(text) }) }
 
 // Complete records how the run ended. Notes may still follow. The whole report is redacted once more, since parts were
-// recorded before their secrets were known, or not by a Recorder.
-func (r *Recorder) Complete(finish func(*Report)) {
+// recorded before their secrets were known, or not by a Builder.
+func (r *Builder) Complete(finish func(*Report)) {
 	r.update(func(rep *Report) {
 		finish(rep)
 		redact.Each(rep, r.Show, identifying()...)
@@ -220,4 +220,4 @@ func identifying() []string {
 }
 
 // End calls End of all sinks.
-func (r *Recorder) End() { r.each(func(s Sink) { s.End(r.report) }) }
+func (r *Builder) End() { r.each(func(s Sink) { s.End(r.report) }) }

@@ -1,0 +1,91 @@
+package pages
+
+import (
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// overview is the first page, and that of a project.
+type overview struct {
+	common
+	Heading      string
+	Hosts        int
+	Figures      []figure
+	Bar          []part
+	Rollouts     []underWay
+	Attention    []attention
+	Rows         []row
+	Channels     []History
+	Releases     []release
+	States       []fleet.State
+	ChannelNames []string
+	Static       []staticRow
+	Data         tableData
+}
+
+type figure struct {
+	What, Class, Query string
+	N                  int
+}
+
+// part is a part of a bar of a thousand.
+type part struct {
+	Class, Title string
+	X, W, Done   int
+}
+
+type attention struct {
+	fleet.Attention
+	Class, Of, On string
+	First         []string
+	More          int
+}
+
+type row struct {
+	fleet.Row
+	First  bool // of its channel
+	Counts []int
+}
+
+type underWay struct {
+	Channel, Version, Says string
+	Waves                  []part
+}
+
+// release is a release of a project.
+type release struct {
+	Version, Size, Digest, Withdrawn, Compared string
+}
+
+// History is how a channel moved.
+type History struct {
+	Ref   artifact.Ref
+	Moves []Move // the newest first
+}
+
+// Move is a release that a channel came to name.
+type Move struct {
+	At       time.Time
+	Version  string
+	Digest   string
+	Compared string // the page of what changed
+}
+
+// staticRow is a host in the table that browsers without JavaScript show.
+type staticRow struct {
+	Host, Version, Channel, Class string
+	State                         fleet.State
+	Seen                          time.Time
+}
+
+// tableData is what the script makes the table of.
+type tableData struct {
+	Root     string        `json:"root"`
+	States   []fleet.State `json:"states"`
+	Channels []string      `json:"channels"`
+	// Hosts have a name, the index of a channel, a version, the version that failed or is wanted, the index of a state,
+	// flags (1 behind, 2 silent, 4 signed), and when they reported, in seconds.
+	Hosts [][7]any `json:"hosts"`
+}

@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+)
+
+// Runs is what the host runs: what is deployed, or else base alone; nil for neither.
+func (l *Ledger) Runs() *Pair {
+	if l.Good != nil {
+		return l.Good
+	}
+	return l.Alone
+}
+
+// ConvergedAlone records that base alone runs.
+func (l *Ledger) ConvergedAlone(p Pair) {
+	l.Alone, l.Running, l.Postponed, l.Proven, l.StandsFor = &p, nil, nil, nil, nil
+	l.Forgive(p)
+}
+
+// Deployed records that a pair runs.
+func (l *Ledger) Deployed(p Pair, at time.Time) {
+	again := l.Good != nil && l.Good.Same(p)
+	l.runs(p, at)
+	l.remember(p, again)
+}
+
+// WentBack records that a person went back to a pair. It keeps its place in the history, so that what was good before
+// it is what is before it there.
+func (l *Ledger) WentBack(p Pair, at time.Time) {
+	l.runs(p, at)
+	l.remember(p, true)
+}
+
+// StandIn records that an earlier pair runs since the files of the deployed one are gone.
+func (l *Ledger) StandIn(p Pair, at time.Time) {
+	if l.StandsFor == nil {
+		l.StandsFor = l.Good
+	}
+	l.Good, l.Since, l.Previous = &p, &at, nil
+	if l.StandsFor.Same(p) {
+		l.StandsFor = nil
+	}
+}
+
+// StandsInFor reports whether what is deployed stands in for a pair.
+func (l *Ledger) StandsInFor(p Pair) bool { return l.StandsFor != nil && l.StandsFor.Same(p) }
+
+// runs makes a pair the one that is deployed.
+func (l *Ledger) runs(p Pair, at time.Time) {
+	if l.Good != nil && !l.Good.Same(p) {
+		l.Previous = l.Good
+	}
+	if l.Good == nil || !l.Good.Same(p) {
+		l.Since = &at
+	}
+	l.Good, l.Alone, l.Running, l.Failing, l.Postponed, l.StandsFor = &p, nil, nil, nil, nil, nil
+	if !l.Proven.Proves(&p) {
+		l.Proven = nil
+	}
+	l.Forgive(p)
+}
+
+// keepHistory is how many pairs are remembered as good: more than any host keeps releases of.
+const keepHistory = 50
+
+// remember puts a pair at the end of the history, or leaves it in the place that it has.
+func (l *Ledger) remember(p Pair, stays bool) {
+	if i := slices.IndexFunc(l.History, p.Same); stays && i >= 0 {
+		l.History[i] = p
+		return
+	}
+	l.History = structsort.Without(l.History, func(q Pair) bool { return q.Same(p) })
+	l.History = append(l.History, p)
+	l.History = l.History[max(0, len(l.History)-keepHistory):]
+}
+
+// Before are the pairs of the history that were good before the deployed one, newest last.
+func (l *Ledger) Before() []Pair {
+	if l.Good == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(l.History, l.Good.Same); i >= 0 {
+		return l.History[:i]
+	}
+	return l.History
+}
+
+// WasGood reports whether a release of a project is of a pair that was good and is in no quarantine, by the name of its
+// directory.
+func (l *Ledger) WasGood(project, dir string) bool {
+	is := func(r artifact.Release) bool { return r.Project == project && r.Dir() == dir }
+	if slices.ContainsFunc(l.Bad, func(b Bad) bool { return is(Release(b)) }) {
+		return false
+	}
+	return slices.ContainsFunc(l.Pairs(), func(p *Pair) bool { return slices.ContainsFunc(p.Releases(), is) })
+}

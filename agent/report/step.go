@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Counts counts the states of a run by their results.
+type Counts struct {
+	Total   int `json:"total"`
+	Changed int `json:"changed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`          // would have changed something outside the root
+	Pending int `json:"pending"`          // would change, in a dry run
+	Always  int `json:"always,omitempty"` // of Changed and Pending: states that act at every run; no drift
+}
+
+// Add counts one step.
+func (c *Counts) Add(s Step) {
+	c.Total++
+	switch {
+	case s.Result == StepFailed:
+		c.Failed++
+	case s.Result == StepSkipped:
+		c.Skipped++
+	case s.Result == StepPending:
+		c.Pending++
+	case s.Changes.Len() > 0:
+		c.Changed++
+	}
+	if s.Always {
+		c.Always++
+	}
+}
+
+// Effective returns how many states corrected drift: the changed ones without those that act at every run, whose
+// changes do not show how the host was.
+func (c Counts) Effective() int { return max(0, c.Changed-c.Always) }
+
+// String returns the counts in a line.
+func (c Counts) String() string {
+	text := fmt.Sprintf("%s, %d changed", diag.Count(c.Total, "state"), c.Effective())
+	if c.Always > 0 {
+		text += fmt.Sprintf(", %d always", c.Always)
+	}
+	return text + fmt.Sprintf(", %d failed", c.Failed)
+}
+
+// The results of a step.
+const (
+	StepOK      = "ok"
+	StepFailed  = "failed"
+	StepPending = "would change"
+	StepSkipped = "skipped"
+	StepNotRun  = "not run"
+)
+
+// Step is the result of one state.
+type Step struct {
+	ID       string        `json:"id"`
+	Function string        `json:"function"`
+	Name     string        `json:"name"`
+	SLS      string        `json:"sls"`
+	Result   string        `json:"result"`
+	Changes  *value.Map    `json:"changes"`           // with StepPending, the changes that a run would make
+	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only applying the state shows its changes
+	Always   bool          `json:"always,omitempty"`  // it acts at every run, so its changes are no drift
+	Comment  string        `json:"comment,omitempty"`
+	Hint     string        `json:"hint,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+	Duration time.Duration `json:"duration_ns"`
+}
+
+// StepOf converts an engine's result into a Step.
+func StepOf(r *exec.Result) Step {
+	s := Step{
+		ID: r.ID(), Function: r.Step.Function(), Name: r.Name(), SLS: r.Step.SLS(), Result: StepOK,
+		Changes: r.Changes, Always: r.Always, Comment: r.Comment, Hint: r.Hint, Warnings: r.Warnings, Duration: r.Duration,
+	}
+	switch {
+	case r.Skipped != "":
+		s.Result = StepSkipped
+	case r.Outcome == exec.Failed:
+		s.Result = StepFailed
+	case r.Outcome == exec.Pending:
+		s.Result, s.Unknown = StepPending, r.Unknown
+		if r.Predicted != nil { // nil if the engine made no prediction
+			s.Changes = r.Predicted
+		}
+	case r.NotRun:
+		s.Result = StepNotRun
+	}
+	return s
+}
+
+// Doubt is why a dry run could not determine what a state would do, in one line; "" if it could, or if the state is a
+// command, whose effect only acting shows.
+func (s Step) Doubt() string {
+	comment, _, _ := strings.Cut(s.Comment, "\n")
+	if !s.Unknown || !strings.HasPrefix(comment, "unknown, because ") && !strings.HasPrefix(comment, "known only when ") {
+		return ""
+	}
+	return strings.TrimPrefix(comment, "unknown, ")
+}
+
+// Quiet reports whether a step has nothing to report.
+func (s Step) Quiet() bool {
+	return (s.Result == StepOK || s.Result == StepNotRun) && s.Changes.Len() == 0 && len(s.Warnings) == 0
+}

@@ -1,0 +1,84 @@
+package clone
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// submodules checks the clones in a work tree that .gitmodules names: git looks into them.
+func (c check) submodules(dir string) error {
+	file := path.Join(dir, ".gitmodules")
+	if err := absent(c.root.Sole(file)); err != nil {
+		return err
+	}
+	text, err := c.read(file)
+	if err != nil {
+		return absent(err)
+	}
+	for _, s := range settings(text) {
+		at := path.Join(dir, s.value)
+		if s.section != "submodule" || s.key != "path" || !strings.HasPrefix(at, strings.TrimRight(dir, "/")+"/") {
+			continue
+		}
+		if there, err := c.exists(path.Join(at, ".git")); err != nil {
+			return err
+		} else if !there {
+			continue
+		}
+		if err := c.workTree(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largestIndex is the length in bytes of the longest index that is read.
+const largestIndex = 1 << 28
+
+// gitlinks checks the clones in a work tree that the index of its repository names.
+func (c check) gitlinks(repository, dir string) error {
+	for _, file := range c.indexes(repository) {
+		text, err := c.readUpTo(file, largestIndex)
+		if absent(err) != nil {
+			return err
+		}
+		if err != nil || text == "" {
+			continue
+		}
+		links, err := gitlinks([]byte(text))
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		for _, link := range links {
+			at := path.Join(dir, link)
+			there, err := c.exists(path.Join(at, ".git"))
+			if err == nil && there {
+				err = c.workTree(at)
+			} else if err == nil {
+				err = c.only(at)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// indexes returns the index of a repository, and the files that a split index shares with others.
+func (c check) indexes(repository string) []string {
+	files := []string{path.Join(repository, "index")}
+	d, err := c.root.OpenDir(repository)
+	if err != nil {
+		return files
+	}
+	defer d.Close()
+	names, _ := d.ReadDir()
+	for _, name := range names {
+		if strings.HasPrefix(name, "sharedindex.") {
+			files = append(files, path.Join(repository, name))
+		}
+	}
+	return files
+}

@@ -1,0 +1,91 @@
+package releases
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+)
+
+// uploadAndSign uploads and signs an artifact and all that belongs to it.
+func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r Request) error {
+	release, about := ready.release, ready.described
+	about.sidecars = maps.Clone(ready.sidecars)
+	if !r.Plain {
+		if err := addChunks(ctx, p, &about, ready.root, ready.manifest); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(upload(ctx, p, release, r.File), uploadSidecars(ctx, p, about)); err != nil {
+		return err
+	}
+	if p.Hand != nil {
+		if err := blobs.LeaveNote(ctx, p.Store, release, about.objects(), about.packs); err != nil {
+			return err
+		}
+	}
+	err := p.Change(ctx, func(n *publish.Next) error {
+		n.Strict = true
+		return add(ctx, n, about, r.Channel)
+	})
+	if err != nil {
+		return err
+	}
+	return keepThere(ctx, p, about, r.File)
+}
+
+// keepThere uploads again what garbage collection removed before it was signed: an object that an earlier attempt had
+// left long ago was in the store, and was not uploaded.
+func keepThere(ctx context.Context, p *publish.Publisher, about described, file string) error {
+	missing, err := blobs.Missing(ctx, p.Store, about.objects())
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return errors.Join(upload(ctx, p, about.release, file), uploadSidecars(ctx, p, about))
+}
+
+// upload writes the artifact unless the store has it.
+func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file string) error {
+	f, err := walk.OpenFile(file)
+	if err != nil {
+		return fmt.Errorf("reading the artifact: %w", err)
+	}
+	defer f.Close()
+	if err := blobs.PutOnce(ctx, p.Store, trust.ObjectKey(r), f, r.Length, r.Digest); err != nil {
+		return fmt.Errorf("uploading %s: %w", r, err)
+	}
+	return nil
+}
+
+// Immutable is the error for a version that is published with other bytes.
+type Immutable struct {
+	Release artifact.Release // as it was published
+	Digest  artifact.Digest  // of what was to be published
+}
+
+func (e *Immutable) Error() string {
+	return fmt.Sprintf("%s is published with digest %s, and this artifact has %s", e.Release, e.Release.Digest, e.Digest)
+}
+
+// Hint says how to publish a change.
+func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
+
+// uploadSidecars writes the artifact's sidecars.
+func uploadSidecars(ctx context.Context, p *publish.Publisher, d described) error {
+	for kind, data := range d.sidecars {
+		digest := artifact.NewDigest(sha256.Sum256(data))
+		if err := blobs.PutOnce(ctx, p.Store, trust.SidecarKey(d.release, kind, digest), bytes.NewReader(data),
+			int64(len(data)), digest); err != nil {
+			return fmt.Errorf("uploading the %s of %s: %w", kind, d.release, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/source"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+func (p *program) publishCommand() *cobra.Command {
+	request, unscanned, urgent := releases.Request{}, false, false
+	var fetch source.Options
+	c := &cobra.Command{
+		Use:   "publish PROJECT VERSION FILE",
+		Short: "Upload an artifact, sign it as a version, and point a channel at it",
+		Long: `publish needs the project's key and those of snapshot and timestamp. If the targets key is available too, a
+key is made for a new project.
+
+A version is immutable: publishing it again with other bytes is refused. A publisher that has not seen the
+store before also refuses a version if the store has an artifact of it with other bytes that is not signed: hosts
+may know it from before the store was restored from an older copy. --force publishes it.
+
+A file in the artifact that looks like a secret is an error, as it is for build, unless the artifact's own
+corpus.yaml allows it by name; --no-secret-scan turns the scan off.
+
+Probable typing errors are refused without --new, before anything is written: a new project or channel whose name
+differs in only one or two letters from that of another one, or of testing, staging or production, and an artifact
+whose corpus.yaml names another project or version. A version that was set with corpus build --version counts as
+the artifact's own if its provenance is beside FILE.
+
+The files that corpus build wrote beside FILE, with .spdx.json and .provenance.json in place of its ending, are
+signed with it.
+
+If the channel has a plan (corpus project rollout), publish starts a rollout; see corpus promote.
+
+FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
+		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
+		Args:    cli.Args(cobra.ExactArgs(3)),
+		RunE: func(c *cobra.Command, args []string) error {
+			file, done, err := fetched(args[2], func(dst string) error {
+				_, err := source.File(c.Context(), args[2], dst, fetch)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			defer done()
+			request.Project, request.Version, request.File = args[0], args[1], file
+			if !unscanned {
+				request.Check = packaging.CheckSecrets
+			}
+			return p.publish(c.Context(), request, urgent)
+		},
+	}
+	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
+	c.Flags().BoolVar(&request.Plain, "plain", false, "omit the lists with which hosts fetch it in blocks and chunks")
+	c.Flags().BoolVar(&request.New, "new", false,
+		"publish although a new project or channel has nearly the same name as another one, or the artifact's "+
+			"corpus.yaml names another project or version")
+	c.Flags().BoolVar(&request.Force, "force", false,
+		"publish although the store has an unsigned artifact of this version with other bytes")
+	limitFlag(c, &fetch)
+	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
+		"publish without scanning the files of the artifact for secrets")
+	urgentFlag(c, &urgent)
+	p.draftFlag(c)
+	return c
+}
+
+func (p *program) publish(ctx context.Context, request releases.Request, urgent bool) error {
+	publisher, err := p.pinned(ctx)
+	if err != nil {
+		return err
+	}
+	starter := p.starts(publisher, urgent)
+	if _, err := os.Stat(request.File); err != nil {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err),
+			"make it: corpus build TREE -o FILE"))
+	}
+	release, err := releases.Publish(ctx, publisher, request)
+	if err != nil {
+		return code(err)
+	}
+	if p.drafted != nil {
+		return p.answerDraft()
+	}
+	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, diag.Size(release.Length))
+	ref := artifact.Ref{Project: release.Project, Channel: request.Channel}
+	if request.Channel != "" {
+		text += fmt.Sprintf("\n%s is %s", ref, release.Version)
+	}
+	return starter.answer(ref, release, text)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// reader returns a client that follows a store from a root of trust, as a host does.
+func (p *program) reader(ctx context.Context) (client *trust.Client, done func(), err error) {
+	client, _, done, err = p.readerAndStore(ctx)
+	return client, done, err
+}
+
+// readerAndStore is reader, with the store that it reads.
+func (p *program) readerAndStore(ctx context.Context) (client *trust.Client, s store.Store, done func(), err error) {
+	if s, err = p.openStore(); err != nil {
+		return nil, nil, nil, err
+	}
+	root, err := p.rootOfTrust(ctx, s)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := p.checkMemory(); err != nil {
+		return nil, nil, nil, err
+	}
+	// The client sees the store as a new host would. The store is refused if it is older than what this user has
+	// seen of it. What was seen never replaces files that the store has lost.
+	memory := p.memoryOf(root)
+	if memory != "" {
+		_, _, forget, err := fresh(ctx, s, root, memory)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		forget()
+	}
+	client, dir, done, err := fresh(ctx, s, root, "")
+	if err != nil {
+		return nil, nil, nil, trust.HintRebuild(err)
+	}
+	p.remember(memory, dir, root)
+	return client, s, done, nil
+}
+
+// fresh returns a client of a store that knows only the root and, if memory is not empty, the metadata in that
+// directory. It stores what it sees in dir until done is called.
+func fresh(ctx context.Context, s store.Store, root []byte, memory string) (client *trust.Client, dir string,
+	done func(), err error) {
+	dir, done, err = durable.Scratch()
+	if err != nil {
+		return nil, "", nil, err
+	}
+	err = trust.Pin(dir, root)
+	if err == nil && memory != "" {
+		err = trust.Remind(dir, memory, root)
+	}
+	if err == nil {
+		client, err = trust.Open(s, dir, nil)
+	}
+	if err == nil {
+		err = client.Refresh(ctx)
+	}
+	if err != nil {
+		done()
+		return nil, "", nil, err
+	}
+	return client, dir, done, nil
+}
+
+// checkMemory returns an error if the metadata that publishers with these keys have seen is damaged: without it, a
+// store that went back in time would not be noticed.
+func (p *program) checkMemory() error {
+	if p.keys == "" {
+		return nil
+	}
+	return trust.CheckKept(filepath.Join(p.keys, seenName))
+}
+
+// memoryOf returns the directory with what was seen of the store with this root: by publishers with these keys, or
+// else by earlier commands of this user, in the cache. It returns "" if there is none.
+func (p *program) memoryOf(root []byte) string {
+	if p.keys != "" {
+		beside := filepath.Join(p.keys, seenName)
+		if pinned, err := trust.Pinned(beside); pinned || err != nil {
+			return beside
+		}
+	}
+	cache := p.cacheDir()
+	if cache == "" {
+		return ""
+	}
+	return filepath.Join(cache, seenName, fmt.Sprintf("%x", sha256.Sum256(root)))
+}
+
+// cacheDir is the directory of what this person's earlier looks have seen; "" where there is none.
+func (p *program) cacheDir() string {
+	cache := p.Getenv("XDG_CACHE_HOME")
+	if home := p.Getenv("HOME"); cache == "" && home != "" {
+		cache = filepath.Join(home, ".cache")
+	}
+	if !filepath.IsAbs(cache) {
+		return ""
+	}
+	return filepath.Join(cache, "corpus")
+}
+
+// remember stores in the cache what a command has seen. The directory of publishers is not changed.
+func (p *program) remember(memory, dir string, root []byte) {
+	if memory == "" || p.keys != "" && memory == filepath.Join(p.keys, seenName) {
+		return
+	}
+	err := trust.Pin(memory, root)
+	if err == nil {
+		err = trust.Remind(memory, dir, root)
+	}
+	if err != nil {
+		p.explain("what was seen of the store was not kept in %s: %v", memory, err)
+	}
+}

@@ -1,0 +1,25 @@
+package exec
+
+// Results are the results of a run by tag and in order.
+type Results struct {
+	list  []*Result
+	byTag map[string]*Result
+}
+
+func newResults() *Results { return &Results{byTag: map[string]*Result{}} }
+
+func (r *Results) put(result *Result) {
+	tag := result.Tag()
+	if old, ok := r.byTag[tag]; ok {
+		*old = *result
+		return
+	}
+	r.byTag[tag] = result
+	r.list = append(r.list, result)
+}
+
+// Get returns the result of a tag, or nil.
+func (r *Results) Get(tag string) *Result { return r.byTag[tag] }
+
+// All lists the results in the order in which they came about.
+func (r *Results) All() []*Result { return r.list }

@@ -1,0 +1,111 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// runRequisites runs what has not run yet; it reports whether that settled the step as well.
+func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []*compile.Step) (done bool) {
+	for _, q := range requisites {
+		tag := q.Tag()
+		if w.running.Get(tag) != nil {
+			continue
+		}
+		if w.active[tag] {
+			return w.circle(ctx, s, q)
+		}
+		w.step(ctx, q, 0)
+		if w.failsHard(q) {
+			w.stopped = true
+			return true
+		}
+		if ctx.Err() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// circle handles a requisite that is itself waiting: the two ends of a prereq, or a real circle.
+func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
+	if w.flag(q).prerequired {
+		if w.pre[s.Tag()] == nil {
+			w.flag(s).prereq = true
+			w.pre[q.Tag()] = w.call(ctx, s)
+		}
+		return true
+	}
+	w.record(w.notRun(s, false, w.circleOf()))
+	return true
+}
+
+// circleOf returns the comment of a step that waits for itself. It names the steps that wait for one another.
+func (w *walk) circleOf() string {
+	var names []string
+	for _, other := range w.program {
+		if name := other.SLS() + "." + other.ID(); w.active[other.Tag()] && w.running.Get(other.Tag()) == nil &&
+			!slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return "its requisites go round in a circle: " + strings.Join(names, ", ")
+}
+
+// dryAfterRequisites is the dry run of a prereq's target once what it needs has run.
+func (w *walk) dryAfterRequisites(ctx context.Context, s *compile.Step) {
+	status := w.status(s)
+	r := w.call(ctx, s)
+	if r.Changes.Len() == 0 && status == changed {
+		r.Changes = value.NewMap("watch", "watch")
+		r.Outcome = Pending
+	}
+	w.pre[s.Tag()] = r
+}
+
+// requisiteFailed records a step that cannot run. If it was asked by a dry run for a prereq, that
+// answer stands, as in Salt, without the changes that did not happen, and a run says that it did not run the step.
+func (w *walk) requisiteFailed(s *compile.Step) {
+	if r := w.pre[s.Tag()]; r != nil {
+		r.Changes = value.NewMap()
+		if !w.runner.Test {
+			r.Comment = "not run: " + w.blame(s)
+			w.runner.redact(r)
+		}
+		r.RunNum, w.number = w.number, w.number+1
+		w.put(r)
+		return
+	}
+	r := w.notRun(s, false, "not run: "+w.blame(s))
+	r.NotRun = false
+	w.pre[s.Tag()] = r
+	w.record(r)
+}
+
+// notRun returns the result of a step that was decided without running it.
+func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
+	r := &Result{Step: s, Outcome: Failed, Changes: value.NewMap(), Comment: comment, Started: time.Now()}
+	if ok {
+		r.Outcome, r.NotRun = Succeeded, true
+	}
+	w.runner.redact(r)
+	return r
+}
+
+// lacking returns the result of a step whose requisites are not there, with what else would keep it from running.
+func (w *walk) lacking(s *compile.Step, lost []lostTarget) *Result {
+	comment, hint := missing(lost)
+	own := &Result{Step: s}
+	if _, ok := w.runner.resource(try{step: s}, own); !ok {
+		comment += "\n" + own.Comment
+	}
+	r := w.notRun(s, false, comment)
+	r.Hint, r.Warnings = hint, own.Warnings
+	w.runner.redact(r)
+	return r
+}

@@ -1,0 +1,125 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// settle checks a resource and, unless the run is dry, applies the difference.
+func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
+	diff, err := r.looking(ctx, func(ctx context.Context) (module.Diff, error) {
+		return t.look(ctx, resource, r.hostOf(t.step))
+	})
+	warnings := result.Warnings
+	result.Warnings, result.Comment = slices.Concat(warnings, diff.Warnings), diff.Comment
+	switch {
+	case err != nil:
+		result.fail(err, diff.Changes)
+		if _, unsafe := host.Unsafe(err); result.Outcome == Failed && !unsafe {
+			t.await(result, err)
+		}
+	case diff.Empty():
+		result.Outcome = Succeeded
+		result.takeMade(t.made)
+	case t.dry && diff.Harmless:
+		result.Outcome, result.Changes = Succeeded, orEmpty(diff.Changes)
+	case t.dry:
+		result.Outcome, result.Unknown = Pending, diff.Unknown
+		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
+		t.weigh(result, diff.Lacks)
+	case r.batch(ctx, resource, &t, result):
+		result.Warnings = warnings
+		r.settle(ctx, resource, t, result) // what the batch left is the step's own to do
+		return
+	default:
+		r.apply(ctx, resource, diff, warnings, result)
+		result.takeMade(t.made)
+	}
+	if err == nil && t.dry {
+		t.overtaken(result)
+		t.unpacked(r.hostOf(t.step), result)
+	}
+}
+
+// followUnsafe is the argument of every state with which it follows links that other users control.
+const followUnsafe = "follow_unsafe"
+
+func follows(s *compile.Step) bool { return s.Chunk.Value(followUnsafe) == true }
+
+// hostOf returns the host as a step sees it.
+func (r *Runner) hostOf(s *compile.Step) *host.Host {
+	if follows(s) {
+		return r.Host.Following()
+	}
+	return r.Host
+}
+
+// apply applies a diff. If it fails, the warnings of Check are left out, since they describe the failure.
+func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string,
+	result *Result) {
+	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step).Ending(ctx), diff)
+	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
+	if err != nil {
+		result.Warnings = warnings
+		result.fail(err, report.Changes)
+	}
+	result.Warnings = append(result.Warnings, report.Warnings...)
+}
+
+// fail records why a step failed, or that it was skipped.
+func (r *Result) fail(err error, changes *value.Map) {
+	r.Changes = orEmpty(changes)
+	var skipped *host.Skipped
+	if errors.As(err, &skipped) {
+		r.Outcome, r.Skipped, r.Comment = Succeeded, skipped.Error(), "skipped: "+skipped.Error()
+		return
+	}
+	r.Outcome, r.Hint = Failed, diag.HintOf(err)
+	if hint, unsafe := host.Unsafe(err); unsafe {
+		r.Hint = hint
+	}
+	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
+}
+
+// nameFollowing names a step that follows links even if other users control them, so that a report has each of
+// them.
+func (r *Result) nameFollowing() {
+	if follows(r.Step) {
+		r.Warnings = append(r.Warnings, "follow_unsafe: this state follows links that unprivileged users control")
+	}
+}
+
+// doubt fails a step during which the machine had an error, or a path was refused, whatever the step made of it: it may
+// have found a file absent that could not be read.
+func (r *Result) doubt(trouble error) {
+	if trouble == nil {
+		return
+	}
+	switch {
+	case r.Outcome != Failed || r.cause == nil && r.Comment == "":
+		r.Comment = strings.TrimSpace(trouble.Error() + "\n" + r.Comment)
+	case !strings.Contains(r.Comment, trouble.Error()):
+		r.Comment += "\n" + trouble.Error()
+	}
+	r.Outcome, r.Skipped, r.NotRun, r.SkipWatch, r.Unknown = Failed, "", false, false, false
+	r.Hint = orElse(r.Hint, diag.HintOf(trouble))
+	if hint, unsafe := host.Unsafe(trouble); unsafe {
+		r.Hint = hint
+	}
+	r.cause = errors.Join(trouble, r.cause)
+}
+
+// postpone takes back that a dry run's step failed: what it requires would be done first in a real
+// run, and may be just what is missing.
+func (r *Result) postpone() {
+	r.Outcome, r.Unknown, r.Changes, r.Predicted, r.Hint = Pending, true, value.NewMap(), value.NewMap(), ""
+	r.Comment = "known only when what it requires is done; as the host is now, " + r.Comment
+}

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/sls"
+	"github.com/corpus-agent/corpus-agent/state/top"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// High reads the SLS files that were matched.
+func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
+	if _, err := s.Pillar(ctx); err != nil {
+		return nil, s.besidePillar(ctx, err, matches, true)
+	}
+	high, err := s.loader().High(ctx, matches)
+	if err != nil {
+		err = together(err, s.undeclarable(high))
+	}
+	return high, s.shown(err)
+}
+
+// Highstate returns everything that is declared for this host: by the SLS files of the top file, and by its
+// releases outside of SLS files.
+func (s *Session) Highstate(ctx context.Context) (*compile.High, []top.Match, error) {
+	matches, err := s.Top(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	high, err := s.High(ctx, matches)
+	if err == nil && s.Declare != nil {
+		err = s.Declare(high)
+	}
+	return high, matches, err
+}
+
+func (s *Session) loader() *sls.Loader {
+	return &sls.Loader{Tree: s.states, Render: s.renderState, Unordered: !s.flag("state_auto_order", true)}
+}
+
+// Named returns a match for SLS files that are named instead of assigned by a top file.
+func (s *Session) Named(names ...string) []top.Match {
+	env := s.option("saltenv")
+	if env == "" {
+		env = "base"
+	}
+	return []top.Match{{Env: env, SLS: names}}
+}
+
+// Program compiles SLS files into a program.
+func (s *Session) Program(ctx context.Context, matches []top.Match) (*compile.Program, error) {
+	high, err := s.High(ctx, matches)
+	if err != nil {
+		return nil, err
+	}
+	return s.Compile(high)
+}
+
+// Compile compiles declarations into a program.
+func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
+	s.loadStates(high)
+	p, err := compile.Compile(high, vocabulary{s.registry(), s.own})
+	if err != nil {
+		return nil, s.shown(together(err, s.undeclarable(high)))
+	}
+	if s.Strict {
+		s.addCertainFailures(p)
+		if err := p.Doubts.Err(); err != nil {
+			return nil, s.shown(err)
+		}
+	}
+	s.pointOutside(p)
+	return p, nil
+}
+
+// pointOutside corrects the hints of requisites whose target exists only in a highstate, because no SLS file
+// declares it.
+func (s *Session) pointOutside(p *compile.Program) {
+	high := &compile.High{Data: value.NewMap()}
+	if len(p.Doubts) == 0 || s.Declare == nil || s.Declare(high) != nil {
+		return
+	}
+	outside, err := compile.Expand(high)
+	if err != nil {
+		return // the highstate reports it
+	}
+	for _, step := range p.Steps {
+		for _, q := range step.Requisites {
+			for _, t := range q.Targets {
+				if i := slices.IndexFunc(outside, t.Names); t.Lost != nil && i >= 0 {
+					t.Lost.Hint = fmt.Sprintf("%s declares it, not an SLS file: only a highstate has it "+
+						"(`corpus-agent call state.apply` without names of SLS files)", outside[i].SLS())
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Remote opens files that are not on the host.
+type Remote interface {
+	// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
+	Open(ctx context.Context, url string) (io.ReadCloser, error)
+}
+
+// Settings are the parameters of a session. Options have the names of a Salt minion's options; templates see them
+// as opts.
+type Settings struct {
+	Host     *host.Host
+	Tables   Tables // the functions that there are; nil for none
+	ID       string
+	Grains   *value.Map
+	States   []roots.Env
+	Pillar   []roots.Env
+	Releases []string         // directories of releases on the host; the owner of a whole release is trusted with its files
+	Override *value.Map       // pillar given on the command line; overrides all files
+	Redactor *redact.Redactor // receives what is decrypted; nil for a new one
+	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
+	Options  *value.Map
+	TopRoots bool // the top files of all roots count, the last root's first
+	// Declare adds to a highstate the declarations of releases that are not in SLS files; nil for none.
+	Declare func(*compile.High) error
+	Trees   host.Files // where States and Pillar lie; nil for the host's own files
+	// GrainsFile is the file that functions such as grains.setval change.
+	GrainsFile function.GrainsFile
+
+	Remote  Remote // opens sources that are in no tree; nil if they are refused
+	Log     func(level, message string)
+	Version string // of the program
+	Shell   bool   // cmd.run uses a shell, since a user calls it
+
+	Test     bool
+	Failhard bool
+	Parallel int // see exec.Runner
+	// Running returns the runs that are changing the host, a text each, for state.running; nil for none.
+	Running func() []string
+	Grace   time.Duration // see exec.Runner
+	Strict  bool          // a step that is certain to fail is an error before anything runs
+}
+
+// minionOptions returns the options that templates see as opts.
+func (s *Session) minionOptions() *value.Map {
+	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
+		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
+		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role",
+		"minion",
+		"__cli", "salt-call")
+	o.Set("file_roots", envMap(s.Settings.States))
+	o.Set("pillar_roots", envMap(s.Settings.Pillar))
+	o.Update(s.Options)
+	o.Set("grains", s.Grains)
+	return o
+}
+
+// allDirs returns the directories of environments.
+func allDirs(envs []roots.Env) (dirs []string) {
+	for _, e := range envs {
+		dirs = append(dirs, e.Dirs...)
+	}
+	return dirs
+}
+
+func envMap(envs []roots.Env) *value.Map {
+	m := value.NewMap()
+	for _, e := range envs {
+		m.Set(e.Name, value.Strings(e.Dirs...))
+	}
+	return m
+}
+
+// option reads an option that is a string.
+func (s *Session) option(name string) string {
+	text, _ := s.options.Value(name).(string)
+	return text
+}
+
+// flag reads an option that is true or false.
+func (s *Session) flag(name string, fallback bool) bool {
+	v, ok := s.options.Get(name)
+	if !ok || v == nil {
+		return fallback
+	}
+	return value.Truth(v)
+}

@@ -1,0 +1,54 @@
+package yaml
+
+// node is what was read: a value, and what merging needs to know of it besides.
+type node struct {
+	value   any
+	raw     string // of a scalar, as written
+	kept    *kept  // what was to be kept
+	at      int32
+	kind    nodeKind
+	special special
+}
+
+// kept are the parts of a collection that may be merged into another.
+type kept struct {
+	pairs []pair
+	items []node
+}
+
+// keeping says what a collection is read for.
+type keeping uint8
+
+const (
+	drop        keeping = iota // only for its value
+	keepParts                  // for its parts too
+	mergeSource                // only for its parts
+)
+
+// special marks the two words that mean something of their own as keys, and nothing as values.
+type special uint8
+
+const (
+	ordinary special = iota
+	mergeKey         // <<
+	valueKey         // =
+)
+
+type nodeKind uint8
+
+const (
+	scalarNode nodeKind = iota
+	sequenceNode
+	mappingNode
+)
+
+func (k nodeKind) String() string { return [...]string{"scalar", "sequence", "mapping"}[k] }
+
+type pair struct{ key, value node }
+
+// anchored is a node that has a name.
+type anchored struct {
+	node node
+	size int
+	open bool // still being read
+}
