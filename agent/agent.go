@@ -1,14 +1,13 @@
-// Package agent is the run: the only place that knows the whole order of a deploy.
+// Package agent implements a run of the agent. It is the only package that defines the whole order of a deploy.
 //
 //	lock, identity -> resolve -> fetch, verify, unpack -> archive -> sync -> fixperms -> link next
 //	  -> pre hooks -> converge -> install -> fixperms -> link current -> units -> post hooks
 //	  -> self-test -> health -> ledger -> prune -> notify -> report
 //
-// Up to "sync" nothing on the host has changed that anything reads. From there to "health" a
-// failure puts the links back, converges the last good pair again, restarts its units and quarantines the
-// new one. The
-// ledger is written before the first link and after the last, so a run that power or a signal cut
-// short is found by the next one, which takes it up again.
+// Up to "sync" a run changes nothing on the host that other programs read. If a step from there to "health" fails, the
+// run restores the links, converges the last good pair again, restarts its units and quarantines the new one. The run
+// writes the ledger before it moves the first link and after it moves the last, so the next run finds a run that a
+// power cut or a signal ended, and resumes it.
 package agent
 
 import (

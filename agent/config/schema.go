@@ -1,9 +1,9 @@
-// Package config is what an operator says about a host: agent.yaml, CORPUS_* in the environment,
-// and flags, each winning over the one before.
+// Package config reads the settings of an operator for a host: agent.yaml, CORPUS_* in the environment, and flags, each
+// of which overrides the one before.
 //
-// One table lists every key with its kind, its default and its meaning. Reading, checking and
-// documenting all go by it, so a key that is not in the table is a mistake of the file's and is
-// reported with its place and the key that was probably meant, together with all other mistakes.
+// One table lists every key with its kind, its default and its meaning. Parsing, checks and documentation use it, so a
+// key that is not in the table is a mistake. All mistakes of a file are reported together, each with its position and a
+// suggestion.
 package config
 
 import (

@@ -1,8 +1,7 @@
-// Package elb takes a host into its load balancers and out of them, classic ones and target groups.
+// Package elb registers a host with its load balancers and deregisters it, with classic ones and target groups.
 //
-// Credentials, region and endpoints come from where the AWS SDK has them: the environment, the files
-// of its configuration, the instance's role, AWS_ENDPOINT_URL and
-// AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING(_V2).
+// Credentials, region and endpoints come from the usual sources of the AWS SDK: the environment, its configuration
+// files, the instance's role, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING(_V2).
 package elb
 
 import (

@@ -1,5 +1,5 @@
-// Package exit is the one place that knows exit codes. Scripts, timers and monitoring act on them,
-// so a code never changes its meaning.
+// Package exit defines the exit codes. Scripts, timers and monitoring depend on them, so a code never changes its
+// meaning.
 package exit
 
 import (

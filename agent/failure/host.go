@@ -1,4 +1,5 @@
-// Package failure reads errors: whether the host or a release is what failed, and whether two releases failed alike.
+// Package failure classifies errors: whether the host or a release is at fault, and whether two releases failed in the
+// same way.
 package failure
 
 import (

@@ -1,5 +1,5 @@
-// Package fetch brings releases onto a host: it resolves nothing and runs nothing, it turns a release that a store has
-// into a complete directory below the project's releases.
+// Package fetch downloads releases: it makes a complete directory below the project's releases from a release in a
+// store. It does not resolve channels and runs no program.
 //
 //	adopt what an earlier run unpacked to its end, or
 //	rebuild it from chunks of releases that the host has (delta), or

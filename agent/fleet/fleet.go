@@ -1,10 +1,10 @@
 // Package fleet reads what hosts reported into a store.
 //
 // Hosts that have `reports.upload` on put the report of each run that has something new to report below
-// reports/PROJECT/HOST/, signed with the key of the host (package hostkey), and repeat their record while nothing changes
-// (package hostrecord). Of a host whose key the store knows only signed reports count. Of others every report
-// counts that lies in the host's directory, as good as the store's access rules are: a reader that decides something,
-// such as `corpus attest`, may want signed ones alone.
+// reports/PROJECT/HOST/, signed with the key of the host (package hostkey), and repeat their record while nothing
+// changes (package hostrecord). If the store has the key of a host, only signed reports of the host count. Otherwise
+// every report in the host's directory counts, and only the store's access rules protect it: a reader such as `corpus
+// attest` may require signed ones.
 package fleet
 
 import (

@@ -1,12 +1,12 @@
-// Package health finds out whether what was released works: it asks over HTTP and TCP, asks systemd
-// about a unit, or runs a script of the release.
+// Package health checks whether a release works: it probes over HTTP and TCP, asks systemd about a unit, or runs a
+// script of the release.
 //
-// A service takes its time to start, so a probe that fails is tried again, until its retries or the
-// deadline of all probes are used up. The grace at the start serves the opposite case: a service
-// that starts and dies a second later would pass a probe that asks at once.
+// A service takes time to start, so a probe that fails is retried until its retries or the deadline of all probes are
+// used up. The grace at the start covers the opposite case: a service that starts and ends a second later would pass an
+// immediate probe.
 //
-// Probes say that something answers. That it is the release, and not what ran before, the units of the
-// release say: their main processes have to run from its directory, see agent/service.
+// A probe only shows that some process answers. The units of the release show that it is the release, and not the one
+// before: their main processes have to run from its directory, see agent/service.
 package health
 
 import (

@@ -1,8 +1,7 @@
-// Package hook runs the programs that a release brings along for the moments before and after it
-// is made current.
+// Package hook runs the programs of a release for the stages before and after it is made current.
 //
-// A hook is a stranger: it gets a clean environment, a directory, a time limit and a tree of
-// processes of its own, so that whatever it started can be ended with it. Its output is kept, up to a bound.
+// A hook is not trusted to clean up: it gets a clean environment, a directory, a time limit and its own process tree,
+// so that every process that it started can be killed with it. Its output is kept, up to a limit.
 package hook
 
 import (

@@ -1,9 +1,9 @@
-// Package hostkey is the key with which a host signs its reports.
+// Package hostkey manages the key with which a host signs its reports.
 //
-// Each host makes an ed25519 key of its own and never gives it away. The public half is in the name of an object in the
-// store, which holds nothing else of importance: one listing shows the keys of all hosts. The first key that was put
-// there for a name of a host is this host's; see Registry. A report has its signature within itself, so a store needs
-// no other object for it, and readers that know no signatures read it as before.
+// Each host creates its own ed25519 key and never discloses it. The public key is the name of an object in the store:
+// one listing has the keys of all hosts. The first key that was stored for the name of a host belongs to this host; see
+// Registry. The signature of a report is part of the report, so a store needs no other object for it, and readers that
+// do not support signatures read it as before.
 package hostkey
 
 import (

@@ -1,12 +1,13 @@
-// Package hostrecord keeps the current record of each host in a store: a small object whose name says how the host is.
+// Package hostrecord keeps the current record of each host in a store: a small object whose name holds the health of
+// the host.
 //
-// A reader of the whole fleet needs no request for each host: one listing has a thousand names, and a name has all
-// that a table of the fleet shows. The host signs the name, so that a record counts for no other host and no other
-// state; see package hostkey. The object itself holds what only a page about the host shows: the error and its
+// A reader of the whole fleet needs no request for each host: one listing has a thousand names, and a name has
+// everything that a table of the fleet shows. The host signs the name, so that a record is valid for no other host and
+// no other state; see package hostkey. The object itself holds what only a page about the host shows: the error and its
 // hint.
 //
-// A host writes its record after each run and then deletes the one before. Where several are there, since a power cut
-// came between the two or the host may not delete, the one of the latest run counts.
+// A host writes its record after each run and then deletes the one before. If there are several, because of a power cut
+// between the two or since the host may not delete, the one of the latest run counts.
 package hostrecord
 
 import (

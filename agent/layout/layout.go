@@ -1,7 +1,7 @@
-// Package layout is the one place that spells paths.
+// Package layout defines the paths of the agent's files.
 //
-// Everything lies below a root, "/" on a host and a directory of choice with --root, and every link
-// is relative, so that a tree resolves wherever it is mounted:
+// All paths are below a root, "/" on a host or the directory of --root, and every link is relative, so that a tree
+// resolves at any mount point:
 //
 //	/srv/projects/NAME/releases/   immutable, verified
 //	/srv/projects/NAME/next        always there; equals current between runs

@@ -1,8 +1,8 @@
-// Package ledger is what a host remembers between runs: who it is, what is deployed, what failed,
-// and which run was cut short.
+// Package ledger defines the record that a host keeps between runs: its identity, what is deployed, what failed, and
+// which run was cut short.
 //
-// It is one small JSON file that is replaced as a whole, so a power cut leaves the ledger of before
-// or of after. The rest of the run is built so that either will do.
+// It is one small JSON file that is replaced atomically, so after a power cut the host has the old ledger or the new
+// one. The next run can continue from either.
 package ledger
 
 import (

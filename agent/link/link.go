@@ -1,4 +1,4 @@
-// Package link moves next, current and previous, the three names by which a host knows releases.
+// Package link moves next, current and previous, the three links to releases on a host.
 //
 // Each move is a symlink made under another name, renamed over the old one with rename(2), and an
 // fsync of the directory: at every moment each name leads to a complete release, and after a power

@@ -1,9 +1,8 @@
 // Package minion reads the configuration of a Salt minion, for hosts and trees that have one.
 //
-// A directory holds the file `minion` and, beside it, minion.d/*.conf; later files win, as in Salt.
-// What the native engine can use is taken from it: where the files are, who the host is, how the
-// pillar is merged, how results are shown. Everything else is kept, since templates may look at it
-// in opts.
+// A directory holds the file `minion` and, beside it, minion.d/*.conf; later files win, as in Salt. The native engine
+// uses these options: the directories of files, the host's ID, how the pillar is merged, how results are shown. All
+// others are kept, since templates may read them in opts.
 package minion
 
 import (

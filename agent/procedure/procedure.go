@@ -1,10 +1,9 @@
-// Package procedure is the parts of a deploy that a project may make its own: archive,
-// release-sync, fixperms, install, rollback and notify.
+// Package procedure implements the parts of a deploy that a project may replace or extend: archive, release-sync,
+// fixperms, install, rollback and notify.
 //
-// A project keeps its procedures in .salt: NAME.sls, which the native engine runs with the
-// project's configuration as the variable cfg, or an executable NAME, which runs as hooks do.
-// Everything else at the top of .salt that ends in .sls is what install runs, in byte order. What
-// the project does not bring is built in here.
+// A project keeps its procedures in .salt: NAME.sls, which the native engine runs with the project's configuration as
+// the variable cfg, or an executable NAME, which runs as hooks do. install runs every other .sls file at the top of
+// .salt, in byte order. If a project has no procedure of a name, the built-in one runs.
 package procedure
 
 import (

@@ -1,5 +1,5 @@
-// Package records is what a host remembers of itself: the ledger with its copy, the registry of projects, a hold, the
-// runs that the lock refused, and the lock itself. What is lost of it is restored, and what is damaged is set aside.
+// Package records reads and writes the agent's own files on a host: the ledger with its copy, the registry of projects,
+// a hold, the runs that the lock refused, and the lock itself. It restores lost files and renames damaged ones.
 package records
 
 import (

@@ -1,4 +1,4 @@
-// Package rollout is what hosts say of a rollout in the store, and what a host may do by it.
+// Package rollout reads and writes the results of hosts in a rollout in the store, and decides what a host may do.
 //
 // All of a rollout lies below one prefix (rollout.Prefix of artifact/rollout):
 //
@@ -8,9 +8,9 @@
 //	leases/CLUSTER/SLOT.json             a host of a cluster deploys
 //	summary.json                         the names of results and halts, for stores that cannot be listed
 //
-// What a host says is in the name of an object, with the host's signature. So one listing shows how all hosts
-// fared, and each name is verified with the key that the roster has for the host. The time of a name is the one at
-// which the store got it. The names are only ever created: a host never replaces what another one said.
+// The result of a host is the name of an object, with the host's signature. So one listing has the results of all
+// hosts, and each name is verified with the key that the roster has for the host. The time of a name is the time at
+// which the store received it. Names are only created: a host never replaces the result of another one.
 package rollout
 
 import (

@@ -1,10 +1,10 @@
-// Package self looks after the agent itself: the program, the units and the configuration with which the
-// next run on this host starts.
+// Package self checks and restores the agent itself: the program, the units and the configuration with which the next
+// run on this host starts.
 //
-// Nothing but a later run repairs a host. A release that replaces the agent with a program that does not
-// work, or breaks its unit, its timer or its configuration, would therefore lose the host for good. So a run
-// looks at these files before it changes anything, and where it has changed them it tries the agent that the
-// host would start next while the old one still runs and can take everything back.
+// Only a later run repairs a host. A release that replaces the agent with a program that does not work, or breaks its
+// unit, its timer or its configuration, would therefore make the host unreachable for good. So a run records these
+// files before it changes anything. If it has changed them, it tests the agent that the host would start next, while
+// the old one still runs and can roll back.
 package self
 
 import (

@@ -1,12 +1,11 @@
-// Package service puts a release into service and proves that it is: it finds the units of a release,
-// restarts them when the release's links have moved, and says from which release the main process of
-// each runs.
+// Package service makes the units of a release run it, and checks that they do: it finds the units, restarts them when
+// the release's links have moved, and determines from which release the main process of each runs.
 //
-// A link that moves changes nothing about a process that was started through it before. So after
-// `current` has moved, and after it has moved back, every unit that starts through the links is
-// restarted or reloaded once. What a process runs is then read from the kernel: its program, its working
-// directory and its arguments lie in the directory of one release or of another. An interpreter with a
-// script that the links lead to gives no such evidence; then the time at which it was started decides.
+// A process that was started through a link is not affected when the link moves. So after `current` has moved, and
+// after it has moved back, every unit that starts through the links is restarted or reloaded once. What a process runs
+// is then read from the kernel: its program, its working directory and its arguments lie in the directory of one
+// release or of another. An interpreter with a script that the links lead to gives no such evidence; then its start
+// time decides.
 package service
 
 import (

@@ -1,5 +1,5 @@
-// Package serving puts releases into service and proves that they serve: units follow the links, a pair has to become
-// healthy, and the proof of that is repeated while the units still run it.
+// Package serving makes the units of a host run the current releases and proves that they do: units follow the links, a
+// pair has to become healthy, and reports repeat the proof while the units still run it.
 //
 //	Follow        writes into the ledger which links are about to move, and which units run now
 //	Moved         notes that the links have moved
@@ -7,7 +7,7 @@
 //	Healthy       watches those units and asks probes, and keeps the proof
 //	StillServes   compares later runs with the proof
 //
-// A way back does the same in reverse: FollowBack, ServeBack, HealthyBack. The ledger is written before each step, so
+// A rollback does the same in reverse: FollowBack, ServeBack, HealthyBack. The ledger is written before each step, so
 // that the next run finishes what a power cut interrupted.
 package serving
 

@@ -1,6 +1,5 @@
-// Package site is one host as its agent sees it: where its files are, how it is configured, who it is, what its
-// releases say of themselves, and which of its files another user could have changed. It reads; what changes the host
-// stands above it.
+// Package site reads the agent's view of one host: its layout, configuration and identity, the recipes of its releases,
+// and which of its files another user could have changed. It only reads; packages above it change the host.
 package site
 
 import (

@@ -1,11 +1,10 @@
-// Package watchdog tells systemd that a run is alive.
+// Package watchdog notifies systemd that a run makes progress.
 //
-// The unit of a run is a oneshot: for systemd it is starting for as long as the run takes, and
-// WatchdogSec=, which watches units that are up, does not apply to it. What does is the time that a
-// unit may take to start. The unit's is short, and a run that is alive asks for more again and again
-// (EXTEND_TIMEOUT_USEC= of sd_notify(3)). A process that hangs asks no more, and neither does a run
-// that has said nothing for longer than the part it is in may take; systemd then ends it, with SIGTERM
-// first, and the next tick finds a host on which a run was cut short.
+// The unit of a run is a oneshot: for systemd it is starting for as long as the run takes, and WatchdogSec=, which
+// applies to active units, has no effect. The start timeout has. The unit's start timeout is short, and a run that
+// makes progress extends it repeatedly (EXTEND_TIMEOUT_USEC= of sd_notify(3)). A process that hangs does not extend it,
+// and neither does a run whose current stage has made no progress for longer than its limit; systemd then ends the run,
+// with SIGTERM first, and the next run finds that a run was cut short.
 package watchdog
 
 import (

@@ -1,4 +1,5 @@
-// Package pages writes what a store knows of a fleet as static pages, which work from a directory and from a bucket.
+// Package pages writes static pages about a fleet from the data of a store. They work from a directory and from a
+// bucket.
 //
 // The pages load nothing but a style sheet and a script of their own, beside them. Everything that hosts wrote is
 // untrusted text: html/template escapes it, texts have limits, and control characters are written out.

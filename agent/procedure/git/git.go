@@ -1,5 +1,5 @@
-// Package git is the few things that push to deploy wants of git: bare repositories with a hook, a
-// commit's tree as a directory, and a push.
+// Package git implements what push to deploy needs of git: bare repositories with a hook, a commit's tree as a
+// directory, and a push.
 //
 // Git runs programs that a repository names: hooks, filters, a file system monitor. Init, Find and Export run as root
 // in a repository of the host, and the caller must have made sure that all of it is root's alone (walk.Root.Sole).

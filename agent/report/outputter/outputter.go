@@ -1,8 +1,7 @@
-// Package outputter shows what a called function answered.
+// Package outputter prints the result of a called function.
 //
-// Programs read JSON or YAML and get all of it. People read the other forms, and have read them for
-// years under Salt: nested for data, highstate for the results of states. Their columns stay where
-// eyes look for them; the words in them are ours.
+// JSON and YAML are for programs and contain the whole result. The other forms are for people and resemble Salt's:
+// nested for data, highstate for the results of states. They have Salt's columns, with the words of this project.
 package outputter
 
 import (
