@@ -95,8 +95,8 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	return exit.WithCode(exit.Failed, cause)
 }
 
-// stayForward leaves a dev host on what failed, for the developer there to mend it: a dev environment
-// does not roll back by itself, and the next run tries again.
+// stayForward keeps a dev host on the release that failed, for its developer to correct it: a dev environment does not
+// roll back by itself, and the next run tries again.
 func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause error) error {
 	r.ledger.Running, r.ledger.Failing, r.ledger.Serving = nil, &pair, nil
 	if err := errors.Join(r.link(pair), r.promote(pair, before), r.save()); err != nil {

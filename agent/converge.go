@@ -74,7 +74,7 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	return state.WithTemplates(engine).Compile(ctx, request)
 }
 
-// private is an observer that looks at the files of states before and after they change: whether everybody may read
+// private is an observer that looks at the files of states before and after they change: whether every user may read
 // them then, as what a state reports shows both.
 type private struct {
 	exec.Observer

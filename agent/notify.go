@@ -28,9 +28,8 @@ const tellTime = 2 * time.Minute
 // meanwhile. It is shorter than the time limit of a store's request, after which the upload would be repeated.
 const uploadLockWait = 5 * time.Second
 
-// tell gives the report that is complete, and kept, to everybody else who is to have it. What goes
-// wrong is noted and changes nothing. A run that a signal ended still tells; its own context is
-// over by then.
+// tell gives the report that is complete, and kept, to all other receivers. What goes wrong is noted and changes
+// nothing. A run that a signal ended still tells; its own context is over by then.
 func (r *run) tell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
 	defer cancel()

@@ -211,7 +211,7 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 	return refused
 }
 
-// convergeBase converges base alone, after its links were put right where they were lost.
+// convergeBase converges base alone, after lost links were restored.
 func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
 	if !r.test && !r.linked(base) {
 		r.record.Note("the links were not those of %s, which is deployed; they are corrected", base)

@@ -212,7 +212,7 @@ func (r *run) deployed(pair ledger.Pair) (bool, error) {
 		r.record.Note(r.orWould("a release of %s, which is deployed, was gone from the disk; it is deployed again",
 			"a release of %s, which is deployed, is gone from the disk; it would be deployed again"), good)
 	}
-	return there && err == nil, err // links that lead elsewhere are put right on the way
+	return there && err == nil, err // links that lead elsewhere are corrected on the way
 }
 
 // withhold records that what the channels name does not get onto the host now: the run is about what

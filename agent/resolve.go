@@ -67,7 +67,7 @@ func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 	var found []ledger.Withdrawn
 	for _, pair := range r.ledger.Pairs() {
 		for _, release := range pair.Releases() {
-			// Other projects, of a host that was something else before, are none of its business.
+			// Projects that the host had under another identity are ignored.
 			ours := release.Project == artifact.Base || release.Project == r.identity.Service
 			if !ours || slices.ContainsFunc(found, func(f ledger.Withdrawn) bool { return f.Release.Is(release) }) {
 				continue

@@ -64,7 +64,7 @@ type run struct {
 	beforeLinks bool               // states run that come before the links move
 	left        *ledger.Pair       // what failed and is rolled back
 
-	remoded  map[string]bool    // releases of what is deployed whose modes were put right, by name
+	remoded  map[string]bool    // deployed releases whose modes were corrected, by name
 	finished *ledger.Unfinished // the way back of an earlier run that this run has finished; nil for none
 
 	undo        *recording.Run // records what converging replaces, and takes it back

@@ -37,7 +37,7 @@ type turns struct {
 // Why a host waits for reasons that are not those of plans.
 const (
 	noPlace    plans.Reason = "places"      // among the hosts of its cluster that deploy at the same time
-	noEvidence plans.Reason = "no evidence" // the store did not show how the other hosts fared
+	noEvidence plans.Reason = "no evidence" // the store did not show the results of other hosts
 	oldAgent   plans.Reason = "old agent"
 	heldHere   plans.Reason = "held"
 )
@@ -147,7 +147,7 @@ func (r *run) takesUp(cut ledger.Pair) ledger.Pair {
 	return cut
 }
 
-// unasked lets a host that did not read the roster record how it fares under its own name. If the roster does not have
+// unasked lets a host that did not read the roster record its result under its own name. If the roster does not have
 // it, that counts for nothing.
 func (r *run) unasked(t *ledger.Turn) {
 	if t.Name == "" && r.Config.UploadReports {
@@ -281,7 +281,7 @@ func (r *run) place() plans.Host {
 	return plans.Host{Name: r.report.Host, Region: r.identity.Region, Cluster: r.identity.Cluster()}
 }
 
-// askStore reads how the other hosts fared and decides. It records a halt that this host is the first to find, and
+// askStore reads the results of other hosts and decides. It records a halt that this host is the first to find, and
 // takes a place among the hosts that deploy at the same time.
 func (r *run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, me plans.Host) (answer, error) {
 	s, err := r.OpenStore(r.storeURL()) // no mirror: it may not have the newest words
@@ -431,8 +431,8 @@ func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 // lateFailure is how long after a rollout came to a host it says that the release fails after all.
 const lateFailure = 7 * 24 * time.Hour
 
-// endTurns gives back the places of a run among the hosts that deploy at the same time, and records how this host fared
-// in the rollouts of its channels, where that is news. What the store does not take now, a later run records.
+// endTurns releases the places of a run among the hosts that deploy at the same time, and records the result of this
+// host in the rollouts of its channels, where that is news. What the store does not take now, a later run records.
 func (r *run) endTurns(ctx context.Context, result error) {
 	if r.test {
 		return
@@ -457,7 +457,7 @@ func (r *run) endTurns(ctx context.Context, result error) {
 			r.record.Note("the next run records the result of this host in a rollout again: %v", err)
 		}
 	}
-	// The word comes first: a host that takes the place sees how this one fared.
+	// The result comes first: a host that takes the place sees it.
 	for _, lease := range r.turns.leases {
 		if err := lease.Release(ctx); err != nil {
 			r.record.Note("%v; it is free after %s", err, plans.Duration(rollout.LeaseTime))
@@ -466,7 +466,7 @@ func (r *run) endTurns(ctx context.Context, result error) {
 	r.turns.leases = nil
 }
 
-// say records in the store how this host fared.
+// say records the result of this host in the store.
 func (r *run) say(ctx context.Context, t ledger.Turn, word rollout.Outcome) error {
 	s, err := r.OpenStore(r.storeURL())
 	if err != nil {
@@ -480,7 +480,7 @@ func (r *run) say(ctx context.Context, t ledger.Turn, word rollout.Outcome) erro
 	return of.Record(store.LockWait(ctx, uploadLockWait), s, *key, t.Name, word, r.id)
 }
 
-// word is how this host fares with the release of a rollout; empty where the run does not tell.
+// word is the result of this host with the release of a rollout; empty if the run has none.
 func (r *run) word(t ledger.Turn, result error) rollout.Outcome {
 	if t.Waits() || t.Name == "" {
 		return ""

@@ -13,8 +13,10 @@ import (
 )
 
 // riddles are words that leave open who acts or what happens. Comments and messages name the subject instead: the
-// user, the caller, the host, the agent, the store.
-var riddles = regexp.MustCompile(`(?i)\b(whoever|anew|somebody|nobody|anybody|told|wayward|deed|leaving)\b`)
+// user, the caller, the host, the agent, the store; and they use the field's words: correct, similar, result.
+var riddles = regexp.MustCompile(`(?i)\b(whoever|anew|somebody|nobody|anybody|everybody|told|wayward|deed|leaving|` +
+	`kin|fare[sd]?|mend(s|ed|ing)?|riddles?|strangers?|takes root|put right|hand to hand|has no say|of its business|` +
+	`afoot|hence|thence|lest)\b`)
 
 // riddlesAllowed are the places where such a word is right, with the reason.
 var riddlesAllowed = map[string]string{

@@ -1,23 +1,19 @@
-// Package grains answers the question every run starts with: who is this host?
+// Package grains determines the identity of a host and facts about it.
 //
-// There are two answers, and both end up in one mapping that top files match on and templates
-// read. The first is the host's identity: which service it runs, for which instance (testing,
-// production), in which region, and as which node. It is read from the hostname, since a hostname
-// is the one name that logs, monitoring and people already use, and since reading it takes no
-// network and no service that could be down. A Convention says how hostnames are built; Parse
-// reads one; Decide says what happens on a host that is not named by the convention (yet). A
-// hostname that merely looks similar is never guessed at: a host that took itself for another
-// would deploy the other's secrets.
+// Both are merged into one mapping that top files match on and templates read. The identity is the service that the
+// host runs, its instance (testing, production), its region and its node. It is read from the hostname, since logs,
+// monitoring and people already use that name, and since reading it needs neither the network nor another service. A
+// Convention defines how hostnames are built; Parse parses one; Decide determines the identity of a host whose name
+// does not follow the convention (yet). The package never guesses from a similar hostname: a host with a wrong identity
+// would deploy the secrets of another.
 //
-// The second answer is what the host is made of: distribution, kernel, addresses, memory. Collect
-// gathers these facts under the names and with the values that Salt's core grains have on Linux,
-// because the states people already own compare against them. It reads files and asks the kernel,
-// starts no process, and takes about a millisecond, since it is paid on every run. The few facts
-// that need a name server are computed only when they are read.
+// The facts are distribution, kernel, addresses, memory and so on. Collect gathers them under the names and with the
+// values of Salt's core grains on Linux, because existing states compare with them. It reads files and asks the kernel,
+// and starts no process, since every run calls it; it takes about a millisecond. The few facts that need a name server
+// are computed only when they are read.
 //
-// Where a name is claimed twice the later layer wins, in the order of Layers: core facts, then the
-// operator's static file, then what custom programs print, then the identity. Identity comes last
-// so that no stray file can make a host pass for another one.
+// If two layers have the same name, the later one wins, in the order of Layers: core facts, the operator's static file,
+// the output of custom programs, the identity. The identity comes last so that no file can change it.
 package grains
 
 import "github.com/corpus-agent/corpus-agent/state/value"

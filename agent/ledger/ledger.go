@@ -173,8 +173,8 @@ type Serving struct {
 	Projects []string `json:"projects,omitempty"` // whose links move
 	// Retry are units that were restarted on a way back, and do not run what is deployed all the same.
 	Retry []string `json:"retry,omitempty"`
-	// Since is set where the links were put right that led elsewhere: units in Retry that were started before it may
-	// run something else, whenever the release was deployed.
+	// Since is set when links that led elsewhere were corrected: units in Retry that were started before it may run
+	// something else, whenever the release was deployed.
 	Since time.Time `json:"since,omitzero"`
 }
 

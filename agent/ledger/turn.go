@@ -26,7 +26,7 @@ type Turn struct {
 	Basis string `json:"basis,omitempty"`
 	Took  string `json:"took,omitempty"` // the run that took the release, or found that the host has it
 	Name  string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
-	Said  string `json:"said,omitempty"` // what the host recorded last of how it fared
+	Said  string `json:"said,omitempty"` // the result that the host recorded last
 	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for never.
 	Resumed string `json:"resumed,omitempty"`
 	// Until is when the host stops to record that the release fails after all.

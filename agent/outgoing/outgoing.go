@@ -31,10 +31,10 @@ type Filter struct {
 // notShown stands for what is not shown outside of the host.
 const notShown = "not shown outside of the host"
 
-// Copy is the report as it may leave the host, to the store and to notifications: this is the one place that
-// decides what it may carry. A person who may read reports may not be allowed to read the files of this host. So it
-// names what happened to what, and has neither the content of files that not everybody may read here, nor what
-// programs printed. The report that the host keeps has both.
+// Copy is the report as it may leave the host, to the store and to notifications: this is the one place that decides
+// what it may carry. A person who may read reports may not be allowed to read the files of this host. So it names what
+// happened to what, and has neither the content of files that are not readable by every user here, nor what programs
+// printed. The report that the host keeps has both.
 func (f *Filter) Copy() *report.Report {
 	out := *f.Report
 	out.Remembered = nil
@@ -115,8 +115,8 @@ func (f *Filter) step(s *report.Step) (said []string) {
 	return said
 }
 
-// isOpen reports whether everybody may see what a state says and changes: it names packages, services and the like,
-// or it is about a file that everybody could read before and after it.
+// isOpen reports whether every user may see what a state says and changes: it names packages, services and the like, or
+// it is about a file that every user could read before and after it.
 func (f *Filter) isOpen(s report.Step) bool {
 	if filepath.IsAbs(s.Name) {
 		family, _, _ := strings.Cut(s.Function, ".")

@@ -10,15 +10,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// Readable knows which files everybody may read: what a state reports of such a file may leave the host. It is safe for
-// concurrent use.
+// Readable records which files every user may read: what a state reports of such a file may leave the host. It is safe
+// for concurrent use.
 type Readable struct {
 	layout layout.Layout
 	report *report.Report
 	record *report.Builder
 
 	mu   sync.Mutex
-	seen map[string]bool // files of states, and whether everybody could read them before and after
+	seen map[string]bool // files of states, and whether every user could read them before and after
 }
 
 // NewReadable is for the files of a host that a run reports.
@@ -26,7 +26,7 @@ func NewReadable(l layout.Layout, report *report.Report, record *report.Builder)
 	return &Readable{layout: l, report: report, record: record, seen: map[string]bool{}}
 }
 
-// LookAt remembers of a file that is there whether everybody may read it.
+// LookAt records of an existing file whether every user may read it.
 func (r *Readable) LookAt(file string) {
 	if !filepath.IsAbs(file) {
 		return
@@ -42,8 +42,8 @@ func (r *Readable) LookAt(file string) {
 	r.seen[shown] = public && (before || !looked)
 }
 
-// Everybodys reports whether everybody may read a file, and could whenever the run looked at it. Of a file that no
-// state is named after, and that a way back may have replaced, that is not known.
+// Everybodys reports whether every user may read a file, and could whenever the run checked it. Of a file that no state
+// is named after, and that a way back may have replaced, that is not known.
 func (r *Readable) Everybodys(file string) bool {
 	r.mu.Lock()
 	public, looked := r.seen[file]

@@ -30,7 +30,7 @@ const clockSlack = 5 * time.Minute
 // said by the name.
 const deeper = "names that no host writes"
 
-// Evidence is how the hosts of a rollout fared, as far as it could be verified.
+// Evidence is the verified results of the hosts of a rollout.
 type Evidence struct {
 	Results []Said    // one for each host: what counts of it; by host
 	Halts   []Said    // of the present epoch, by time
@@ -52,8 +52,8 @@ type held struct {
 	at   time.Time
 }
 
-// Read reads how the hosts of a rollout fared: with one listing, or from the summary where the store cannot be listed.
-// now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
+// Read reads the results of the hosts of a rollout: with one listing, or from the summary if the store cannot be
+// listed. now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
 func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
 	found := gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{}}
 	for info, err := range s.List(ctx, found.prefix) {

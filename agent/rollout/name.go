@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Outcome is how a host fared.
+// Outcome is the result of a host.
 type Outcome string
 
 // The outcomes. A host that was healthy and went back later says both: the later one counts.
@@ -27,7 +27,7 @@ const (
 	sigLength  = 86 // of ed25519, in unpadded base64
 )
 
-// Name is what the name of an object says: how a host fared, or that it found the limit reached.
+// Name is the meaning of the name of an object: the result of a host, or that it found the limit reached.
 type Name struct {
 	Host    string
 	Outcome Outcome // empty for a halt

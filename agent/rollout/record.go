@@ -14,7 +14,7 @@ import (
 
 const maxBody = 64 << 10
 
-// Record says how a host fared. Saying the same of the same run again changes nothing.
+// Record writes the result of a host. Recording the same result of the same run again changes nothing.
 func (r Rollout) Record(ctx context.Context, s store.Store, key hostkey.Key, host string, o Outcome, run string) error {
 	if err := r.say(ctx, s, key, Name{Host: host, Outcome: o, Run: run}, struct {
 		Host    string  `json:"host"`

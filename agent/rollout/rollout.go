@@ -3,7 +3,7 @@
 // All of a rollout lies below one prefix (rollout.Prefix of artifact/rollout):
 //
 //	roster.json                          the hosts and their public keys when it started; its digest is signed
-//	results/HOST/OUTCOME.RUN.SIG.json    how a host fared
+//	results/HOST/OUTCOME.RUN.SIG.json    the result of a host
 //	halts/HOST/EPOCH.RUN.SIG.json        a host found the limit reached; its grounds are in the body
 //	leases/CLUSTER/SLOT.json             a host of a cluster deploys
 //	summary.json                         the names of results and halts, for stores that cannot be listed
@@ -59,6 +59,6 @@ func (r Rollout) Who(key hostkey.Public, now plans.Host) (who plans.Host, member
 	return now, false
 }
 
-// ErrNoEvidence is the error of a store that does not show how hosts fared: it cannot be listed, and has no recent
+// ErrNoEvidence is the error of a store that does not show the results of hosts: it cannot be listed, and has no recent
 // summary.
 var ErrNoEvidence = errors.New("the store does not show the results of other hosts")

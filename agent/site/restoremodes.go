@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Remoded is a file or directory of a release whose mode was put right.
+// Remoded is a file or directory of a release whose mode was corrected.
 type Remoded struct {
 	Name      string // in the release
 	Was, Mode uint32

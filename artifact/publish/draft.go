@@ -145,7 +145,7 @@ type Summary struct {
 	Role     string             `json:"role"`
 	Version  int64              `json:"version"`
 	Expires  time.Time          `json:"expires"`
-	Content  artifact.Digest    `json:"content"` // of what is signed: the same for everybody who signs
+	Content  artifact.Digest    `json:"content"` // of what is signed: the same for all signers
 	Says     []string           `json:"says"`
 	SignedBy []string           `json:"signed_by"` // IDs of keys
 	Needs    []trust.Delegation `json:"needs"`

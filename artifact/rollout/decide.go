@@ -35,10 +35,10 @@ type Verdict struct {
 	Err         error  // a window that cannot be read
 }
 
-// Decide says whether a host of a wave takes the release now. seen is how the hosts before it fared, as far as the host
-// could verify it; now is the store's time, so the host's own clock does not matter. A host that could not ask has no
-// View and must keep what it has. That hosts of earlier waves are healthy has to be seen; a failure that a host cannot
-// see yet cannot stop it.
+// Decide says whether a host of a wave takes the release now. seen is the results of the hosts before it, as far as the
+// host could verify it; now is the store's time, so the host's own clock does not matter. A host that could not ask has
+// no View and must keep what it has. That hosts of earlier waves are healthy has to be seen; a failure that a host
+// cannot see yet cannot stop it.
 func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 	switch {
 	case s.Aborted:
@@ -61,7 +61,7 @@ func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 }
 
 // Early is what can be said without evidence: that a host has to keep what it has, or that it has to ask the store how
-// the others fared (Take).
+// the others did (Take).
 func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
 	switch {
 	case s.Aborted:

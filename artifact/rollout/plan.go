@@ -1,9 +1,9 @@
 // Package rollout decides which hosts take a release when.
 //
 // A channel's plan divides its hosts into waves. When the channel moves to a release a rollout starts: each host works
-// out its own place from its name and the release, reads from the store how the hosts before it fared, and decides with
-// Decide whether it takes the release now. No component assigns turns, and every host decides with the same code on the
-// same signed plan, so a rollout goes on, stops and can be simulated without a server.
+// out its own place from its name and the release, reads from the store the results of the hosts before it, and decides
+// with Decide whether it takes the release now. No component assigns turns, and every host decides with the same code
+// on the same signed plan, so a rollout goes on, stops and can be simulated without a server.
 //
 // This package reads no store and no clock: it gets what others have verified.
 package rollout

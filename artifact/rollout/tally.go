@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Tally is how hosts fared in a rollout, each at the time at which the store got its word. Times, since words may reach
-// a reader late or not at all: what counts at a time is what the store had by then.
+// Tally is the results of hosts in a rollout, each with the time at which the store received it. Times, since words may
+// reach a reader late or not at all: what counts at a time is what the store had by then.
 type Tally struct {
 	healthy [][]time.Time // by wave, ascending
 	failed  []time.Time   // ascending
 	halted  []time.Time   // recorded halts, ascending
 }
 
-// Result is how one host fared.
+// Result is the result of one host.
 type Result struct {
 	Host   string
 	Wave   int

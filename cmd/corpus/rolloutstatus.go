@@ -33,8 +33,8 @@ var (
 	errNoPlan    = errors.New("its plan was removed, so its hosts take the release at once")
 )
 
-// loadRollout reads the rollout of a channel and how its hosts fared. The error wraps errNoRollout or errNoPlan where
-// there is none; the version that the channel names is known then.
+// loadRollout reads the rollout of a channel and the results of its hosts. The error wraps errNoRollout or errNoPlan
+// where there is none; the version that the channel names is known then.
 func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (*underway, error) {
 	_, pointer, err := client.Named(ctx, ref)
 	var withdrawn *trust.Withdrawn
@@ -78,7 +78,7 @@ func versionOf(ctx context.Context, client *trust.Client, project string, pointe
 	return "", nil
 }
 
-// read reads how the hosts of a rollout fared.
+// read reads the results of the hosts of a rollout.
 func (u *underway) read(ctx context.Context, s store.Store, start rollout.Start) error {
 	roster, _, err := hosts.FetchRoster(ctx, s, u.ref, start)
 	if err != nil {
@@ -108,7 +108,7 @@ func noRollout(ref artifact.Ref, err error) error {
 	return err
 }
 
-// waveStatus is how a wave fares.
+// waveStatus is the progress of a wave.
 type waveStatus struct {
 	Name    string        `json:"name"`
 	Share   rollout.Share `json:"share"`

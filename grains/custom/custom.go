@@ -4,13 +4,12 @@
 // The static file is a YAML mapping, /etc/corpus/grains.yaml. It is configuration, so a mistake
 // in it is an error with a position, for the caller to stop at.
 //
-// A grains directory holds programs that print a YAML or JSON mapping, and files that are one. A
-// base project brings its own directory, a host may have another. Programs run in every run, on
-// every host, and their authors may not be the host's operators, so they get a clean environment, a
-// time limit and a bounded output, and the processes that they leave running are ended. A program
-// that fails loses its own grains and causes a warning. The run goes on: one missing fact must not
-// keep a host from converging. Programs run side by side; their grains are merged in the order of
-// their names.
+// A grains directory holds programs that print a YAML or JSON mapping, and files that are one. A base project has its
+// own directory, a host may have another. Programs run in every run, on every host, and their authors may not be the
+// host's operators, so they get a clean environment, a time limit and a bounded output, and the processes that they
+// leave running are killed. If a program fails, its grains are missing and the report has a warning. The run continues,
+// since one missing fact must not prevent a host from converging. Programs run in parallel; their grains are merged in
+// the order of their names.
 package custom
 
 import (
@@ -42,7 +41,7 @@ type Options struct {
 	Skip string
 	// Root is the tree that Dirs are in, "" for the machine's own. Programs get it as CORPUS_ROOT.
 	Root string
-	// Chroot has programs run inside of Root, which then is / to them. It takes root's rights.
+	// Chroot has programs run inside of Root, which then is / to them. It needs root.
 	Chroot bool
 	// Check refuses a program before it is run; nil for none.
 	Check func(path string) error

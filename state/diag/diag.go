@@ -1,10 +1,8 @@
-// Package diag is how every room tells a person what is wrong with a file of theirs, and what to
-// do about it.
+// Package diag reports problems in files of users: what is wrong, where, and what to do.
 //
-// A problem in a user's file is a Diagnostic: a position that an editor can jump to, a message, a
-// hint, and the lines around the place. Problems are collected in a List and shown together, since
-// no one wants to run a compile once per mistake. Failures that belong to no file carry their hint
-// with WithHint, so that the command line prints both kinds alike.
+// A problem in a user's file is a Diagnostic: a position that an editor can jump to, a message, a hint, and the lines
+// around the place. Problems are collected in a List and shown together, so that a user can correct all of them at
+// once. Errors that belong to no file have a hint by WithHint, and the command line prints both kinds in the same form.
 package diag
 
 import (

@@ -1,11 +1,11 @@
 // Package exec walks a program: it decides for every step whether its requisites let it run, runs
 // it, and lets watchers and listeners act on what changed.
 //
-// The semantics are Salt 3006's, numbers and corners included: a step's requisites run before it
-// whatever the order says; a watch runs the step and, if that changed nothing, its watch action; a
-// prereq asks its target by a dry run first; listeners run once at the end, even after a failure
-// that stopped the run. How a step is carried out (check, then apply where there is a difference)
-// is in step.go; what its requisites say is in requisite.go.
+// The semantics are Salt 3006's, including order numbers and special cases: a step's requisites run before it
+// regardless of the order; a watch runs the step and, if that changed nothing, its watch action; a prereq asks its
+// target by a dry run first; listeners run once at the end, even after a failure that stopped the run. How a step is
+// carried out (check, then apply where there is a difference) is in step.go; what its requisites say is in
+// requisite.go.
 package exec
 
 import (

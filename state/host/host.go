@@ -1,18 +1,16 @@
-// Package host is the only door between states and the machine.
+// Package host is the only interface between states and the machine.
 //
-// Whatever a state function reads or changes, it does through a Host: files, processes, accounts,
-// units, packages. That one door is what makes the promises of a run keepable. With a root, every
-// path means that root, links inside it included, and what would act on the running system is
-// refused with a Skipped, never done and never reported as done. And each write names what it is
-// about to replace, so that a recorder can keep it.
+// State functions read and change everything through a Host: files, processes, accounts, units, packages. So a Host can
+// enforce the guarantees of a run. With a root, every path is below that root, including the targets of links inside
+// it, and an operation that would act on the running system is refused with a Skipped error. Each write announces what
+// it is about to replace, so that a recorder can keep it.
 //
-// It is a corridor with rooms. Files, commands and the recorder are here; accounts, packages and units are here as the
-// interfaces that states see, and each has its code in a package below. Package machine opens all of them. Package
-// program runs the programs that states work through. Network, links, processes, passwd, outage and terminal do not
-// need a host, and this package stands on them.
+// Files, commands and the recorder are in this package; accounts, packages and units are here as the interfaces that
+// states see, and each has its code in a package below. Package machine opens all of them. Package program runs the
+// programs that states work through. Network, links, processes, passwd, outage and terminal do not need a host, and
+// this package imports them.
 //
-// Reads are kept for the run and forgotten when a write, or a command that may write anything,
-// makes them old.
+// Reads are cached for the run, and the cache is invalidated by a write, or by a command that may write anything.
 package host
 
 import (

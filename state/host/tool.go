@@ -117,7 +117,7 @@ func (e *ToolError) Error() string {
 	return e.Text
 }
 
-// Hint says what the tool's code means for people. The codes are those of useradd(8) and its kin.
+// Hint says what the tool's code means for people. The codes are those of useradd(8) and similar tools.
 func (e *ToolError) Hint() string {
 	if os.Geteuid() != 0 && e.lacksRights() {
 		return "changing the system needs root"

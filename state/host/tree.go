@@ -224,7 +224,7 @@ func (t *tree) below(dir int, name, p string) string {
 	return strings.TrimRight(way, "/") + "/" + name
 }
 
-// What callers tell apart beside fs.ErrNotExist and its kin; errors of files wrap them.
+// Errors that callers distinguish, beside fs.ErrNotExist and the like; errors of files wrap them.
 const (
 	ErrNotDir          = unix.ENOTDIR // a file is where a directory would have to be on the way
 	ErrLink            = unix.ELOOP   // links lead in a circle, or there is one where none is followed

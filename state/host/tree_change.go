@@ -19,7 +19,7 @@ func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 		if err := unix.Mkdirat(dir, name, walk.RawMode(mode)); err != nil {
 			return err
 		}
-		// The umask has no say in what a state asks for.
+		// The umask does not apply to a mode that a state declares.
 		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err

@@ -1,9 +1,9 @@
-// Package image is what one thing of a host is at one moment: taken before it changes, compared
-// later, and put back.
+// Package image takes images of objects of a host, such as a file or an account: before they change, to compare them
+// later and to restore them.
 //
-// An image is made of parts, such as each file of a tree or each line of an account, because each of
-// them can be compared and put back by itself: what a power cut left half restored is half restored
-// and no riddle. Everything is read and written through the doors of state/host.
+// An image is made of parts, such as each file of a tree or each line of an account, because each part can be compared
+// and restored separately, so a restore that a power cut interrupted can be repeated. Everything is read and written
+// through state/host.
 package image
 
 import (

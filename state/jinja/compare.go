@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// comparison is == and its kin.
+// comparison is == and the other comparison operators.
 type comparison func(f *frame, a, b any) (bool, error)
 
 var comparisons = map[string]comparison{

@@ -1,17 +1,15 @@
 // Package jinja renders Jinja2 templates as Salt does.
 //
-// What SLS authors write is Jinja2 3.1 with Python's values, so this is what the package means to
-// be: the same scoping of variables, the same truth of values, the same lines in errors. A template
-// is read into a tree (package syntax), its variables are given places once (symbols.go), and what
-// comes out is run as often as needed. An Env holds what the templates of one run of the program
-// share, keeps every template it has read, and may be used by several goroutines at once.
+// SLS files use Jinja2 3.1 with Python's values, so the package implements the same scoping of variables, the same
+// truth of values, and the same lines in errors. A template is parsed into a tree (package syntax), its variables are
+// assigned to slots once (symbols.go), and the result is run as often as needed. An Env holds what the templates of one
+// run of the program share, caches every parsed template, and may be used by several goroutines at once.
 //
-// Undefined variables are strict: anything but a test or a default makes an error of them. Every
-// error points at the place in the template, and says what Jinja2 would call it.
+// Undefined variables are strict: every use except in a test or a default is an error. Every error has a position in
+// the template and the message of Jinja2.
 //
-// A template never touches the host. It sees the variables, filters, tests and callables it is
-// given; those of Salt that need no host are in package salt below. And it cannot run for ever or
-// fill the memory: see Limits.
+// A template never touches the host. It sees the variables, filters, tests and callables it is given; those of Salt
+// that need no host are in package salt below. Its time and memory are limited: see Limits.
 package jinja
 
 import (

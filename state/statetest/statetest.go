@@ -1,9 +1,8 @@
 // Package statetest is the conformance suite that every family of state functions passes.
 //
-// What a state function promises is the same whatever it is about: a check only reads; what a dry
-// run predicts is what a run does; a run leaves nothing for the next one to do; a slip of the finger
-// in an argument is told, with what was meant; a secret never shows. Run holds a family to these
-// promises, once for every function and once more for every case the family has.
+// Every state function has to follow the same rules: a check only reads; a run does what the dry run predicts; a second
+// run has nothing to do; a misspelled argument is reported with a suggestion; a secret is never shown. Run checks these
+// rules for every function and for every case of a family.
 //
 // A case is a small tree, a call, and what should come of it three times in a row: in a dry run, in
 // a first run, in a second. Cases are Go values or, where there are many, YAML files that Load

@@ -1,5 +1,5 @@
-// Package drafts carries roles from hand to hand where several people sign: Export makes a draft of a role as it
-// stands, and Import commits a draft that enough of them have signed.
+// Package drafts passes roles between several people who sign them: Export makes a draft of a role as it stands, and
+// Import commits a draft that enough of them have signed.
 package drafts
 
 import (

@@ -176,7 +176,7 @@ func (r *run) tick(i int, now time.Time) {
 	}
 }
 
-// decide is what a host does that asked the store how the others fared.
+// decide is what a host does after it read the results of the others from the store.
 func (r *run) decide(i int, now time.Time) {
 	h := &r.hosts[i]
 	r.result.Requests++

@@ -138,8 +138,7 @@ func planUID(t *tables, login settings, n host.NewUser) (int, error) {
 	return *n.UID, nil
 }
 
-// planOwnGroup is the group of a new user: the one that is named, one of its own, or the one for
-// everybody.
+// planOwnGroup is the group of a new user: the one that is named, one of its own, or the one for every user.
 func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewUser, uid int) (host.Group, error) {
 	own := login["USERGROUPS_ENAB"] == "yes"
 	if n.OwnGroup != nil {

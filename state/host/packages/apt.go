@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// apt is the package manager of Debian and its kin: dpkg and apt-get.
+// apt is the package manager of Debian and its derivatives: dpkg and apt-get.
 type apt struct{ client }
 
 func (a *apt) family() string { return "apt" }

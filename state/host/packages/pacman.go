@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
-// pacman is the package manager of Arch Linux and its kin. A repository has one version of a package.
+// pacman is the package manager of Arch Linux and its derivatives. A repository has one version of a package.
 type pacman struct{ client }
 
 func (p *pacman) family() string { return "pacman" }
