@@ -81,7 +81,7 @@ func (k *knownKeys) forget(p *program, host string) {
 }
 
 // hostKeys reads the keys of hosts. Where a name has several, the one is its first that the newest rollout's roster has,
-// whose digest is signed, and otherwise the one that this person's earlier looks have seen: whoever may write the
+// whose digest is signed, and otherwise the one that this person's earlier looks have seen: the user who may write the
 // registrations of others can move their times. client is asked for only then; an error means that there is none.
 func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) fleet.Keys {
 	return func(ctx context.Context, s store.Store) (hostkey.Registry, error) {
