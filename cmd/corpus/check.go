@@ -24,7 +24,7 @@ import (
 // checking is what the check command was given.
 type checking struct {
 	*program
-	grains         []string
+	grains, pillar []string
 	format, output string
 }
 
@@ -43,6 +43,7 @@ testing and production. What depends on the host itself, such as the output of a
 Exit codes: 0 no mistakes, 2 usage or mistakes, 130 interrupted.`,
 		Example: `  corpus check ./myapp
   corpus check ./myapp ./base --grains hosts.yaml
+  corpus check /srv/salt --pillar /srv/pillar
   corpus check ./myapp --format sarif -o check.sarif
   corpus check ./myapp --format junit -o check.xml`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
@@ -50,6 +51,7 @@ Exit codes: 0 no mistakes, 2 usage or mistakes, 130 interrupted.`,
 	}
 	f := c.Flags()
 	cli.RepeatedVar(f, &k.grains, "grains", "", "file of hosts and their grains, YAML or JSON; may be given several times")
+	cli.RepeatedVar(f, &k.pillar, "pillar", "", "directory of pillar files beside those of the trees; may be given several times")
 	f.StringVar(&k.format, "format", "", "text, json, sarif or junit (default text)")
 	f.StringVarP(&k.output, "output", "o", "", "file to write instead of printing")
 	return c
@@ -63,6 +65,14 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	sources, err := sourcesOf(trees)
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
+	}
+	pillar, err := sourcesOf(k.pillar)
+	if err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	for _, dir := range pillar {
+		dir.Pillar = true
+		sources = append(sources, dir)
 	}
 	minions, err := k.minions(trees)
 	if err != nil {

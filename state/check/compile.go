@@ -57,8 +57,9 @@ func (r *Report) Mistakes() (all []Finding) {
 
 // Source is a tree to check.
 type Source struct {
-	Dir   string // absolute
-	Files fs.FS  // what is below Dir
+	Dir    string // absolute
+	Files  fs.FS  // what is below Dir
+	Pillar bool   // the directory is a root of the pillar, and has no states
 }
 
 // Trees checks trees as [Tree] does, and compiles what their top files assign to each host. The first tree in which a
@@ -105,6 +106,10 @@ func (c *compiler) open(trees []Source) error {
 	}
 	c.machine, c.own, c.sls = here.Files, map[string]bool{}, map[string]bool{}
 	for _, tree := range trees {
+		if tree.Pillar {
+			c.pillar = append(c.pillar, tree.Dir)
+			continue
+		}
 		states, err := existing(tree.Files, stateRoots())
 		if err != nil {
 			return err

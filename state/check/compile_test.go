@@ -140,6 +140,16 @@ func TestServiceBeforeBase(t *testing.T) {
 	}
 }
 
+func TestPillarOutsideOfTheTree(t *testing.T) {
+	states := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.managed:\n    - contents: {{ pillar.port }}\n"})
+	pillar := tree(t, map[string]string{"top.sls": "base: {'*': [p]}\n", "p.sls": "port: 80\n"})
+	r, err := check.Trees(context.Background(), []check.Source{{Dir: states, Files: os.DirFS(states)},
+		{Dir: pillar, Files: os.DirFS(pillar), Pillar: true}}, check.Defaults("app"))
+	if err != nil || len(r.Findings) > 0 || len(r.Unused) > 0 || r.Hosts[0].States != 1 {
+		t.Errorf("the tree with its pillar gives %+v, %v", r, err)
+	}
+}
+
 func TestMatrixOfHosts(t *testing.T) {
 	minions, err := check.Matrix(`{"web-testing-euwest1-7": {"os": "Ubuntu"}, "b": null}`, "m.json")
 	if err != nil || len(minions) != 2 {
