@@ -25,16 +25,24 @@ func stateRoots() []string  { return []string{"salt/config/states", "states"} }
 func pillarRoots() []string { return []string{"salt/config/pillar", "pillar"} }
 
 // Tree returns the mistakes in the SLS files and templates of a release.
-func Tree(release fs.FS) (diag.List, error) {
-	c := &checker{release: release, own: map[string]bool{}}
+func Tree(release fs.FS) (diag.List, error) { return mistakes(release, stateRoots(), pillarRoots()) }
+
+// mistakes returns the mistakes below directories of states and of pillar files.
+func mistakes(tree fs.FS, states, pillars []string) (diag.List, error) {
+	c := &checker{release: tree, own: map[string]bool{}}
 	c.env = jinja.New(jinja.Options{Filters: filters(), Tests: jinjasalt.Tests()})
-	for _, root := range stateRoots() {
+	for _, root := range states {
 		if err := c.findOwn(root); err != nil {
 			return nil, err
 		}
 	}
-	for _, root := range append(stateRoots(), pillarRoots()...) {
-		if err := c.root(root, slices.Contains(stateRoots(), root)); err != nil {
+	for _, root := range states {
+		if err := c.root(root, true); err != nil {
+			return nil, err
+		}
+	}
+	for _, root := range pillars {
+		if err := c.root(root, false); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +72,7 @@ type checker struct {
 
 // findOwn finds the tree's own state modules.
 func (c *checker) findOwn(root string) error {
-	entries, err := fs.ReadDir(c.release, root+"/_states")
+	entries, err := fs.ReadDir(c.release, path.Join(root, "_states"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -106,38 +106,41 @@ func (c *compiler) open(trees []Source) error {
 	}
 	c.machine, c.own, c.sls = here.Files, map[string]bool{}, map[string]bool{}
 	for _, tree := range trees {
-		if tree.Pillar {
-			c.pillar = append(c.pillar, tree.Dir)
-			continue
-		}
-		states, err := existing(tree.Files, stateRoots())
-		if err != nil {
+		if err := c.add(tree); err != nil {
 			return err
 		}
-		pillars, err := existing(tree.Files, pillarRoots())
-		if err != nil {
+	}
+	return nil
+}
+
+func (c *compiler) add(tree Source) error {
+	var states, pillars []string
+	var err error
+	if tree.Pillar {
+		pillars = []string{"."}
+	} else if states, err = existing(tree.Files, stateRoots()); err != nil {
+		return err
+	} else if pillars, err = existing(tree.Files, pillarRoots()); err != nil {
+		return err
+	} else if len(states) == 0 {
+		states = []string{"."}
+	}
+	found, err := mistakes(tree.Files, states, pillars)
+	if err != nil {
+		return err
+	}
+	for _, d := range found {
+		d.Pos.File = filepath.Join(tree.Dir, d.Pos.File)
+		c.static = append(c.static, d)
+	}
+	for _, root := range states {
+		c.states = append(c.states, filepath.Join(tree.Dir, root))
+		if err := errors.Join(c.findOwn(tree.Files, root), c.list(tree.Files, root)); err != nil {
 			return err
 		}
-		if len(states) == 0 {
-			states = []string{"."}
-		}
-		found, err := Tree(tree.Files)
-		if err != nil {
-			return err
-		}
-		for _, d := range found {
-			d.Pos.File = filepath.Join(tree.Dir, d.Pos.File)
-			c.static = append(c.static, d)
-		}
-		for _, root := range states {
-			c.states = append(c.states, filepath.Join(tree.Dir, root))
-			if err := errors.Join(c.findOwn(tree.Files, root), c.list(tree.Files, root)); err != nil {
-				return err
-			}
-		}
-		for _, root := range pillars {
-			c.pillar = append(c.pillar, filepath.Join(tree.Dir, root))
-		}
+	}
+	for _, root := range pillars {
+		c.pillar = append(c.pillar, filepath.Join(tree.Dir, root))
 	}
 	return nil
 }
@@ -198,16 +201,15 @@ func (c *compiler) compile(ctx context.Context, m Minion) Compiled {
 		Grains: value.Copy(m.Grains).(*value.Map), States: envs(c.states), Pillar: envs(c.pillar), TopRoots: true, Test: true,
 		Log: func(string, string) {}})
 	done := Compiled{ID: m.ID}
-	program, err := c.program(ctx, s)
-	if err != nil {
-		for _, d := range diagnostics(err) {
-			done.Findings = append(done.Findings, Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{m.ID}})
-		}
-		return done
+	program, problems := c.program(ctx, s)
+	if program != nil {
+		problems = append(problems, undeclared(program)...)
 	}
-	problems := append(slices.Clone(program.Doubts), undeclared(program)...)
 	for _, d := range problems {
-		done.Findings = append(done.Findings, Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{m.ID}})
+		done.Findings = append(done.Findings, newFinding(d, m.ID))
+	}
+	if program == nil {
+		return done
 	}
 	done.States, done.Arguments = len(program.Steps), map[string]map[string]string{}
 	for _, step := range program.Steps {
@@ -244,7 +246,9 @@ func argumentsOf(step *compile.Step) map[string]string {
 	return all
 }
 
-func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Program, error) {
+// program compiles what the top file assigns. SLS files that only a host can compile are left out, and with them what
+// depends on them is not judged.
+func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Program, diag.List) {
 	matches, err := s.Top(ctx)
 	for _, m := range matches {
 		for _, name := range m.SLS {
@@ -252,9 +256,31 @@ func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Pr
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, diagnostics(err)
 	}
-	return s.Program(ctx, matches)
+	high, err := s.High(ctx, matches)
+	left := diagnostics(err)
+	if high == nil || slices.ContainsFunc(left, func(d *diag.Diagnostic) bool { return !unknowable(d) }) {
+		return nil, left
+	}
+	program, err := s.Compile(high)
+	switch {
+	case len(left) > 0 && err != nil:
+		return nil, left
+	case err != nil:
+		return nil, diagnostics(err)
+	case len(left) > 0:
+		return program, left
+	}
+	return program, slices.Clone(program.Doubts)
+}
+
+func newFinding(d *diag.Diagnostic, host string) Finding {
+	f := Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{host}}
+	if strings.Contains(d.Message, runsPython) {
+		d.Message, d.Hint = "Python code of the tree is not run by a check", "a host that compiles the tree runs it"
+	}
+	return f
 }
 
 func envs(dirs []string) []roots.Env {
@@ -264,8 +290,11 @@ func envs(dirs []string) []roots.Env {
 	return []roots.Env{{Name: "base", Dirs: dirs}}
 }
 
-// diagnostics returns the parts of an error, each with a place where it has one.
+// diagnostics returns the parts of an error, each with a place where it has one; none for nil.
 func diagnostics(err error) (all diag.List) {
+	if err == nil {
+		return nil
+	}
 	var list diag.List
 	list.AddError(diag.Pos{}, err)
 	if sorted, is := errors.AsType[diag.List](list.Err()); is {
@@ -274,10 +303,13 @@ func diagnostics(err error) (all diag.List) {
 	return list
 }
 
+// runsPython is part of the message where a program of the tree, such as a Salt module of its own, would be run.
+const runsPython = "would act on the running system"
+
 // unknowable reports whether only a host can tell if there is a mistake.
 func unknowable(d *diag.Diagnostic) bool {
 	return strings.Contains(d.Message, asksHost) || strings.Contains(d.Message, "decrypt") ||
-		strings.Contains(d.Message, "would act on the running system") // programs of the tree, such as its Salt modules
+		strings.Contains(d.Message, runsPython)
 }
 
 // undeclared returns the arguments of a program that their functions do not have.
@@ -311,6 +343,9 @@ func (c *compiler) gather() {
 	at := map[key]int{}
 	add := func(f Finding) {
 		k := key{f.Pos, f.Message}
+		if strings.Contains(f.Message, "no such state function") {
+			k.message = "" // the check of all files and the compiler word it differently
+		}
 		i, known := at[k]
 		if !known {
 			at[k] = len(c.report.Findings)

@@ -100,7 +100,7 @@ func TestTemplatesThatAskTheHost(t *testing.T) {
 		"salt['cmd.run']('touch " + witness + "')", "salt['pkg.version']('bash')", "salt['file.file_exists']('/etc/passwd')",
 		"'/etc/passwd' | file_hashsum", "salt['service.status']('ssh')",
 	} {
-		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  test.nop:\n    - x: {{ " + call + " }}\n"})
+		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.managed:\n    - contents: {{ " + call + " }}\n"})
 		r := checked(t, "h1: {}\n", dir)
 		if len(r.Mistakes()) != 0 || len(r.Findings) != 1 || !r.Findings[0].Note {
 			t.Errorf("%s gives %+v, want a note", call, r.Findings)
@@ -117,15 +117,22 @@ func TestProgramsOfTrees(t *testing.T) {
 	touch := "open('" + witness + "', 'w')\n"
 	dir := tree(t, map[string]string{
 		"top.sls": "base: {'*': [a, b, c]}\n", "a.sls": "#!py\n" + touch + "def run():\n    return {}\n",
-		"b.sls": "b:\n  test.nop:\n    - x: {{ salt['mine.f']() }}\n", "c.sls": "c:\n  mine.present: []\n",
+		"b.sls": "b:\n  file.managed:\n    - contents: {{ salt['mine.f']() }}\n", "c.sls": "c:\n  mine.present: []\n",
 		"_modules/mine.py": touch + "def f():\n    return 1\n", "_states/mine.py": touch + "def present(name):\n    pass\n",
 		"_grains/mine.py": touch + "def g():\n    return {}\n",
 	})
-	if r := checked(t, "h1: {}\n", dir); len(r.Mistakes()) != 0 || len(r.Findings) != 2 {
-		t.Errorf("findings are %+v, want two notes", r.Findings)
+	if r := checked(t, "h1: {}\n", dir); len(r.Mistakes()) != 0 || len(r.Findings) != 2 || r.Hosts[0].States != 1 {
+		t.Errorf("findings are %+v, want two notes beside the state that needs no Python", r)
 	}
 	if _, err := os.Lstat(witness); err == nil {
 		t.Error("a program of the tree ran")
+	}
+}
+
+func TestAMistakeIsOneFinding(t *testing.T) {
+	dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "/a:\n  file.manged: []\n"})
+	if r := checked(t, "h1: {}\n", dir); len(r.Findings) != 1 || len(r.Findings[0].Minions) != 0 {
+		t.Errorf("findings are %+v, want one of every host", r.Findings)
 	}
 }
 
