@@ -160,6 +160,12 @@ def leave():
         os._exit(0)
 
 
+def stay():
+    """Ends a process that a module forked and that came back: it shares the pipes, and its answers are no answers."""
+    if os.getpid() != PID:
+        os._exit(1)
+
+
 class Line:
     """The pipes. Whoever holds the lock has the turn to ask."""
 
@@ -167,6 +173,7 @@ class Line:
         self.lock = _thread.RLock()
 
     def receive(self):
+        stay()
         head = PIPE.read(4)
         if len(head) < 4:
             leave()
@@ -177,6 +184,7 @@ class Line:
         return json.loads(data.decode("utf-8"), object_hook=unpack)
 
     def send(self, data):
+        stay()
         data = memoryview(len(data).to_bytes(4, "big") + data)
         while data:
             data = data[os.write(4, data):]
@@ -221,8 +229,7 @@ def serve(m):
         WORLD.learn(m.get("world", {}))
         return text_of({"done": pack(DO[m["do"]](m))})
     except BaseException as e:
-        if os.getpid() != PID:  # a module forked, and its child came back
-            os._exit(1)
+        stay()
         return text_of({"raised": describe(e)})
 
 

@@ -79,6 +79,46 @@ func call(w *python.Worker, ctx context.Context, name string, args ...any) (any,
 		value.NewMap()))
 }
 
+// TestAForkedProcessAnswersNothing has modules whose children return, raise, exit and ask. The calls after them have their
+// own answers.
+func TestAForkedProcessAnswersNothing(t *testing.T) {
+	w := start(t, &asker{texts: map[string]string{"modules/forks": `
+import os
+
+def returns():
+    return "parent" if os.fork() else "child"
+
+def raises():
+    if os.fork() == 0:
+        os.execv("/no/such/program", ["program"])
+    return "parent"
+
+def asks():
+    if os.fork() == 0:
+        return __salt__["go.x"]()
+    return "parent"
+
+def leaves():
+    if os.fork() == 0:
+        raise SystemExit(0)
+    return "parent"
+
+def ident(x):
+    return x
+`}, call: func(context.Context, string, []any) (any, error) { return "asked", nil }})
+	for round := range 3 {
+		for _, name := range []string{"returns", "raises", "asks", "leaves"} {
+			if got, err := call(w, t.Context(), "forks."+name); err != nil || got != "parent" {
+				t.Fatalf("%s answers %v, %v", name, got, err)
+			}
+			want := fmt.Sprint(name, round)
+			if got, err := call(w, t.Context(), "forks.ident", want); err != nil || got != want {
+				t.Fatalf("the call after %s answers %v, %v, want %s", name, got, err, want)
+			}
+		}
+	}
+}
+
 const own = `
 import logging, datetime, collections
 log = logging.getLogger(__name__)
