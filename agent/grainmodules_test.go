@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,5 +56,66 @@ func TestGrainModulesRun(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the warnings are %s, want %q", text, want)
 		}
+	}
+}
+
+// TestGrainModulesOfOtherUsersDoNotRun has modules, and what they import, that another user owns or can change. Root does
+// not run them, and says why.
+func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has files of other users to refuse")
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("this host has no /usr/bin/python3 to run modules with")
+	}
+	const nobody = 65534
+	a := newLab(t)
+	a.Layout.Root = "/"
+	for name, spoil := range map[string]func(dir string) error{
+		"owner of a module":         func(dir string) error { return os.Chown(dir+"/states/_grains/own.py", nobody, nobody) },
+		"mode of a module":          func(dir string) error { return os.Chmod(dir+"/states/_grains/own.py", 0o666) },
+		"mode of its directory":     func(dir string) error { return os.Chmod(dir+"/states/_grains", 0o777) },
+		"owner of a directory":      func(dir string) error { return os.Chown(dir+"/more", nobody, nobody) },
+		"owner of base's directory": func(dir string) error { return os.Chown(dir+"/base/grains", nobody, nobody) },
+		"link to another user's file": func(dir string) error {
+			file := dir + "/states/_grains/own.py"
+			return errors.Join(os.WriteFile(dir+"/theirs.py", []byte("def f():\n    return {'own': 1}\n"), 0o644),
+				os.Chown(dir+"/theirs.py", nobody, nobody), os.Remove(file), os.Symlink(dir+"/theirs.py", file))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, part := range []string{"states/_grains/own", "base/grains/base", "more/more"} {
+				file := filepath.Join(dir, part+".py")
+				key := filepath.Base(part)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+					os.WriteFile(file, []byte("def f():\n    return {'"+key+"': 1}\n"), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dirs := site.GrainDirs{Base: dir + "/base", More: []string{dir + "/more"}, States: []string{dir + "/states"}}
+			given := func() (names []string, warnings []error) {
+				all, warnings, err := a.Grains(t.Context(), grains.Identity{}, dirs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, key := range []string{"own", "base", "more"} {
+					if all.Has(key) {
+						names = append(names, key)
+					}
+				}
+				return names, warnings
+			}
+			if names, _ := given(); len(names) != 3 {
+				t.Fatalf("of modules of root's the host has %q", names)
+			}
+			if err := spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			names, warnings := given()
+			if text := errors.Join(warnings...); len(names) != 2 || text == nil || !strings.Contains(text.Error(), "can change it") {
+				t.Errorf("of a module that another user can change the host has %q and says %v", names, text)
+			}
+		})
 	}
 }

@@ -1,11 +1,14 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -33,8 +36,36 @@ func (h *Host) onMachine(s *session.Settings) (err error) {
 	return nil
 }
 
+// addGrainModules adds the grains that the _grains of named trees make. Without grains in the session, none are wanted.
+func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Settings) error {
+	has := func(dir string) bool {
+		is, err := walk.Directory(filepath.Join(dir, "_grains"))
+		return is || err != nil // the grains say what is wrong with the directory
+	}
+	if s.Grains.Len() == 0 || !slices.ContainsFunc(dirs, has) {
+		return nil
+	}
+	id, err := h.identity(ctx)
+	if err != nil {
+		return err
+	}
+	all, warnings, err := h.Grains(ctx, id, site.GrainDirs{States: dirs})
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		s.Log("warning", w.Error())
+	}
+	for name, v := range all.All() {
+		if key, is := name.(string); is && !s.Grains.Has(key) {
+			s.Grains.Set(key, v)
+		}
+	}
+	return nil
+}
+
 // override takes over what was named on the command line.
-func (h *Host) override(t Trees, s *session.Settings) error {
+func (h *Host) override(ctx context.Context, t Trees, s *session.Settings) error {
 	if len(t.States)+len(t.Pillar) > 0 {
 		if err := h.onMachine(s); err != nil {
 			return err
@@ -46,6 +77,9 @@ func (h *Host) override(t Trees, s *session.Settings) error {
 			return err
 		}
 		s.States, s.Declare = []roots.Env{{Name: "base", Dirs: dirs}}, nil
+		if err := h.addGrainModules(ctx, dirs, s); err != nil {
+			return err
+		}
 	}
 	if len(t.Pillar) > 0 {
 		if err := overridePillar(t.Pillar, s); err != nil {

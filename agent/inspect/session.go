@@ -67,7 +67,12 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 		return nil, err
 	}
 	opened.Notes = append(opened.Notes, unread...)
-	if err := h.override(t, &settings); err != nil {
+	settings.Log = func(level, message string) {
+		if t.logged(level) {
+			opened.Notes = append(opened.Notes, message)
+		}
+	}
+	if err := h.override(ctx, t, &settings); err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
 	if t.ID != "" {
@@ -77,11 +82,6 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 	}
 	settings.Shell, settings.Version, settings.Remote = true, h.Version, h.Remote
 	settings.Running = h.runningNow
-	settings.Log = func(level, message string) {
-		if t.logged(level) {
-			opened.Notes = append(opened.Notes, message)
-		}
-	}
 	opened.Session = families.New(settings)
 	return opened, nil
 }

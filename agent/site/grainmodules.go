@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/python"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -99,16 +101,39 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	return answers, nil
 }
 
+// grainCheck returns the check of programs and modules that give grains: nothing that another user can change, or that such
+// a program runs, is run by root. Those who control base's release or a whole root of the state tree are trusted with
+// it, as with their SLS files.
+func (s *Site) grainCheck(dirs GrainDirs) func(path string) error {
+	open := sync.OnceValues(s.StateHost)
+	tops := make([]string, 0, len(dirs.States)+1)
+	for _, dir := range append(slices.Clone(dirs.States), dirs.Base) {
+		if dir != "" {
+			tops = append(tops, s.Layout.Inside(dir))
+		}
+	}
+	return func(path string) error {
+		h, err := open()
+		if err != nil {
+			return err
+		}
+		if err := host.Vouched(h.Files, s.Layout.Inside(path), tops...); err != nil {
+			return err
+		}
+		return s.CheckScript(s.Layout.Inside(path))
+	}
+}
+
 // utilsOf are the modules below _utils of the state tree that no other user can change.
 func (s *Site) utilsOf(dirs GrainDirs) (map[string]string, error) {
-	found := map[string]string{}
+	found, check := map[string]string{}, s.grainCheck(dirs)
 	for _, root := range slices.Backward(dirs.States) {
 		files, err := walk.Glob(filepath.Join(root, "_utils", "*.py"))
 		if err != nil {
 			return nil, fmt.Errorf("looking for Python modules: %w", err)
 		}
 		for _, file := range files {
-			if s.CheckScript(s.Layout.Inside(file)) == nil {
+			if check(file) == nil {
 				found[strings.TrimSuffix(filepath.Base(file), ".py")] = file
 			}
 		}

@@ -99,7 +99,7 @@ func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
 	options := custom.Options{Dirs: append(s.grainDirs(dirs.Base), dirs.More...), Root: root, Identity: id,
-		Check: func(path string) error { return s.CheckScript(s.Layout.Inside(path)) },
+		Check: s.grainCheck(dirs),
 		Modules: func(ctx context.Context, files []string) (map[string]custom.ModuleAnswer, error) {
 			return s.runGrainModules(ctx, hostname, facts, dirs, files)
 		}}

@@ -171,6 +171,7 @@ func relative(r *check.Report) {
 		return
 	}
 	for _, f := range r.Findings {
+		f.Pos.File = strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(f.Pos.File) // a line is one finding
 		if name, err := filepath.Rel(here, f.Pos.File); err == nil && filepath.IsAbs(f.Pos.File) && filepath.IsLocal(name) {
 			f.Pos.File = name
 		}

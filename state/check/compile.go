@@ -78,6 +78,9 @@ func Trees(ctx context.Context, trees []Source, minions []Minion) (*Report, erro
 	if c.host, err = host.Open(host.Options{Root: empty, Commands: noCommands{}}, host.Caches{}); err != nil {
 		return nil, err
 	}
+	if len(c.states) == 0 {
+		minions = nil
+	}
 	for _, m := range minions {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -106,11 +109,43 @@ func (c *compiler) open(trees []Source) error {
 	}
 	c.machine, c.own, c.sls = here.Files, map[string]bool{}, map[string]bool{}
 	for _, tree := range trees {
+		if err := c.findLinksOut(tree); err != nil {
+			return err
+		}
+	}
+	if len(c.static) > 0 {
+		return nil // what they lead to is not read
+	}
+	for _, tree := range trees {
 		if err := c.add(tree); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// findLinksOut finds the links of a tree that lead out of it. A file that one leads to belongs to the machine of the caller,
+// and messages about it would show what is in it.
+func (c *compiler) findLinksOut(tree Source) error {
+	root, err := filepath.EvalSymlinks(tree.Dir)
+	if err != nil {
+		return err
+	}
+	return fs.WalkDir(tree.Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		file := filepath.Join(tree.Dir, name)
+		target, err := filepath.EvalSymlinks(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it leads nowhere
+		}
+		if err != nil || target != root && !strings.HasPrefix(target, root+string(filepath.Separator)) {
+			c.static.Add(diag.Pos{File: file}, "this link leads out of the tree").
+				WithHint("put the file into the tree; builds and hosts refuse such a link, too")
+		}
+		return nil
+	})
 }
 
 func (c *compiler) add(tree Source) error {

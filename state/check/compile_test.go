@@ -129,6 +129,29 @@ func TestProgramsOfTrees(t *testing.T) {
 	}
 }
 
+// TestLinksOutOfTheTree has links to a file and a directory of the machine. Neither is read.
+func TestLinksOutOfTheTree(t *testing.T) {
+	outside := tree(t, map[string]string{"secret": "hunter2: x\n"})
+	for name, target := range map[string]string{"a.sls": "secret", "d": "."} {
+		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "b.sls": "{% import_text 'd/secret' as s %}\n{{ s }}: 3\n"})
+		if err := os.Symlink(filepath.Join(outside, target), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		r := checked(t, "h1: {}\n", dir)
+		if len(r.Mistakes()) != 1 || r.Findings[0].Pos.File != filepath.Join(dir, name) ||
+			r.Findings[0].Message != "this link leads out of the tree" {
+			t.Errorf("findings are %+v", r.Findings)
+		}
+	}
+	dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "b.sls": "b: {test.nop: []}\n"})
+	if err := os.Symlink("b.sls", filepath.Join(dir, "a.sls")); err != nil {
+		t.Fatal(err)
+	}
+	if r := checked(t, "h1: {}\n", dir); len(r.Findings) != 0 || r.Hosts[0].States != 1 {
+		t.Errorf("a link inside of the tree gives %+v", r)
+	}
+}
+
 func TestAMistakeIsOneFinding(t *testing.T) {
 	dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "/a:\n  file.manged: []\n"})
 	if r := checked(t, "h1: {}\n", dir); len(r.Findings) != 1 || len(r.Findings[0].Minions) != 0 {

@@ -80,11 +80,14 @@ func (w *walker) entries(v reflect.Value) {
 	}
 }
 
-// data is SLS data with its strings replaced.
+// data is SLS data with its strings and bytes replaced.
 func (w *walker) data(v any) any {
 	return rewrite(v, func(leaf any) any {
-		if text, ok := leaf.(string); ok {
-			return w.change(text)
+		switch v := leaf.(type) {
+		case string:
+			return w.change(v)
+		case []byte:
+			return []byte(w.change(string(v)))
 		}
 		return leaf
 	})

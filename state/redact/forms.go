@@ -4,10 +4,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // forms lists the texts that show a secret: the secret, its lines, and both in the encodings of programs that
@@ -48,7 +52,48 @@ func escaped(text string) []string {
 		quoted[1 : len(quoted)-1],
 		strings.ReplaceAll(text, "'", `'\''`), strings.ReplaceAll(text, "'", `'"'"'`), strings.ReplaceAll(text, "'", `\'`),
 		doubleQuoted(text), strings.ReplaceAll(text, "'", "''"), backslashed(text),
+		inside(value.Repr(text)), inside(ascii(value.Repr(text), pythonEscape)), inside(value.Repr([]byte(text))),
+		ascii(jsonText(text, false), jsonEscape),
 	}
+}
+
+// inside is what is between the quotes of a text or of bytes that Python printed.
+func inside(repr string) string {
+	from := strings.IndexAny(repr, `'"`)
+	return repr[from+1 : len(repr)-1]
+}
+
+// ascii writes each character of a text that is not in ASCII as an escape.
+func ascii(text string, escape func(rune) string) string {
+	var out strings.Builder
+	for _, c := range text {
+		if c < 0x80 {
+			out.WriteRune(c)
+		} else {
+			out.WriteString(escape(c))
+		}
+	}
+	return out.String()
+}
+
+// pythonEscape is how Python's ascii() writes a character.
+func pythonEscape(c rune) string {
+	switch {
+	case c < 0x100:
+		return fmt.Sprintf(`\x%02x`, c)
+	case c < 0x10000:
+		return fmt.Sprintf(`\u%04x`, c)
+	}
+	return fmt.Sprintf(`\U%08x`, c)
+}
+
+// jsonEscape is how programs that keep JSON in ASCII write a character, as Python's json does.
+func jsonEscape(c rune) string {
+	if c < 0x10000 {
+		return fmt.Sprintf(`\u%04x`, c)
+	}
+	high, low := utf16.EncodeRune(c)
+	return fmt.Sprintf(`\u%04x\u%04x`, high, low)
 }
 
 func jsonText(text string, html bool) string {

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Mark stands where a secret was.
@@ -149,6 +150,15 @@ func (r *Redactor) leaf(v any) any {
 		return v
 	case string:
 		return r.Text(v)
+	case []byte:
+		if text := string(v); r.In(text) {
+			return []byte(r.Text(text))
+		}
+		return v
+	case float64:
+		if r.In(strings.TrimSuffix(value.Str(v), ".0")) {
+			return Mark
+		}
 	}
 	if text := fmt.Sprint(v); r.In(text) {
 		return Mark
