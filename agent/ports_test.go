@@ -187,7 +187,7 @@ func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 			if did(r) != "restarted app.service for myapp 2" {
 				t.Errorf("the report says %q", did(r))
 			}
-			if process := s.user == bob; process != strings.Contains(strings.Join(r.Notes, "\n"), "bobd.service was left alone: its process belongs to user 4711 and seems to run from myapp 1-") {
+			if process := s.user == bob; process != strings.Contains(strings.Join(r.Notes, "\n"), "bobd.service was not restarted: its process belongs to user 4711 and seems to run from myapp 1-") {
 				t.Errorf("the notes are %q", r.Notes)
 			}
 			st := mustStatus(t, l)
