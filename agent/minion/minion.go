@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -28,6 +30,7 @@ const (
 // Config is what a minion's files say.
 type Config struct {
 	File    string     // the main one
+	Files   []string   // all that were read, sorted
 	Options *value.Map // what has no field of its own here, under Salt's names
 
 	ID     string
@@ -76,6 +79,7 @@ func Load(dir string) (*Config, error) {
 	r.include(dir, main.options.Value("include"), "")
 	c := r.config(file)
 	c.Grains = r.staticGrains(dir, c.Grains)
+	c.Files = slices.Sorted(maps.Keys(r.seen))
 	if err := r.problems.Err(); err != nil {
 		return nil, err
 	}

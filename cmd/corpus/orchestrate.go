@@ -28,6 +28,7 @@ type orchestrating struct {
 	*program
 	tree, minion, endpoint string
 	set, pillar            []string
+	configuration          []string // files of the minion's configuration that were read
 	test, yes              bool
 	parallel               int
 	redactor               *redact.Redactor
@@ -141,6 +142,9 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 		return nil, err
 	}
 	if err := o.given(&settings); err != nil {
+		return nil, err
+	}
+	if err := vouched(&settings, append(o.configuration, o.pillar...)); err != nil {
 		return nil, err
 	}
 	settings.Log = func(level, message string) {

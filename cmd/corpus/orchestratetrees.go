@@ -51,6 +51,7 @@ func (o *orchestrating) trees(s *session.Settings) error {
 		if err != nil {
 			return err
 		}
+		o.configuration = c.Files
 		s.States, s.Pillar, s.Options, s.Failhard = c.States, c.Pillar, c.Options, c.Failhard
 		s.Grains.Update(c.Grains)
 		if c.ID != "" {

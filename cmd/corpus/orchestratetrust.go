@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/passwd"
+	"github.com/corpus-agent/corpus-agent/state/session"
+)
+
+// vouched refuses files that another user than root and the caller can change: a tree is a program that runs with the
+// rights of the user who plans it, and reads what that user may read. The directories of the trees count with
+// everything in them, and given files (of a minion's configuration, of the pillar) by themselves.
+func vouched(s *session.Settings, given []string) error {
+	root, err := walk.Open(walk.Options{Members: passwd.Members("")})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	v := voucher{root: root, seen: map[string]bool{}}
+	for _, env := range slices.Concat(s.States, s.Pillar) {
+		for _, dir := range env.Dirs {
+			if err := v.tree(dir); err != nil {
+				return err
+			}
+		}
+	}
+	for _, file := range given {
+		if inherited(file) {
+			continue // the shell opened it
+		}
+		if err := v.path(file, (*walk.Root).Source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherited reports whether a path means something that the program was started with, or a device.
+func inherited(path string) bool {
+	return strings.HasPrefix(filepath.Clean(path), "/dev/") || strings.HasPrefix(filepath.Clean(path), "/proc/")
+}
+
+// voucher looks at trees, at each directory once.
+type voucher struct {
+	root *walk.Root
+	seen map[string]bool
+}
+
+// tree refuses a directory in which another user can change something. Of the links in it the files and directories
+// count that they lead to.
+func (v *voucher) tree(dir string) error {
+	if v.seen[dir] {
+		return nil
+	}
+	v.seen[dir] = true
+	if err := v.path(dir, (*walk.Root).SourceTree); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if found, err := walk.Found(err); err != nil || !found {
+		return err
+	}
+	return filepath.WalkDir(real, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		return v.path(path, (*walk.Root).Source)
+	})
+}
+
+// path refuses a path that another user can change. One that does not exist is fine.
+func (v *voucher) path(path string, look func(*walk.Root, string, walk.Trust) error) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	err = look(v.root, path, walk.Trust{})
+	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
+		return diag.WithHint(fmt.Errorf("%s: refused, since %s can change %s, and what it says would be done with your rights",
+			unsafe.Path, unsafe.By, unsafe.Component),
+			"copy the tree to where you and root alone may write, as yourself (umask 022; cp -R), look at the copy, and use that")
+	}
+	if walk.Nowhere(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOrchestrateRefusesTreesOfOtherUsers holds that a tree, its pillar, what links in it lead to, files given by name and a
+// minion's configuration are not used, not even for a plan, while another user can change them.
+func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
+	set := []string{"shop", "--set", "service_instance=testing", "--test"}
+	for _, c := range []struct {
+		open string // what others may write; below the directory of the test
+		mode os.FileMode
+		args []string
+	}{
+		{"tree", 0o777, nil},
+		{"tree/shop.sls", 0o666, nil},
+		{"tree/pillar", 0o777, nil},
+		{"tree/pillar/p.sls", 0o666, nil},
+		{"tree/host.sls", 0o666, nil}, // a template may include it
+		{"elsewhere/file.jinja", 0o666, nil},
+		{"given.yaml", 0o666, []string{"--pillar", "given.yaml"}},
+		{"conf/minion", 0o666, []string{"--tree", "", "-c", "conf"}},
+		{"conf/minion.d/a.conf", 0o666, []string{"--tree", "", "-c", "conf"}},
+	} {
+		t.Run(c.open, func(t *testing.T) {
+			o := newOrchestrator(t, tree())
+			write := func(name, text string) {
+				path := filepath.Join(o.dir, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("elsewhere/file.jinja", "x")
+			write("given.yaml", "delay: 4\n")
+			write("conf/minion", "file_roots: {base: ["+o.dir+"/tree]}\npillar_roots: {base: ["+o.dir+"/tree/pillar]}\n")
+			write("conf/minion.d/a.conf", "failhard: true\n")
+			if err := os.Symlink("../elsewhere/file.jinja", filepath.Join(o.dir, "tree", "file.jinja")); err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{}, set...)
+			for _, a := range c.args {
+				if a == "conf" || a == "given.yaml" {
+					a = filepath.Join(o.dir, a)
+				}
+				args = append(args, a)
+			}
+			if out, errs := o.run(0, args...); !strings.Contains(out, "2 to make") {
+				t.Fatalf("before, the plan is %s%s", out, errs)
+			}
+			o.queues.requests = 0
+			if err := os.Chmod(filepath.Join(o.dir, c.open), c.mode); err != nil {
+				t.Fatal(err)
+			}
+			if _, errs := o.run(2, args...); !strings.Contains(errs, "refused, since any user can change "+filepath.Join(o.dir, c.open)) ||
+				!strings.Contains(errs, "hint: copy the tree") || o.queues.requests > 0 {
+				t.Errorf("after %d requests it says %s", o.queues.requests, errs)
+			}
+			if os.Geteuid() != 0 {
+				return
+			}
+			if err := os.Chmod(filepath.Join(o.dir, c.open), c.mode&^0o022); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chown(filepath.Join(o.dir, c.open), 1234, 1234); err != nil {
+				t.Fatal(err)
+			}
+			if _, errs := o.run(2, args...); !strings.Contains(errs, "since user 1234 can change") || o.queues.requests > 0 {
+				t.Errorf("after %d requests it says %s", o.queues.requests, errs)
+			}
+		})
+	}
+}
