@@ -3,6 +3,8 @@ package layout
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,8 +15,9 @@ import (
 )
 
 // Contained refuses a tree in which a directory of the agent lies behind a link that leads out of the tree, as an
-// absolute link does: what converges follows such a link inside the tree, as a system that runs there would, and a path
-// of this package would not. The machine's own "/" contains everything.
+// absolute link does, or a relative one with too many "..": what converges follows such a link inside the tree, as a
+// system that runs there would, and a path of this package would not. Each part of the way to such a directory counts, so
+// that a tree is refused before the first directory is made behind a link. The machine's own "/" contains everything.
 func (l Layout) Contained() error {
 	if !l.Relocated() {
 		return nil
@@ -24,10 +27,44 @@ func (l Layout) Contained() error {
 		return err
 	}
 	defer root.Close()
-	dirs := []string{l.State(), l.Trust(), filepath.Dir(l.Config()), l.Projects()}
-	projects, err := walk.Glob(filepath.Join(l.Projects(), "*"))
+	dirs, err := l.writable()
 	if err != nil {
 		return err
+	}
+	var errs []error
+	known := map[string]bool{} // false for what leads out
+	for _, dir := range dirs {
+		for _, part := range l.parts(dir) {
+			inside, seen := known[part]
+			if !seen {
+				err := l.same(root, part)
+				errs, inside = append(errs, err), err == nil
+				known[part] = inside
+			}
+			if !inside {
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writable are the directories in which the agent writes, and what is there in their places.
+func (l Layout) writable() ([]string, error) {
+	dirs := []string{l.State(), l.Trust(), filepath.Join(l.Trust(), "projects"), l.Journal(), filepath.Dir(l.ProjectJournal("_")),
+		l.Configuration(), l.Projects()}
+	kept, err := walk.Glob(filepath.Join(l.State(), "*"))
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // opening it reports that
+		return nil, err
+	}
+	projects, err := walk.Glob(filepath.Join(l.Projects(), "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range kept {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			dirs = append(dirs, path)
+		}
 	}
 	for _, dir := range projects {
 		if strings.HasPrefix(filepath.Base(dir), ".") {
@@ -36,11 +73,15 @@ func (l Layout) Contained() error {
 		p := Project{Dir: dir}
 		dirs = append(dirs, p.Dir, p.Releases(), p.Archives(), p.Data(), p.Pillar())
 	}
-	var errs []error
-	for _, dir := range dirs {
-		errs = append(errs, l.same(root, dir))
+	return dirs, nil
+}
+
+// parts are the paths on the way from the root to a path below it, which comes last.
+func (l Layout) parts(path string) (all []string) {
+	for inside := l.Inside(path); len(inside) > 1; inside = filepath.Dir(inside) {
+		all = append([]string{l.Path(inside)}, all...)
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 // same refuses a directory that is another one by name than inside the tree.
@@ -60,8 +101,8 @@ func (l Layout) same(root *walk.Root, dir string) error {
 		return nil // opening it reports that
 	}
 	return diag.WithHint(fmt.Errorf("%s lies behind a link that leads out of %s", dir, l.Root),
-		"make the link relative (ln -sfn, with a target that starts with ../), so that it means the same wherever the "+
-			"tree is mounted")
+		"make the link relative, with a target that lies inside of %s (ln -sfn), so that it means the same wherever the "+
+			"tree is mounted", l.Root)
 }
 
 func absent(err error) bool {

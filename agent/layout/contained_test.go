@@ -73,3 +73,37 @@ func TestPrivateDirectoryOfAnotherUserIsNotRedirected(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLinksIntoEmptyDirectoriesOutsideAreRefused holds that a link which leads out is refused before anything was made
+// behind it, whether or not the tree has a directory of the same path.
+func TestLinksIntoEmptyDirectoriesOutsideAreRefused(t *testing.T) {
+	for _, name := range []string{"srv", "var", "var/lib", "var/lib/corpus", "etc", "etc/corpus", "srv/projects",
+		"var/lib/corpus/reports", "srv/projects/shop", "srv/projects/shop/releases"} {
+		for _, twin := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				root, outside := t.TempDir(), t.TempDir()
+				link := filepath.Join(root, name)
+				if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				rel, err := filepath.Rel(filepath.Dir(link), outside)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(rel, link); err != nil {
+					t.Fatal(err)
+				}
+				if twin {
+					if err := os.MkdirAll(filepath.Join(root, filepath.Base(outside)), 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+				err = layout.At(root).Contained()
+				if err == nil || !strings.Contains(err.Error(), link+" lies behind a link that leads out of "+root) ||
+					strings.Count(err.Error(), "leads out") != 1 {
+					t.Errorf("error is %v", err)
+				}
+			})
+		}
+	}
+}

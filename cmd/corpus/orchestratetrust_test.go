@@ -16,15 +16,15 @@ func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 		mode os.FileMode
 		args []string
 	}{
-		{"tree", 0o777, nil},
-		{"tree/shop.sls", 0o666, nil},
-		{"tree/pillar", 0o777, nil},
-		{"tree/pillar/p.sls", 0o666, nil},
-		{"tree/host.sls", 0o666, nil}, // a template may include it
-		{"elsewhere/file.jinja", 0o666, nil},
-		{"given.yaml", 0o666, []string{"--pillar", "given.yaml"}},
-		{"conf/minion", 0o666, []string{"--tree", "", "-c", "conf"}},
-		{"conf/minion.d/a.conf", 0o666, []string{"--tree", "", "-c", "conf"}},
+		{"tree", 0o757, nil},
+		{"tree/shop.sls", 0o646, nil},
+		{"tree/pillar", 0o757, nil},
+		{"tree/pillar/p.sls", 0o646, nil},
+		{"tree/host.sls", 0o646, nil}, // a template may include it
+		{"elsewhere/file.jinja", 0o646, nil},
+		{"given.yaml", 0o646, []string{"--pillar", "given.yaml"}},
+		{"conf/minion", 0o646, []string{"--tree", "", "-c", "conf"}},
+		{"conf/minion.d/a.conf", 0o646, []string{"--tree", "", "-c", "conf"}},
 	} {
 		t.Run(c.open, func(t *testing.T) {
 			o := newOrchestrator(t, tree())
