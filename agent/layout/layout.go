@@ -167,6 +167,13 @@ func (l Layout) HoldLock() string { return filepath.Join(l.State(), "hold.lock")
 // Temporary is the list of directories in which a run that is under way makes temporary files.
 func (l Layout) Temporary() string { return filepath.Join(l.State(), "temporary") }
 
+// StateFiles are the files of the state directory that are in none of its directories. A run sets aside what else
+// stands in their places.
+func (l Layout) StateFiles() []string {
+	return []string{l.Ledger(), l.Lock(), l.Refusals(), l.HostKey(), l.HostRegistered(), l.HostRecord(), l.HoldRequest(),
+		l.HoldLock(), l.Temporary()}
+}
+
 // BaseLink points at base's project.
 func (l Layout) BaseLink() string { return l.Path("/srv/base") }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,13 +30,15 @@ func (rs *Records) repair() (lost []string, err error) {
 	s.copies()
 	s.errs = append(s.errs, rs.closeState())
 	s.files(rs.Layout.State(), func(name string) bool {
-		return strings.HasPrefix(name, "ledger") || strings.HasPrefix(name, "hold.") || name == "temporary"
+		return strings.HasPrefix(name, "ledger") || slices.Contains(rs.Layout.StateFiles(), filepath.Join(rs.Layout.State(), name))
 	})
-	for _, dir := range []string{rs.Layout.Reports(), rs.Layout.Trust(), filepath.Join(rs.Layout.Trust(), "projects"),
-		filepath.Join(rs.Layout.State(), "projects")} {
+	for _, dir := range []string{rs.Layout.Reports(), filepath.Join(rs.Layout.Trust(), "projects"),
+		filepath.Join(rs.Layout.State(), "projects"), filepath.Dir(rs.Layout.Roster("_"))} {
 		s.directory(dir)
-		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" || name == "pinned" || name == "given" })
+		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" })
 	}
+	s.directory(rs.Layout.Trust())
+	s.files(rs.Layout.Trust(), func(name string) bool { return name != "projects" })
 	s.journals()
 	s.cache(rs.Layout.Incoming())
 	trees := filepath.Dir(rs.Layout.Trees("_"))
