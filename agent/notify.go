@@ -84,6 +84,10 @@ func (r *run) upload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if first := hostkey.Replaced(r.Layout.HostKey(), r.Layout.HostRegistered()); first != "" {
+		r.record.Note("this host signs with another key than the one that it registered first (%s): its reports and its results in "+
+			"rollouts count for nothing until `corpus host forget %s`", first, r.report.Host)
+	}
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Layout.HostRecord(), Now: r.Time()}
 	if !news && !record.Due(r.Config.Heartbeat) && record.Has(says) {
 		return nil

@@ -1,8 +1,10 @@
 package hostkey
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -20,13 +22,23 @@ type attempt struct {
 	Host  string    `json:"host"`
 	Key   Public    `json:"key"`
 	At    time.Time `json:"at"`
+	// First is the key that the host registered first for its name, if it has another one now: until a person has the
+	// first one forgotten, what the host signs counts for nothing.
+	First Public `json:"first,omitempty"`
 }
 
 // RegisterDaily is Register at most once a day for a store, a name and a key: a file keeps the newest attempt.
 func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string, r Registration) error {
-	now := attempt{url, r.Host, k.Public(), r.At.UTC().Truncate(time.Second)}
-	if now.within(file) {
+	now := attempt{Store: url, Host: r.Host, Key: k.Public(), At: r.At.UTC().Truncate(time.Second)}
+	last := lastAttempt(file)
+	if last.Store == now.Store && last.Host == now.Host {
+		now.First = last.before(now.Key)
+	}
+	if now.within(last) {
 		return nil
+	}
+	if now.First != "" && forgotten(ctx, s, Place(r.Host, now.First)) {
+		now.First = ""
 	}
 	data, err := json.Marshal(now)
 	if err != nil {
@@ -39,14 +51,49 @@ func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string,
 	return err
 }
 
-// within reports whether a file holds the same attempt, made less than a day ago. A file that cannot be read is none:
-// the host then registers once more.
-func (a attempt) within(file string) bool {
-	data, err := walk.ReadFile(file)
-	var last attempt
-	if err != nil || json.Unmarshal(data, &last) != nil {
-		return false
+// before is the key that was registered before a key, and before all others; "" if that is the same one.
+func (a attempt) before(key Public) Public {
+	if first := cmp.Or(a.First, a.Key); first != key {
+		return first
 	}
+	return ""
+}
+
+// forgotten reports whether a store no longer has an object. A store that may not be listed refuses to show an object
+// that is not there.
+func forgotten(ctx context.Context, s store.Store, object string) bool {
+	body, _, err := s.Get(ctx, object, 0)
+	if err == nil {
+		_ = body.Close()
+	}
+	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
+}
+
+// Replaced returns the key that this host registered first, if its present key is another one. It reads the file of the
+// key and that of the newest registration, and is "" where either cannot be read.
+func Replaced(keyFile, registered string) Public {
+	data, err := walk.ReadFile(keyFile)
+	if err != nil {
+		return ""
+	}
+	key, err := parse(data)
+	if err != nil {
+		return ""
+	}
+	return lastAttempt(registered).before(key.Public())
+}
+
+// lastAttempt reads the newest attempt. A file that cannot be read is none: the host then registers once more.
+func lastAttempt(file string) (last attempt) {
+	data, err := walk.ReadFile(file)
+	if err != nil || json.Unmarshal(data, &last) != nil {
+		return attempt{}
+	}
+	return last
+}
+
+// within reports whether the last attempt was the same, and made less than a day ago.
+func (a attempt) within(last attempt) bool {
 	age := a.At.Sub(last.At)
 	return last.Store == a.Store && last.Host == a.Host && last.Key == a.Key && age >= 0 && age < repeatAfter
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
@@ -59,9 +60,11 @@ type Status struct {
 	// jobs of systemd that wait while a run is under way; see Host.AskUnit
 	Waiting []string `json:"waiting,omitempty"`
 	// why runs cannot be remembered: the state directory is full or read-only
-	Unwritable string  `json:"unwritable,omitempty"`
-	Others     []Other `json:"projects,omitempty"` // that are not the host's service
-	Store      string  `json:"store,omitempty"`    // that the next run asks; Host.Store is the one that a run asked last
+	Unwritable string `json:"unwritable,omitempty"`
+	// the key that this host registered first, if it signs with another one
+	Rekeyed string  `json:"rekeyed,omitempty"`
+	Others  []Other `json:"projects,omitempty"` // that are not the host's service
+	Store   string  `json:"store,omitempty"`    // that the next run asks; Host.Store is the one that a run asked last
 
 	linked map[string]ledger.Linked // when the links were moved
 	lost   *ledger.Pair             // what a deploy has to fetch again; nil for nothing
@@ -110,6 +113,7 @@ func (h *Host) status() (Status, error) {
 		s.Expires, s.Expiring = h.Expiries(runs.Service.Project)
 	}
 	s.Refused = h.Refused()
+	s.Rekeyed = string(hostkey.Replaced(h.Layout.HostKey(), h.Layout.HostRegistered()))
 	if err := h.Unwritable(); err != nil {
 		s.Unwritable = fmt.Sprintf("%v; %s", err, diag.HintOf(err))
 	}

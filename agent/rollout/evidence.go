@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type Evidence struct {
 	Results []Said    // one for each host: what counts of it; by host
 	Halts   []Said    // of the present epoch, by time
 	Ignored []Ignored // the first names that do not count
+	Rekeyed []string  // hosts of the roster of which nothing counts, since another key than the roster's signed it
 	Objects int       // that were read
 	Summary time.Time // when the summary was made that this is from; zero for a listing
 
@@ -95,6 +97,7 @@ type gathering struct {
 	ignored []Ignored
 	leases  map[string]held
 	of      map[string]int // objects, by host of the roster
+	rekeyed map[string]bool
 	objects int
 	newest  time.Time
 }
@@ -120,6 +123,12 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 	why := "it is no name of a result"
 	if ok {
 		why = g.rollout.holds(n)
+	}
+	if why == wrongSignature && n.Outcome != "" {
+		if g.rekeyed == nil {
+			g.rekeyed = map[string]bool{}
+		}
+		g.rekeyed[n.Host] = true
 	}
 	if why == "" && n.Outcome == "" && (n.Epoch != g.rollout.epoch() || at.Before(g.rollout.Start.Resumed.Add(-clockSlack))) {
 		why = "it was recorded before the rollout was resumed"
@@ -166,9 +175,11 @@ func (g *gathering) evidence() Evidence {
 		}
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
-	for _, all := range byHost {
+	for host, all := range byHost {
 		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
+		delete(g.rekeyed, host)
 	}
+	e.Rekeyed = slices.Sorted(maps.Keys(g.rekeyed))
 	slices.SortFunc(e.Results, func(a, b Said) int { return cmp.Compare(a.Host, b.Host) })
 	slices.SortFunc(e.Halts, func(a, b Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
 	e.tally = g.rollout.tally(e)

@@ -103,6 +103,9 @@ func (r Rollout) epoch() int64 {
 	return r.Start.Resumed.Unix()
 }
 
+// wrongSignature is why a name does not count that was signed with another key than the roster has for its host.
+const wrongSignature = "its signature is not that of the host's key, or not for this rollout"
+
 // holds says why a name does not count; "" if it does.
 func (r Rollout) holds(n Name) string {
 	m, ok := r.Roster.find(n.Host)
@@ -110,7 +113,7 @@ func (r Rollout) holds(n Name) string {
 	case !ok:
 		return "the host is not in the roster of this rollout"
 	case !m.Key.Signed(r.text(n), n.Sig):
-		return "its signature is not that of the host's key, or not for this rollout"
+		return wrongSignature
 	}
 	return ""
 }

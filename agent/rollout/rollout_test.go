@@ -538,3 +538,24 @@ func TestARosterThatIsLostHasAHint(t *testing.T) {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 }
+
+// TestHostsWithAnotherKeyAreNamed holds that a host which signs with another key than the roster has is named until it signs
+// with that one, and that other names that do not count name no host.
+func TestHostsWithAnotherKeyAreNamed(t *testing.T) {
+	f, s := newFleet(t, 4), newTimed()
+	const lost, fine = "myapp-production-useast1-2", "myapp-production-useast1-3"
+	other, _, err := hostkey.Open(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{lost, fine, "myapp-production-useast1-99"} {
+		if err := f.Record(t.Context(), s, other, host, rollout.Healthy, runID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.record(t, s, fine, rollout.Healthy)
+	s.put(t, plans.Prefix(production, f.Start.ID)+"results/myapp-production-useast1-1/junk", "x")
+	if e := f.read(t, s); len(e.Rekeyed) != 1 || e.Rekeyed[0] != lost || len(e.Results) != 1 {
+		t.Errorf("hosts with another key are %v, results %v", e.Rekeyed, e.Results)
+	}
+}

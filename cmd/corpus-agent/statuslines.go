@@ -72,6 +72,10 @@ func (l statusLines) store(s inspect.Status) {
 	for _, e := range s.Expiring {
 		l.say("expires soon", "%s", e)
 	}
+	if s.Rekeyed != "" {
+		l.say("host key", "another one than the host registered first (%s): its reports and its results in rollouts count for nothing "+
+			"until corpus host forget HOST", s.Rekeyed)
+	}
 }
 
 // underWay prints the run that is under way, and what prevented runs from starting or ending.

@@ -150,7 +150,9 @@ type rolloutStatus struct {
 	Failed  []failedHost   `json:"failed,omitempty"`
 	Halts   []haltStatus   `json:"halts,omitempty"`
 	Ignored int            `json:"ignored,omitempty"` // names in the store that count for nothing; the first ones, at most 20
-	Summary time.Time      `json:"summary,omitzero"`  // when the summary was made that this is from
+	// hosts whose results another key signed than the roster has: the rollout waits for them
+	Rekeyed []string  `json:"rekeyed,omitempty"`
+	Summary time.Time `json:"summary,omitzero"` // when the summary was made that this is from
 }
 
 // mostHalts is how many halts are shown; a rollout goes on after the first one of an epoch only by a person.
@@ -160,7 +162,7 @@ const mostHalts = 5
 func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	start := u.rollout.Start
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan, Ignored: len(u.seen.Ignored),
-		Summary: u.seen.Summary}
+		Rekeyed: u.seen.Rekeyed, Summary: u.seen.Summary}
 	for i, w := range u.plan.Waves {
 		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
 	}

@@ -86,6 +86,13 @@ func (r rolloutStatus) text() string {
 		}
 		fmt.Fprintf(&b, "  %s at %s%s\n", m.What, stamp(m.At), by)
 	}
+	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
+		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster; if the machine lost its key or was replaced: "+
+			"corpus host forget %s, and the next rollout counts it\n", host, host)
+	}
+	if more := len(r.Rekeyed) - mostNamed; more > 0 {
+		fmt.Fprintf(&b, "  and %d more are not counted\n", more)
+	}
 	if r.Ignored > 0 {
 		fmt.Fprintf(&b, "  names in the store that count for nothing: %d or more\n", r.Ignored)
 	}

@@ -1,0 +1,41 @@
+package agent_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+)
+
+// TestAHostThatLostItsKeySaysSo lets a host lose its key: each run and status say that what it signs does not count, until a
+// person has the former key forgotten.
+func TestAHostThatLostItsKeySaysSo(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 1, twoWaves())
+	h := f.hosts[0]
+	first, _, err := hostkey.Open(h.Layout.HostKey())
+	must(t, err)
+	says := func(want bool) {
+		t.Helper()
+		r := f.run(h, exit.OK)
+		said := strings.Contains(strings.Join(r.Notes, "\n"), "another key than the one that it registered first ("+string(first.Public())+")")
+		s, err := h.Status()
+		must(t, err)
+		if said != want || (s.Rekeyed == string(first.Public())) != want || !want && s.Rekeyed != "" {
+			t.Errorf("the run says so: %v, and status %q, want %v; notes %q", said, s.Rekeyed, want, r.Notes)
+		}
+	}
+	says(false)
+	must(t, os.Remove(h.Layout.HostKey()))
+	says(true)
+	says(true)
+	f.store.now = f.store.now.Add(25 * time.Hour) // it registers again
+	says(true)
+	must(t, f.store.Delete(t.Context(), hostkey.Place(h.name+".example.com", first.Public())))
+	f.store.now = f.store.now.Add(25 * time.Hour)
+	f.run(h, exit.OK)
+	says(false)
+}
