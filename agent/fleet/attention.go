@@ -30,6 +30,7 @@ const (
 	Unseen       = "rollout that cannot be read"
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
+	NoRecord     = "no record"
 	Silent       = "silent"
 	Copied       = "one key on two machines"
 	Withdrawn    = "withdrawn"
@@ -38,8 +39,8 @@ const (
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied, Withdrawn,
-		Silent, Unregistered, Paused, string(Held)}
+	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied, NoRecord,
+		Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention gathers what a person should look at, the most urgent first and then what concerns most hosts.
@@ -66,6 +67,10 @@ func attention(v *View) []Attention {
 	for _, i := range v.Ignored {
 		add(WrongKey, "if the machine was replaced: corpus host forget "+i.Host, Host{Listed: hostrecord.Listed{
 			Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
+	}
+	for _, host := range v.unrecorded {
+		add(NoRecord, "let it write below fleet/ in the store (docs/buckets.md), and look at who may remove that; if the machine is "+
+			"gone: corpus host forget "+host, Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
 	}
 	out := []Attention{}
 	for _, a := range found {

@@ -89,6 +89,8 @@ type View struct {
 	Hosts       []Host               `json:"hosts"`
 	Ignored     []hostrecord.Ignored `json:"ignored,omitempty"` // records that do not count
 
+	unrecorded []string // hosts with a registered key and without a record
+
 	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
 	Fresh bool             `json:"-"` // they were read now
 }
@@ -127,14 +129,15 @@ func Look(ctx context.Context, q Query) (*View, error) {
 		Known: q.Known}
 	listed, ignored := records.Check(v.Known)
 	doubtful := func(r hostrecord.Listed) bool { return !r.Signed || r.Passed > 0 }
-	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, doubtful) {
+	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, doubtful) ||
+		len(q.unrecorded(v.Known, records)) > 0 {
 		if v.Known, err = q.Keys(ctx, q.Store); err != nil {
 			return nil, err
 		}
 		v.Fresh = true
 		listed, ignored = records.Check(v.Known)
 	}
-	v.Ignored = ignored
+	v.Ignored, v.unrecorded = ignored, q.unrecorded(v.Known, records)
 	named, copied := channels(q.Listings), copies(listed, v.Known)
 	for _, r := range listed {
 		h := named.host(r, q)
@@ -147,6 +150,29 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	v.Rows = rows(v.Hosts, named, q)
 	v.Attention = attention(v)
 	return v, nil
+}
+
+// unrecorded are the hosts that have registered a key, and of which the store has no record: such hosts are in no row. Of
+// a single project those count whose names say so by the convention, SERVICE-INSTANCE-REGION-NODE. A query for a part of
+// the hosts that only a record tells apart asks for none.
+func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) (hosts []string) {
+	if q.Host != "" || q.Channel != "" || q.BehindOnly || q.Silent {
+		return nil
+	}
+	for host := range known {
+		if len(records[host]) == 0 && (q.Project == "" || serviceOf(host) == q.Project) {
+			hosts = append(hosts, host)
+		}
+	}
+	slices.Sort(hosts)
+	return hosts
+}
+
+// serviceOf is the service that the name of a host begins with; "" for a name outside of the convention.
+func serviceOf(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	parts := strings.Split(name, "-")
+	return strings.Join(parts[:max(0, len(parts)-3)], "-")
 }
 
 // copies are the hosts whose key another host, that runs at the same time, registered under its own name.

@@ -322,3 +322,63 @@ func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
 		t.Errorf("%v, %v; want %v", runs, err, store.ErrUnreachable)
 	}
 }
+
+// TestAHostWithoutARecordIsNamed removes the record of a host that has a registered key, with keys that are read now and with
+// those of an earlier look.
+func TestAHostWithoutARecordIsNamed(t *testing.T) {
+	s := mem.New()
+	hosts := []string{"myapp-production-useast1-1", "myapp-production-useast1-2", "other-production-useast1-1.example.com"}
+	for _, host := range hosts {
+		k := hostKey(t)
+		if err := k.Register(t.Context(), s, hostkey.Registration{Host: host}); err != nil {
+			t.Fatal(err)
+		}
+		project, _, _ := strings.Cut(host, "-")
+		w := hostrecord.Writer{Store: s, Key: k, File: filepath.Join(t.TempDir(), "record.json")}
+		r := hostrecord.Record{Project: project, Host: host, Run: "20260501T110000.000000", Sequence: 1, Outcome: "converged"}
+		if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var known hostkey.Registry
+	missing := func(q fleet.Query, want ...string) {
+		t.Helper()
+		q.Store, q.Now = s, time.Now()
+		v, err := fleet.Look(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range v.Attention {
+			if a.What == fleet.NoRecord {
+				got = append(got, a.Hosts...)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: without a record are %q, want %q", q, got, want)
+		}
+		known = v.Known
+	}
+	missing(fleet.Query{})
+	for _, of := range []string{"fleet/myapp/" + hosts[1], "fleet/other/" + hosts[2]} {
+		for info, err := range s.List(t.Context(), of) {
+			if err == nil {
+				err = s.Delete(t.Context(), info.Key)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	missing(fleet.Query{}, hosts[1], hosts[2])
+	missing(fleet.Query{Known: known}, hosts[1], hosts[2])
+	missing(fleet.Query{Project: "myapp"}, hosts[1])
+	missing(fleet.Query{Project: "other"}, hosts[2])
+	missing(fleet.Query{Channel: "production"})
+	for _, k := range known[hosts[1]] {
+		if err := s.Delete(t.Context(), hostkey.Place(hosts[1], k.Key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing(fleet.Query{Known: known}, hosts[2]) // that one was forgotten since the earlier look
+}
