@@ -102,7 +102,7 @@ func (r *run) upload(ctx context.Context) error {
 	}
 	err = r.uploadReport(ctx, record.Store, record.Key, out)
 	record.Again = err != nil
-	r.noteRecord(record.Write(store.LockWait(ctx, uploadLockWait), says, hostrecord.Detail{Error: out.Error, Hint: out.Hint}))
+	r.noteRecord(record.Write(store.LockWait(ctx, uploadLockWait), says, outgoing.Detail(out)))
 	return err
 }
 

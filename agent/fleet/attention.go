@@ -144,14 +144,14 @@ func (v *View) Explain(ctx context.Context, s store.Store) error {
 	for i := range v.Attention[:min(len(v.Attention), mostExplained)] {
 		a := &v.Attention[i]
 		h, ok := byName[a.Hosts[0]]
-		if !ok || a.What != string(Failed) && a.What != string(RolledBack) {
+		if !ok || !slices.Contains([]string{string(Failed), string(RolledBack), string(Quarantined)}, a.What) {
 			continue
 		}
 		detail, err := hostrecord.Read(ctx, s, v.Known, h.Listed)
 		if err != nil {
 			return err
 		}
-		a.Why, a.Hint = detail.Error, detail.Hint
+		a.Why, a.Hint = detail.Error, cmp.Or(detail.Hint, a.Hint)
 	}
 	return nil
 }

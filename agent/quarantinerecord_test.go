@@ -1,0 +1,49 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+)
+
+// TestTheErrorOfAQuarantineStays asks the fleet why a release is in quarantine, right after it failed, after the runs that keep it
+// away, and after the record was repeated.
+func TestTheErrorOfAQuarantineStays(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Config.UploadReports, l.Config.Heartbeat = true, 30*time.Minute
+	at := time.Now()
+	l.Now = func() time.Time { return at }
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2-broken")
+	l.expect(exit.RolledBack)
+	why := func(what fleet.State) (text, hint string) {
+		t.Helper()
+		v, err := fleet.Look(t.Context(), fleet.Query{Store: l.repo.Store, Now: at})
+		must(t, err)
+		must(t, v.Explain(t.Context(), l.repo.Store))
+		for _, a := range v.Attention {
+			if a.What == string(what) {
+				return a.Why, a.Hint
+			}
+		}
+		t.Fatalf("nothing is %s: %+v", what, v.Attention)
+		return "", ""
+	}
+	failed, _ := why(fleet.RolledBack)
+	if failed == "" {
+		t.Fatal("the failure has no error")
+	}
+	for range 3 {
+		at = at.Add(35 * time.Minute)
+		l.expect(exit.OK)
+		said, hint := why(fleet.Quarantined)
+		if said == "" || !strings.Contains(failed, said) && !strings.Contains(said, failed) || !strings.Contains(hint, "publish a corrected version") {
+			t.Errorf("why: %q, hint %q; the failure was %q", said, hint, failed)
+		}
+	}
+}
