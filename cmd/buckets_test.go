@@ -45,8 +45,8 @@ func TestBucketPolicies(t *testing.T) {
 		if i >= len(documented) {
 			host, name = second, m[1]+" of the second host"
 		}
-		policy := strings.NewReplacer("BUCKET", minioserver.Bucket, "PREFIX", "line", "PROJECT", "myapp", "HOST",
-			host).Replace(m[2])
+		policy := strings.NewReplacer("BUCKET", minioserver.Bucket, "PREFIX", "line", "PROJECT", "myapp", "CHANNEL",
+			"production", "HOST", host).Replace(m[2])
 		provider, err := credentials.NewSTSAssumeRole("http://"+server.Host, credentials.STSAssumeRoleOptions{
 			AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), Policy: policy,
 			Location: "us-east-1",
@@ -124,11 +124,12 @@ func TestBucketPolicies(t *testing.T) {
 			"fleet/myapp/myapp-testing-useast1-898900/probe",
 		"metadata/probe deploy/myapp/probe reports/myapp/other/probe hosts/other/probe fleet/myapp/other/probe")
 	r.must("corpus-agent converge")
-	host := "rollouts/myapp/production/1/"
+	host := "rollouts/myapp/production/20261124t210000-0badcafe/"
 	as("host-rollouts")
 	may(t, r.store, "host-rollouts", host+"results/myapp-testing-useast1-898900/probe "+host+
 		"halts/myapp-testing-useast1-898900/probe "+host+"leases/c/0.json", host+"results/other/probe "+host+"halts/other/probe "+
-		host+"roster.json "+host+"summary.json metadata/probe rollouts/other/production/1/leases/c/0.json")
+		host+"roster.json "+host+"summary.json metadata/probe rollouts/other/production/20261124t210000-0badcafe/leases/c/0.json "+
+		host+"results/other/leases/0.json "+host+"results/other/results/myapp-testing-useast1-898900/x")
 	// Two hosts try to write what is each other's.
 	first := "myapp-testing-useast1-898900"
 	mine := func(name string) string {

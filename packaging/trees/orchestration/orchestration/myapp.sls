@@ -36,7 +36,12 @@ Ensure {{ service }}-elb security group exists:
           cidr_ip: 0.0.0.0/0
     - profile: aws_profile
 
-# What a host of the service may do: read the store, write its reports, and enter and leave its own load balancer.
+# What a host of the service may do: what docs/buckets.md lists for a host that uploads reports and is in rollouts, and
+# enter and leave its own load balancer. The hosts of the group share the role, so each of them may write what the others
+# of this group may, and nothing of other groups; a key that a host registered can not be written again. The ID of a
+# rollout is 24 question marks, since * would match slashes, too.
+{% set store = 'arn:aws:s3:::' ~ aws.bucket ~ '/' ~ aws.prefix %}
+{% set rollouts = [service ~ '/' ~ instance, 'base/' ~ aws.get('base_channel', 'production')] %}
 Ensure {{ cluster }} iam role exists:
   boto_iam_role.present:
     - name: {{ cluster }}
@@ -46,16 +51,38 @@ Ensure {{ cluster }} iam role exists:
           Statement:
             - Action: ['s3:GetObject']
               Effect: Allow
-              Resource: ['arn:aws:s3:::{{ aws.bucket }}/{{ aws.prefix }}/*']
+              Resource:
+                - '{{ store }}/metadata/*'
+                - '{{ store }}/deploy/*'
+                - '{{ store }}/hosts/{{ cluster }}-*'
+                - '{{ store }}/rollouts/{{ service }}/*'
+                - '{{ store }}/rollouts/base/*'
             - Action: ['s3:ListBucket']
               Effect: Allow
               Resource: ['arn:aws:s3:::{{ aws.bucket }}']
               Condition:
                 StringLike:
-                  's3:prefix': ['{{ aws.prefix }}/*']
+                  's3:prefix':
+                    - '{{ aws.prefix }}/rollouts/{{ service }}/*'
+                    - '{{ aws.prefix }}/rollouts/base/*'
             - Action: ['s3:PutObject']
               Effect: Allow
-              Resource: ['arn:aws:s3:::{{ aws.bucket }}/{{ aws.prefix }}/reports/*']
+              Resource: ['{{ store }}/hosts/{{ cluster }}-*']
+              Condition:
+                'Null':
+                  's3:if-none-match': 'false'
+            - Action: ['s3:PutObject']
+              Effect: Allow
+              Resource:
+                - '{{ store }}/reports/{{ service }}/{{ cluster }}-*'
+                {% for channel in rollouts %}
+                - '{{ store }}/rollouts/{{ channel }}/????????????????????????/results/{{ cluster }}-*'
+                - '{{ store }}/rollouts/{{ channel }}/????????????????????????/halts/{{ cluster }}-*'
+                - '{{ store }}/rollouts/{{ channel }}/????????????????????????/leases/*'
+                {% endfor %}
+            - Action: ['s3:PutObject', 's3:DeleteObject']
+              Effect: Allow
+              Resource: ['{{ store }}/fleet/{{ service }}/{{ cluster }}-*']
             - Action:
                 - 'elasticloadbalancing:RegisterInstancesWithLoadBalancer'
                 - 'elasticloadbalancing:DeregisterInstancesFromLoadBalancer'
