@@ -100,6 +100,7 @@ func reasons() map[string][]string {
 		"a release that is not listed is told by its path": {"agent/service/evidence.go:treesOf",
 			"agent/service/evidence.go:passes"},
 		"the reading that follows reports it": {
+			"agent/hostkey/once.go:Replaced",
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
 			"packaging/pipeline/run.go:homePython",
 		},
@@ -107,7 +108,7 @@ func reasons() map[string][]string {
 			"state/module/cmd/script.go:unstartable"},
 		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
 		"a count of refusals, which starts again":                    {"agent/records/refusals.go:Refused"},
-		"the host registers its key once more":                       {"agent/hostkey/once.go:within"},
+		"the host registers its key once more":                       {"agent/hostkey/once.go:lastAttempt"},
 		"what an earlier run left counts no more":                    {"agent/hostrecord/write.go:before"},
 		"the keys are read from the store again":                     {"cmd/corpus/knownkeys.go:recallKeys"},
 		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},

@@ -62,7 +62,11 @@ func (l Layout) writable() ([]string, error) {
 		return nil, err
 	}
 	for _, path := range kept {
-		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err := os.Lstat(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return nil, err
+		}
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			dirs = append(dirs, path)
 		}
 	}
