@@ -19,6 +19,7 @@ func TestTheErrorOfAQuarantineStays(t *testing.T) {
 	l.Now = func() time.Time { return at }
 	l.publish("1")
 	l.expect(exit.OK)
+	at = at.Add(time.Minute)
 	l.publish("2-broken")
 	l.expect(exit.RolledBack)
 	why := func(what fleet.State) (text, hint string) {
@@ -39,7 +40,7 @@ func TestTheErrorOfAQuarantineStays(t *testing.T) {
 		t.Fatal("the failure has no error")
 	}
 	for range 3 {
-		at = at.Add(35 * time.Minute)
+		at = at.Add(35 * time.Minute) // the record is due again
 		l.expect(exit.OK)
 		said, hint := why(fleet.Quarantined)
 		if said == "" || !strings.Contains(failed, said) && !strings.Contains(said, failed) || !strings.Contains(hint, "publish a corrected version") {
