@@ -102,7 +102,11 @@ func (r *run) upload(ctx context.Context) error {
 	}
 	err = r.uploadReport(ctx, record.Store, record.Key, out)
 	record.Again = err != nil
-	r.noteRecord(record.Write(store.LockWait(ctx, uploadLockWait), says, outgoing.Detail(out)))
+	detail := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
+	if out.Error == "" {
+		detail = record.Kept(says)
+	}
+	r.noteRecord(record.Write(store.LockWait(ctx, uploadLockWait), says, detail))
 	return err
 }
 

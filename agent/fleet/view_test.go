@@ -196,7 +196,7 @@ func TestAFleetIsCountedByVersion(t *testing.T) {
 	for _, a := range v.Attention {
 		says = append(says, fmt.Sprint(a.What, " ", a.Version, " ", strings.Join(a.Hosts, ","), " ", a.Why))
 	}
-	wantSays := []string{"failed 2 f f says why", "rolled back 2 d d says why", "quarantined 2 e ", "wrong key  h ",
+	wantSays := []string{"failed 2 f f says why", "rolled back 2 d d says why", "quarantined 2 e e says why", "wrong key  h ",
 		"withdrawn 0 g ", "unregistered  g ", "held 1 c "}
 	if !slices.Equal(says, wantSays) {
 		t.Errorf("what needs a person is\n%q\nwant\n%q", says, wantSays)

@@ -48,6 +48,14 @@ func (p *Place) Is(d artifact.Digest) bool {
 	return p != nil && p.Digest != "" && p.Digest == d.Short()
 }
 
+// same reports whether two places are the same release; nil is none.
+func (p *Place) same(other *Place) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return p.Digest == other.Digest
+}
+
 // Record is how a host was after its newest run.
 type Record struct {
 	Project  string `json:"project"`

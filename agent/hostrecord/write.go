@@ -93,6 +93,20 @@ func (w Writer) Has(r Record) bool {
 	return before.Project == r.Project && before.Host == r.Host && before.text() == r.text()
 }
 
+// Kept is what the newest record says beyond its name, if a record of a later run says that the host still keeps away the
+// release which failed then; otherwise it is the zero Detail.
+func (w Writer) Kept(r Record) Detail {
+	var last struct {
+		Record
+		Detail
+	}
+	if !r.Quarantined || json.Unmarshal(w.before().Object, &last) != nil || !last.Wanted.same(r.Wanted) ||
+		!last.WantedBase.same(r.WantedBase) {
+		return Detail{}
+	}
+	return last.Detail
+}
+
 // put writes the newest record and deletes the ones before it.
 func (w Writer) put(ctx context.Context, now written, r Record) error {
 	last := len(now.Records) - 1

@@ -74,20 +74,6 @@ func other(wanted, deployed *hostrecord.Place) *hostrecord.Place {
 	return wanted
 }
 
-// Detail is what the record of a host says beyond its name: the error of the run, or else why the host keeps away what its
-// channels name, for as long as it does.
-func Detail(r *report.Report) hostrecord.Detail {
-	if r.Error != "" || r.Withheld == nil {
-		return hostrecord.Detail{Error: r.Error, Hint: r.Hint}
-	}
-	for _, q := range slices.Backward(r.Quarantined) {
-		if slices.ContainsFunc(r.Withheld.Releases(), q.Release.Is) {
-			return hostrecord.Detail{Error: q.Reason}
-		}
-	}
-	return hostrecord.Detail{}
-}
-
 // quarantined reports whether the host keeps away what its channels name since it failed here.
 func quarantined(r *report.Report) bool {
 	if r.Withheld == nil {
