@@ -1,8 +1,8 @@
 // Package agent implements a run of the agent. It is the only package that defines the whole order of a deploy.
 //
-//	lock, identity -> resolve -> fetch, verify, unpack -> archive -> sync -> fixperms -> link next
-//	  -> pre hooks -> converge -> install -> fixperms -> link current -> units -> post hooks
-//	  -> self-test -> health -> ledger -> prune -> notify -> report
+//	lock, identity -> resolve -> fetch, verify, unpack -> archive -> leave load balancers -> sync
+//	  -> fixperms -> link next -> pre hooks -> converge -> install -> fixperms -> link current -> units -> post hooks
+//	  -> self-test -> health -> ledger -> prune -> enter load balancers -> notify -> report
 //
 // Up to "sync" a run changes nothing on the host that other programs read. If a step from there to "health" fails, the
 // run restores the links, converges the last good pair again, restarts its units and quarantines the new one. The run
@@ -14,6 +14,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/corpus-agent/corpus-agent/agent/elb"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/records"
@@ -35,6 +36,9 @@ type Agent struct {
 
 	// OpenStore opens the store of a URL.
 	OpenStore func(url string) (store.Store, error)
+	// OpenBalancers opens the load balancers of this host's instance; nil where the run is not that of the running
+	// system, as below a root.
+	OpenBalancers func(context.Context) (*elb.Client, error)
 	// Engine converges; nil means the one the configuration names.
 	Engine state.Engine
 	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system; for callers that know

@@ -10,6 +10,9 @@ import (
 
 // apply makes a pair that is unpacked the one that runs, or leaves the host on the last good one.
 func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
+	if err := r.leaveBalancers(ctx, pair); err != nil {
+		return err
+	}
 	r.acted = true
 	before, err := r.open(pair)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
@@ -215,7 +216,9 @@ func (r *run) removeLeftovers(ctx context.Context) error {
 
 // conclude keeps what later runs have to know, and adds to the error of a run what failed at that.
 func (r *run) conclude(ctx context.Context, err error) error {
+	out := r.enterBalancers(ctx, err) // before another host of the cluster takes its turn
 	r.endTurns(ctx, err)
+	err = withAlso(err, out)
 	if err == nil && r.remember() {
 		err = r.save()
 	}
@@ -226,6 +229,14 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
 	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
+}
+
+// withAlso adds to the error of a run what failed after it. The exit code stays that of the run, where it has one.
+func withAlso(err, also error) error {
+	if err == nil || also == nil {
+		return errors.Join(err, also)
+	}
+	return exit.WithCode(exit.Code(err), errors.Join(err, also))
 }
 
 // remember writes into the ledger who the host is and where its links lead, and reports whether that was not there before.

@@ -90,6 +90,8 @@ type Notify struct {
 type ELB struct {
 	Names        []string // classic load balancers
 	TargetGroups []string // ARNs
+	Deploy       bool     // whether the host leaves them during a deploy
+	Timeout      time.Duration
 }
 
 // Sources are where settings come from.
@@ -212,8 +214,11 @@ func read(v *viper.Viper) Config {
 		Heartbeat: v.GetDuration("reports.heartbeat"),
 		Dev:       v.GetStringSlice("environments.dev"), Prod: v.GetStringSlice("environments.prod"),
 		AllowUnsigned: v.GetStringSlice("allow_unsigned"),
-		ELB:           ELB{Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups")},
-		UndoLimit:     v.GetInt64("undo.limit"), UndoFileLimit: v.GetInt64("undo.file_limit"),
+		ELB: ELB{
+			Names: v.GetStringSlice("elb.names"), TargetGroups: v.GetStringSlice("elb.target_groups"),
+			Deploy: v.GetBool("elb.deploy"), Timeout: v.GetDuration("elb.timeout"),
+		},
+		UndoLimit: v.GetInt64("undo.limit"), UndoFileLimit: v.GetInt64("undo.file_limit"),
 		ArchiveRequired: v.GetBool("archive.required"),
 		KeepArchives:    v.GetInt("keep.archives"),
 		KeepReleases:    v.GetInt("keep.releases"), KeepFailed: v.GetInt("keep.failed"),

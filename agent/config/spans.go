@@ -18,7 +18,7 @@ func (k Key) Span() recipe.Span {
 		return recipe.Durations(time.Second, month)
 	case "converge.stop_timeout", "fetch.retry":
 		return recipe.Durations(time.Second, 24*time.Hour).OrZero()
-	case "notify.webhook.timeout":
+	case "notify.webhook.timeout", "elb.timeout":
 		return recipe.Durations(time.Second, time.Hour)
 	case "reports.heartbeat":
 		return recipe.Durations(time.Minute, 12*time.Hour)

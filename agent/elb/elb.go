@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,46 @@ import (
 type Balancers struct {
 	Names        []string // classic load balancers
 	TargetGroups []string // ARNs
+}
+
+// Empty reports whether there are none.
+func (b Balancers) Empty() bool { return len(b.Names)+len(b.TargetGroups) == 0 }
+
+// String names them all.
+func (b Balancers) String() string { return strings.Join(b.All(), ", ") }
+
+// All are the names of the classic ones, and then the ARNs of the target groups.
+func (b Balancers) All() []string { return slices.Concat(b.Names, b.TargetGroups) }
+
+// OrNamed is the classic balancer with a name, where there are none.
+func (b Balancers) OrNamed(name string) Balancers {
+	if b.Empty() {
+		return Balancers{Names: []string{name}}
+	}
+	return b
+}
+
+// With adds those of others that are missing.
+func (b Balancers) With(others Balancers) Balancers {
+	return Balancers{Names: union(b.Names, others.Names), TargetGroups: union(b.TargetGroups, others.TargetGroups)}
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Late is that load balancers did not report a state within the time that was waited for it. The instance is registered
+// or deregistered all the same.
+type Late struct {
+	instance, state string
+	waited          time.Duration
+	said            []string
+}
+
+func (l *Late) Error() string {
+	return fmt.Sprintf("after %s %s is not %s: %s", diag.Elapsed(l.waited), l.instance, l.state, strings.Join(l.said, ", "))
 }
 
 // Client speaks for one instance.
@@ -123,8 +164,7 @@ func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, wha
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return diag.WithHint(fmt.Errorf("after %s %s is not %s: %s", diag.Elapsed(wait), c.Instance, what,
-				strings.Join(last, ", ")),
+			return diag.WithHint(&Late{c.Instance, what, wait, last},
 				"look at the health check of the load balancer, and whether the service answers it")
 		}
 	}
@@ -134,17 +174,60 @@ func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, wha
 type health struct {
 	Classic []string `xml:"DescribeInstanceHealthResult>InstanceStates>member>State"`
 	Group   []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>TargetHealth>State"`
+	Reason  []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>TargetHealth>Reason"`
+}
+
+// idle reports whether no load balancer uses the target group, which says no more of a target then.
+func (h health) idle() bool { return slices.Contains(h.Reason, "Target.NotInUse") }
+
+// Registered are those of the balancers that the instance is registered with.
+func (c *Client) Registered(ctx context.Context, b Balancers) (in Balancers, err error) {
+	for _, name := range b.Names {
+		_, err := c.ofClassic(ctx, name)
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return in, about(name, err)
+		}
+		in.Names = append(in.Names, name)
+	}
+	for _, arn := range b.TargetGroups {
+		h, err := c.ofGroup(ctx, arn)
+		if err != nil {
+			return in, about(arn, err)
+		}
+		out := len(h.Group) == 0 || h.Group[0] == "draining" || h.Group[0] == "unused" && !h.idle()
+		if !out {
+			in.TargetGroups = append(in.TargetGroups, arn)
+		}
+	}
+	return in, nil
+}
+
+// absent reports whether a classic balancer says that the instance is none of its own.
+func absent(err error) bool {
+	var said *query.Fault
+	return errors.As(err, &said) && said.Code == "InvalidInstance"
+}
+
+func (c *Client) ofClassic(ctx context.Context, name string) (health, error) {
+	return c.health(ctx, classic(), "DescribeInstanceHealth",
+		url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
+}
+
+func (c *Client) ofGroup(ctx context.Context, arn string) (health, error) {
+	return c.health(ctx, groups(), "DescribeTargetHealth", url.Values{"TargetGroupArn": {arn},
+		"Targets.member.1.Id": {c.Instance}})
 }
 
 // pending lists the balancers that do not say the word yet, with what they say.
 func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWord string) ([]string, error) {
 	var pending []string
 	for _, name := range b.Names {
-		h, err := c.health(ctx, classic(), "DescribeInstanceHealth",
-			url.Values{"LoadBalancerName": {name}, "Instances.member.1.InstanceId": {c.Instance}})
+		h, err := c.ofClassic(ctx, name)
 		// One that was taken out is no instance of the balancer any more.
-		var said *query.Fault
-		if errors.As(err, &said) && said.Code == "InvalidInstance" && classicWord == "OutOfService" {
+		if absent(err) && classicWord == "OutOfService" {
 			continue
 		}
 		if err != nil {
@@ -155,10 +238,12 @@ func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWor
 		}
 	}
 	for _, arn := range b.TargetGroups {
-		h, err := c.health(ctx, groups(), "DescribeTargetHealth", url.Values{"TargetGroupArn": {arn},
-			"Targets.member.1.Id": {c.Instance}})
+		h, err := c.ofGroup(ctx, arn)
 		if err != nil {
 			return pending, about(arn, err)
+		}
+		if h.idle() && len(h.Group) > 0 && h.Group[0] == "unused" {
+			continue
 		}
 		if len(h.Group) == 0 || h.Group[0] != groupWord {
 			pending = append(pending, arn+" says "+strings.Join(h.Group, " "))

@@ -154,6 +154,9 @@ type Ledger struct {
 	// Announced are the signatures that expire soon and that notifications have named.
 	Announced []trust.Expiry `json:"announced,omitempty"`
 
+	// Away is what the host left before a deploy and has not entered again; nil for nothing.
+	Away *Away `json:"away,omitempty"`
+
 	// Linked says since when `current` of a project leads to a release, by project.
 	Linked map[string]Linked `json:"linked,omitempty"`
 
@@ -164,6 +167,16 @@ type Ledger struct {
 	Turns []Turn `json:"turns,omitempty"`
 
 	read []byte // the file that it was loaded from, for the fields that only a newer agent knows
+}
+
+// Away names the load balancers that the host was deregistered from before a deploy, and with which a run that ends
+// healthy registers it again.
+type Away struct {
+	Run          string    `json:"run"`
+	Since        time.Time `json:"since"`
+	Instance     string    `json:"instance"` // of EC2
+	Names        []string  `json:"names,omitempty"`
+	TargetGroups []string  `json:"target_groups,omitempty"`
 }
 
 // Serving says which units have to follow links that move.

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/elb"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -51,9 +51,8 @@ Region and instance come from EC2, and credentials are those of the AWS SDK.`,
 			if err := do(client, c.Context(), b.Balancers, b.wait); err != nil {
 				return err
 			}
-			all := append(append([]string{}, b.Names...), b.TargetGroups...)
-			return p.answer(map[string]any{"instance": b.instance, "balancers": all},
-				b.instance+" is "+where+" "+strings.Join(all, ", "))
+			return p.answer(map[string]any{"instance": b.instance, "balancers": b.All()},
+				b.instance+" is "+where+" "+b.String())
 		},
 	}
 	flags := c.Flags()
@@ -71,10 +70,10 @@ func (p *program) complete(ctx context.Context, b *balancing) error {
 	if err != nil {
 		return err
 	}
-	if len(b.Names)+len(b.TargetGroups) == 0 {
+	if b.Empty() {
 		b.Names, b.TargetGroups = a.Config.ELB.Names, a.Config.ELB.TargetGroups
 	}
-	if len(b.Names)+len(b.TargetGroups) == 0 {
+	if b.Empty() {
 		s, err := a.Status()
 		if err != nil {
 			return err
@@ -83,7 +82,7 @@ func (p *program) complete(ctx context.Context, b *balancing) error {
 		if err != nil {
 			return err
 		}
-		b.Names = []string{id.Cluster()}
+		b.Balancers = b.OrNamed(id.Cluster())
 	}
 	if b.region != "" && b.instance != "" {
 		return nil
@@ -99,4 +98,15 @@ func (p *program) complete(ctx context.Context, b *balancing) error {
 		b.instance = instance
 	}
 	return nil
+}
+
+// balancersOf opens the load balancers of the instance that a deploy runs on.
+func balancersOf(settings config.Config) func(context.Context) (*elb.Client, error) {
+	return func(ctx context.Context) (*elb.Client, error) {
+		region, instance, err := ec2.New(ec2.Options{AllowV1: settings.MetadataV1}).Instance(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return elb.Open(ctx, region, instance)
+	}
 }

@@ -158,6 +158,9 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	})
 	a.Self, a.Lent = p.self(l), p.lent()
 	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings, p.SlowStore)
+	if !l.Relocated() {
+		a.OpenBalancers = balancersOf(settings)
+	}
 	return a, nil
 }
 
@@ -223,7 +226,7 @@ func (p *program) sinks(settings config.Config) []report.Sink {
 // patience returns how long a stage may take without an event: a little longer than its time limit.
 func patience(c config.Config) func(stage string) time.Duration {
 	const more = 15 * time.Minute
-	longest := max(c.FetchTimeout, c.ConvergeTimeout, c.HookTimeout)
+	longest := max(c.FetchTimeout, c.ConvergeTimeout, c.HookTimeout, c.ELB.Timeout)
 	return func(stage string) time.Duration {
 		switch stage {
 		case "fetch":

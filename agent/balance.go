@@ -1,0 +1,224 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/elb"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// This file deregisters the host from its load balancers before a deploy, and registers it again once it is healthy.
+// The ledger has what the host leaves before it leaves it, so a run that ends in between leaves the rest to the next.
+
+// balancerTime is how long load balancers may take to answer, beside the waits for a new state.
+const balancerTime = time.Minute
+
+// The stages of a run in which it waits for load balancers.
+const (
+	leaveStage = "leave load balancers"
+	enterStage = "enter load balancers"
+)
+
+// balances reports whether a deploy of a pair deregisters the host. Load balancers serve the host's service: base alone
+// and the projects beside it leave them as they are.
+func (r *run) balances(pair ledger.Pair) bool {
+	return r.Config.ELB.Deploy && r.Alone == "" && !pair.BaseAlone()
+}
+
+// balancers are those of this host, as agent.yaml names them.
+func (r *run) balancers() elb.Balancers {
+	return elb.Balancers{Names: r.Config.ELB.Names, TargetGroups: r.Config.ELB.TargetGroups}.OrNamed(r.identity.Cluster())
+}
+
+// leaveBalancers deregisters the host from those load balancers that it is registered with, and waits until they have
+// drained. Where one does not answer, the host is registered again as it was, and the deploy does not start.
+func (r *run) leaveBalancers(ctx context.Context, pair ledger.Pair) error {
+	if !r.balances(pair) {
+		return nil
+	}
+	if r.OpenBalancers == nil {
+		r.record.Note("elb.deploy has no effect below %s: its load balancers are those of the running system", r.Layout.Root)
+		return nil
+	}
+	if err := r.Unwritable(); err != nil {
+		return err
+	}
+	err := r.leaveThose(ctx, r.balancers())
+	switch {
+	case err == nil:
+		return nil
+	case stopped(ctx):
+		return exit.WithCode(exit.Interrupted, errors.New("interrupted while this host left its load balancers; nothing was deployed"))
+	}
+	return exit.WithCode(exit.Failed, withHints(
+		fmt.Errorf("nothing was deployed, since this host could not leave its load balancers: %w", err),
+		"the next run tries it again; with elb.deploy: false in agent.yaml the host stays in them during deploys"))
+}
+
+func (r *run) leaveThose(ctx context.Context, all elb.Balancers) error {
+	client, registered, err := r.registered(ctx, all)
+	if err != nil {
+		return err
+	}
+	before := r.ledger.Away
+	away := ledger.Away{Run: r.id, Since: r.Time().UTC(), Instance: client.Instance}
+	comesBack := registered
+	if r.ledger.Good == nil { // it has served nothing yet, and is to serve
+		comesBack = all
+	}
+	if before != nil && before.Instance == client.Instance {
+		away.Run, away.Since = before.Run, before.Since
+		comesBack = elb.Balancers{Names: before.Names, TargetGroups: before.TargetGroups}.With(comesBack)
+	}
+	away.Names, away.TargetGroups = comesBack.Names, comesBack.TargetGroups
+	if comesBack.Empty() {
+		r.record.Note("this host is registered with none of its load balancers, %s, and stays out of them", all)
+		return nil
+	}
+	r.ledger.Away = &away
+	if err := r.save(); err != nil {
+		return err
+	}
+	if registered.Empty() {
+		return nil
+	}
+	err = r.record.Stage(leaveStage, registered.String(), func() error {
+		return within(ctx, r.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
+			return client.Deregister(ctx, registered, r.Config.ELB.Timeout)
+		})
+	})
+	var late *elb.Late
+	if errors.As(err, &late) {
+		r.record.Note("%v; the deploy goes on, and connections that are open may be cut", late)
+		return nil
+	}
+	if err != nil && !stopped(ctx) {
+		return errors.Join(err, r.stayIn(ctx, client, registered, before))
+	}
+	return err
+}
+
+// stayIn registers the host again with what it was about to leave.
+func (r *run) stayIn(ctx context.Context, client *elb.Client, left elb.Balancers, before *ledger.Away) error {
+	err := within(ctx, balancerTime, func(ctx context.Context) error { return client.Register(ctx, left, 0) })
+	if err != nil {
+		return fmt.Errorf("the next run that ends healthy registers this host again: %w", err)
+	}
+	r.ledger.Away = before
+	return r.save()
+}
+
+// registered finds out which of the load balancers the host is registered with. It changes nothing.
+func (r *run) registered(ctx context.Context, all elb.Balancers) (client *elb.Client, in elb.Balancers, err error) {
+	err = within(ctx, balancerTime, func(ctx context.Context) (err error) {
+		if client, err = r.OpenBalancers(ctx); err == nil {
+			in, err = client.Registered(ctx, all)
+		}
+		return err
+	})
+	return client, in, err
+}
+
+// enterBalancers registers the host again with the load balancers that this run or an earlier one left, once what runs is
+// healthy. result is how the run ended so far.
+func (r *run) enterBalancers(ctx context.Context, result error) error {
+	away := r.ledger.Away
+	if away == nil || r.Alone != "" {
+		return nil
+	}
+	back := elb.Balancers{Names: away.Names, TargetGroups: away.TargetGroups}
+	switch {
+	case r.test:
+		r.record.Note("would register this host again with %s, which run %s left", back, away.Run)
+		return nil
+	case r.OpenBalancers == nil:
+		return nil
+	case stopped(ctx) || !r.mayServe(result):
+		r.record.Note("this host stays out of %s, which run %s left; the next run that ends healthy registers it again", back, away.Run)
+		return nil
+	}
+	if err := r.enterThose(ctx, *away, back); err != nil {
+		return exit.WithCode(exit.Failed, withHints(
+			fmt.Errorf("this host is not back in its load balancers, which run %s left: %w", away.Run, err),
+			"the next run tries it again: corpus-agent deploy; or register it by hand: corpus-agent elb register"))
+	}
+	return nil
+}
+
+// mayServe reports whether the result of a run leaves a release that worked before, or works now, to be served.
+func (r *run) mayServe(result error) bool {
+	switch exit.Code(result) {
+	case exit.OK, exit.RolledBack, exit.Unreachable, exit.Refused:
+		l := r.ledger
+		return l.Good != nil && l.Running == nil && l.Failing == nil && l.Serving == nil
+	}
+	return false
+}
+
+func (r *run) enterThose(ctx context.Context, away ledger.Away, back elb.Balancers) error {
+	if err := r.provenHere(ctx); err != nil {
+		return err
+	}
+	err := r.record.Stage(enterStage, back.String(), func() error {
+		return within(ctx, r.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
+			client, err := r.OpenBalancers(ctx)
+			if err != nil {
+				return err
+			}
+			if client.Instance != away.Instance {
+				r.record.Note("%s left %s, and this host is %s: it is not registered with them", away.Instance, back, client.Instance)
+				return nil
+			}
+			return client.Register(ctx, back, r.Config.ELB.Timeout)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	r.ledger.Away = nil
+	return r.save()
+}
+
+// provenHere makes sure that this run has found what is deployed to be healthy.
+func (r *run) provenHere(ctx context.Context) error {
+	if p := r.ledger.Proven; p.Proves(r.ledger.Good) && p.Run == r.id {
+		return nil
+	}
+	r.only = procedure.Only{} // whatever the run was asked for, its probes are
+	if err := r.serving.HealthyNow(ctx, *r.ledger.Good); err != nil {
+		return fmt.Errorf("%s is not healthy: %w", r.ledger.Good, err)
+	}
+	return nil
+}
+
+// showBalancers notes what a deploy of a pair would do about load balancers.
+func (r *run) showBalancers(pair ledger.Pair) {
+	if r.balances(pair) && r.OpenBalancers != nil {
+		r.record.Note("would deregister this host from %s, as far as it is registered there, and register it again once it is healthy", r.balancers())
+	}
+}
+
+// within limits how long load balancers may take to answer.
+func within(ctx context.Context, limit time.Duration, ask func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := ask(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("there was no answer within %s: %w", diag.Elapsed(limit), err)
+	}
+	return err
+}
+
+// withHints adds a hint to those that an error has.
+func withHints(err error, hint string) error {
+	hints := append(diag.HintsOf(err), hint)
+	return diag.WithHint(err, "%s", strings.Join(slices.Compact(hints), "\n"))
+}
