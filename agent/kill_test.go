@@ -16,6 +16,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/elb/elbtest"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -30,15 +31,16 @@ import (
 
 // The environment by which a test tells its own binary to be an agent that kills itself.
 const (
-	childRoot   = "CORPUS_TEST_ROOT"
-	childStore  = "CORPUS_TEST_STORE"
-	childTrust  = "CORPUS_TEST_TRUST"
-	childKill   = "CORPUS_TEST_KILL"   // number of the event at which it gets the signal; 0 for never
-	childNative = "CORPUS_TEST_NATIVE" // set for states that are real
-	childTerm   = "CORPUS_TEST_TERM"   // set for SIGTERM in place of SIGKILL
-	childTry    = "CORPUS_TEST_TRY"    // "dry run" or "fetch" for what deploys nothing
-	childStep   = "CORPUS_TEST_STEP"   // ID of the state after which it gets the signal
-	childNote   = "CORPUS_TEST_NOTE"   // start of the note after which it gets the signal
+	childRoot     = "CORPUS_TEST_ROOT"
+	childStore    = "CORPUS_TEST_STORE"
+	childTrust    = "CORPUS_TEST_TRUST"
+	childKill     = "CORPUS_TEST_KILL"     // number of the event at which it gets the signal; 0 for never
+	childNative   = "CORPUS_TEST_NATIVE"   // set for states that are real
+	childTerm     = "CORPUS_TEST_TERM"     // set for SIGTERM in place of SIGKILL
+	childTry      = "CORPUS_TEST_TRY"      // "dry run" or "fetch" for what deploys nothing
+	childStep     = "CORPUS_TEST_STEP"     // ID of the state after which it gets the signal
+	childBalancer = "CORPUS_TEST_BALANCER" // set for a host with elb.deploy that gets the signal in its states
+	childNote     = "CORPUS_TEST_NOTE"     // start of the note after which it gets the signal
 )
 
 func TestMain(m *testing.M) {
@@ -65,6 +67,10 @@ func child() int {
 	a.Sinks = []report.Sink{k}
 	a.OpenStore = func(string) (store.Store, error) { return tallied(dir.New(os.Getenv(childStore))), nil }
 	a.Engine = &engine{during: func(state.Request) { k.count() }}
+	if os.Getenv(childBalancer) != "" {
+		a.Config.ELB.Deploy, a.OpenBalancers = true, elbtest.Open
+		a.Engine = &engine{during: func(state.Request) { k.kill() }}
+	}
 	if os.Getenv(childNative) != "" {
 		a.Engine = state.Native{}
 	}
