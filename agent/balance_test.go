@@ -97,6 +97,9 @@ func TestHostWhoseRollbackFailedStaysOut(t *testing.T) {
 	l.engine.fails = func(string) error { return exit.WithCode(exit.Failed, errors.New("a state failed")) }
 	noted(t, l.expect(exit.RollbackFailed), "stays out of "+balancer)
 	l.served(s, false)
+	if away := mustStatus(t, l).Away; away == nil || len(away.Names) != 1 || away.Names[0] != balancer {
+		t.Errorf("the status says that the host is out of %+v", away)
+	}
 	noted(t, l.expect(exit.Failed), "stays out of "+balancer)
 	l.served(s, false)
 	l.engine.fails = nil

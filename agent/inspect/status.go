@@ -38,6 +38,7 @@ type Status struct {
 	Cut         *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
 	Hold        *ledger.Hold        `json:"hold,omitempty"`
 	Turns       []ledger.Turn       `json:"turns,omitempty"` // in rollouts of the channels
+	Away        *ledger.Away        `json:"away,omitempty"`  // load balancers that a deploy left and no run has entered again
 	Quarantined []ledger.Bad        `json:"quarantined"`
 	Postponed   *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
 	Withdrawn   []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
@@ -104,7 +105,7 @@ func (h *Host) status() (Status, error) {
 		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since,
 		StandsFor: book.StandsFor,
 		Previous:  h.LastKeptOf(book),
-		Links:     map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Quarantined: book.Bad,
+		Links:     map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away, Quarantined: book.Bad,
 		Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/elb"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -121,6 +122,10 @@ func (l statusLines) keptAway(s inspect.Status) {
 	for _, r := range s.Withdrawn {
 		l.say("withdrawn", "%s",
 			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
+	}
+	if a := s.Away; a != nil {
+		l.say("out", "of %s since %s, run %s; the next run that ends healthy enters: corpus-agent deploy",
+			elb.Balancers{Names: a.Names, TargetGroups: a.TargetGroups}, when(a.Since), a.Run)
 	}
 	if f := s.Postponed; f != nil {
 		l.say("retried", "%s, %s: it failed because of the host %s, last in run %s: %s; at once: %s", f.Pair, f.When(time.Now()),
