@@ -350,6 +350,7 @@ func (r *run) takePlace(ctx context.Context, c claim, a answer) (answer, error) 
 		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free", diag.Count(places, "host"))
 		return a, nil
 	}
+	lease.Keep(context.WithoutCancel(ctx), rollout.RenewEvery)
 	r.turns.leases = append(r.turns.leases, lease)
 	return a, nil
 }

@@ -25,11 +25,20 @@ const leaseTries = 8
 // free is the content of a place that was given back: its length in a listing says that it is free.
 const free = "{}"
 
+// RenewEvery is how often a host that is still deploying renews its place.
+const RenewEvery = LeaseTime / 4
+
+// renewTime bounds one renewal.
+const renewTime = time.Minute
+
 // Lease is a place among those hosts of a cluster that deploy at the same time.
 type Lease struct {
 	store store.Store
 	key   string
 	etag  string
+	held  []byte // the content of the place while this host has it
+
+	ended, done chan struct{} // of Keep; nil without it
 }
 
 // holder is the content of a place that is taken.
@@ -115,7 +124,7 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{s, place, put.ETag}, nil
+	return &Lease{store: s, key: place, etag: put.ETag, held: data}, nil
 }
 
 // isTaken reports whether a place is another host's: what is signed by no host, or ran out, holds none.
@@ -134,12 +143,64 @@ func (r Rollout) isTaken(place string, data []byte, h plans.Host, info store.Inf
 	return now.Sub(info.Modified) < LeaseTime
 }
 
+// Keep renews the place as often as that until it is released, so that a deploy that takes longer than LeaseTime keeps it.
+// A renewal that fails is tried again the next time; a place that another host has meanwhile is left to it.
+func (l *Lease) Keep(ctx context.Context, every time.Duration) {
+	l.ended, l.done = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(l.done)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-l.ended:
+				return
+			case <-ticker.C:
+			}
+			within, cancel := context.WithTimeout(ctx, renewTime)
+			err := l.write(within, l.held)
+			cancel()
+			if errors.Is(err, store.ErrPrecondition) {
+				return
+			}
+		}
+	}()
+}
+
+// write replaces the content of the place while this host has it. Where the answer of an earlier write was lost, the
+// place has another tag and the content that this host wrote.
+func (l *Lease) write(ctx context.Context, data []byte) error {
+	err := l.put(ctx, data)
+	if !errors.Is(err, store.ErrPrecondition) {
+		return err
+	}
+	now, info, lost := fetch(ctx, l.store, l.key, maxBody)
+	if lost != nil || !bytes.Equal(now, l.held) {
+		return errors.Join(err, lost)
+	}
+	l.etag = info.ETag
+	return l.put(ctx, data)
+}
+
+func (l *Lease) put(ctx context.Context, data []byte) error {
+	put, err := l.store.Put(ctx, l.key, bytes.NewReader(data), int64(len(data)), store.Condition{IfMatch: l.etag})
+	if err == nil {
+		l.etag = put.ETag
+	}
+	return err
+}
+
 // Release gives the place back. If it ran out and another host has it, it stays that host's.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	_, err := l.store.Put(ctx, l.key, bytes.NewReader([]byte(free)), int64(len(free)), store.Condition{IfMatch: l.etag})
+	if l.ended != nil {
+		close(l.ended)
+		<-l.done
+		l.ended = nil
+	}
+	err := l.write(ctx, []byte(free))
 	if err != nil && !errors.Is(err, store.ErrPrecondition) {
 		return fmt.Errorf("giving back the place among the hosts that deploy at the same time: %w", err)
 	}

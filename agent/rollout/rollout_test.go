@@ -8,6 +8,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +33,8 @@ const runID = "20260105T090000.000001"
 type timed struct {
 	*mem.Store
 	now      time.Time
-	times    map[string]time.Time
+	mu       sync.Mutex
+	times    map[string]time.Time // under mu
 	unlisted error
 	lists    int
 }
@@ -42,6 +44,8 @@ func newTimed() *timed { return &timed{Store: mem.New(), now: began, times: map[
 func (s *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
 	info, err := s.Store.Put(ctx, key, r, size, cond)
 	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.times[key] = s.now
 	}
 	return info, err
@@ -49,7 +53,7 @@ func (s *timed) Put(ctx context.Context, key string, r io.Reader, size int64, co
 
 func (s *timed) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
 	body, info, err := s.Store.Get(ctx, key, from)
-	info.Modified, info.Now = s.times[key], s.now
+	info.Modified, info.Now = s.modified(key), s.now
 	return body, info, err
 }
 
@@ -60,12 +64,18 @@ func (s *timed) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			return
 		}
 		for info, err := range s.Store.List(ctx, prefix) {
-			info.Modified = s.times[info.Key]
+			info.Modified = s.modified(info.Key)
 			if !yield(info, err) {
 				return
 			}
 		}
 	}
+}
+
+func (s *timed) modified(key string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.times[key]
 }
 
 func (s *timed) put(t *testing.T, key, content string) {
@@ -485,6 +495,37 @@ func TestNoMoreHostsThanPlacesDeployAtTheSameTime(t *testing.T) {
 	s.now = s.now.Add(rollout.LeaseTime)
 	if acquire(3) == nil || acquire(4) == nil || acquire(5) != nil {
 		t.Error("places of hosts that died are not free after their time")
+	}
+}
+
+// TestADeployThatTakesLongKeepsItsPlace until it releases it.
+func TestADeployThatTakesLongKeepsItsPlace(t *testing.T) {
+	f, s := newFleet(t, 4), newTimed() // one place
+	acquire := func(i int) *rollout.Lease {
+		t.Helper()
+		host := f.Roster.Hosts[i].Name
+		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	long := acquire(0)
+	before := s.now
+	s.now = s.now.Add(rollout.LeaseTime) // before the first renewal
+	long.Keep(t.Context(), time.Millisecond)
+	key := plans.Prefix(production, f.Start.ID) + "leases/myapp-production-useast1/0.json"
+	for !s.modified(key).After(before) {
+		time.Sleep(time.Millisecond)
+	}
+	if acquire(1) != nil {
+		t.Error("the place of a host that is still deploying was free")
+	}
+	if err := long.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if acquire(1) == nil {
+		t.Error("a place that was given back is not free")
 	}
 }
 
