@@ -10,7 +10,7 @@ import (
 
 // apply makes a pair that is unpacked the one that runs, or leaves the host on the last good one.
 func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
-	if err := r.leaveBalancers(ctx, pair); err != nil {
+	if err := r.balance.Leave(ctx, pair); err != nil {
 		return err
 	}
 	r.acted = true

@@ -87,7 +87,7 @@ func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 // showActs notes what a run would do besides its states to make the host run a pair: its load
 // balancers, the hooks and the restarts.
 func (r *run) showActs(ctx context.Context, target ledger.Pair) {
-	r.showBalancers(target)
+	r.balance.Show(target)
 	if hooks := r.hooksToRun(target); len(hooks) > 0 {
 		r.record.Note("would run the hooks %s", strings.Join(hooks, ", "))
 	}

@@ -177,7 +177,7 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 // goBackConverged goes the way back. The ledger is written first: a cut from there on is found by the next
 // run, which finishes it.
 func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
-	if err := r.leaveBalancers(ctx, w.target); err != nil {
+	if err := r.balance.Leave(ctx, w.target); err != nil {
 		return err
 	}
 	r.acted = true

@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/balance"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
@@ -70,6 +72,7 @@ type run struct {
 
 	undo        *recording.Run // records what converging replaces, and takes it back
 	serving     *serving.Run   // puts pairs into service
+	balance     *balance.Run   // leaves and enters load balancers
 	project     *project.Run   // the service as a project: registry, procedures, configuration
 	failedTrial *failedTrial   // the last trial of the agent, if it failed
 
@@ -216,7 +219,7 @@ func (r *run) removeLeftovers(ctx context.Context) error {
 
 // conclude keeps what later runs have to know, and adds to the error of a run what failed at that.
 func (r *run) conclude(ctx context.Context, err error) error {
-	out := r.enterBalancers(ctx, err) // before another host of the cluster takes its turn
+	out := r.balance.Enter(ctx, err) // before another host of the cluster takes its turn
 	r.endTurns(ctx, err)
 	err = withAlso(err, out)
 	if err == nil && r.remember() {
@@ -229,6 +232,18 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
 	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
+}
+
+// provenHere makes sure that this run has found what is deployed to be healthy.
+func (r *run) provenHere(ctx context.Context) error {
+	if p := r.ledger.Proven; p.Proves(r.ledger.Good) && p.Run == r.id {
+		return nil
+	}
+	r.only = procedure.Only{} // whatever the run was asked for, its probes are
+	if err := r.serving.HealthyNow(ctx, *r.ledger.Good); err != nil {
+		return fmt.Errorf("%s is not healthy: %w", r.ledger.Good, err)
+	}
+	return nil
 }
 
 // withAlso adds to the error of a run what failed after it. The exit code stays that of the run, where it has one.
@@ -268,6 +283,10 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Began: a.UnitClock(), ProbeAnyRoot: a.ProbeAnyRoot,
 		Save: r.save, Ending: r.ending, Intact: r.intact, HookEnv: r.hookEnv, Replaced: r.wasReplaced,
 		AsksHealth: func() bool { return r.only.Has(procedure.Health) },
+	}
+	r.balance = &balance.Run{
+		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Open: a.OpenBalancers, Save: r.save,
+		Cluster: func() string { return r.identity.Cluster() }, Healthy: r.provenHere,
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,

@@ -264,7 +264,7 @@ func reassigned(f *ast.FuncDecl, after *ast.AssignStmt, name *ast.Ident) token.P
 
 // testSupport reports whether a file is compiled into tests alone.
 func testSupport(path string) bool {
-	return slices.ContainsFunc([]string{"/hosttest/", "/storetest/", "/statetest/", "/artifacttest/"},
+	return slices.ContainsFunc([]string{"/hosttest/", "/storetest/", "/statetest/", "/artifacttest/", "/elbtest/"},
 		func(dir string) bool { return strings.Contains(path, dir) })
 }
 

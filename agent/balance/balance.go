@@ -1,4 +1,7 @@
-package agent
+// Package balance deregisters a host from its load balancers before a deploy, and registers it again once it is healthy.
+//
+// The ledger has what the host leaves before it leaves it, so a run that ends in between leaves the rest to the next.
+package balance
 
 import (
 	"context"
@@ -10,13 +13,26 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/elb"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file deregisters the host from its load balancers before a deploy, and registers it again once it is healthy.
-// The ledger has what the host leaves before it leaves it, so a run that ends in between leaves the rest to the next.
+// Run leaves and enters load balancers in one run of the agent.
+type Run struct {
+	*inspect.Host
+	ID     string
+	Test   bool
+	Ledger *ledger.Ledger
+	Record *report.Builder
+
+	// Open opens the load balancers of this host's instance; nil where the run is not that of the running system.
+	Open    func(context.Context) (*elb.Client, error)
+	Cluster func() string               // whose classic load balancer is the host's where none is named
+	Save    func() error                // writes the ledger
+	Healthy func(context.Context) error // makes sure that this run has found what is deployed to be healthy
+}
 
 // balancerTime is how long load balancers may take to answer, beside the waits for a new state.
 const balancerTime = time.Minute
@@ -29,23 +45,23 @@ const (
 
 // balances reports whether a deploy of a pair deregisters the host. Load balancers serve the host's service: base alone
 // and the projects beside it leave them as they are.
-func (r *run) balances(pair ledger.Pair) bool {
+func (r *Run) balances(pair ledger.Pair) bool {
 	return r.Config.ELB.Deploy && r.Alone == "" && !pair.BaseAlone()
 }
 
 // balancers are those of this host, as agent.yaml names them.
-func (r *run) balancers() elb.Balancers {
-	return elb.Balancers{Names: r.Config.ELB.Names, TargetGroups: r.Config.ELB.TargetGroups}.OrNamed(r.identity.Cluster())
+func (r *Run) balancers() elb.Balancers {
+	return elb.Balancers{Names: r.Config.ELB.Names, TargetGroups: r.Config.ELB.TargetGroups}.OrNamed(r.Cluster())
 }
 
-// leaveBalancers deregisters the host from those load balancers that it is registered with, and waits until they have
+// Leave deregisters the host from those load balancers that it is registered with, and waits until they have
 // drained. Where one does not answer, the host is registered again as it was, and the deploy does not start.
-func (r *run) leaveBalancers(ctx context.Context, pair ledger.Pair) error {
+func (r *Run) Leave(ctx context.Context, pair ledger.Pair) error {
 	if !r.balances(pair) {
 		return nil
 	}
-	if r.OpenBalancers == nil {
-		r.record.Note("elb.deploy has no effect below %s: its load balancers are those of the running system", r.Layout.Root)
+	if r.Open == nil {
+		r.Record.Note("elb.deploy has no effect below %s: its load balancers are those of the running system", r.Layout.Root)
 		return nil
 	}
 	if err := r.Unwritable(); err != nil {
@@ -55,7 +71,7 @@ func (r *run) leaveBalancers(ctx context.Context, pair ledger.Pair) error {
 	switch {
 	case err == nil:
 		return nil
-	case stopped(ctx):
+	case ctx.Err() != nil:
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted while this host left its load balancers; nothing was deployed"))
 	}
 	return exit.WithCode(exit.Failed, withHints(
@@ -63,15 +79,15 @@ func (r *run) leaveBalancers(ctx context.Context, pair ledger.Pair) error {
 		"the next run tries it again; with elb.deploy: false in agent.yaml the host stays in them during deploys"))
 }
 
-func (r *run) leaveThose(ctx context.Context, all elb.Balancers) error {
+func (r *Run) leaveThose(ctx context.Context, all elb.Balancers) error {
 	client, registered, err := r.registered(ctx, all)
 	if err != nil {
 		return err
 	}
-	before := r.ledger.Away
-	away := ledger.Away{Run: r.id, Since: r.Time().UTC(), Instance: client.Instance}
+	before := r.Ledger.Away
+	away := ledger.Away{Run: r.ID, Since: r.Time().UTC(), Instance: client.Instance}
 	comesBack := registered
-	if r.ledger.Good == nil { // it has served nothing yet, and is to serve
+	if r.Ledger.Good == nil { // it has served nothing yet, and is to serve
 		comesBack = all
 	}
 	if before != nil && before.Instance == client.Instance {
@@ -80,46 +96,46 @@ func (r *run) leaveThose(ctx context.Context, all elb.Balancers) error {
 	}
 	away.Names, away.TargetGroups = comesBack.Names, comesBack.TargetGroups
 	if comesBack.Empty() {
-		r.record.Note("this host is registered with none of its load balancers, %s, and stays out of them", all)
+		r.Record.Note("this host is registered with none of its load balancers, %s, and stays out of them", all)
 		return nil
 	}
-	r.ledger.Away = &away
-	if err := r.save(); err != nil {
+	r.Ledger.Away = &away
+	if err := r.Save(); err != nil {
 		return err
 	}
 	if registered.Empty() {
 		return nil
 	}
-	err = r.record.Stage(leaveStage, registered.String(), func() error {
+	err = r.Record.Stage(leaveStage, registered.String(), func() error {
 		return within(ctx, r.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
 			return client.Deregister(ctx, registered, r.Config.ELB.Timeout)
 		})
 	})
 	var late *elb.Late
 	if errors.As(err, &late) {
-		r.record.Note("%v; the deploy goes on, and connections that are open may be cut", late)
+		r.Record.Note("%v; the deploy goes on, and connections that are open may be cut", late)
 		return nil
 	}
-	if err != nil && !stopped(ctx) {
+	if err != nil && ctx.Err() == nil {
 		return errors.Join(err, r.stayIn(ctx, client, registered, before))
 	}
 	return err
 }
 
 // stayIn registers the host again with what it was about to leave.
-func (r *run) stayIn(ctx context.Context, client *elb.Client, left elb.Balancers, before *ledger.Away) error {
+func (r *Run) stayIn(ctx context.Context, client *elb.Client, left elb.Balancers, before *ledger.Away) error {
 	err := within(ctx, balancerTime, func(ctx context.Context) error { return client.Register(ctx, left, 0) })
 	if err != nil {
 		return fmt.Errorf("the next run that ends healthy registers this host again: %w", err)
 	}
-	r.ledger.Away = before
-	return r.save()
+	r.Ledger.Away = before
+	return r.Save()
 }
 
 // registered finds out which of the load balancers the host is registered with. It changes nothing.
-func (r *run) registered(ctx context.Context, all elb.Balancers) (client *elb.Client, in elb.Balancers, err error) {
+func (r *Run) registered(ctx context.Context, all elb.Balancers) (client *elb.Client, in elb.Balancers, err error) {
 	err = within(ctx, balancerTime, func(ctx context.Context) (err error) {
-		if client, err = r.OpenBalancers(ctx); err == nil {
+		if client, err = r.Open(ctx); err == nil {
 			in, err = client.Registered(ctx, all)
 		}
 		return err
@@ -127,22 +143,22 @@ func (r *run) registered(ctx context.Context, all elb.Balancers) (client *elb.Cl
 	return client, in, err
 }
 
-// enterBalancers registers the host again with the load balancers that this run or an earlier one left, once what runs is
+// Enter registers the host again with the load balancers that this run or an earlier one left, once what runs is
 // healthy. result is how the run ended so far.
-func (r *run) enterBalancers(ctx context.Context, result error) error {
-	away := r.ledger.Away
+func (r *Run) Enter(ctx context.Context, result error) error {
+	away := r.Ledger.Away
 	if away == nil || r.Alone != "" {
 		return nil
 	}
 	back := elb.Balancers{Names: away.Names, TargetGroups: away.TargetGroups}
 	switch {
-	case r.test:
-		r.record.Note("would register this host again with %s, which run %s left", back, away.Run)
+	case r.Test:
+		r.Record.Note("would register this host again with %s, which run %s left", back, away.Run)
 		return nil
-	case r.OpenBalancers == nil:
+	case r.Open == nil:
 		return nil
-	case stopped(ctx) || !r.mayServe(result):
-		r.record.Note("this host stays out of %s, which run %s left; the next run that ends healthy registers it again", back, away.Run)
+	case ctx.Err() != nil || !r.mayServe(result):
+		r.Record.Note("this host stays out of %s, which run %s left; the next run that ends healthy registers it again", back, away.Run)
 		return nil
 	}
 	if err := r.enterThose(ctx, *away, back); err != nil {
@@ -154,27 +170,27 @@ func (r *run) enterBalancers(ctx context.Context, result error) error {
 }
 
 // mayServe reports whether the result of a run leaves a release that worked before, or works now, to be served.
-func (r *run) mayServe(result error) bool {
+func (r *Run) mayServe(result error) bool {
 	switch exit.Code(result) {
 	case exit.OK, exit.RolledBack, exit.Unreachable, exit.Refused:
-		l := r.ledger
+		l := r.Ledger
 		return l.Good != nil && l.Running == nil && l.Failing == nil && l.Serving == nil
 	}
 	return false
 }
 
-func (r *run) enterThose(ctx context.Context, away ledger.Away, back elb.Balancers) error {
-	if err := r.provenHere(ctx); err != nil {
+func (r *Run) enterThose(ctx context.Context, away ledger.Away, back elb.Balancers) error {
+	if err := r.Healthy(ctx); err != nil {
 		return err
 	}
-	err := r.record.Stage(enterStage, back.String(), func() error {
+	err := r.Record.Stage(enterStage, back.String(), func() error {
 		return within(ctx, r.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
-			client, err := r.OpenBalancers(ctx)
+			client, err := r.Open(ctx)
 			if err != nil {
 				return err
 			}
 			if client.Instance != away.Instance {
-				r.record.Note("%s left %s, and this host is %s: it is not registered with them", away.Instance, back, client.Instance)
+				r.Record.Note("%s left %s, and this host is %s: it is not registered with them", away.Instance, back, client.Instance)
 				return nil
 			}
 			return client.Register(ctx, back, r.Config.ELB.Timeout)
@@ -183,26 +199,14 @@ func (r *run) enterThose(ctx context.Context, away ledger.Away, back elb.Balance
 	if err != nil {
 		return err
 	}
-	r.ledger.Away = nil
-	return r.save()
+	r.Ledger.Away = nil
+	return r.Save()
 }
 
-// provenHere makes sure that this run has found what is deployed to be healthy.
-func (r *run) provenHere(ctx context.Context) error {
-	if p := r.ledger.Proven; p.Proves(r.ledger.Good) && p.Run == r.id {
-		return nil
-	}
-	r.only = procedure.Only{} // whatever the run was asked for, its probes are
-	if err := r.serving.HealthyNow(ctx, *r.ledger.Good); err != nil {
-		return fmt.Errorf("%s is not healthy: %w", r.ledger.Good, err)
-	}
-	return nil
-}
-
-// showBalancers notes what a deploy of a pair would do about load balancers.
-func (r *run) showBalancers(pair ledger.Pair) {
-	if r.balances(pair) && r.OpenBalancers != nil {
-		r.record.Note("would deregister this host from %s, as far as it is registered there, and register it again once it is healthy", r.balancers())
+// Show notes what a deploy of a pair would do about load balancers.
+func (r *Run) Show(pair ledger.Pair) {
+	if r.balances(pair) && r.Open != nil {
+		r.Record.Note("would deregister this host from %s, as far as it is registered there, and register it again once it is healthy", r.balancers())
 	}
 }
 
