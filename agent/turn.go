@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/balance"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -483,7 +484,8 @@ func (r *run) say(ctx context.Context, t ledger.Turn, word rollout.Outcome) erro
 
 // word is the result of this host with the release of a rollout; empty if the run has none.
 func (r *run) word(t ledger.Turn, result error) rollout.Outcome {
-	if t.Waits() || t.Name == "" {
+	var kept *balance.NotLeft
+	if t.Waits() || t.Name == "" || errors.As(result, &kept) {
 		return ""
 	}
 	has := func(p *ledger.Pair) bool { return p != nil && p.Has(t.Release) }

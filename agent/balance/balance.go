@@ -34,6 +34,15 @@ type Run struct {
 	Healthy func(context.Context) error // makes sure that this run has found what is deployed to be healthy
 }
 
+// NotLeft is that the host could not leave its load balancers, so that nothing was deployed. No release is to blame.
+type NotLeft struct{ err error }
+
+func (n *NotLeft) Error() string {
+	return "nothing was deployed, since this host could not leave its load balancers: " + n.err.Error()
+}
+
+func (n *NotLeft) Unwrap() error { return n.err }
+
 // balancerTime is how long load balancers may take to answer, beside the waits for a new state.
 const balancerTime = time.Minute
 
@@ -74,8 +83,7 @@ func (r *Run) Leave(ctx context.Context, pair ledger.Pair) error {
 	case ctx.Err() != nil:
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted while this host left its load balancers; nothing was deployed"))
 	}
-	return exit.WithCode(exit.Failed, withHints(
-		fmt.Errorf("nothing was deployed, since this host could not leave its load balancers: %w", err),
+	return exit.WithCode(exit.Failed, withHints(&NotLeft{err},
 		"the next run tries it again; with elb.deploy: false in agent.yaml the host stays in them during deploys"))
 }
 
