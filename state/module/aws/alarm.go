@@ -68,6 +68,10 @@ func comparison(text string) types.ComparisonOperator {
 	return types.ComparisonOperator(text)
 }
 
+func cloudwatchOf(a *account) *cloudwatch.Client {
+	return cloudwatch.NewFromConfig(a.client("cloudwatch"))
+}
+
 // validAlarm refuses attributes that no alarm has.
 func validAlarm(m *value.Map) error {
 	known := []string{"metric", "namespace", "statistic", "comparison", "threshold", "period", "evaluation_periods", "unit",
@@ -94,7 +98,7 @@ func alarm(ctx context.Context, p *plan, a *account, name string, attributes *va
 	if err := validAlarm(attributes); err != nil {
 		return err
 	}
-	client := cloudwatch.NewFromConfig(a.config)
+	client := cloudwatchOf(a)
 	out, err := client.DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{AlarmNames: []string{name}})
 	if err != nil {
 		return failed("reading alarm", name, err)
@@ -305,7 +309,7 @@ func (s *alarmAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	if err != nil {
 		return module.Diff{}, err
 	}
-	client, p := cloudwatch.NewFromConfig(a.config), newPlan()
+	client, p := cloudwatchOf(a), newPlan()
 	out, err := client.DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{AlarmNames: []string{s.Name}})
 	if err != nil {
 		return module.Diff{}, failed("reading alarm", s.Name, err)

@@ -29,7 +29,7 @@ func asgTable(c *Cloud) module.Table {
 	}
 }
 
-func asgOf(a *account) *autoscaling.Client { return autoscaling.NewFromConfig(a.config) }
+func asgOf(a *account) *autoscaling.Client { return autoscaling.NewFromConfig(a.client("autoscaling")) }
 
 // asgPresent is boto_asg.present: an auto scaling group with its launch template, policies, actions and alarms.
 type asgPresent struct {

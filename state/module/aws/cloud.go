@@ -17,7 +17,9 @@ import (
 	"sync/atomic"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go"
@@ -60,9 +62,10 @@ type account struct {
 	config  sdk.Config
 	failure error // why it cannot be reached
 
-	mu     sync.Mutex
-	kept   map[string]*kept
-	coming map[string]bool
+	mu       sync.Mutex
+	kept     map[string]*kept
+	coming   map[string]bool
+	retryers map[string]sdk.Retryer // by service
 }
 
 // kept is an answer that several states ask for.
@@ -90,9 +93,29 @@ func (c *Cloud) account(ctx context.Context, service string, a Account) (*accoun
 	if c.accounts == nil {
 		c.accounts = map[access]*account{}
 	}
-	c.accounts[to] = &account{access: to, config: cfg, failure: err, kept: map[string]*kept{}, coming: map[string]bool{}}
+	c.accounts[to] = &account{access: to, config: cfg, failure: err, kept: map[string]*kept{}, coming: map[string]bool{},
+		retryers: map[string]sdk.Retryer{}}
 	return c.accounts[to], err
 }
+
+// client is the configuration of a client of a service. All clients of a service share one retryer: when AWS throttles
+// one of them, all of them slow down. The account keeps retryers and connections, not clients: states refer to it, and
+// the linker keeps every request of a client that a state refers to, which is tens of megabytes.
+func (a *account) client(service string) sdk.Config {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	retryer := a.retryers[service]
+	if retryer == nil {
+		retryer = a.config.Retryer()
+		a.retryers[service] = retryer
+	}
+	cfg := a.config
+	cfg.Retryer = func() sdk.Retryer { return retryer }
+	return cfg
+}
+
+// connections are those of an account. A client that is given the SDK's own type makes connections of its own.
+type connections struct{ sdk.HTTPClient }
 
 // access works out how an account is reached: arguments count before the profile, and the profile before settings.
 func (c *Cloud) access(service string, a Account) (access, error) {
@@ -159,6 +182,10 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", err),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
 	}
+	if cfg.HTTPClient == nil { // it is there where the environment names certificates
+		cfg.HTTPClient = awshttp.NewBuildableClient()
+	}
+	cfg.HTTPClient = connections{cfg.HTTPClient}
 	return cfg, nil
 }
 
@@ -169,8 +196,13 @@ type patient struct {
 	answered *atomic.Bool
 }
 
+// retryer sends a request at most 10 times. It leaves out the SDK's limit for the retries of all requests together: where
+// AWS throttles a run of many resources, its requests come slower instead, and none fails for what the others needed.
 func (c *Cloud) retryer() sdk.Retryer {
-	return patient{retry.AddWithMaxAttempts(retry.NewAdaptiveMode(), 10).(sdk.RetryerV2), &c.answered}
+	adaptive := retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
+		o.StandardOptions = append(o.StandardOptions, func(s *retry.StandardOptions) { s.RateLimiter = ratelimit.None })
+	})
+	return patient{retry.AddWithMaxAttempts(adaptive, 10).(sdk.RetryerV2), &c.answered}
 }
 
 // IsErrorRetryable implements aws.Retryer.

@@ -28,7 +28,7 @@ func dynamodbTable(c *Cloud) module.Table {
 	}
 }
 
-func dynamodbOf(a *account) *dynamodb.Client { return dynamodb.NewFromConfig(a.config) }
+func dynamodbOf(a *account) *dynamodb.Client { return dynamodb.NewFromConfig(a.client("dynamodb")) }
 
 // tablePresent is boto_dynamodb.present: a table with its throughput, indexes and alarms.
 type tablePresent struct {

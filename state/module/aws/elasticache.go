@@ -34,7 +34,9 @@ func elasticacheTable(c *Cloud) module.Table {
 	}
 }
 
-func elasticacheOf(a *account) *elasticache.Client { return elasticache.NewFromConfig(a.config) }
+func elasticacheOf(a *account) *elasticache.Client {
+	return elasticache.NewFromConfig(a.client("elasticache"))
+}
 
 // cachePresent is boto_elasticache.present: a cache cluster.
 type cachePresent struct {

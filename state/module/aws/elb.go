@@ -30,7 +30,7 @@ func elbTable(c *Cloud) module.Table {
 	}
 }
 
-func elbOf(a *account) *elb.Client { return elb.NewFromConfig(a.config) }
+func elbOf(a *account) *elb.Client { return elb.NewFromConfig(a.client("elb")) }
 
 // elbPresent is boto_elb.present: a classic load balancer with its listeners, health check, attributes, policies, DNS
 // names and alarms.

@@ -28,7 +28,7 @@ func elbv2Table(c *Cloud) module.Table {
 	}
 }
 
-func elbv2Of(a *account) *elb.Client { return elb.NewFromConfig(a.config) }
+func elbv2Of(a *account) *elb.Client { return elb.NewFromConfig(a.client("elbv2")) }
 
 // targetGroup is boto_elbv2.create_target_group.
 type targetGroup struct {

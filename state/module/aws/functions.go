@@ -6,7 +6,6 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
@@ -68,7 +67,7 @@ func Reading(c *Cloud) function.Table {
 				if err != nil {
 					return false, err
 				}
-				url, err := queueURL(ctx, sqs.NewFromConfig(a.config), name)
+				url, err := queueURL(ctx, sqsOf(a), name)
 				return url != "", err
 			}),
 		"boto_sns.get_arn": function.Of("name"+reach,
@@ -198,7 +197,7 @@ func (q asked) accountID(ctx context.Context, region, key, keyID string, profile
 		return "", err
 	}
 	return remember(a, "account", func() (string, error) {
-		out, err := sts.NewFromConfig(a.config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		out, err := sts.NewFromConfig(a.client("sts")).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
 			return "", failed("asking for the number of", "the account", err)
 		}

@@ -24,7 +24,7 @@ func iamRoleTable(c *Cloud) module.Table {
 	}
 }
 
-func iamOf(a *account) *iam.Client { return iam.NewFromConfig(a.config) }
+func iamOf(a *account) *iam.Client { return iam.NewFromConfig(a.client("iam")) }
 
 // roles are all roles of the account, with their policies and instance profiles, by name.
 func roles(ctx context.Context, a *account) (map[string]types.RoleDetail, error) {
@@ -122,8 +122,16 @@ func (r *rolePresent) look(ctx context.Context) (*plan, error) {
 			if r.Path != "" {
 				in.Path = &r.Path
 			}
-			_, err := client.CreateRole(ctx, in)
-			return failed("making role", r.Name, err)
+			if _, err := client.CreateRole(ctx, in); err != nil && !code(err, "EntityAlreadyExists") { // which a list shows later
+				return failed("making role", r.Name, err)
+			}
+			return waitFor(ctx, "role "+r.Name+" is seen", soon, func(ctx context.Context) (bool, error) {
+				_, err := client.GetRole(ctx, &iam.GetRoleInput{RoleName: &r.Name})
+				if code(err, "NoSuchEntity") {
+					return false, nil
+				}
+				return err == nil, failed("reading role", r.Name, err)
+			})
 		})
 	} else {
 		old := document(sdk.ToString(has.AssumeRolePolicyDocument))
@@ -170,10 +178,29 @@ func (r *rolePresent) profile(p *plan, client *iam.Client, has types.RoleDetail)
 		if _, err := client.CreateInstanceProfile(ctx, in); err != nil && !code(err, "EntityAlreadyExists") {
 			return failed("making instance profile", r.Name, err)
 		}
-		_, err := client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &r.Name,
-			RoleName: &r.Name})
-		return failed("giving its role to instance profile", r.Name, err)
+		return waitFor(ctx, "instance profile "+r.Name+" is seen", soon, func(ctx context.Context) (bool, error) {
+			_, err := client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &r.Name,
+				RoleName: &r.Name})
+			switch {
+			case code(err, "NoSuchEntity"):
+				return false, nil
+			case code(err, "LimitExceeded"): // it has a role, which a list shows later
+				return true, r.inProfile(ctx, client, err)
+			}
+			return err == nil, failed("giving its role to instance profile", r.Name, err)
+		})
 	})
+}
+
+// inProfile is nil if the instance profile has the role, and otherwise why the role could not be added.
+func (r *rolePresent) inProfile(ctx context.Context, client *iam.Client, why error) error {
+	out, err := client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &r.Name})
+	if err == nil && slices.ContainsFunc(out.InstanceProfile.Roles, func(has types.Role) bool {
+		return sdk.ToString(has.RoleName) == r.Name
+	}) {
+		return nil
+	}
+	return failed("giving its role to instance profile", r.Name, why)
 }
 
 // inline plans the policies that the role has in itself.

@@ -41,6 +41,8 @@ func (k *keyPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (mo
 	return k.apply(ctx)
 }
 
+func kmsOf(a *account) *kms.Client { return kms.NewFromConfig(a.client("kms")) }
+
 func (k *keyPresent) alias() string { return "alias/" + strings.TrimPrefix(k.Name, "alias/") }
 
 func (k *keyPresent) look(ctx context.Context) (*plan, error) {
@@ -48,7 +50,7 @@ func (k *keyPresent) look(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, p, alias := kms.NewFromConfig(a.config), newPlan(), k.alias()
+	client, p, alias := kmsOf(a), newPlan(), k.alias()
 	policy, err := value.Dumps(k.Policy, value.JSONOptions{})
 	if err != nil {
 		return nil, err

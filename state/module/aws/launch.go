@@ -172,7 +172,7 @@ func templateOf(ctx context.Context, a *account, name string) (*template, error)
 
 // configurationOf reads an old launch configuration; nil for none.
 func configurationOf(ctx context.Context, a *account, name string) (*template, error) {
-	out, err := autoscaling.NewFromConfig(a.config).DescribeLaunchConfigurations(ctx,
+	out, err := asgOf(a).DescribeLaunchConfigurations(ctx,
 		&autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: []string{name}})
 	if err != nil {
 		return nil, failed("reading launch configuration", name, err)
@@ -560,7 +560,7 @@ func (l *lcAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error)
 
 func deleteTemplate(ctx context.Context, a *account, name string, has *template) error {
 	if has.old {
-		_, err := autoscaling.NewFromConfig(a.config).DeleteLaunchConfiguration(ctx,
+		_, err := asgOf(a).DeleteLaunchConfiguration(ctx,
 			&autoscaling.DeleteLaunchConfigurationInput{LaunchConfigurationName: &name})
 		return failed("deleting launch configuration", name, err)
 	}

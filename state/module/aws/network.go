@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func ec2Of(a *account) *ec2.Client { return ec2.NewFromConfig(a.config) }
+func ec2Of(a *account) *ec2.Client { return ec2.NewFromConfig(a.client("ec2")) }
 
 // vpcs are all VPCs of the region.
 func vpcs(ctx context.Context, a *account) ([]types.Vpc, error) {

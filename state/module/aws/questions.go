@@ -165,7 +165,7 @@ func (q asked) instancesOfGroup() *function.Function {
 }
 
 func alarmConfig(ctx context.Context, a *account, name string) (any, error) {
-	out, err := cloudwatch.NewFromConfig(a.config).DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{AlarmNames: []string{name}})
+	out, err := cloudwatchOf(a).DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{AlarmNames: []string{name}})
 	if err != nil {
 		return nil, failed("reading alarm", name, err)
 	}
@@ -306,7 +306,7 @@ func memberConfig(kind string) func(ctx context.Context, a *account, name string
 }
 
 func keyExists(ctx context.Context, a *account, name string) (any, error) {
-	_, err := kms.NewFromConfig(a.config).DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &name})
+	_, err := kmsOf(a).DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &name})
 	if code(err, "NotFoundException") {
 		return value.NewMap("result", false), nil
 	}

@@ -37,7 +37,7 @@ func route53Table(c *Cloud) module.Table {
 	}
 }
 
-func dnsOf(a *account) *route53.Client { return route53.NewFromConfig(a.config) }
+func dnsOf(a *account) *route53.Client { return route53.NewFromConfig(a.client("route53")) }
 
 // record is one record of a zone as arguments have it.
 type record struct {

@@ -25,7 +25,7 @@ func s3BucketTable(c *Cloud) module.Table {
 }
 
 func s3Of(a *account) *s3.Client {
-	return s3.NewFromConfig(a.config, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }) // emulators have one name
+	return s3.NewFromConfig(a.client("s3"), func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }) // emulators have one name
 }
 
 // bucketPresent is boto_s3_bucket.present. An argument that is not given is not managed; an empty one removes what is there.

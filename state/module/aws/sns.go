@@ -30,7 +30,7 @@ type topicPresent struct {
 // RunsBeside implements module.Concurrent.
 func (*topicPresent) RunsBeside() {}
 
-func snsOf(a *account) *sns.Client { return sns.NewFromConfig(a.config) }
+func snsOf(a *account) *sns.Client { return sns.NewFromConfig(a.client("sns")) }
 
 // topicARN finds a topic by its name; "" for none.
 func topicARN(ctx context.Context, a *account, name string) (string, error) {
@@ -79,9 +79,13 @@ func (t *topicPresent) look(ctx context.Context) (*plan, error) {
 	if arn == "" {
 		p.create(value.NewMap("topic", t.Name))
 		p.then("topic made", func(ctx context.Context) error {
-			_, err := client.CreateTopic(ctx, &sns.CreateTopicInput{Name: &t.Name})
+			out, err := client.CreateTopic(ctx, &sns.CreateTopicInput{Name: &t.Name})
 			a.forget("topics")
-			return failed("making topic", t.Name, err)
+			if err != nil {
+				return failed("making topic", t.Name, err)
+			}
+			arn = sdk.ToString(out.TopicArn) // lists show it later
+			return nil
 		})
 	} else if len(t.Subscriptions) > 0 {
 		if has, err = subscriptions(ctx, client, arn); err != nil {
@@ -100,11 +104,7 @@ func (t *topicPresent) look(ctx context.Context) (*plan, error) {
 		}
 		p.differ("subscriptions", sorted(old), sorted(append(new, old...)))
 		p.then("subscribed", func(ctx context.Context) error {
-			arn, err := topicARN(ctx, a, t.Name)
-			if err != nil {
-				return err
-			}
-			_, err = client.Subscribe(ctx, &sns.SubscribeInput{TopicArn: &arn, Protocol: &protocol, Endpoint: &endpoint})
+			_, err := client.Subscribe(ctx, &sns.SubscribeInput{TopicArn: &arn, Protocol: &protocol, Endpoint: &endpoint})
 			return failed("subscribing to topic", t.Name, err)
 		})
 	}

@@ -44,7 +44,7 @@ func (s *sqsPresent) look(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, p := sqs.NewFromConfig(a.config), newPlan()
+	client, p := sqsOf(a), newPlan()
 	want := map[string]string{}
 	for name, v := range s.Attributes.All() {
 		if want[value.Str(name)], err = attributeText(v); err != nil {
@@ -63,8 +63,13 @@ func (s *sqsPresent) look(ctx context.Context) (*plan, error) {
 		}
 		p.create(fields)
 		p.then("queue made", func(ctx context.Context) error {
-			_, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &s.Name, Attributes: want})
-			return failed("making queue", s.Name, err)
+			return waitFor(ctx, "queue "+s.Name+", which was deleted, can be made", soon, func(ctx context.Context) (bool, error) {
+				_, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &s.Name, Attributes: want})
+				if code(err, "QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently") { // within a minute
+					return false, nil
+				}
+				return err == nil, failed("making queue", s.Name, err)
+			})
 		})
 		return p, nil
 	}
@@ -91,6 +96,8 @@ func (s *sqsPresent) look(ctx context.Context) (*plan, error) {
 	}
 	return p, nil
 }
+
+func sqsOf(a *account) *sqs.Client { return sqs.NewFromConfig(a.client("sqs")) }
 
 // queueURL is the URL of a queue; "" for none.
 func queueURL(ctx context.Context, client *sqs.Client, name string) (string, error) {
@@ -125,7 +132,7 @@ func (s *sqsAbsent) look(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, p := sqs.NewFromConfig(a.config), newPlan()
+	client, p := sqsOf(a), newPlan()
 	url, err := queueURL(ctx, client, s.Name)
 	if url == "" || err != nil {
 		return p, err
