@@ -1,0 +1,33 @@
+package aws
+
+import (
+	"context"
+	"testing"
+)
+
+// TestClientsOfAServiceShareARetryer holds that a request which AWS throttles slows down all requests of its service, and no
+// other, and that requests use the connections of those before.
+func TestClientsOfAServiceShareARetryer(t *testing.T) {
+	c, reached := &Cloud{}, Account{Region: "us-east-1", KeyID: "id", Key: "key"}
+	a, err := c.account(context.Background(), "sqs", reached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.account(context.Background(), "sns", reached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, other := sqsOf(a).Options(), sqsOf(b).Options(), snsOf(a).Options()
+	if one.Retryer != two.Retryer {
+		t.Error("two clients of SQS do not share a retryer")
+	}
+	if one.Retryer == other.Retryer {
+		t.Error("clients of SQS and SNS share a retryer")
+	}
+	if one.HTTPClient != two.HTTPClient || one.HTTPClient != other.HTTPClient {
+		t.Error("clients do not share connections")
+	}
+	if n := one.Retryer.MaxAttempts(); n != 10 {
+		t.Errorf("a request is sent at most %d times, want 10", n)
+	}
+}

@@ -1,0 +1,173 @@
+package aws_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestEveryDriftIsFoundInAnImitation tries the drifts of each resource whose service is imitated, also those that an
+// emulator does not keep.
+func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
+	i := newImitation(t, newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0), newDynamoTables(1), newAlarms())
+	runState(t, i.cloud(), "boto_secgroup.present", "{name: other, description: other}", false)
+	imitated := []string{"boto_sqs.present", "boto_sns.present", "boto_secgroup.present", "boto_iam_role.present", "boto_dynamodb.present",
+		"boto_cloudwatch_alarm.present"}
+	all := slices.DeleteFunc(resources(), func(r resource) bool { return !slices.Contains(imitated, r.function) })
+	all = append(all,
+		resource{function: "boto_sns.present", base: "{name: subscribed, subscriptions: [{protocol: sqs, endpoint: a}]}", drift: map[string]string{
+			"subscriptions": "subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}, {protocol: email, endpoint: c}]"}},
+		resource{function: "boto_iam_role.present", base: "{name: managed, managed_policies: [own], create_instance_profile: false}",
+			drift: map[string]string{
+				"managed_policies":        "managed_policies: [own, c, 'arn:aws:iam::aws:policy/theirs']",
+				"managed_policies other":  "managed_policies: [a]",
+				"managed_policies none":   "managed_policies: []",
+				"create_instance_profile": "create_instance_profile: true"}},
+		resource{function: "boto_secgroup.present", base: "{name: wide, description: d, rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, cidr_ip: ['::/0', 10.0.0.0/8]}]}",
+			drift: map[string]string{
+				"rules six":       "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, cidr_ip: ['2001:db8::/32', 10.0.0.0/8]}]",
+				"rules icmp":      "rules: [{ip_protocol: icmp, from_port: -1, to_port: -1, cidr_ip: 10.0.0.0/8}]",
+				"rules of others": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, source_group_name: theirs, source_group_owner_id: '222222222222'}]"}},
+		resource{function: "boto_dynamodb.present", base: "{name: by-request, hash_key: id, hash_key_data_type: S}", drift: map[string]string{
+			"read_capacity_units": "read_capacity_units: 5, write_capacity_units: 5",
+			"global_indexes":      "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, {range_key: at}, {range_key_data_type: N}]]"}})
+	for _, r := range all {
+		t.Run(r.function, func(t *testing.T) { r.try(t, i.cloud) })
+	}
+}
+
+// TestAbsentInAnImitation makes resources and deletes them: a dry run only shows it, and another run changes nothing.
+func TestAbsentInAnImitation(t *testing.T) {
+	groups, roles, queues, topics, tables, alarms := newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0), newDynamoTables(1), newAlarms()
+	i := newImitation(t, groups, roles, queues, topics, tables, alarms)
+	left := map[string]func() int{"boto_secgroup": func() int { return len(groups.all) }, "boto_iam_role": func() int { return len(roles.all) + len(roles.profiles) },
+		"boto_sqs": func() int { return len(queues.all) }, "boto_sns": func() int { return len(topics.all) },
+		"boto_dynamodb": func() int { return len(tables.all) }, "boto_cloudwatch_alarm": func() int { return len(alarms.all) }}
+	for module, arguments := range map[string]string{
+		"boto_secgroup": "description: d", "boto_sqs": "attributes: {DelaySeconds: 3}",
+		"boto_sns":              "subscriptions: [{protocol: sqs, endpoint: a}]",
+		"boto_iam_role":         "managed_policies: [own], policies: {p: {Version: '2012-10-17', Statement: []}}",
+		"boto_dynamodb":         "hash_key: id, hash_key_data_type: S",
+		"boto_cloudwatch_alarm": "attributes: {" + alarmAttributes + "}",
+	} {
+		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", false); changes.Len() > 0 {
+			t.Errorf("%s.absent of what is not there changes %s", module, value.Repr(changes))
+		}
+		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false)
+		before := left[module]()
+		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", true); changes.Value("old") == nil || left[module]() != before || before == 0 {
+			t.Errorf("a dry run of %s.absent says %s, and leaves %d of %d", module, value.Repr(changes), left[module](), before)
+		}
+		runState(t, i.cloud(), module+".absent", "{name: x}", false)
+		if n := left[module](); n != 0 {
+			t.Errorf("%s.absent leaves %d", module, n)
+		}
+		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", false); changes.Len() > 0 {
+			t.Errorf("a second %s.absent changes %s", module, value.Repr(changes))
+		}
+		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false) // which SQS refuses at first
+		if left[module]() == 0 {
+			t.Errorf("%s.present after absent makes nothing", module)
+		}
+	}
+}
+
+// TestPagesAreReadOnceAndWhole holds that resources of all pages are found, and that the states of a run share the lists.
+func TestPagesAreReadOnceAndWhole(t *testing.T) {
+	i := newImitation(t, newSecurityGroups(0), newIAMRoles(0), newTopics(0))
+	each := func(change bool) {
+		cloud := i.cloud()
+		for n := range 5 {
+			for _, s := range [][2]string{{"boto_secgroup.present", "{name: n%d, description: d}"}, {"boto_iam_role.present", "{name: n%d}"}, {"boto_sns.present", "{name: n%d}"}} {
+				if changes := runState(t, cloud, s[0], fmt.Sprintf(s[1], n), false); change == (changes.Len() == 0) {
+					t.Errorf("%s of number %d changes %s", s[0], n, value.Repr(changes))
+				}
+			}
+		}
+	}
+	each(true)
+	i.requests = map[string]int{}
+	each(false)
+	want := map[string]int{"DescribeVpcs": 2, "DescribeSecurityGroups": 3, "GetAccountAuthorizationDetails": 3, "ListTopics": 3}
+	if fmt.Sprint(i.requests) != fmt.Sprint(want) {
+		t.Errorf("a run with nothing to change makes the requests %v, want %v", i.requests, want)
+	}
+}
+
+// TestAVPCHasItsOwnNames holds that a group's name in one VPC is not that in another.
+func TestAVPCHasItsOwnNames(t *testing.T) {
+	groups := newSecurityGroups(0)
+	i := newImitation(t, groups)
+	for _, vpc := range []string{"", ", vpc_name: net", ", vpc_id: vpc-3"} {
+		arguments := "{name: g, description: d, rules: [{ip_protocol: all, source_group_name: g}]" + vpc + "}"
+		if changes := runState(t, i.cloud(), "boto_secgroup.present", arguments, false); changes.Len() == 0 {
+			t.Errorf("nothing is made of %s", arguments)
+		}
+	}
+	var seen []string
+	for _, g := range sortedBy(groups.all) {
+		seen = append(seen, *g.VpcId+" "+permissionText(g.IpPermissions[0]))
+	}
+	if want := []string{"vpc-1 -1 0-0 sg-001 of 123456789012", "vpc-2 -1 0-0 sg-002 of 123456789012", "vpc-3 -1 0-0 sg-003 of 123456789012"}; !slices.Equal(seen, want) {
+		t.Errorf("the groups are %q, want %q", seen, want)
+	}
+}
+
+// TestThrottledRequestsAreRepeated holds that requests which AWS throttles succeed later.
+func TestThrottledRequestsAreRepeated(t *testing.T) {
+	queues := newQueues(0)
+	i := newImitation(t, queues)
+	i.throttle = map[string]int{"GetQueueUrl": 1, "CreateQueue": 1}
+	runState(t, i.cloud(), "boto_sqs.present", "{name: q}", false)
+	if queues.all["q"] == nil || i.requests["GetQueueUrl"] != 2 || i.requests["CreateQueue"] != 2 {
+		t.Errorf("there are %v after the requests %v", queues.all, i.requests)
+	}
+}
+
+// TestWhatIsNewIsSeenLater holds that a run waits for what it made itself, and that the next run goes on where lists do not
+// show yet what the run before made.
+func TestWhatIsNewIsSeenLater(t *testing.T) {
+	roles, topics, tables := newIAMRoles(2), newTopics(3), newDynamoTables(2)
+	i := newImitation(t, roles, topics, tables)
+	runState(t, i.cloud(), "boto_sns.present", "{name: t, subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}]}", false)
+	if i.requests["Subscribe"] != 2 {
+		t.Errorf("a new topic gives the requests %v", i.requests)
+	}
+	role := "{name: r, managed_policies: [own]}"
+	runState(t, i.cloud(), "boto_iam_role.present", role, false)
+	roles.all["r"].unlisted = lag{1}
+	runState(t, i.cloud(), "boto_iam_role.present", role, false)
+	if got := fmt.Sprint(roles.all["r"].attached, roles.profiles["r"].role); got != "["+policyARNs+"own]r" {
+		t.Errorf("the role has %s", got)
+	}
+	runState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}", false)
+	tables.all["t"].going, tables.all["t"].busy = true, lag{1}
+	if _, err := tryState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}", true); err == nil ||
+		!strings.Contains(err.Error(), "table t is being deleted") {
+		t.Errorf("a table that is being deleted gives %v", err)
+	}
+}
+
+// TestAnErrorInTheMiddleNamesWhatWasDone holds that the report of a state that failed has the requests that were sent, and
+// that the next run does the rest.
+func TestAnErrorInTheMiddleNamesWhatWasDone(t *testing.T) {
+	roles := newIAMRoles(0)
+	i := newImitation(t, roles)
+	i.refuse = map[string]string{"AttachRolePolicy": "AccessDenied"}
+	arguments := "{name: r, managed_policies: [own], policies: {p: {Version: '2012-10-17', Statement: []}}}"
+	changes, err := tryState(t, i.cloud(), "boto_iam_role.present", arguments, false)
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") || !strings.Contains(err.Error(), "policy attached") {
+		t.Errorf("a request that is refused gives %v", err)
+	}
+	if want := "['role made', 'instance profile made', 'policy p set']"; value.Repr(changes.Value("done")) != want {
+		t.Errorf("what was done is %s, want %s", value.Repr(changes), want)
+	}
+	i.refuse, i.requests = nil, map[string]int{}
+	runState(t, i.cloud(), "boto_iam_role.present", arguments, false)
+	if len(roles.all["r"].attached) != 1 || i.requests["CreateRole"]+i.requests["PutRolePolicy"]+i.requests["CreateInstanceProfile"] > 0 {
+		t.Errorf("the next run makes the requests %v, and the role has %v", i.requests, roles.all["r"].attached)
+	}
+}
