@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -30,6 +32,8 @@ type queues struct {
 	most     int // requests at once
 	pause    time.Duration
 	lost     string // a queue that cannot be made
+	denied   string // the error of all requests
+	opened   int    // connections
 }
 
 func (q *queues) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,6 +53,10 @@ func (q *queues) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		QueueName, QueueUrl string
 		Attributes          map[string]string
+	}
+	if q.denied != "" {
+		refuse(w, q.denied)
+		return
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	name := in.QueueName + filepath.Base(in.QueueUrl)
@@ -99,7 +107,15 @@ func newOrchestrator(t *testing.T, files map[string]string) *orchestrator {
 			t.Fatal(err)
 		}
 	}
-	server := httptest.NewServer(o.queues)
+	server := httptest.NewUnstartedServer(o.queues)
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		o.queues.mu.Lock()
+		defer o.queues.mu.Unlock()
+		if s == http.StateNew {
+			o.queues.opened++
+		}
+	}
+	server.Start()
 	t.Cleanup(server.Close)
 	o.url = server.URL
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(o.dir, "none"))
@@ -111,16 +127,24 @@ func newOrchestrator(t *testing.T, files map[string]string) *orchestrator {
 // run gives what the command says, and wants an exit code.
 func (o *orchestrator) run(code int, args ...string) (out, errs string) {
 	o.Helper()
-	var stdout, stderr bytes.Buffer
+	var stderr bytes.Buffer
+	out = o.runWith(strings.NewReader(""), &stderr, code, args...)
+	return out, stderr.String()
+}
+
+// runWith runs the command with an input and errors of its own.
+func (o *orchestrator) runWith(in io.Reader, stderr io.Writer, code int, args ...string) string {
+	o.Helper()
+	var stdout bytes.Buffer
 	all := append([]string{"orchestrate", "--tree", filepath.Join(o.dir, "tree"), "--endpoint", o.url}, args...)
-	got := Main(context.Background(), all, cli.IO{In: strings.NewReader(""), Out: &stdout, Err: &stderr,
+	got := Main(context.Background(), all, cli.IO{In: in, Out: &stdout, Err: stderr,
 		Getenv: func(name string) string {
 			return map[string]string{"XDG_STATE_HOME": filepath.Join(o.dir, "state")}[name]
 		}})
 	if got != code {
-		o.Fatalf("corpus %v ends with %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
+		o.Fatalf("corpus %v ends with %d, want %d\n%s%s", args, got, code, &stdout, stderr)
 	}
-	return stdout.String(), stderr.String()
+	return stdout.String()
 }
 
 const queueTree = `
@@ -194,7 +218,7 @@ func TestOrchestrateRefuses(t *testing.T) {
 // that the report is in JSON.
 func TestOrchestrateGoesOn(t *testing.T) {
 	o := newOrchestrator(t, tree())
-	o.queues.throttle, o.queues.lost = 3, "shop-testing-a"
+	o.queues.throttle, o.queues.lost = 4, "shop-testing-a"
 	out, _ := o.run(3, "shop", "--set", "service_instance=testing", "--json")
 	var report struct {
 		Results map[string]struct {
@@ -219,6 +243,17 @@ func TestOrchestrateGoesOn(t *testing.T) {
 	}
 }
 
+// TestOrchestrateNamesWrongCredentials holds that keys which AWS does not know are named as the reason, without a second try,
+// and are not shown.
+func TestOrchestrateNamesWrongCredentials(t *testing.T) {
+	o := newOrchestrator(t, tree())
+	o.queues.denied = "InvalidClientTokenId"
+	out, errs := o.run(3, "shop", "--set", "service_instance=testing")
+	if !strings.Contains(out+errs, "renew the credentials of the profile") || strings.Contains(out+errs, "hidden-key") || o.queues.requests != 2 {
+		t.Errorf("wrong credentials give %s%s after %d requests", out, errs, o.queues.requests)
+	}
+}
+
 // TestOrchestrateSideBySide holds that resources are read at the same time, and those that name one another in order.
 func TestOrchestrateSideBySide(t *testing.T) {
 	var text strings.Builder
@@ -232,8 +267,8 @@ func TestOrchestrateSideBySide(t *testing.T) {
 	if out, _ := o.run(0, "many"); !strings.Contains(out, "25 made") || o.queues.most < 4 || o.queues.most > 8 {
 		t.Errorf("%d requests ran at once: %s", o.queues.most, out)
 	}
-	o.queues.most = 0
-	if o.run(0, "many", "--parallel", "1"); o.queues.most != 1 {
-		t.Errorf("with --parallel 1, %d requests ran at once", o.queues.most)
+	o.queues.most, o.queues.opened = 0, 0
+	if o.run(0, "many", "--parallel", "1"); o.queues.most != 1 || o.queues.opened > 1 {
+		t.Errorf("with --parallel 1, %d requests ran at once, on %d connections", o.queues.most, o.queues.opened)
 	}
 }

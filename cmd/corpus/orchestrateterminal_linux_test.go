@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal gives both ends of a terminal: the person's, and the command's.
+func openTerminal(t *testing.T) (person, command *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Close() })
+	return person, command
+}
+
+// TestOrchestrateAsksBeforeItDeletes holds that a terminal is asked about deletions, and that only y and yes agree.
+func TestOrchestrateAsksBeforeItDeletes(t *testing.T) {
+	o := newOrchestrator(t, tree())
+	o.run(0, "shop", "--set", "service_instance=testing")
+	for _, one := range []struct {
+		answer     string
+		code, left int
+	}{{"\n", 2, 2}, {"no\n", 2, 2}, {"\x04", 2, 2}, {"Yes\n", 0, 1}} {
+		person, command := openTerminal(t)
+		if _, err := person.WriteString(one.answer); err != nil {
+			t.Fatal(err)
+		}
+		o.runWith(command, command, one.code, "gone")
+		if len(o.queues.all) != one.left {
+			t.Errorf("the answer %q leaves %v", one.answer, o.queues.all)
+		}
+		shown := bufio.NewReader(person)
+		asked := ""
+		for !strings.Contains(asked, "[y/N]") {
+			part, err := shown.ReadString(']')
+			if err != nil {
+				t.Fatalf("the terminal shows %q, %v", asked+part, err)
+			}
+			asked += part
+		}
+		if !strings.Contains(asked, "This deletes boto_sqs shop-testing-a. Go on?") {
+			t.Errorf("the terminal shows %q", asked)
+		}
+	}
+}
