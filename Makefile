@@ -20,7 +20,7 @@ RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
 # What starts goroutines. cmd/race_test.go holds the list to the code.
-RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
+RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/rollout ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -38,11 +37,15 @@ func (h *Host) onMachine(s *session.Settings) (err error) {
 
 // addGrainModules adds the grains that the _grains of named trees make. Without grains in the session, none are wanted.
 func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Settings) error {
-	has := func(dir string) bool {
+	has := false
+	for _, dir := range dirs {
 		is, err := walk.Directory(filepath.Join(dir, "_grains"))
-		return is || err != nil // the grains say what is wrong with the directory
+		if err != nil {
+			return err
+		}
+		has = has || is
 	}
-	if s.Grains.Len() == 0 || !slices.ContainsFunc(dirs, has) {
+	if s.Grains.Len() == 0 || !has {
 		return nil
 	}
 	id, err := h.identity(ctx)

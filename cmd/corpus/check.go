@@ -62,11 +62,11 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	sources, err := sourcesOf(trees)
+	sources, err := k.sourcesOf(trees)
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	pillar, err := sourcesOf(k.pillar)
+	pillar, err := k.sourcesOf(k.pillar)
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
@@ -98,7 +98,7 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	return err
 }
 
-func sourcesOf(trees []string) (all []check.Source, err error) {
+func (p *program) sourcesOf(trees []string) (all []check.Source, err error) {
 	for _, tree := range trees {
 		if err := isTree(tree); err != nil {
 			return nil, err
@@ -107,7 +107,12 @@ func sourcesOf(trees []string) (all []check.Source, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, check.Source{Dir: dir, Files: os.DirFS(dir)})
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		p.cleanups = append(p.cleanups, func() { _ = root.Close() })
+		all = append(all, check.Source{Dir: dir, Files: root.FS()})
 	}
 	return all, nil
 }

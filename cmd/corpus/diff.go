@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,8 +111,11 @@ func (k *checking) compare(ctx context.Context, c comparing, d *releaseDiff) err
 		if trees[i], err = c.unpacked(ctx, r, dir, unpack.Limits{}); err != nil {
 			return err
 		}
-		at := filepath.Join(dir, "tree")
-		if reports[i], err = check.Trees(ctx, []check.Source{{Dir: at, Files: os.DirFS(at)}}, minions); err != nil {
+		tree, err := k.sourcesOf([]string{filepath.Join(dir, "tree")})
+		if err != nil {
+			return err
+		}
+		if reports[i], err = check.Trees(ctx, tree, minions); err != nil {
 			return err
 		}
 	}

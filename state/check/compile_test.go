@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,17 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// within is what is below a directory.
+func within(t *testing.T, dir string) fs.FS {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root.FS()
+}
+
 func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
 	t.Helper()
 	minions := check.Defaults("app")
@@ -41,7 +53,7 @@ func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
 	}
 	var trees []check.Source
 	for _, dir := range dirs {
-		trees = append(trees, check.Source{Dir: dir, Files: os.DirFS(dir)})
+		trees = append(trees, check.Source{Dir: dir, Files: within(t, dir)})
 	}
 	report, err := check.Trees(context.Background(), trees, minions)
 	if err != nil {
@@ -173,8 +185,8 @@ func TestServiceBeforeBase(t *testing.T) {
 func TestPillarOutsideOfTheTree(t *testing.T) {
 	states := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.managed:\n    - contents: {{ pillar.port }}\n"})
 	pillar := tree(t, map[string]string{"top.sls": "base: {'*': [p]}\n", "p.sls": "port: 80\n"})
-	r, err := check.Trees(context.Background(), []check.Source{{Dir: states, Files: os.DirFS(states)},
-		{Dir: pillar, Files: os.DirFS(pillar), Pillar: true}}, check.Defaults("app"))
+	r, err := check.Trees(context.Background(), []check.Source{{Dir: states, Files: within(t, states)},
+		{Dir: pillar, Files: within(t, pillar), Pillar: true}}, check.Defaults("app"))
 	if err != nil || len(r.Findings) > 0 || len(r.Unused) > 0 || r.Hosts[0].States != 1 {
 		t.Errorf("the tree with its pillar gives %+v, %v", r, err)
 	}
