@@ -123,7 +123,7 @@ const keyPillar = "pillar"
 func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any, error) {
 	depth := w.begun()
 	defer w.release(-1)
-	if err := w.start(); err != nil {
+	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
 	question := value.NewMap("do", what)
@@ -199,8 +199,11 @@ func environment() []string {
 	return []string{"PATH=" + searchPath, "LANG=C.UTF-8", "HOME=/", "LC_ALL=C.UTF-8"}
 }
 
+// startTime is how long python3 may take to read its program.
+const startTime = 30 * time.Second
+
 // start starts the process, unless there is one.
-func (w *Worker) start() error {
+func (w *Worker) start(ctx context.Context) error {
 	if w.talk != nil {
 		return nil
 	}
@@ -214,6 +217,19 @@ func (w *Worker) start() error {
 	}
 	w.started++
 	w.sent, w.pillar = map[string][]byte{}, nil
+	if err := w.introduce(ctx, talk, startTime); err != nil {
+		return err
+	}
+	w.talk = talk
+	return nil
+}
+
+// introduce sends the process its program and the first message. It ends a process that does not read them in time, or
+// when the context ends.
+func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.Duration) error {
+	ctx, done := context.WithTimeoutCause(ctx, most, fmt.Errorf("it did not read its program within %s", most))
+	defer done()
+	stop := context.AfterFunc(ctx, talk.Kill)
 	program, err := files.ReadFile("worker.py")
 	if err == nil {
 		err = writeFrame(talk, program)
@@ -225,12 +241,18 @@ func (w *Worker) start() error {
 	if err == nil {
 		err = writeFrame(talk, begin)
 	}
-	if err != nil {
-		talk.Kill()
-		return fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed()))
+	if !stop() {
+		err = context.Cause(ctx)
 	}
-	w.talk = talk
-	return nil
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("it ended at once (%s)", talk.Ending())
+	}
+	talk.Kill()
+	return diag.WithHint(fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed())),
+		"run python3 -V on the host: it has to end at once and to print a version")
 }
 
 // begin is the first message: the package salt, options, and which modules there are.

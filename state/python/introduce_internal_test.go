@@ -1,0 +1,50 @@
+package python
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host/dialog"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestProgramsInThePlaceOfPython starts programs that do not do what python3 does. None of them keeps the caller waiting.
+func TestProgramsInThePlaceOfPython(t *testing.T) {
+	for script, want := range map[string]string{
+		"exec sleep 1000":                "it did not read its program within 300ms",
+		"exec yes":                       "it did not read its program within 300ms",
+		"echo broken python >&2; exit 3": "it ended at once (exit status 3); it printed last:\nbroken python",
+	} {
+		talk, err := dialog.Start(exec.Command("/bin/sh", "-c", script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := New(Options{Opts: value.NewMap(), Modules: value.NewMap()})
+		began := time.Now()
+		err = w.introduce(t.Context(), talk, 300*time.Millisecond)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", script, err, want)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s kept the caller waiting for %s", script, took)
+		}
+	}
+}
+
+func TestTheStartOfPythonEndsWithItsContext(t *testing.T) {
+	talk, err := dialog.Start(exec.Command("/bin/sh", "-c", "exec sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := errors.New("the run is asked to end")
+	ctx, end := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { end(asked) })
+	w := New(Options{Opts: value.NewMap(), Modules: value.NewMap()})
+	if err := w.introduce(ctx, talk, time.Hour); !errors.Is(err, asked) {
+		t.Errorf("the start gives %v", err)
+	}
+}
