@@ -333,10 +333,15 @@ func diagnostics(err error) (all diag.List) {
 // runsPython is part of the message where a program of the tree, such as a Salt module of its own, would be run.
 const runsPython = "would act on the running system"
 
+// undecrypted are parts of the messages about a value of the pillar that only the host's keys decrypt.
+func undecrypted() []string {
+	return []string{"decrypting a value", "decrypts this value", "does not decrypt a value", "is encrypted with age"}
+}
+
 // unknowable reports whether only a host can tell if there is a mistake.
 func unknowable(d *diag.Diagnostic) bool {
-	return strings.Contains(d.Message, asksHost) || strings.Contains(d.Message, "decrypt") ||
-		strings.Contains(d.Message, runsPython)
+	return slices.ContainsFunc(append(undecrypted(), asksHost, runsPython),
+		func(part string) bool { return strings.Contains(d.Message, part) })
 }
 
 // undeclared returns the arguments of a program that their functions do not have.
@@ -350,9 +355,7 @@ func undeclared(p *compile.Program) (problems diag.List) {
 			if slices.Contains(known, name) || general(name) || slices.Contains(ofEveryStep(), name) {
 				continue
 			}
-			hint := cmp.Or(diag.DidYouMean(name, append(slices.Clone(known), generalNames()...)),
-				"its arguments are "+strings.Join(known, ", "))
-			problems.Add(step.At(name), "%s has no argument %s", step.Function(), name).WithHint(hint)
+			noArgument(&problems, step.At(name), step.Function(), name, known)
 		}
 	}
 	return problems

@@ -88,6 +88,7 @@ func TestMistakesThatOnlySomeHostsMeet(t *testing.T) {
 func TestFindingsOfCompiledTrees(t *testing.T) {
 	for sls, want := range map[string]string{
 		"a:\n  file.managed:\n    - {{ 'contnts' }}: x\n":                          "file.managed has no argument contnts",
+		"a:\n  file.managed:\n    - {{ 'decrypt_with' }}: x\n":                     "file.managed has no argument decrypt_with",
 		"a:\n  file.{{ 'mangd' }}: []\n":                                           "mangd",
 		"a:\n  test.nop:\n    - require: [{file: /b}]\n":                           "/b",
 		"a:\n  test.nop: []\n{% include 'no.j2' %}\n":                              "no.j2",

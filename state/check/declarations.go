@@ -141,11 +141,16 @@ func (f *file) arguments(function string, given *value.List, known []string, at 
 				f.tagBetween(at, pos) {
 				continue
 			}
-			hint := cmp.Or(diag.DidYouMean(name, append(slices.Clone(known), generalNames()...)),
-				"its arguments are "+strings.Join(known, ", "))
-			f.problems.Add(pos, "%s has no argument %s", function, name).WithHint(hint)
+			noArgument(&f.problems, pos, function, name, known)
 		}
 	}
+}
+
+// noArgument reports an argument that a function does not have.
+func noArgument(problems *diag.List, at diag.Pos, function, name string, known []string) {
+	hint := cmp.Or(diag.DidYouMean(name, append(slices.Clone(known), generalNames()...)),
+		"its arguments are "+strings.Join(known, ", "))
+	problems.Add(at, "%s has no argument %s", function, name).WithHint(hint)
 }
 
 // tagBetween reports whether a block tag stands between the lines of two places.
