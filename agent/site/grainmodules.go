@@ -53,13 +53,14 @@ func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
 }
 
 // runGrainModules runs grain modules in a worker of their own, since the grains are needed before there is a session.
+// check is that of grainCheck.
 func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grains.Facts, dirs GrainDirs,
-	files []string) (map[string]custom.ModuleAnswer, error) {
+	check func(path string) error, files []string) (map[string]custom.ModuleAnswer, error) {
 	h, err := s.StateHost()
 	if err != nil {
 		return nil, err
 	}
-	utils, err := s.utilsOf(dirs)
+	utils, err := utilsOf(dirs, check)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +126,8 @@ func (s *Site) grainCheck(dirs GrainDirs) func(path string) error {
 }
 
 // utilsOf are the modules below _utils of the state tree that no other user can change.
-func (s *Site) utilsOf(dirs GrainDirs) (map[string]string, error) {
-	found, check := map[string]string{}, s.grainCheck(dirs)
+func utilsOf(dirs GrainDirs, check func(path string) error) (map[string]string, error) {
+	found := map[string]string{}
 	for _, root := range slices.Backward(dirs.States) {
 		files, err := walk.Glob(filepath.Join(root, "_utils", "*.py"))
 		if err != nil {

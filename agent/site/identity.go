@@ -98,10 +98,11 @@ func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (
 	if err != nil && !errors.Is(err, os.ErrNotExist) && misplaced == nil && !s.Skips(err) {
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
+	check := s.grainCheck(dirs)
 	options := custom.Options{Dirs: append(s.grainDirs(dirs.Base), dirs.More...), Root: root, Identity: id,
-		Check: s.grainCheck(dirs),
+		Check: check,
 		Modules: func(ctx context.Context, files []string) (map[string]custom.ModuleAnswer, error) {
-			return s.runGrainModules(ctx, hostname, facts, dirs, files)
+			return s.runGrainModules(ctx, hostname, facts, dirs, check, files)
 		}}
 	for _, root := range slices.Backward(dirs.States) {
 		options.ModuleDirs = append(options.ModuleDirs, filepath.Join(root, "_grains"))
