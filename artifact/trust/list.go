@@ -31,7 +31,7 @@ type Listing struct {
 func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	list := []Listing{}
 	for _, name := range c.Projects() {
-		l, err := c.listed(ctx, name)
+		l, err := c.ListOne(ctx, name)
 		if err != nil && !OfOne(err) {
 			return nil, err
 		}
@@ -44,7 +44,8 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	return list, nil
 }
 
-func (c *Client) listed(ctx context.Context, name string) (Listing, error) {
+// ListOne reads one project, as List does; a project without a release has an empty Listing.
+func (c *Client) ListOne(ctx context.Context, name string) (Listing, error) {
 	role, err := c.Whole(ctx, name)
 	if errors.Is(err, ErrNoProject) {
 		return empty(name), nil

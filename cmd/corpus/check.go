@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -203,11 +202,11 @@ func writeFindings(w io.Writer, r *check.Report) error {
 		}
 		fmt.Fprintln(w, kind+f.Text())
 		if n := len(f.Minions); n > 0 && n < len(r.Hosts) {
-			fmt.Fprintln(w, "on "+named(f.Minions))
+			fmt.Fprintln(w, "on "+named(f.Minions, mostListed))
 		}
 	}
 	if len(r.Unused) > 0 {
-		fmt.Fprintf(w, "note: none of the hosts gets %s\n", named(r.Unused))
+		fmt.Fprintf(w, "note: none of the hosts gets %s\n", named(r.Unused, mostListed))
 	}
 	mistakes := len(r.Mistakes())
 	_, err := fmt.Fprintf(w, "checked %s: %s from %s; %s, %s\n", diag.Count(len(r.Hosts), "host"), diag.Count(states, "state"),
@@ -216,10 +215,10 @@ func writeFindings(w io.Writer, r *check.Report) error {
 }
 
 // named lists names, the first few in full.
-func named(all []string) string {
-	shown := slices.Clone(all[:min(len(all), mostListed)])
-	if rest := len(all) - len(shown); rest > 0 {
-		return strings.Join(shown, ", ") + fmt.Sprintf(" and %d more", rest)
+func named(all []string, most int) string {
+	shown := strings.Join(all[:min(len(all), most)], ", ")
+	if more := len(all) - most; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return strings.Join(shown, ", ")
+	return shown
 }

@@ -70,18 +70,21 @@ func (k *checking) diff(ctx context.Context, project, older, newer string) error
 		return err
 	}
 	defer done()
-	list, err := client.List(ctx)
+	if all := client.Projects(); !slices.Contains(all, project) {
+		return noSuch("project", project, all)
+	}
+	list, err := client.ListOne(ctx, project)
 	if err != nil {
 		return err
 	}
 	d := releaseDiff{Project: project, Packages: []string{}, States: []check.StateChange{}, Units: []string{}, Unsure: []string{}}
-	if d.Old, err = releaseNamed(list, project, older); err != nil {
+	if d.Old, err = releaseNamed(list, older); err != nil {
 		return err
 	}
-	if d.New, err = releaseNamed(list, project, newer); err != nil {
+	if d.New, err = releaseNamed(list, newer); err != nil {
 		return err
 	}
-	if err := k.compare(ctx, comparing{client: client, listings: list}, &d); err != nil {
+	if err := k.compare(ctx, comparing{client: client}, &d); err != nil {
 		return err
 	}
 	if k.json {
@@ -155,31 +158,20 @@ func isUnit(name string) bool {
 }
 
 // releaseNamed is the release that a version or a channel of a project names.
-func releaseNamed(list []trust.Listing, project, name string) (artifact.Release, error) {
-	var projects []string
-	for _, l := range list {
-		projects = append(projects, l.Project)
-		if l.Project != project {
-			continue
-		}
-		if l.Err != nil {
-			return artifact.Release{}, l.Err
-		}
-		version := name
-		if pointer, is := l.Channels[name]; is {
-			version = pointer.Version
-		}
-		known := slices.Collect(maps.Keys(l.Channels))
-		for _, r := range l.Releases {
-			if r.Version == version {
-				return r, nil
-			}
-			known = append(known, r.Version)
-		}
-		slices.Sort(known)
-		return artifact.Release{}, noSuch("version or channel of "+project, name, known)
+func releaseNamed(l trust.Listing, name string) (artifact.Release, error) {
+	version := name
+	if pointer, is := l.Channels[name]; is {
+		version = pointer.Version
 	}
-	return artifact.Release{}, noSuch("project", project, projects)
+	known := slices.Collect(maps.Keys(l.Channels))
+	for _, r := range l.Releases {
+		if r.Version == version {
+			return r, nil
+		}
+		known = append(known, r.Version)
+	}
+	slices.Sort(known)
+	return artifact.Release{}, noSuch("version or channel of "+l.Project, name, known)
 }
 
 func noSuch(what, name string, known []string) error {
@@ -232,11 +224,11 @@ func (d *releaseDiff) printStates(b *strings.Builder) {
 			fmt.Fprintf(b, ": %s", strings.Join(s.Arguments, ", "))
 		}
 		if len(s.Hosts) < d.Hosts {
-			fmt.Fprintf(b, " (on %s)", named(s.Hosts))
+			fmt.Fprintf(b, " (on %s)", named(s.Hosts, mostListed))
 		}
 		b.WriteString("\n")
 	}
 	if len(d.Unsure) > 0 {
-		fmt.Fprintf(b, "  not compared on %s: corpus check shows why their trees do not compile here\n", named(d.Unsure))
+		fmt.Fprintf(b, "  not compared on %s: corpus check shows why their trees do not compile here\n", named(d.Unsure, mostListed))
 	}
 }

@@ -289,12 +289,7 @@ func attentionText(a fleet.Attention) string {
 	if len(a.Hosts) == 0 {
 		return text
 	}
-	names := a.Hosts[:min(len(a.Hosts), mostOnLine)]
-	text += " on " + hostCountOf(len(a.Hosts)) + ": " + strings.Join(names, ", ")
-	if more := len(a.Hosts) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return text + " on " + hostCountOf(len(a.Hosts)) + ": " + named(a.Hosts, mostOnLine)
 }
 
 func hostCountOf(n int) string { return diag.Count(n, "host") }

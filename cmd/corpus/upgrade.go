@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,16 +99,12 @@ func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.
 // namedHosts returns a text that lists hosts with the versions of their agents.
 func namedHosts(agents []fleet.Agent) string {
 	var names []string
-	for _, a := range agents[:min(len(agents), mostNamed)] {
+	for _, a := range agents {
 		version := "an earlier version"
 		if a.Version != "" {
 			version = trust.Printable(a.Version)
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", trust.Printable(a.Host), version))
 	}
-	text := strings.Join(names, ", ")
-	if more := len(agents) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return named(names, mostNamed)
 }
