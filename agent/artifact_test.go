@@ -48,7 +48,7 @@ func large(version string) artifacttest.Files {
 	}
 }
 
-func TestUpgradeFetchesWhatIsNew(t *testing.T) {
+func TestUpgradeFetchesOnlyNewChunks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -93,7 +93,7 @@ func inode(t *testing.T, name string) uint64 {
 }
 
 // Whatever is wrong with the chunks, or with their index, the artifact itself is still there.
-func TestBadChunksLeadToTheWholeArtifact(t *testing.T) {
+func TestBadChunksFallBackToTheWholeArtifact(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{".pack", ".index"} {
 		t.Run(kind, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 }
 
 // Chunks that somebody removed are no reason to stay on the old version either.
-func TestMissingChunksLeadToTheWholeArtifact(t *testing.T) {
+func TestMissingChunksFallBackToTheWholeArtifact(t *testing.T) {
 	t.Parallel()
 	for _, missing := range []string{".pack", ".index"} {
 		t.Run(missing, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestMissingChunksLeadToTheWholeArtifact(t *testing.T) {
 }
 
 // An artifact that is another one altogether is fetched as a whole, at most 2 % dearer.
-func TestNothingInCommonIsFetchedWhole(t *testing.T) {
+func TestUnrelatedArtifactIsFetchedWhole(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -221,7 +221,7 @@ func TestNoChangeIsOneRequest(t *testing.T) {
 }
 
 // A run that was killed in the middle of a fetch leaves blocks behind, which the next one uses.
-func TestHalfAFetchIsGoneOnWith(t *testing.T) {
+func TestInterruptedFetchIsResumed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	release := l.repo.Release("myapp", "1", "testing", large("1"))
@@ -253,7 +253,7 @@ func TestHalfAFetchIsGoneOnWith(t *testing.T) {
 }
 
 // A mirror takes over from a store that is away.
-func TestMirrorTakesOver(t *testing.T) {
+func TestFetchFailsOverToMirror(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))

@@ -71,8 +71,8 @@ func TestDeployLeavesTheLoadBalancers(t *testing.T) {
 	l.served(s, true)
 }
 
-// TestHostThatAPersonHasTakenOutStaysOut of its load balancers.
-func TestHostThatAPersonHasTakenOutStaysOut(t *testing.T) {
+// TestManuallyDeregisteredHostStaysDeregistered of its load balancers.
+func TestManuallyDeregisteredHostStaysDeregistered(t *testing.T) {
 	l, s := balanced(t)
 	c, err := elbtest.Open(context.Background())
 	must(t, err)
@@ -107,8 +107,8 @@ func TestHostWhoseRollbackFailedStaysOut(t *testing.T) {
 	l.served(s, true)
 }
 
-// TestLoadBalancerThatDoesNotAnswerKeepsADeployFromStarting and the host is registered as before.
-func TestLoadBalancerThatDoesNotAnswerKeepsADeployFromStarting(t *testing.T) {
+// TestUnreachableLoadBalancerPreventsDeploy and the host is registered as before.
+func TestUnreachableLoadBalancerPreventsDeploy(t *testing.T) {
 	for _, how := range []elbtest.How{{Fault: "AccessDenied"}, {Fault: "AccessDenied", Faulty: "DeregisterTargets"}} {
 		t.Run(how.Faulty, func(t *testing.T) {
 			l, s := balanced(t)
@@ -134,8 +134,8 @@ func TestLoadBalancerThatDoesNotAnswerKeepsADeployFromStarting(t *testing.T) {
 	}
 }
 
-// TestLoadBalancerThatDoesNotTakeTheHostBack fails the run, not the release, and the next run enters.
-func TestLoadBalancerThatDoesNotTakeTheHostBack(t *testing.T) {
+// TestFailedRegistrationFailsTheRun fails the run, not the release, and the next run enters.
+func TestFailedRegistrationFailsTheRun(t *testing.T) {
 	l, s := balanced(t)
 	s.Answer(elbtest.How{Fault: "AccessDenied", Faulty: "RegisterTargets"})
 	l.publish("2")
@@ -181,8 +181,8 @@ func TestWaitsForLoadBalancersAreBounded(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-// TestDryRunSaysWhatHappensToLoadBalancers and asks them nothing.
-func TestDryRunSaysWhatHappensToLoadBalancers(t *testing.T) {
+// TestDryRunReportsLoadBalancers and asks them nothing.
+func TestDryRunReportsLoadBalancers(t *testing.T) {
 	l, s := balanced(t)
 	l.publish("2")
 	dry := func() *report.Report {
@@ -207,8 +207,8 @@ func TestDryRunSaysWhatHappensToLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestRunThatIsKilledLeavesTheRestToTheNext which enters the load balancers, whether it deploys or has lost the store.
-func TestRunThatIsKilledLeavesTheRestToTheNext(t *testing.T) {
+// TestKilledRunIsContinuedByNextRun which enters the load balancers, whether it deploys or has lost the store.
+func TestKilledRunIsContinuedByNextRun(t *testing.T) {
 	for name, lost := range map[string]bool{"": false, "and the store is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			s := elbtest.Start(t, balancer)

@@ -15,7 +15,7 @@ import (
 )
 
 // A new host of whose service nothing can be deployed gets base all the same, and the service when it comes.
-func TestBaseConvergesAloneUntilTheServiceComes(t *testing.T) {
+func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		published bool
@@ -119,7 +119,7 @@ func TestFailedFirstDeployLeavesBaseConverged(t *testing.T) {
 }
 
 // What converged alone is found again when the ledger, its copy and the reports are lost.
-func TestBaseAloneIsFoundByItsLink(t *testing.T) {
+func TestBaseAloneIsRecoveredFromItsLink(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("b1")

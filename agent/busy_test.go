@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestRunsDoNotMeet asks for everything that changes a host while a deploy converges.
-func TestRunsDoNotMeet(t *testing.T) {
+// TestConcurrentRunsAreRefused asks for everything that changes a host while a deploy converges.
+func TestConcurrentRunsAreRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -134,7 +134,7 @@ func TestFullDiskBeforeTheLinksMove(t *testing.T) {
 	})
 }
 
-func TestPillarOfTheHostAloneWins(t *testing.T) {
+func TestHostPillarOverridesReleasePillar(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", map[string]string{

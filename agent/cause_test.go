@@ -157,8 +157,8 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 	l.pairRuns("1", "2")
 }
 
-// TestErrorsOfTheHostBlameNoRelease has errors of system calls come up from where files are read.
-func TestErrorsOfTheHostBlameNoRelease(t *testing.T) {
+// TestHostErrorsQuarantineNoRelease has errors of system calls come up from where files are read.
+func TestHostErrorsQuarantineNoRelease(t *testing.T) {
 	t.Parallel()
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN} {
 		for name, wrap := range map[string]func(error) error{
@@ -196,8 +196,8 @@ func TestErrorsOfTheHostBlameNoRelease(t *testing.T) {
 	}
 }
 
-// TestABusyPackageManagerBlamesNoRelease has another process keep the lock.
-func TestABusyPackageManagerBlamesNoRelease(t *testing.T) {
+// TestBusyPackageManagerQuarantinesNoRelease has another process keep the lock.
+func TestBusyPackageManagerQuarantinesNoRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -261,9 +261,9 @@ func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestWhatIsWithheldIsNotReportedAsDeployed holds a host, or quarantines a release, and asks what the
+// TestHeldReleaseIsNotReportedAsDeployed holds a host, or quarantines a release, and asks what the
 // runs after that say.
-func TestWhatIsWithheldIsNotReportedAsDeployed(t *testing.T) {
+func TestHeldReleaseIsNotReportedAsDeployed(t *testing.T) {
 	t.Parallel()
 	for name, withhold := range map[string]func(l *lab){
 		"held": func(l *lab) {
@@ -301,9 +301,9 @@ func TestWhatIsWithheldIsNotReportedAsDeployed(t *testing.T) {
 	}
 }
 
-// TestAnOlderAgentReadsTheQuarantine decodes a ledger as the agent before did: entries name the pair,
+// TestOlderAgentReadsQuarantine decodes a ledger as the agent before did: entries name the pair,
 // and the file is of version 1.
-func TestAnOlderAgentReadsTheQuarantine(t *testing.T) {
+func TestOlderAgentReadsQuarantine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
@@ -333,9 +333,9 @@ func TestAnOlderAgentReadsTheQuarantine(t *testing.T) {
 	}
 }
 
-// TestObstacleOfAUserIsAFaultOfTheHost has a user put a link where a good release has a file: the release is rolled
+// TestUserLinkInThePlaceOfAFileIsAHostError has a user put a link where a good release has a file: the release is rolled
 // back and retried, and not quarantined. A state of the release before that meets the same link does not change that.
-func TestObstacleOfAUserIsAFaultOfTheHost(t *testing.T) {
+func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("links of another user take root")
 	}

@@ -46,9 +46,9 @@ func giveAll(t *testing.T, dir string) {
 	}
 }
 
-// TestCodeOfAnEarlierAgentIsTakenBack has a release that was given to its user as a whole, who still has a file of it
+// TestCodeOwnedByUserIsReclaimed has a release that was given to its user as a whole, who still has a file of it
 // open.
-func TestCodeOfAnEarlierAgentIsTakenBack(t *testing.T) {
+func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 	needsRoot(t)
 	for _, recipe := range []string{"", "writable: [.]\n"} {
 		l := converging(t)
@@ -155,8 +155,8 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 	}
 }
 
-// TestWritableCodeNeedsTheRecipe lets the user change code where the recipe says so, and says that it was changed.
-func TestWritableCodeNeedsTheRecipe(t *testing.T) {
+// TestWritableCodeRequiresRecipeSetting lets the user change code where the recipe says so, and says that it was changed.
+func TestWritableCodeRequiresRecipeSetting(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))
@@ -179,8 +179,8 @@ func TestWritableCodeNeedsTheRecipe(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesWhatRunsRefuseToRender: a release gives templates to its user, which no file of it shows as changed.
-func TestVerifyNamesWhatRunsRefuseToRender(t *testing.T) {
+// TestVerifyListsTemplatesThatRunsRefuse: a release gives templates to its user, which no file of it shows as changed.
+func TestVerifyListsTemplatesThatRunsRefuse(t *testing.T) {
 	l := converging(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))
 	files["corpus.yaml"], files["cache/a.j2"] = "writable: [cache]\n", "x"

@@ -64,8 +64,8 @@ func TestUnitsThatFollowedAChangedLinkAreRestarted(t *testing.T) {
 	}
 }
 
-// TestAProofKeepsItsUnitsAfterAReleaseWasFetchedAgain loses the release, and then has a unit run another one.
-func TestAProofKeepsItsUnitsAfterAReleaseWasFetchedAgain(t *testing.T) {
+// TestProofKeepsUnitsAfterRefetch loses the release, and then has a unit run another one.
+func TestProofKeepsUnitsAfterRefetch(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	l.expect(exit.OK)

@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// TestCrashShowsWhatTheProgramLogged has a release crash at start: the error, the report and what failed in the ledger
+// TestCrashReportHasJournalLines has a release crash at start: the error, the report and what failed in the ledger
 // have the last lines of the unit's journal, without the secrets that the agent knows.
-func TestCrashShowsWhatTheProgramLogged(t *testing.T) {
+func TestCrashReportHasJournalLines(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	const secret = "correct-horse-battery"
 	l.Redactor = &redact.Redactor{}

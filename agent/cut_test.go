@@ -96,7 +96,7 @@ func (l *lab) spoil(file string, how func([]byte) []byte) {
 	}
 }
 
-func TestRollbackThatWasCutIsFinished(t *testing.T) {
+func TestInterruptedRollbackIsFinished(t *testing.T) {
 	l := cutWayBack(t)
 	noted(t, l.expect(exit.OK), "that is finished first")
 	if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err == nil {

@@ -80,9 +80,9 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 	}
 }
 
-// TestAGuardDuringWhichTheHostShutsDownIsNamed by the state that has it, and not by the state before, which made the
+// TestShutdownDuringGuardNamesItsState by the state that has it, and not by the state before, which made the
 // last change.
-func TestAGuardDuringWhichTheHostShutsDownIsNamed(t *testing.T) {
+func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	l := commanding(t)
 	l.Config.StopTimeout = 100 * time.Millisecond
 	l.states("1", goodStates)
@@ -113,8 +113,8 @@ func TestAGuardDuringWhichTheHostShutsDownIsNamed(t *testing.T) {
 	}
 }
 
-// TestACutIsNamedByWhatRan takes a host as a power cut leaves it, while states run after one that changed something.
-func TestACutIsNamedByWhatRan(t *testing.T) {
+// TestInterruptedRunNamesRunningStates takes a host as a power cut leaves it, while states run after one that changed something.
+func TestInterruptedRunNamesRunningStates(t *testing.T) {
 	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }
 	for name, c := range map[string]struct{ sls, want string }{
 		"a guard": {"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif:\n      - 'true'\n      - '" + hanging("/a") + "'\n", "cmd.run guarded"},

@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func TestReportsOfAClockThatWasAheadDoNotStay(t *testing.T) {
+func TestReportsWithFutureTimesArePruned(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.KeepReports = 3
@@ -66,7 +66,7 @@ func TestReportOfTheFutureWithoutASequence(t *testing.T) {
 	}
 }
 
-func TestDamagedReportDoesNotHideTheOthers(t *testing.T) {
+func TestDamagedReportDoesNotHideOthers(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -83,9 +83,9 @@ func TestDamagedReportDoesNotHideTheOthers(t *testing.T) {
 	}
 }
 
-// TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack removes the release that `previous` names, and then
+// TestRollbackWorksAfterPreviousWasDeleted removes the release that `previous` names, and then
 // deploys one that fails.
-func TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack(t *testing.T) {
+func TestRollbackWorksAfterPreviousWasDeleted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {
@@ -107,8 +107,8 @@ func TestDeletedOldReleaseDoesNotKeepAHostFromGoingBack(t *testing.T) {
 	l.links("4", "4", "2")
 }
 
-// TestRollbackVerifiesTheReleaseItGoesBackTo changes a file of the release before.
-func TestRollbackVerifiesTheReleaseItGoesBackTo(t *testing.T) {
+// TestRollbackVerifiesTargetRelease changes a file of the release before.
+func TestRollbackVerifiesTargetRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {
@@ -392,8 +392,8 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 	}
 }
 
-// TestEveryLossAloneIsRepaired loses each thing in each way.
-func TestEveryLossAloneIsRepaired(t *testing.T) {
+// TestEachSingleLossIsRepaired loses each thing in each way.
+func TestEachSingleLossIsRepaired(t *testing.T) {
 	whole := deployedTwice(t)
 	for _, what := range things() {
 		for _, how := range damages() {
@@ -497,8 +497,8 @@ func (l *lab) machine(id string) {
 	must(l.t, os.WriteFile(l.Layout.Path("/etc/machine-id"), []byte(strings.Repeat(id, 32)+"\n"), 0o644))
 }
 
-// TestRenamedHostAsksFirst gives a host the name of another service, and of another instance.
-func TestRenamedHostAsksFirst(t *testing.T) {
+// TestRenamedHostRequiresConfirmation gives a host the name of another service, and of another instance.
+func TestRenamedHostRequiresConfirmation(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string][2]string{"other-testing-useast1-1": {"other", "testing"}, "myapp-production-useast1-1": {"myapp", "production"}} {
 		t.Run(name, func(t *testing.T) {
@@ -531,8 +531,8 @@ func TestRenamedHostAsksFirst(t *testing.T) {
 	}
 }
 
-// TestCloneOfAnImageIsWhatItIsCalled starts another machine from the disk of one.
-func TestCloneOfAnImageIsWhatItIsCalled(t *testing.T) {
+// TestClonedHostUsesItsHostname starts another machine from the disk of one.
+func TestClonedHostUsesItsHostname(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.machine("a")
@@ -545,8 +545,8 @@ func TestCloneOfAnImageIsWhatItIsCalled(t *testing.T) {
 	l.links("9", "9", "")
 }
 
-// TestHostWithoutConventionalNameKeepsItsIdentity gives a host a name that says nothing.
-func TestHostWithoutConventionalNameKeepsItsIdentity(t *testing.T) {
+// TestUnconventionalHostnameKeepsIdentity gives a host a name that says nothing.
+func TestUnconventionalHostnameKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.machine("a")

@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-func TestFirstDeployThenUpgradeThenNothingNew(t *testing.T) {
+func TestFirstDeployUpgradeAndUnchangedRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
@@ -58,7 +58,7 @@ func TestUnitsCanStartFromCurrentDuringTheFirstConverge(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-func TestStoreWithoutABaseDeploysTheServiceAlone(t *testing.T) {
+func TestServiceDeploysWithoutBase(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -89,7 +89,7 @@ func TestFailedDeployRollsBackAndIsNotTriedAgain(t *testing.T) {
 	l.links("3", "3", "1")
 }
 
-func TestQuarantinedFirstBaseHoldsNoServiceBack(t *testing.T) {
+func TestQuarantinedFirstBaseDoesNotBlockService(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -110,7 +110,7 @@ func TestQuarantinedFirstBaseHoldsNoServiceBack(t *testing.T) {
 	}
 }
 
-func TestABaseThatFailedIsQuarantinedAlone(t *testing.T) {
+func TestFailedBaseIsQuarantinedWithoutService(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
@@ -129,7 +129,7 @@ func TestABaseThatFailedIsQuarantinedAlone(t *testing.T) {
 	}
 }
 
-func TestFirstDeployThatFailsLeavesEvidenceAndNothingCurrent(t *testing.T) {
+func TestFailedFirstDeployKeepsNextAndRemovesCurrent(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1-broken")
@@ -141,7 +141,7 @@ func TestFirstDeployThatFailsLeavesEvidenceAndNothingCurrent(t *testing.T) {
 	l.links("2", "2", "")
 }
 
-func TestRollbackThatFailsSaysWhatToDo(t *testing.T) {
+func TestFailedRollbackHasHint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -164,7 +164,7 @@ func releaseDirs(t *testing.T, l *lab) []string {
 	return dirs
 }
 
-func TestDryRunMovesNoLinkAndKeepsNoReport(t *testing.T) {
+func TestDryRunWritesNoLinkAndNoReport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -192,7 +192,7 @@ func TestDryRunMovesNoLinkAndKeepsNoReport(t *testing.T) {
 	}
 }
 
-func TestUnreachableStoreConvergesWhatIsCurrent(t *testing.T) {
+func TestUnreachableStoreConvergesCurrentRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -204,7 +204,7 @@ func TestUnreachableStoreConvergesWhatIsCurrent(t *testing.T) {
 	}
 }
 
-func TestRefusedMetadataConvergesWhatIsCurrent(t *testing.T) {
+func TestRefusedMetadataConvergesCurrentRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -285,7 +285,7 @@ func TestArgumentsThatContradictTheHostnameAreAUsageError(t *testing.T) {
 	}
 }
 
-func TestIdentityIsRememberedOnAHostThatIsNotNamedByConvention(t *testing.T) {
+func TestIdentityFromArgumentsIsSaved(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Hostname = func() (string, error) { return "laptop", nil }
@@ -316,7 +316,7 @@ func mustStatus(t *testing.T, l *lab) inspect.Status {
 	return s
 }
 
-func TestHoldKeepsNewReleasesAway(t *testing.T) {
+func TestHoldPreventsNewReleases(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

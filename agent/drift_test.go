@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 )
 
-// TestStatesThatAlwaysActAreNoDrift runs states that act at every run. Neither status nor why nor notifications call that
+// TestStatesThatAlwaysRunAreNotDrift runs states that act at every run. Neither status nor why nor notifications call that
 // drift, and status names them; a file that drifted beside them is drift.
-func TestStatesThatAlwaysActAreNoDrift(t *testing.T) {
+func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
 	l := converging(t)
 	l.states("1", "sync:\n  test.succeed_with_changes: []\nPORT:\n  environ.setenv:\n  - value: '80'\n/etc/drifts:\n  file.managed:\n  - contents: good\n  - makedirs: true\n")
@@ -36,8 +36,8 @@ func TestStatesThatAlwaysActAreNoDrift(t *testing.T) {
 	}
 }
 
-// TestReactionsToStatesThatAlwaysActAreNoDrift lets states wait for one that acts at every run, and for a file.
-func TestReactionsToStatesThatAlwaysActAreNoDrift(t *testing.T) {
+// TestReactionsToStatesThatAlwaysRunAreNotDrift lets states wait for one that acts at every run, and for a file.
+func TestReactionsToStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
 	l := converging(t)
 	l.states("1", `sync:

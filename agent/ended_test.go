@@ -19,10 +19,10 @@ func (u *fakeUnits) ends(name string, stopped bool) {
 	}
 }
 
-// TestAUnitThatEndsBeforeTheLinksMove by itself, with status 0 and without a state that started it, is judged by what
+// TestUnitThatExitsBeforeLinksMoveIsStarted by itself, with status 0 and without a state that started it, is judged by what
 // ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one that a
 // timer starts.
-func TestAUnitThatEndsBeforeTheLinksMove(t *testing.T) {
+func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
 		during  func(u *fakeUnits)
@@ -59,8 +59,8 @@ func TestAUnitThatEndsBeforeTheLinksMove(t *testing.T) {
 	}
 }
 
-// TestAUnitThatEndedBeforeTheRunStaysStopped, since it did not run when the run began.
-func TestAUnitThatEndedBeforeTheRunStaysStopped(t *testing.T) {
+// TestUnitThatExitedBeforeRunStaysStopped, since it did not run when the run began.
+func TestUnitThatExitedBeforeRunStaysStopped(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.ends("app.service", false)
 	l.app("2")

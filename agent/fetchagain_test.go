@@ -59,8 +59,8 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestListThatWasLostAloneLeavesTheReleaseInPlace loses the list of a release whose files are as they were.
-func TestListThatWasLostAloneLeavesTheReleaseInPlace(t *testing.T) {
+// TestLostFileListKeepsIntactRelease loses the list of a release whose files are as they were.
+func TestLostFileListKeepsIntactRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -106,9 +106,9 @@ func TestProgramWithAnotherContentIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestAReleaseThatOtherUsersCannotReadGetsItsModesBack takes the read bits of group and others, as a copy under a mask
+// TestUnreadableReleaseModesAreRestored takes the read bits of group and others, as a copy under a mask
 // of 077 does: a service that runs as another user cannot start.
-func TestAReleaseThatOtherUsersCannotReadGetsItsModesBack(t *testing.T) {
+func TestUnreadableReleaseModesAreRestored(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"data/large", "bin/run", "data"} {
 		l := newLab(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // A fetch that fetch.timeout ends names the setting and says that the rest resumes.
-func TestFetchTimeoutIsNamed(t *testing.T) {
+func TestFetchTimeoutErrorNamesTheSetting(t *testing.T) {
 	s := newServed(t)
 	s.publish("1")
 	s.expect(exit.OK)

@@ -103,7 +103,7 @@ func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
 }
 
 // What is given later replaces what was given before and has verified nothing.
-func TestSecondFirstDeployReplacesWhatWasGiven(t *testing.T) {
+func TestLaterFirstDeployReplacesSavedArguments(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
 	if err := l.give(rootFile(t, artifacttest.New(t).Root()), grains.Identity{}); exit.Code(err) != exit.Refused {
@@ -122,7 +122,7 @@ func TestSecondFirstDeployReplacesWhatWasGiven(t *testing.T) {
 }
 
 // A store that a deployed host is given by mistake is not kept: the timer goes on with the one that works.
-func TestStoreThatDoesNotAnswerIsNotKept(t *testing.T) {
+func TestUnreachableStoreIsNotSaved(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
 	if err := l.give(rootFile(t, l.repo.Root()), grains.Identity{}); err != nil {
@@ -140,7 +140,7 @@ func TestStoreThatDoesNotAnswerIsNotKept(t *testing.T) {
 }
 
 // A store that verified is kept though it has nothing new, and the hint of one that went back in time names it.
-func TestStoreThatVerifiedIsKeptThoughNothingIsNew(t *testing.T) {
+func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
 	if err := l.give(rootFile(t, l.repo.Root()), grains.Identity{}); err != nil {
@@ -202,7 +202,7 @@ func TestDryRunOfAFirstDeployPinsNoRoot(t *testing.T) {
 }
 
 // A dry run and arguments that cannot be meant keep nothing.
-func TestWhatIsNotKeptOfAFirstDeploy(t *testing.T) {
+func TestDryRunAndInvalidArgumentsAreNotSaved(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.store = failing{l.store, store.ErrUnreachable}
 	dry := *l.Agent

@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestARunWithoutNewsUploadsNothing: it asks the store once, and once per reports.heartbeat it repeats the host's record in
+// TestRunWithoutNewsUploadsNothing: it asks the store once, and once per reports.heartbeat it repeats the host's record in
 // one more request. A run that finds the host otherwise than the one before uploads its report.
-func TestARunWithoutNewsUploadsNothing(t *testing.T) {
+func TestRunWithoutNewsUploadsNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.UploadReports, l.Config.Heartbeat = true, 30*time.Minute

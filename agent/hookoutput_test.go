@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestAHookThatPrintsAnErrorOfTheHostQuarantinesNothing fails a release by hooks that name an error of the host in the
+// TestHookWithHostErrorInItsOutputQuarantinesNothing fails a release by hooks that name an error of the host in the
 // words of the C library, as a shell does on a full disk.
-func TestAHookThatPrintsAnErrorOfTheHostQuarantinesNothing(t *testing.T) {
+func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 	for _, printed := range []string{
 		"echo: I/O error", "cp: error writing 'x': No space left on device", "touch: cannot touch 'x': Read-only file system",
 		"sh: 1: cannot open x: Too many open files", "fork: Cannot allocate memory",
@@ -37,9 +37,9 @@ func TestAHookThatPrintsAnErrorOfTheHostQuarantinesNothing(t *testing.T) {
 	}
 }
 
-// TestAHookThatFailsInBothReleasesShowsThatTheHostIsAtFault takes away from the host what the hook of each release
+// TestHookFailureInBothReleasesIsAHostError takes away from the host what the hook of each release
 // needs.
-func TestAHookThatFailsInBothReleasesShowsThatTheHostIsAtFault(t *testing.T) {
+func TestHookFailureInBothReleasesIsAHostError(t *testing.T) {
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {
 			l := hooked(t)

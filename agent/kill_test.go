@@ -340,8 +340,8 @@ func leftovers(t *testing.T, root string) string {
 	return strings.Join(found, " ")
 }
 
-// TestCutThreeTimesIsQuarantined kills the same deploy again and again.
-func TestCutThreeTimesIsQuarantined(t *testing.T) {
+// TestThreeInterruptedDeploysQuarantine kills the same deploy again and again.
+func TestThreeInterruptedDeploysQuarantine(t *testing.T) {
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	root := t.TempDir()
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
@@ -366,9 +366,9 @@ func TestCutThreeTimesIsQuarantined(t *testing.T) {
 // threeFiles are states that a cut can come between.
 const threeFiles = "/etc/app/a: {file.managed: [{contents: new}]}\n/etc/app/b: {file.managed: [{contents: new}]}\n/etc/app/c: {file.managed: [{contents: new}]}\n"
 
-// TestCutsAtOneStepAreItsRelease cuts a deploy short in one state again and again, as a state does that takes
+// TestInterruptionsAtOneStepQuarantine cuts a deploy short in one state again and again, as a state does that takes
 // the host down, and at different states, as a power failure does.
-func TestCutsAtOneStepAreItsRelease(t *testing.T) {
+func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
 		cuts []string
 		want string // the version that runs in the end

@@ -45,9 +45,9 @@ func commanding(t *testing.T) *lab {
 	return l
 }
 
-// TestCommandsOfAFailedDeployAreNamed names each state that ran a program, in the report of the automatic
+// TestReportListsCommandsOfFailedDeploy names each state that ran a program, in the report of the automatic
 // rollback. What guards and templates ran was there to look, and is not named.
-func TestCommandsOfAFailedDeployAreNamed(t *testing.T) {
+func TestReportListsCommandsOfFailedDeploy(t *testing.T) {
 	l := commanding(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
@@ -93,8 +93,8 @@ it fails:
 	}
 }
 
-// TestListenerThatRanAProgramIsNamed names the listener, and not the last state before it.
-func TestListenerThatRanAProgramIsNamed(t *testing.T) {
+// TestReportNamesListenerThatRanACommand names the listener, and not the last state before it.
+func TestReportNamesListenerThatRanACommand(t *testing.T) {
 	l := commanding(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)

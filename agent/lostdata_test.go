@@ -41,7 +41,7 @@ func TestLostDataIsReported(t *testing.T) {
 
 // The releases of a project may lie behind a link, as on another disk, and a directory that nobody may enter is opened
 // again.
-func TestDirectoriesAboveAReleaseKeepNothingFromDeploying(t *testing.T) {
+func TestLinkedAndClosedReleaseDirectoriesDeploy(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
@@ -62,7 +62,7 @@ func TestDirectoriesAboveAReleaseKeepNothingFromDeploying(t *testing.T) {
 }
 
 // What failed in a run is no advice any more when runs since then succeeded.
-func TestWhyGivesNoAdviceAboutWhatIsOver(t *testing.T) {
+func TestWhyOmitsAdviceForResolvedFailures(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

@@ -39,7 +39,7 @@ func (l *lab) ticks(code int) {
 }
 
 // A host whose configuration was replaced by something else, and has no copy, goes on by what it remembers.
-func TestConfigurationWithoutACopyKeepsNothingFromConverging(t *testing.T) {
+func TestLostConfigurationStillConverges(t *testing.T) {
 	for name, place := range map[string]func(string) error{
 		"a directory": func(path string) error { return os.Mkdir(path, 0o755) },
 		"a pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -77,7 +77,7 @@ func introducedTwice(t *testing.T) *lab {
 
 // A host that was told who it is, and has lost what it knows, goes on by what is kept beside its releases: the timer's
 // run has no arguments.
-func TestHostWithSavedIdentityNeedsNoArguments(t *testing.T) {
+func TestSavedIdentityReplacesArguments(t *testing.T) {
 	paths := map[string]func(l *lab) []string{
 		"ledger, copy, current": func(l *lab) []string {
 			return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Path("/srv/projects/myapp/current")}
@@ -127,7 +127,7 @@ func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
 
 // What is kept beside the releases of a machine says nothing of one that is a clone of it, nor does what another user
 // wrote or a damaged file.
-func TestWhoAHostIsIsNotTakenFromElsewhere(t *testing.T) {
+func TestForeignIdentityFileIsIgnored(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(l *lab, file string) error
 		notes string
@@ -168,7 +168,7 @@ func TestWhoAHostIsIsNotTakenFromElsewhere(t *testing.T) {
 }
 
 // Where nothing remains, the hint has the whole command.
-func TestAHostOnWhichNothingRemains(t *testing.T) {
+func TestHintAfterTotalLossHasTheWholeCommand(t *testing.T) {
 	l := told(t)
 	must(t, os.RemoveAll(l.Layout.State()))
 	must(t, os.RemoveAll(l.Layout.Path("/srv")))
@@ -179,7 +179,7 @@ func TestAHostOnWhichNothingRemains(t *testing.T) {
 }
 
 // A host that becomes another service keeps nothing of the one before.
-func TestAHostThatBecomesAnotherServiceForgetsTheOneBefore(t *testing.T) {
+func TestServiceChangeRemovesSavedIdentity(t *testing.T) {
 	l := told(t)
 	l.repo.Release("other", "1", "testing", artifacttest.Files{"version": "other 1", "salt/config/states/top.sls": "base: {}"})
 	if _, err := l.Deploy(t.Context(), given("other", "testing"), false); err != nil {
@@ -192,8 +192,8 @@ func TestAHostThatBecomesAnotherServiceForgetsTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestAHostThatBecomesAServiceWithTheSameBytes deploys it, and can go back.
-func TestAHostThatBecomesAServiceWithTheSameBytes(t *testing.T) {
+// TestServiceChangeWithTheSameBytes deploys it, and can go back.
+func TestServiceChangeWithTheSameBytes(t *testing.T) {
 	l := told(t)
 	before, err := l.ReadLedger()
 	must(t, err)

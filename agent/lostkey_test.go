@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 )
 
-// TestAHostThatLostItsKeySaysSo lets a host lose its key: each run and status say that what it signs does not count, until a
+// TestLostHostKeyIsReported lets a host lose its key: each run and status say that what it signs does not count, until a
 // person has the former key forgotten.
-func TestAHostThatLostItsKeySaysSo(t *testing.T) {
+func TestLostHostKeyIsReported(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 1, twoWaves())
 	h := f.hosts[0]

@@ -115,8 +115,8 @@ func TestHostWithoutAnyRecordOfItsIdentity(t *testing.T) {
 	l.ticks(exit.OK)
 }
 
-// TestQuarantinedReleaseIsNotWhatRanLast though it is the newest on the disk.
-func TestQuarantinedReleaseIsNotWhatRanLast(t *testing.T) {
+// TestQuarantinedReleaseIsNotTakenAsDeployed though it is the newest on the disk.
+func TestQuarantinedReleaseIsNotTakenAsDeployed(t *testing.T) {
 	l := robbed(t, false, "/srv/projects/myapp/next", "/srv/projects/myapp/previous")
 	l.Config.Store = "mem://"
 	l.ticks(exit.OK)

@@ -84,8 +84,8 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 	}
 }
 
-// TestReplayShowsWhatTheRunShowed in the same order, units and hooks included.
-func TestReplayShowsWhatTheRunShowed(t *testing.T) {
+// TestReplayPrintsSameOutputAsRun in the same order, units and hooks included.
+func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	l, _ := runningUnits(t, "1", "app.service")
 	var live, again bytes.Buffer
 	l.Sinks = []report.Sink{&report.Lines{Out: &live, Verbose: true}}
@@ -151,8 +151,8 @@ func TestOrdinaryUsersGetAHint(t *testing.T) {
 	}
 }
 
-// TestServiceWhoseTopHidesBase is told of, once.
-func TestServiceWhoseTopHidesBase(t *testing.T) {
+// TestServiceTopFileThatReplacesBaseIsNoted is told of, once.
+func TestServiceTopFileThatReplacesBaseIsNoted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Engine = nil
@@ -170,8 +170,8 @@ func TestServiceWhoseTopHidesBase(t *testing.T) {
 	}
 }
 
-// TestDryRollbackSaysWhatWouldHappen and not that the host converged.
-func TestDryRollbackSaysWhatWouldHappen(t *testing.T) {
+// TestDryRollbackOutputIsConditional and not that the host converged.
+func TestDryRollbackOutputIsConditional(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -189,8 +189,8 @@ func TestDryRollbackSaysWhatWouldHappen(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestCutNamesWhatIsDeployed and not what was, where the channels have moved on.
-func TestCutNamesWhatIsDeployed(t *testing.T) {
+// TestInterruptedRunNamesDeployedRelease and not what was, where the channels have moved on.
+func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 	l, _ := runningUnits(t, "1", "app.service")
 	l.app("2")
 	l.Sinks = []report.Sink{&ender{at: "health"}}

@@ -26,9 +26,9 @@ func (l *lab) replaceBy(path string, put func(string) error) {
 	must(l.t, put(path))
 }
 
-// TestWhatStandsInThePlaceOfTheConfiguration keeps no host from converging what is deployed, with the copy of its
+// TestMisplacedConfigurationStillConverges keeps no host from converging what is deployed, with the copy of its
 // settings.
-func TestWhatStandsInThePlaceOfTheConfiguration(t *testing.T) {
+func TestMisplacedConfigurationStillConverges(t *testing.T) {
 	whole := deployedTwice(t)
 	for name, put := range instead {
 		t.Run(name, func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestWhatStandsInThePlaceOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestWhatStandsInThePlaceOfAPillar stops the service, whose states need it, and lets base converge.
-func TestWhatStandsInThePlaceOfAPillar(t *testing.T) {
+// TestMisplacedPillarStopsOnlyTheService stops the service, whose states need it, and lets base converge.
+func TestMisplacedPillarStopsOnlyTheService(t *testing.T) {
 	for name, put := range instead {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,8 +155,8 @@ func (l *lab) allThatNames() []string {
 	return append(links, l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports())
 }
 
-// TestWhatStandsInThePlaceOfALink before the first deploy is set aside.
-func TestWhatStandsInThePlaceOfALink(t *testing.T) {
+// TestMisplacedLinkIsMovedAside before the first deploy is set aside.
+func TestMisplacedLinkIsMovedAside(t *testing.T) {
 	put := map[string]func(path string) error{"a directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755) }}
 	for _, name := range []string{"a file", "a pipe"} {
 		put[name] = instead[name]

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestStatusShowsWhatReplacedALink puts a directory and a plain file where current was.
-func TestStatusShowsWhatReplacedALink(t *testing.T) {
+// TestStatusReportsReplacedLink puts a directory and a plain file where current was.
+func TestStatusReportsReplacedLink(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
 		"a directory":  func(path string) error { return os.Mkdir(path, 0o755) },

@@ -86,8 +86,8 @@ func TestModesOfAReleaseAreRestoredBeforeItsLinks(t *testing.T) {
 	}
 }
 
-// TestModesThatARunGaveStay has what a run does, such as a hook, give a file of the release another mode.
-func TestModesThatARunGaveStay(t *testing.T) {
+// TestModesSetByTheRunAreKept has what a run does, such as a hook, give a file of the release another mode.
+func TestModesSetByTheRunAreKept(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -101,8 +101,8 @@ func TestModesThatARunGaveStay(t *testing.T) {
 	}
 }
 
-// TestDamageOfAKeptReleaseIsFoundBeforeItIsDeployed loses data of a release that is on the disk and not deployed.
-func TestDamageOfAKeptReleaseIsFoundBeforeItIsDeployed(t *testing.T) {
+// TestKeptReleaseIsVerifiedBeforeDeploy loses data of a release that is on the disk and not deployed.
+func TestKeptReleaseIsVerifiedBeforeDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))

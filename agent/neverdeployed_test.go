@@ -195,8 +195,8 @@ func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(
 	}
 }
 
-// TestWhatDeploysNothingIsNoDeploy tries it on a new host.
-func TestWhatDeploysNothingIsNoDeploy(t *testing.T) {
+// TestReadOnlyCommandsOnNewHostAreNoDeploy tries it on a new host.
+func TestReadOnlyCommandsOnNewHostAreNoDeploy(t *testing.T) {
 	t.Parallel()
 	for tried, try := range tries() {
 		for lost, loss := range losses() {
@@ -208,8 +208,8 @@ func TestWhatDeploysNothingIsNoDeploy(t *testing.T) {
 	}
 }
 
-// TestWhatDeploysNothingChangesNoDeploy tries it on a host on which something is deployed.
-func TestWhatDeploysNothingChangesNoDeploy(t *testing.T) {
+// TestReadOnlyCommandsKeepDeployedRelease tries it on a host on which something is deployed.
+func TestReadOnlyCommandsKeepDeployedRelease(t *testing.T) {
 	t.Parallel()
 	deployed := func(l *lab) {
 		l.expect(exit.OK)
@@ -236,9 +236,9 @@ func TestWhatDeploysNothingChangesNoDeploy(t *testing.T) {
 	}
 }
 
-// TestFirstDeployThatFailedIsNoDeploy because of the release or of the host, whatever the host loses of what it
+// TestFailedFirstDeployDoesNotCountAsDeployed because of the release or of the host, whatever the host loses of what it
 // remembers.
-func TestFirstDeployThatFailedIsNoDeploy(t *testing.T) {
+func TestFailedFirstDeployDoesNotCountAsDeployed(t *testing.T) {
 	t.Parallel()
 	for named, failed := range map[string]func(l *lab){
 		"the release": func(l *lab) {

@@ -15,7 +15,7 @@ import (
 
 // A release whose hook is not started, since /srv is mounted noexec, is not to blame. The run names the mount and the
 // option.
-func TestProgramsThatNoexecRefusesBlameTheHost(t *testing.T) {
+func TestNoexecMountIsAHostError(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}

@@ -49,7 +49,7 @@ func TestRunIsSentToAWebhookAndMetrics(t *testing.T) {
 	}
 }
 
-func TestReceiverThatIsDownChangesNothing(t *testing.T) {
+func TestUnreachableWebhookDoesNotFailTheRun(t *testing.T) {
 	l := newLab(t)
 	l.Config.Notify.WebhookURL, l.Config.Notify.WebhookTimeout, l.Config.Notify.WebhookTries = "http://127.0.0.1:1/", time.Second, 1
 	l.publish("1")

@@ -18,9 +18,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestPrivateContentDoesNotLeaveTheHost has states whose reports show what only root may read here, and compares what
+// TestPrivateContentIsNotUploaded has states whose reports show what only root may read here, and compares what
 // the store and a webhook get with what the host keeps.
-func TestPrivateContentDoesNotLeaveTheHost(t *testing.T) {
+func TestPrivateContentIsNotUploaded(t *testing.T) {
 	l := converging(t)
 	l.Config.UploadReports = true
 	var told []byte

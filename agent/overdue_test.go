@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestConvergeTimeoutThatEndsBeforeTheStatesBlamesNoRelease has a time that is over while the releases are compared.
-func TestConvergeTimeoutThatEndsBeforeTheStatesBlamesNoRelease(t *testing.T) {
+// TestConvergeTimeoutBeforeStatesQuarantinesNothing has a time that is over while the releases are compared.
+func TestConvergeTimeoutBeforeStatesQuarantinesNothing(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)

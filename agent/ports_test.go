@@ -52,8 +52,8 @@ func (l *lab) postponed(r *report.Report, err error, text string) {
 	}
 }
 
-// TestForeignProcessThatAnswersAProbe does not make a release healthy, and the release is not blamed for it.
-func TestForeignProcessThatAnswersAProbe(t *testing.T) {
+// TestProbeAnsweredByForeignProcessIsAHostError does not make a release healthy, and the release is not blamed for it.
+func TestProbeAnsweredByForeignProcessIsAHostError(t *testing.T) {
 	address := listening(t)
 	text := "process 812 (/usr/bin/python3) of user 4711 listens on " + address + " and belongs to no unit of the release"
 	for name, probe := range map[string]string{"http": "http: http://" + address + "/", "tcp": "tcp: " + address} {
@@ -78,8 +78,8 @@ func TestForeignProcessThatAnswersAProbe(t *testing.T) {
 	}
 }
 
-// TestMainProcessAnswersWhateverItsCgroup where the kernel names control groups otherwise than the init system.
-func TestMainProcessAnswersWhateverItsCgroup(t *testing.T) {
+// TestMainProcessIsRecognizedInAnyCgroup where the kernel names control groups otherwise than the init system.
+func TestMainProcessIsRecognizedInAnyCgroup(t *testing.T) {
 	address := listening(t)
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
@@ -90,8 +90,8 @@ func TestMainProcessAnswersWhateverItsCgroup(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-// TestAnswersOfOtherUnits count where a probe of the release names their unit, or where root made the socket.
-func TestAnswersOfOtherUnits(t *testing.T) {
+// TestProbeAnswersOfOtherUnitsCount count where a probe of the release names their unit, or where root made the socket.
+func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 	address := listening(t)
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
@@ -114,8 +114,8 @@ func TestAnswersOfOtherUnits(t *testing.T) {
 	l.expect(exit.OK) // a probe of the host
 }
 
-// TestPortTakenInTheGapOfTheRestart is no fault of the release, whose unit or hook fails for it.
-func TestPortTakenInTheGapOfTheRestart(t *testing.T) {
+// TestPortTakenDuringRestartIsAHostError is no fault of the release, whose unit or hook fails for it.
+func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
 		socket  processes.Socket
@@ -142,8 +142,8 @@ func TestPortTakenInTheGapOfTheRestart(t *testing.T) {
 	}
 }
 
-// TestReleaseThatFailsBesideOthersIsQuarantined where no stranger has its port.
-func TestReleaseThatFailsBesideOthersIsQuarantined(t *testing.T) {
+// TestReleaseFailureWithFreePortIsQuarantined where no stranger has its port.
+func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
 	u.stranger("127.0.0.1:2") // another port
@@ -198,8 +198,8 @@ func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 	}
 }
 
-// TestProcessOfRootProves that its unit runs a release, as before.
-func TestProcessOfRootProves(t *testing.T) {
+// TestRootProcessProvesRelease that its unit runs a release, as before.
+func TestRootProcessProvesRelease(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	s := u.add("wrapped.service", "/srv/service/current/bin/app")
 	s.Settings = []string{"/usr/local/bin/wrapper"}

@@ -268,7 +268,7 @@ func TestDevDoesNotRollBackAutomatically(t *testing.T) {
 	}
 }
 
-func TestBrokenRegistryIsKeptAside(t *testing.T) {
+func TestBrokenRegistryIsMovedAside(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1")})
@@ -296,7 +296,7 @@ func TestBrokenRegistryIsKeptAside(t *testing.T) {
 	}
 }
 
-func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
+func TestEditableTreeOfOwnServiceHoldsTheHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.Dev = []string{"testing"}
@@ -343,9 +343,9 @@ func TestWorkingTreeOfTheHostsOwnServiceHoldsTheHost(t *testing.T) {
 	}
 }
 
-// TestLedgerOfANewerVersionIsTakenDown is a host whose agent was rolled back over a change of the ledger's
+// TestLedgerOfNewerVersionIsDowngraded is a host whose agent was rolled back over a change of the ledger's
 // form: it goes on with what it understands, and keeps what it does not.
-func TestLedgerOfANewerVersionIsTakenDown(t *testing.T) {
+func TestLedgerOfNewerVersionIsDowngraded(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -377,7 +377,7 @@ func TestLedgerOfANewerVersionIsTakenDown(t *testing.T) {
 	}
 }
 
-func TestReadOnlyReleaseNeedsNoArchive(t *testing.T) {
+func TestReadOnlyReleaseIsNotArchived(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestWhatStandsInThePlaceOfAProject is set aside, and the project is fetched again.
-func TestWhatStandsInThePlaceOfAProject(t *testing.T) {
+// TestMisplacedProjectIsMovedAside is set aside, and the project is fetched again.
+func TestMisplacedProjectIsMovedAside(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
 		"a pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },

@@ -21,9 +21,9 @@ func proved(r *report.Report) string {
 	return r.Proven.Run
 }
 
-// TestOnlyARunThatAskedUnitsAndProbesIsProof has a service that ends now and then after its deploy, and looks
+// TestOnlyRunsThatCheckedHealthAreProof has a service that ends now and then after its deploy, and looks
 // at what the ticks after that say.
-func TestOnlyARunThatAskedUnitsAndProbesIsProof(t *testing.T) {
+func TestOnlyRunsThatCheckedHealthAreProof(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	u := newUnits(l, "app.service")
@@ -90,9 +90,9 @@ func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 	}
 }
 
-// TestAUnitOnItsWayUpIsProvenStill has a tick come before the host has started the unit after its boot, or while it
+// TestStartingUnitStaysProven has a tick come before the host has started the unit after its boot, or while it
 // starts.
-func TestAUnitOnItsWayUpIsProvenStill(t *testing.T) {
+func TestStartingUnitStaysProven(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]func(s *unit){
 		"the host booted": func(s *unit) { s.Active, s.Sub, s.MainPID, s.Began = "inactive", "dead", 0, 0 },
@@ -111,9 +111,9 @@ func TestAUnitOnItsWayUpIsProvenStill(t *testing.T) {
 	}
 }
 
-// TestAProofFromBelowAnotherRootSaysSo also after the tree has become a host of its own, as an image does that was
+// TestProofBelowAnotherRootIsMarked also after the tree has become a host of its own, as an image does that was
 // deployed to before its first boot.
-func TestAProofFromBelowAnotherRootSaysSo(t *testing.T) {
+func TestProofBelowAnotherRootIsMarked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.app("1")
@@ -122,8 +122,8 @@ func TestAProofFromBelowAnotherRootSaysSo(t *testing.T) {
 	}
 }
 
-// TestAReleaseThatWasLeftByHandIsInEveryReport goes back by hand, and looks at the tick after that.
-func TestAReleaseThatWasLeftByHandIsInEveryReport(t *testing.T) {
+// TestManuallyRolledBackReleaseIsInEveryReport goes back by hand, and looks at the tick after that.
+func TestManuallyRolledBackReleaseIsInEveryReport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	newUnits(l, "app.service")
@@ -144,9 +144,9 @@ func TestAReleaseThatWasLeftByHandIsInEveryReport(t *testing.T) {
 	}
 }
 
-// TestAShutdownThatStopsTheTimerIsNoBrokenAgent deploys by hand while systemd stops the timer because the host
+// TestTimerStoppedByShutdownIsNotABrokenAgent deploys by hand while systemd stops the timer because the host
 // shuts down.
-func TestAShutdownThatStopsTheTimerIsNoBrokenAgent(t *testing.T) {
+func TestTimerStoppedByShutdownIsNotABrokenAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		after string
 		code  int
@@ -169,8 +169,8 @@ func TestAShutdownThatStopsTheTimerIsNoBrokenAgent(t *testing.T) {
 	}
 }
 
-// TestRollbackGoesToAnyEarlierReleaseThatIsKept goes back twice, and over a release that was removed.
-func TestRollbackGoesToAnyEarlierReleaseThatIsKept(t *testing.T) {
+// TestRollbackSelectsNewestKeptRelease goes back twice, and over a release that was removed.
+func TestRollbackSelectsNewestKeptRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
@@ -205,8 +205,8 @@ func TestRollbackGoesToAnyEarlierReleaseThatIsKept(t *testing.T) {
 	}
 }
 
-// TestWhySaysWhatTheChannelNames quarantines what the channel names.
-func TestWhySaysWhatTheChannelNames(t *testing.T) {
+// TestWhyNamesReleaseOfChannel quarantines what the channel names.
+func TestWhyNamesReleaseOfChannel(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -231,8 +231,8 @@ func TestWhySaysWhatTheChannelNames(t *testing.T) {
 	}
 }
 
-// TestWhySaysWhatTheChannelNamesAfterRollbacks goes back twice from what the channel names.
-func TestWhySaysWhatTheChannelNamesAfterRollbacks(t *testing.T) {
+// TestWhyNamesReleaseOfChannelAfterRollbacks goes back twice from what the channel names.
+func TestWhyNamesReleaseOfChannelAfterRollbacks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
@@ -268,9 +268,9 @@ func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	}
 }
 
-// TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue ends what the states started in several ways: no later run
+// TestStartedUnitNoteIsRepeatedWhileValid ends what the states started in several ways: no later run
 // says of it that states have started it.
-func TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue(t *testing.T) {
+func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		since func(u *fakeUnits, app *unit)
@@ -305,8 +305,8 @@ func TestANoteOfAUnitThatStatesStartedIsRepeatedWhileItIsTrue(t *testing.T) {
 	}
 }
 
-// TestANoteOfAUnitNamesTheRunThatStartedItLast, and not an earlier one whose program has ended since.
-func TestANoteOfAUnitNamesTheRunThatStartedItLast(t *testing.T) {
+// TestStartedUnitNoteNamesLastRun, and not an earlier one whose program has ended since.
+func TestStartedUnitNoteNamesLastRun(t *testing.T) {
 	t.Parallel()
 	l, u := runningUnits(t, "1", "app.service")
 	app := u.all["app.service"]

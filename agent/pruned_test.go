@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestARunThatIsAskedToEndWhileItPrunes asks a run to end while it removes a large old release. The deploy is done, and
+// TestSIGTERMDuringPruneEndsTheRun asks a run to end while it removes a large old release. The deploy is done, and
 // the next run removes the rest.
-func TestARunThatIsAskedToEndWhileItPrunes(t *testing.T) {
+func TestSIGTERMDuringPruneEndsTheRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.KeepReleases = 2

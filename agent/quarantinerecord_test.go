@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 )
 
-// TestTheErrorOfAQuarantineStays asks the fleet why a release is in quarantine, right after it failed, after the runs that keep it
+// TestFleetKeepsErrorOfQuarantine asks the fleet why a release is in quarantine, right after it failed, after the runs that keep it
 // away, and after the record was repeated.
-func TestTheErrorOfAQuarantineStays(t *testing.T) {
+func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.UploadReports, l.Config.Heartbeat = true, 30*time.Minute

@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestAReadOnlySrvConvergesWhatIsCurrent has the channel name another release, which is on the disk already. Nothing
+// TestReadOnlySrvConvergesCurrentRelease has the channel name another release, which is on the disk already. Nothing
 // can be deployed, and what is current converges.
-func TestAReadOnlySrvConvergesWhatIsCurrent(t *testing.T) {
+func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestALockThatIsNeverFreeIsAFailure holds the lock while the timer starts one run after the other.
-func TestALockThatIsNeverFreeIsAFailure(t *testing.T) {
+// TestPermanentlyHeldLockIsAFailure holds the lock while the timer starts one run after the other.
+func TestPermanentlyHeldLockIsAFailure(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.Metrics = "/metrics/corpus.prom"

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestDryRunReadsTheReleaseToComeThroughItsLinks has a state copy a file by the path through which people name the
+// TestDryRunResolvesNextToNewRelease has a state copy a file by the path through which people name the
 // release that is about to run. The dry run of each deploy says what the deploy then does.
-func TestDryRunReadsTheReleaseToComeThroughItsLinks(t *testing.T) {
+func TestDryRunResolvesNextToNewRelease(t *testing.T) {
 	l := converging(t)
 	for _, through := range []string{"/srv/projects/myapp/next", "/srv/service/next"} {
 		for _, version := range []string{"1" + through[5:8], "2" + through[5:8]} {
@@ -33,9 +33,9 @@ func TestDryRunReadsTheReleaseToComeThroughItsLinks(t *testing.T) {
 	}
 }
 
-// TestDryRunKnowsFilesOfEarlierStates edits a file that an earlier state makes, without a requisite: on a host without
+// TestDryRunAccountsForEarlierStates edits a file that an earlier state makes, without a requisite: on a host without
 // the file and on one with another content.
-func TestDryRunKnowsFilesOfEarlierStates(t *testing.T) {
+func TestDryRunAccountsForEarlierStates(t *testing.T) {
 	l := converging(t)
 	for i, contents := range []string{"one", "two"} {
 		l.states(contents, `/etc/conf:

@@ -31,8 +31,8 @@ func TestAStateDirectoryRemovedDuringARunIsWrittenAgain(t *testing.T) {
 	l.links("3", "3", "2")
 }
 
-// TestARunWhoseLockFileWasRemovedIsAlone starts a second run while the first one's lock has no file any more.
-func TestARunWhoseLockFileWasRemovedIsAlone(t *testing.T) {
+// TestRunWithRemovedLockFileStaysExclusive starts a second run while the first one's lock has no file any more.
+func TestRunWithRemovedLockFileStaysExclusive(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

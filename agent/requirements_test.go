@@ -65,7 +65,7 @@ func TestADryRunRefusesToo(t *testing.T) {
 	}
 }
 
-func TestWhatTheHostGetsLaterIsNoReasonAnyMore(t *testing.T) {
+func TestRequirementsAreCheckedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishNeeding("1", `{"programs": ["/usr/bin/python9"]}`)
@@ -119,7 +119,7 @@ func TestTemplatesOfARecipeAreRenderedAsStates(t *testing.T) {
 	}
 }
 
-func TestATemplateThatDoesNotCompileChangesNothing(t *testing.T) {
+func TestInvalidTemplateStopsDeployBeforeChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Engine = state.Native{}
@@ -132,9 +132,9 @@ func TestATemplateThatDoesNotCompileChangesNothing(t *testing.T) {
 	}
 }
 
-// TestInterpretersThatTheHostLacks are noted by a dry run and by the deploy, whether the build recorded them or not; no
+// TestMissingInterpretersAreNoted are noted by a dry run and by the deploy, whether the build recorded them or not; no
 // release is refused for them.
-func TestInterpretersThatTheHostLacks(t *testing.T) {
+func TestMissingInterpretersAreNoted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")
 	}

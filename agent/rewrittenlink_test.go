@@ -67,8 +67,8 @@ func TestLinkThatIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestAdviceIsAboutWhatTheChannelsName quarantines a release that no channel names any more.
-func TestAdviceIsAboutWhatTheChannelsName(t *testing.T) {
+// TestWhyAdviceOmitsUnreferencedReleases quarantines a release that no channel names any more.
+func TestWhyAdviceOmitsUnreferencedReleases(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

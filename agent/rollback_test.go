@@ -82,7 +82,7 @@ func TestQuarantineIsLiftedByVersion(t *testing.T) {
 	}
 }
 
-func TestCorruptLedgerIsKeptAsideAndRestored(t *testing.T) {
+func TestCorruptLedgerIsMovedAsideAndRestored(t *testing.T) {
 	t.Run("from its copy", func(t *testing.T) { corruptLedger(t, false, "restored from its copy") })
 	t.Run("from reports", func(t *testing.T) {
 		corruptLedger(t, true, "rebuilt from links and reports, since its copy could not be read")
@@ -162,7 +162,7 @@ func corruptLedger(t *testing.T, both bool, how string) {
 	l.links("1", "1", "") // the release that was left is quarantined, so no rollback goes to it
 }
 
-func TestFailedTreeHasItsReportBesideIt(t *testing.T) {
+func TestFailedReleaseHasReport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -176,7 +176,7 @@ func TestFailedTreeHasItsReportBesideIt(t *testing.T) {
 	}
 }
 
-func TestFailedReleasesNeverPushOutGoodOnes(t *testing.T) {
+func TestFailedReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.KeepFailed, l.Config.KeepReleases = 1, 2

@@ -36,9 +36,9 @@ func cutDeploy(t *testing.T, promoted bool) *lab {
 	return l
 }
 
-// TestRollbackAfterACutDeployGoesToWhatWasGood before it, and not one release further back, and the next deploy does
+// TestRollbackAfterInterruptedDeployKeepsGoodRelease before it, and not one release further back, and the next deploy does
 // not bring the release that was left.
-func TestRollbackAfterACutDeployGoesToWhatWasGood(t *testing.T) {
+func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 	for name, back := range map[string]func(*lab) (*report.Report, error){
 		"rollback":                 func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },
 		"rollback --to 2":          func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "2") },
@@ -76,8 +76,8 @@ func TestRollbackAfterACutDeployGoesToWhatWasGood(t *testing.T) {
 	}
 }
 
-// TestRollbackAfterACutDeployGoesFurtherOnRequest to a version that is named, and one that is not kept changes nothing.
-func TestRollbackAfterACutDeployGoesFurtherOnRequest(t *testing.T) {
+// TestRollbackToAfterInterruptedDeploy to a version that is named, and one that is not kept changes nothing.
+func TestRollbackToAfterInterruptedDeploy(t *testing.T) {
 	for name, back := range map[string]func(l *lab, to string) error{
 		"rollback":            func(l *lab, to string) error { _, err := l.RollbackTo(l.t.Context(), to); return err },
 		"rollback --converge": func(l *lab, to string) error { _, err := l.RollbackConverge(l.t.Context(), to, false); return err },
@@ -100,8 +100,8 @@ func TestRollbackAfterACutDeployGoesFurtherOnRequest(t *testing.T) {
 	}
 }
 
-// TestDryRunsOfRollbacksAfterACutDeploy show what the rollback does, and change nothing.
-func TestDryRunsOfRollbacksAfterACutDeploy(t *testing.T) {
+// TestDryRollbackAfterInterruptedDeploy show what the rollback does, and change nothing.
+func TestDryRollbackAfterInterruptedDeploy(t *testing.T) {
 	l := cutDeploy(t, true)
 	before := snapshot(t, l.Layout.Root)
 	r, err := l.ShowRollback(t.Context(), "")
@@ -123,8 +123,8 @@ func TestDryRunsOfRollbacksAfterACutDeploy(t *testing.T) {
 	}
 }
 
-// TestRollbackFinishesTheRollbackThatWasCutShort to the version that was named, and goes no further and no less far.
-func TestRollbackFinishesTheRollbackThatWasCutShort(t *testing.T) {
+// TestRollbackFinishesInterruptedRollback to the version that was named, and goes no further and no less far.
+func TestRollbackFinishesInterruptedRollback(t *testing.T) {
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
 		l.publish(version)

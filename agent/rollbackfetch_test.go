@@ -50,8 +50,8 @@ func TestRollbackFetchesMissingReleases(t *testing.T) {
 	}
 }
 
-// TestNewReleaseIsNotToBlameForFilesOfBase deploys a service while a file of base is gone: base is fetched again first.
-func TestNewReleaseIsNotToBlameForFilesOfBase(t *testing.T) {
+// TestMissingFileOfBaseIsRefetchedBeforeDeploy deploys a service while a file of base is gone: base is fetched again first.
+func TestMissingFileOfBaseIsRefetchedBeforeDeploy(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
 	l.publishBase("1")

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestRollbackIsShownBeforehand and changes nothing.
-func TestRollbackIsShownBeforehand(t *testing.T) {
+// TestDryRollbackShowsChanges and changes nothing.
+func TestDryRollbackShowsChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
@@ -34,8 +34,8 @@ func TestRollbackIsShownBeforehand(t *testing.T) {
 	}
 }
 
-// TestRollbackOfUnitsIsShownBeforehand names the unit, leaves it alone, and says that what a release did stays.
-func TestRollbackOfUnitsIsShownBeforehand(t *testing.T) {
+// TestDryRollbackShowsUnits names the unit, leaves it alone, and says that what a release did stays.
+func TestDryRollbackShowsUnits(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	l.expect(exit.OK)
@@ -52,8 +52,8 @@ func TestRollbackOfUnitsIsShownBeforehand(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestRollbackOfNothingIsShownAsRefused as the rollback itself is.
-func TestRollbackOfNothingIsShownAsRefused(t *testing.T) {
+// TestDryRollbackWithoutTargetIsRefused as the rollback itself is.
+func TestDryRollbackWithoutTargetIsRefused(t *testing.T) {
 	l := newLab(t)
 	_, err := l.ShowRollback(t.Context(), "")
 	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "nothing on this host was deployed yet") {

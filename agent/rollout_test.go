@@ -424,7 +424,7 @@ func TestARolloutStopsAndIsResumed(t *testing.T) {
 	}
 }
 
-func TestAPersonResumesARollout(t *testing.T) {
+func TestResumeAfterHalt(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()
 	plan.Waves, _ = plans.ParseWaves("50%:1h,100%")
@@ -496,7 +496,7 @@ func (f *rolling) cutShort(h *rollHost) *rollHost {
 	return after
 }
 
-func TestADeployThatWasCutShortAsksAgain(t *testing.T) {
+func TestInterruptedDeployChecksRolloutAgain(t *testing.T) {
 	t.Parallel()
 	halt := func(s *plans.Start) { s.Paused = true }
 	for name, c := range map[string]struct {
@@ -529,7 +529,7 @@ func TestADeployThatWasCutShortAsksAgain(t *testing.T) {
 	}
 }
 
-func TestADeployThatWasCutShortDoesNotGoOnWithoutTheStore(t *testing.T) {
+func TestInterruptedDeployWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
@@ -544,7 +544,7 @@ func TestADeployThatWasCutShortDoesNotGoOnWithoutTheStore(t *testing.T) {
 	f.runs(h, "2")
 }
 
-func TestANewHostTakesTheReleaseBefore(t *testing.T) {
+func TestNewHostDeploysPreviousRelease(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
@@ -559,7 +559,7 @@ func TestANewHostTakesTheReleaseBefore(t *testing.T) {
 	t.Error("every new host took the release at once")
 }
 
-func TestANewChannelHasNothingElseToGive(t *testing.T) {
+func TestNewChannelDeploysFirstReleaseAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 1, twoWaves())
 	f.start("2", "", func(s *plans.Start) { s.Paused = true })
@@ -621,7 +621,7 @@ func TestClocksOfHostsDoNotMatter(t *testing.T) {
 	}
 }
 
-func TestAPersonTakesAReleaseAhead(t *testing.T) {
+func TestDeployAheadIgnoresWaves(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
@@ -644,7 +644,7 @@ func TestAPersonTakesAReleaseAhead(t *testing.T) {
 	f.runs(later, "2")
 }
 
-func TestADryRunAsksAndLeavesNothing(t *testing.T) {
+func TestDryRunInRolloutWritesNothing(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()
 	plan.AtOnce = 25 * plans.Percent
@@ -713,7 +713,7 @@ func TestTwoReleasesWithinAMinute(t *testing.T) {
 	f.runs(waves[0][0], "3")
 }
 
-func TestARenamedHostKeepsItsTurn(t *testing.T) {
+func TestRenamedHostKeepsItsWave(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
@@ -743,7 +743,7 @@ func (f *rolling) wave(h *rollHost) int {
 	return f.plan.Wave(start.Release, plans.Host{Name: h.name + ".example.com", Region: "useast1"}, start.Cuts)
 }
 
-func TestHostsOfAClusterDeployAFewAtATime(t *testing.T) {
+func TestAtOnceLimitsConcurrentDeploys(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()
 	plan.Waves, plan.AtOnce = []plans.Wave{{Share: plans.All}}, 25*plans.Percent // one place
@@ -774,7 +774,7 @@ func TestAnOlderAgentWaits(t *testing.T) {
 	f.runs(f.hosts[0], "2")
 }
 
-func TestWhatTheStoreDidNotTakeIsRecordedLater(t *testing.T) {
+func TestFailedResultUploadIsRetried(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 1, twoWaves())
 	f.start("2", "1")
@@ -834,7 +834,7 @@ func (s refusing) Put(ctx context.Context, key string, r io.Reader, size int64, 
 	return s.Store.Put(ctx, key, r, size, cond)
 }
 
-func TestAHostThatHasTheReleaseSaysSo(t *testing.T) {
+func TestHostWithReleaseRecordsResult(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1", func(s *plans.Start) { s.Urgent = true })

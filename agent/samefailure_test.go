@@ -29,8 +29,8 @@ func hostAtFault(t *testing.T, l *lab) error {
 	return err
 }
 
-// TestFailureThatRecursDuringRollbackIsTheHosts has units fail the new release and the one before alike.
-func TestFailureThatRecursDuringRollbackIsTheHosts(t *testing.T) {
+// TestFailureDuringRollbackIsAHostError has units fail the new release and the one before alike.
+func TestFailureDuringRollbackIsAHostError(t *testing.T) {
 	for name, fail := range map[string]func(s *unit){
 		"the user of the unit is gone": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
 		"the unit says why":            func(s *unit) { s.refuse, s.why = true, "\nweb: the license has expired" },
@@ -47,9 +47,9 @@ func TestFailureThatRecursDuringRollbackIsTheHosts(t *testing.T) {
 	}
 }
 
-// TestAUnitThatDoesNotStartSaysNothingOfTheHost has both releases end for reasons that nothing tells: a new release that
+// TestUnitStartFailureIsNotAHostError has both releases end for reasons that nothing tells: a new release that
 // crashes is not retried because the one before needs longer, or repair.
-func TestAUnitThatDoesNotStartSaysNothingOfTheHost(t *testing.T) {
+func TestUnitStartFailureIsNotAHostError(t *testing.T) {
 	for name, fail := range map[string]func(s *unit){
 		"the job failed":    func(s *unit) { s.refuse = true },
 		"the program ended": func(s *unit) { s.exits, s.Status = true, 1 },
@@ -69,8 +69,8 @@ func TestAUnitThatDoesNotStartSaysNothingOfTheHost(t *testing.T) {
 	}
 }
 
-// TestProbeThatFailsDuringRollbackIsAFaultOfTheHost asks something that both releases need, and that ends.
-func TestProbeThatFailsDuringRollbackIsAFaultOfTheHost(t *testing.T) {
+// TestProbeFailureDuringRollbackIsAHostError asks something that both releases need, and that ends.
+func TestProbeFailureDuringRollbackIsAHostError(t *testing.T) {
 	t.Parallel()
 	// On an address of its own: at that of all tests another one may get the port that this one closes.
 	database, err := net.Listen("tcp", "127.66.71.72:0")
@@ -88,8 +88,8 @@ func TestProbeThatFailsDuringRollbackIsAFaultOfTheHost(t *testing.T) {
 	_ = hostAtFault(t, l)
 }
 
-// TestScriptThatFailsDuringRollbackIsAFaultOfTheHost has each release bring the probe that asks for the database.
-func TestScriptThatFailsDuringRollbackIsAFaultOfTheHost(t *testing.T) {
+// TestScriptFailureDuringRollbackIsAHostError has each release bring the probe that asks for the database.
+func TestScriptFailureDuringRollbackIsAHostError(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(t.TempDir(), "up")
 	if err := os.WriteFile(database, nil, 0o600); err != nil {
@@ -108,8 +108,8 @@ func TestScriptThatFailsDuringRollbackIsAFaultOfTheHost(t *testing.T) {
 	_ = hostAtFault(t, l)
 }
 
-// TestAUnitThatIsMaskedIsNoFaultOfARelease has a person mask a unit whose file a state of each release writes.
-func TestAUnitThatIsMaskedIsNoFaultOfARelease(t *testing.T) {
+// TestMaskedUnitIsAHostError has a person mask a unit whose file a state of each release writes.
+func TestMaskedUnitIsAHostError(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Engine = nil
@@ -132,9 +132,9 @@ func TestAUnitThatIsMaskedIsNoFaultOfARelease(t *testing.T) {
 	}
 }
 
-// TestAnImmutableFileIsNoFaultOfARelease has a person make a file immutable that a state of the next release writes. The
+// TestImmutableFileIsAHostError has a person make a file immutable that a state of the next release writes. The
 // next run takes the release once the file can be changed.
-func TestAnImmutableFileIsNoFaultOfARelease(t *testing.T) {
+func TestImmutableFileIsAHostError(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files immutable")
 	}

@@ -102,7 +102,7 @@ func broken() map[string]string {
 	}
 }
 
-func TestAReleaseThatBringsABrokenAgentIsRolledBack(t *testing.T) {
+func TestReleaseWithBrokenAgentIsRolledBack(t *testing.T) {
 	for want, states := range broken() {
 		t.Run(want, func(t *testing.T) {
 			l, _ := withProgram(t, "1")
@@ -125,7 +125,7 @@ func TestAReleaseThatBringsABrokenAgentIsRolledBack(t *testing.T) {
 	}
 }
 
-func TestAFirstDeployThatBringsABrokenAgentFails(t *testing.T) {
+func TestFirstDeployWithBrokenAgentFails(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	l.states("1", program("#!/bin/sh\nexit 1"))
 	r := l.expect(exit.Failed)
@@ -136,7 +136,7 @@ func TestAFirstDeployThatBringsABrokenAgentFails(t *testing.T) {
 	l.runs("1")
 }
 
-func TestAProgramTooLargeForTheJournalIsPutBack(t *testing.T) {
+func TestAgentLargerThanJournalLimitIsRestored(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	l.Config.UndoFileLimit = 10
 	l.states("1", "nothing:\n  test.nop: []\n")
@@ -146,9 +146,9 @@ func TestAProgramTooLargeForTheJournalIsPutBack(t *testing.T) {
 	l.runs("1")
 }
 
-// TestAConvergeThatBreaksTheAgentIsTakenBack has the states of the good release bring another agent at a
+// TestConvergeThatBreaksAgentIsUndone has the states of the good release bring another agent at a
 // later tick, as pkg.latest does.
-func TestAConvergeThatBreaksTheAgentIsTakenBack(t *testing.T) {
+func TestConvergeThatBreaksAgentIsUndone(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	source := filepath.Join(l.Layout.Root, "agent.src")
 	if err := os.WriteFile(source, fmt.Appendf(nil, working, "1"), 0o644); err != nil {
@@ -205,7 +205,7 @@ UnitFileState=%s
 ActiveState=%s
 `
 
-func TestAReleaseThatTakesTheAgentsUnitsAwayIsRolledBack(t *testing.T) {
+func TestReleaseThatRemovesAgentUnitsIsRolledBack(t *testing.T) {
 	for state, want := range map[string]string{
 		"disabled active loaded":    "corpus-agent.timer was enabled and is disabled",
 		"enabled inactive loaded":   "corpus-agent.timer ran and is inactive",
@@ -227,7 +227,7 @@ func TestAReleaseThatTakesTheAgentsUnitsAwayIsRolledBack(t *testing.T) {
 	}
 }
 
-func TestATimerThatWasOffMayStayOff(t *testing.T) {
+func TestDisabledTimerIsAllowed(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	systemd(l, strings.ReplaceAll(unitsAnswer, ownProgram, l.Layout.Path(ownProgram)))
 	if err := os.WriteFile(l.Layout.Path("/timer"), []byte("disabled inactive loaded"), 0o644); err != nil {
@@ -263,8 +263,8 @@ func TestAnInterruptedRunLeavesAnAgentThatWorks(t *testing.T) {
 	}
 }
 
-// TestTheReleaseThatBroughtABrokenAgentIsAtFault has a new base bring it, beside a new service.
-func TestTheReleaseThatBroughtABrokenAgentIsAtFault(t *testing.T) {
+// TestReleaseWithBrokenAgentIsQuarantined has a new base bring it, beside a new service.
+func TestReleaseWithBrokenAgentIsQuarantined(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	base := func(version, states string) {
 		l.repo.Release("base", version, "production", artifacttest.Files{"version": version, "states/own.sls": states})

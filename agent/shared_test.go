@@ -88,9 +88,9 @@ func (l *lab) sameHost(t *testing.T) *lab {
 	return &other
 }
 
-// TestWhatOtherUsersCanChangeIsTakenBackOrRefused shares each path that the agent reads or runs as root with another
+// TestPathsWritableByOthersAreReclaimedOrRefused shares each path that the agent reads or runs as root with another
 // user.
-func TestWhatOtherUsersCanChangeIsTakenBackOrRefused(t *testing.T) {
+func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 	needsRoot(t)
 	whole := sharedHost(t)
 	const (
@@ -252,9 +252,9 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 	}
 }
 
-// TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem shares /srv/salt, which procedures include SLS files
+// TestSharedSrvSaltIsRefused shares /srv/salt, which procedures include SLS files
 // of.
-func TestStatesBesideReleasesAreNotReadWhereOtherUsersCanChangeThem(t *testing.T) {
+func TestSharedSrvSaltIsRefused(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{

@@ -50,8 +50,8 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 	}
 }
 
-// TestMaskedServiceBehindASocketGoesOn masks a service that runs: nothing could start it again.
-func TestMaskedServiceBehindASocketGoesOn(t *testing.T) {
+// TestMaskedServiceOfASocketIsNotStopped masks a service that runs: nothing could start it again.
+func TestMaskedServiceOfASocketIsNotStopped(t *testing.T) {
 	l, u := runningUnits(t, "1", "web.service", "sk.service")
 	u.all["sk.service"].Masked = true
 	socket := u.add("sk.socket", "")

@@ -11,9 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestStandInIsNamedUntilADeployEndsIt removes the directory of the deployed release. What `why` names brings it back; a
+// TestReplacementReleaseIsReportedUntilDeploy removes the directory of the deployed release. What `why` names brings it back; a
 // converge, which asks no store, goes on with the release before, and says for what that stands in.
-func TestStandInIsNamedUntilADeployEndsIt(t *testing.T) {
+func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	l := converging(t)
 	clock := time.Now().Add(time.Minute).UTC()
 	l.Now = func() time.Time { return clock }
@@ -54,9 +54,9 @@ func TestStandInIsNamedUntilADeployEndsIt(t *testing.T) {
 	}
 }
 
-// TestReleasesLeftByHandPushOutNothingGood goes back by hand from one release after another. Those that were good before
+// TestRolledBackReleasesDoNotDisplaceGoodOnes goes back by hand from one release after another. Those that were good before
 // stay, and a rollback still has one to go to.
-func TestReleasesLeftByHandPushOutNothingGood(t *testing.T) {
+func TestRolledBackReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.KeepReleases, l.Config.KeepFailed = 3, 2
@@ -89,8 +89,8 @@ func TestReleasesLeftByHandPushOutNothingGood(t *testing.T) {
 	}
 }
 
-// TestARollbackNeverGoesForward goes back to a version by its name. What was good after it is not what `rollback` goes to.
-func TestARollbackNeverGoesForward(t *testing.T) {
+// TestRollbackNeverSelectsLaterRelease goes back to a version by its name. What was good after it is not what `rollback` goes to.
+func TestRollbackNeverSelectsLaterRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"4.1", "4.2", "4.3.1", "4.4"} {

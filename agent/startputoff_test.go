@@ -73,8 +73,8 @@ func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
 	}
 }
 
-// TestGoodReleaseOverOneThatCrashes is not refused because the state starts the old one before the links move.
-func TestGoodReleaseOverOneThatCrashes(t *testing.T) {
+// TestGoodReleaseReplacesCrashingOne is not refused because the state starts the old one before the links move.
+func TestGoodReleaseReplacesCrashingOne(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]string{"start limit": "1.crashes", "ends at once": "1.exits"} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestGoodReleaseOverOneThatCrashes(t *testing.T) {
 	}
 }
 
-// TestFailedStartStillCounts of a unit that is none of the release's, and where no link is about to move.
-func TestFailedStartStillCounts(t *testing.T) {
+// TestFailedStartOfOtherUnitFailsTheRun of a unit that is none of the release's, and where no link is about to move.
+func TestFailedStartOfOtherUnitFailsTheRun(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	other := u.add("other.service", "/usr/bin/other")
 	other.Active, other.refuse = "inactive", true
@@ -154,8 +154,8 @@ func TestInterruptedRunRestartsScripts(t *testing.T) {
 	}
 }
 
-// TestStatusOfAScriptAfterACut names what current leads to, and not what is deployed.
-func TestStatusOfAScriptAfterACut(t *testing.T) {
+// TestStatusAfterInterruptionShowsTargetOfCurrent names what current leads to, and not what is deployed.
+func TestStatusAfterInterruptionShowsTargetOfCurrent(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
 	l.app("2")
@@ -211,9 +211,9 @@ func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 	}
 }
 
-// TestProgramThatEndsBeforeTheLinksMove is that of the release before, which a state started: it ends with status 0
+// TestProgramOfEarlierReleaseThatExitsIsRestarted is that of the release before, which a state started: it ends with status 0
 // while other states run. The unit is started after the links have moved, and judged.
-func TestProgramThatEndsBeforeTheLinksMove(t *testing.T) {
+func TestProgramOfEarlierReleaseThatExitsIsRestarted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		version string

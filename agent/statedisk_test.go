@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestAFullStateDirectoryIsShown fills the filesystem of the state directory: the run takes the lock and says what to
+// TestFullStateDirectoryIsReported fills the filesystem of the state directory: the run takes the lock and says what to
 // do about the disk, and so does status.
-func TestAFullStateDirectoryIsShown(t *testing.T) {
+func TestFullStateDirectoryIsReported(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	dir := l.Layout.State()
@@ -56,8 +56,8 @@ func stateOnItsOwn(t *testing.T, dir string) {
 	})
 }
 
-// TestADeployThatTheLedgerHasNoInodesForBeginsNothing and deploys once there are some.
-func TestADeployThatTheLedgerHasNoInodesForBeginsNothing(t *testing.T) {
+// TestDeployWithoutInodesForLedgerIsRefused and deploys once there are some.
+func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	dir := l.Layout.State()

@@ -259,7 +259,7 @@ func TestHooksRunBeforeAndAfterTheRelease(t *testing.T) {
 	}
 }
 
-func TestHookThatFailsRollsBack(t *testing.T) {
+func TestFailingHookCausesRollback(t *testing.T) {
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {
 			l := hooked(t)
@@ -291,9 +291,9 @@ func TestDeployInsideOfADeployIsRefused(t *testing.T) {
 	}
 }
 
-// TestMissingObjectIsNamed holds the error of an artifact that is signed and not there to what a
+// TestMissingArtifactErrorNamesObject holds the error of an artifact that is signed and not there to what a
 // person needs.
-func TestMissingObjectIsNamed(t *testing.T) {
+func TestMissingArtifactErrorNamesObject(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	release := l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
@@ -306,8 +306,8 @@ func TestMissingObjectIsNamed(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithoutHooksIsNoStage has directories of hooks with nothing to run.
-func TestADirectoryWithoutHooksIsNoStage(t *testing.T) {
+// TestEmptyHookDirectoryIsNotAStage has directories of hooks with nothing to run.
+func TestEmptyHookDirectoryIsNotAStage(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{

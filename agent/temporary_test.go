@@ -57,9 +57,9 @@ func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 	}
 }
 
-// TestReportIsPutBesideAFailedReleaseOfACutRun finds a failed release that its own run did not come to
+// TestInterruptedRunWritesReportOfFailedRelease finds a failed release that its own run did not come to
 // report on.
-func TestReportIsPutBesideAFailedReleaseOfACutRun(t *testing.T) {
+func TestInterruptedRunWritesReportOfFailedRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -78,8 +78,8 @@ func TestReportIsPutBesideAFailedReleaseOfACutRun(t *testing.T) {
 	}
 }
 
-// TestRollbackThatIsCutShortIsFinished kills a rollback by hand while its states run.
-func TestRollbackThatIsCutShortIsFinished(t *testing.T) {
+// TestKilledManualRollbackIsFinished kills a rollback by hand while its states run.
+func TestKilledManualRollbackIsFinished(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

@@ -23,9 +23,9 @@ const largeStates = `
     - contents: new
 `
 
-// TestADryRunNamesFilesThatAreTooLargeToBeKept names each file that the deploy would change, or remove, and the journal
+// TestDryRunListsFilesAboveUndoLimit names each file that the deploy would change, or remove, and the journal
 // not keep.
-func TestADryRunNamesFilesThatAreTooLargeToBeKept(t *testing.T) {
+func TestDryRunListsFilesAboveUndoLimit(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)

@@ -83,7 +83,7 @@ func TestTrustRootAfterALostRoot(t *testing.T) {
 }
 
 // A file that is no root is named, and is no reason to distrust the store.
-func TestTrustRootThatIsNoRoot(t *testing.T) {
+func TestInvalidTrustRootIsReported(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1.0")

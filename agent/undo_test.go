@@ -155,7 +155,7 @@ it fails:
   test.fail_without_changes: []
 `
 
-func TestFailedDeployTakesBackWhatItsStatesChanged(t *testing.T) {
+func TestFailedDeployUndoesItsChanges(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
@@ -173,7 +173,7 @@ func TestFailedDeployTakesBackWhatItsStatesChanged(t *testing.T) {
 	compare(t, "after the next run", before, snapshot(t, l.Layout.Root))
 }
 
-func TestFirstDeployThatFailsTakesBackWhatItChanged(t *testing.T) {
+func TestFailedFirstDeployUndoesItsChanges(t *testing.T) {
 	l := converging(t)
 	for _, dir := range []string{"etc", "srv", "var/lib", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(l.Layout.Root, dir), 0o755); err != nil {
@@ -215,7 +215,7 @@ func TestRollbackConvergeIsDoneOnce(t *testing.T) {
 	compare(t, "after the second rollback", before, snapshot(t, l.Layout.Root))
 }
 
-func TestRollbackToARunTakesBackWhatLaterRunsChanged(t *testing.T) {
+func TestRollbackToRunUndoesLaterRuns(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)
 	first := l.expect(exit.OK)
@@ -234,7 +234,7 @@ func TestRollbackToARunTakesBackWhatLaterRunsChanged(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenByARunThatChangesNothing(t *testing.T) {
+func TestRunWithoutChangesWritesNoJournal(t *testing.T) {
 	l := converging(t)
 	l.states("1", "fine:\n  test.succeed_without_changes: []\n")
 	l.expect(exit.OK)
@@ -244,7 +244,7 @@ func TestNothingIsWrittenByARunThatChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCommandsAreNamedAndLeft(t *testing.T) {
+func TestCommandsAreReportedAsNotUndone(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
@@ -298,9 +298,9 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 	}
 }
 
-// TestKilledWhileTakingBack kills a deploy whose states fail at every event of it, apply and restore
+// TestKilledDuringUndo kills a deploy whose states fail at every event of it, apply and restore
 // alike. The next run finishes the way back.
-func TestKilledWhileTakingBack(t *testing.T) {
+func TestKilledDuringUndo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")
 	}

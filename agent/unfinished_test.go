@@ -165,9 +165,9 @@ func TestRollbackPassesOverQuarantine(t *testing.T) {
 	l.links("2", "2", "") // nothing else is free of quarantine
 }
 
-// TestRollbackThatFinishesARollbackGoesNoFurther follows one that was cut short on the way to version 1, to which a
+// TestResumedRollbackStopsAtItsTarget follows one that was cut short on the way to version 1, to which a
 // version 0 is the one before.
-func TestRollbackThatFinishesARollbackGoesNoFurther(t *testing.T) {
+func TestResumedRollbackStopsAtItsTarget(t *testing.T) {
 	for name, back := range map[string]func(*lab) error{
 		"rollback":            func(l *lab) error { _, err := l.Rollback(l.t.Context()); return err },
 		"rollback --converge": func(l *lab) error { _, err := l.RollbackConverge(l.t.Context(), "", false); return err },

@@ -270,7 +270,7 @@ func TestUnitsRunTheReleaseAfterADeployAndARollback(t *testing.T) {
 	}
 }
 
-func TestProgramThatExitsAtOnceIsRolledBack(t *testing.T) {
+func TestReleaseWithExitingProgramIsRolledBack(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2.exits")
 	r, err := l.deploy()
@@ -289,8 +289,8 @@ func TestProgramThatExitsAtOnceIsRolledBack(t *testing.T) {
 	}
 }
 
-// TestProbeThatTheOldProcessAnswers is the measured failure: what answers is not the release.
-func TestProbeThatTheOldProcessAnswers(t *testing.T) {
+// TestProbeAnsweredByOldProcessFails is the measured failure: what answers is not the release.
+func TestProbeAnsweredByOldProcessFails(t *testing.T) {
 	l := newLab(t)
 	l.ProbeAnyRoot = true
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -339,7 +339,7 @@ func TestReleaseNamesItsUnitsInOrder(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoppedOrMaskedStaysSo(t *testing.T) {
+func TestStoppedAndMaskedUnitsAreKept(t *testing.T) {
 	l, u := runningUnits(t, "1", "job.service", "masked.service", "stopped.service", "failed.service")
 	u.all["job.service"].Job, u.all["masked.service"].Masked = true, true
 	u.all["stopped.service"].Active, u.all["stopped.service"].MainPID = "inactive", 0
@@ -381,7 +381,7 @@ func TestUnitThatStartsFromNext(t *testing.T) {
 	}
 }
 
-func TestRunThatIsInterruptedAfterTheFlipPutsUnitsBack(t *testing.T) {
+func TestInterruptionAfterLinksMovedRestartsUnits(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	ctx, stop := context.WithCancel(context.Background())
@@ -451,7 +451,7 @@ func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhatUnitsRun(t *testing.T) {
+func TestStatusShowsReleasesOfUnits(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
 	l.expect(exit.OK)
@@ -475,7 +475,7 @@ func TestStatusSaysWhatUnitsRun(t *testing.T) {
 	}
 }
 
-func TestFirstDeployThatFailsStopsWhatItStarted(t *testing.T) {
+func TestFailedFirstDeployStopsItsUnits(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.ProbeAnyRoot = true
@@ -502,8 +502,8 @@ func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
 	}
 }
 
-// TestRollbackToAReleaseWhoseUnitIsGone does not fail for it: a person who goes back needs to get there.
-func TestRollbackToAReleaseWhoseUnitIsGone(t *testing.T) {
+// TestRollbackWithMissingUnitSucceeds does not fail for it: a person who goes back needs to get there.
+func TestRollbackWithMissingUnitSucceeds(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	u := newUnits(l)
@@ -525,8 +525,8 @@ func TestRollbackToAReleaseWhoseUnitIsGone(t *testing.T) {
 	}
 }
 
-// TestUnitsAndProbesOfBaseAreBasesFault has base and the service new at once.
-func TestUnitsAndProbesOfBaseAreBasesFault(t *testing.T) {
+// TestUnitFailuresOfBaseQuarantineBase has base and the service new at once.
+func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 	t.Parallel()
 	closed := "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"
 	for name, c := range map[string]struct {
@@ -598,8 +598,8 @@ func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestProcessOutsideOfUnitsAnswersAProbe is one that a person left running. What answers is in the report.
-func TestProcessOutsideOfUnitsAnswersAProbe(t *testing.T) {
+// TestProbeAnsweredOutsideUnitsIsReported is one that a person left running. What answers is in the report.
+func TestProbeAnsweredOutsideUnitsIsReported(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	for kind, target := range map[string]string{"http": server.URL, "tcp": strings.TrimPrefix(server.URL, "http://")} {
@@ -641,9 +641,9 @@ type bootUnits struct{ *fakeUnits }
 
 func (bootUnits) BootID() string { return "boot-1" }
 
-// TestClockThatWasAheadDuringADeploy has the clock set back afterwards: which release an interpreter runs is not judged
+// TestFastClockDuringDeploy has the clock set back afterwards: which release an interpreter runs is not judged
 // by the wall clock.
-func TestClockThatWasAheadDuringADeploy(t *testing.T) {
+func TestFastClockDuringDeploy(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"the boot is known": true, "by an earlier agent": false} {
 		t.Run(name, func(t *testing.T) {
@@ -671,8 +671,8 @@ func TestClockThatWasAheadDuringADeploy(t *testing.T) {
 	}
 }
 
-// TestClockThatWasBehindDuringADeploy finds a unit that was not restarted since the links moved.
-func TestClockThatWasBehindDuringADeploy(t *testing.T) {
+// TestSlowClockDuringDeploy finds a unit that was not restarted since the links moved.
+func TestSlowClockDuringDeploy(t *testing.T) {
 	t.Parallel()
 	l, u := runningUnits(t, "1", "app.service")
 	app := u.all["app.service"]

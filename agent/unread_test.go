@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestFilesOfAReleaseThatNothingReads are noted by a dry run and by the deploy, and not afterwards. A build refuses
+// TestUnreadFilesOfReleaseAreNoted are noted by a dry run and by the deploy, and not afterwards. A build refuses
 // them; the release here comes from elsewhere.
-func TestFilesOfAReleaseThatNothingReads(t *testing.T) {
+func TestUnreadFilesOfReleaseAreNoted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre_release.d/10-x": "#!/bin/sh\n"})

@@ -19,7 +19,7 @@ func (l *lab) unreadable(path string) (undo func()) {
 	return func() { must(l.t, errors.Join(os.Remove(path), os.Rename(path+".kept", path))) }
 }
 
-func TestAReleaseThatCannotBeReadIsNotGone(t *testing.T) {
+func TestUnreadableReleaseIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -60,7 +60,7 @@ func TestAMachineIDThatCannotBeReadMakesNoOtherMachine(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-func TestAProjectThatCannotBeReadEndsTheRun(t *testing.T) {
+func TestUnreadableProjectFailsTheRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

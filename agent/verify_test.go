@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestVerifyAfterARefreshThatWasCutShort has metadata of which only some files are of today.
-func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
+// TestVerifyDuringIncompleteRefresh has metadata of which only some files are of today.
+func TestVerifyDuringIncompleteRefresh(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")
@@ -57,7 +57,7 @@ func TestVerifyAfterARefreshThatWasCutShort(t *testing.T) {
 	}
 }
 
-func TestVerifyNamesWhatWasChanged(t *testing.T) {
+func TestVerifyListsChangedFiles(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	files := large("1")

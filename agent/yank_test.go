@@ -67,7 +67,7 @@ func TestHostNotOnWithdrawnReleaseNeverGetsIt(t *testing.T) {
 	}
 }
 
-func TestNewHostGetsNothingWithdrawn(t *testing.T) {
+func TestNewHostDoesNotDeployWithdrawnRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")

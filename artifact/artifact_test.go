@@ -28,7 +28,7 @@ func TestNamesStayInPathsAndKeys(t *testing.T) {
 	}
 }
 
-func TestVersionsAreListedAsPeopleCount(t *testing.T) {
+func TestVersionsAreSortedNumerically(t *testing.T) {
 	want := []string{"0.9", "1.0", "1.0-rc1", "1.2", "1.10", "1.10.1", "10", "a"}
 	got := slices.Clone(want)
 	slices.Reverse(got)

@@ -40,8 +40,8 @@ func places() []place {
 	}
 }
 
-// TestWhatCannotBeReadIsNotAbsent has every call that looks for one file fail, for a whole converge and a whole deploy.
-func TestWhatCannotBeReadIsNotAbsent(t *testing.T) {
+// TestUnreadableIsNotAbsent has every call that looks for one file fail, for a whole converge and a whole deploy.
+func TestUnreadableIsNotAbsent(t *testing.T) {
 	f := newFleet(t)
 	f.release("base", "2", "production", map[string]string{
 		"states/top.sls":    "base: {'*': [base]}\n",
@@ -72,7 +72,7 @@ func TestWhatCannotBeReadIsNotAbsent(t *testing.T) {
 		for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.EMFILE, syscall.ENOSYS, syscall.ELOOP,
 			syscall.ENOTDIR} {
 			if p.own && (errno == syscall.ELOOP || errno == syscall.ENOTDIR) {
-				continue // TestEveryLossAloneIsRepaired
+				continue // TestEachSingleLossIsRepaired
 			}
 			for _, command := range []string{"converge", "deploy"} {
 				t.Run(fmt.Sprintf("%s/%s/%s", p.name, errno, command), func(t *testing.T) {

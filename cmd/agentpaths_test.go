@@ -185,8 +185,8 @@ func functionAt(set *token.FileSet, file *ast.File, line int) string {
 	return "package"
 }
 
-// TestANewFunctionIsNotExcepted sees to it that the test above tells functions of a file apart.
-func TestANewFunctionIsNotExcepted(t *testing.T) {
+// TestNewFunctionIsNotExempt sees to it that the test above tells functions of a file apart.
+func TestNewFunctionIsNotExempt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
 	source := "package x\n\nvar a = os.Open(\"a\")\n\nfunc old() {\n\tos.Open(p) // os.Remove(p)\n\t// os.Remove(p)\n" +
 		"}\n\nfunc (t *T) added() { _ = func() { os.Remove(p) } }\n"

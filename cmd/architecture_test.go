@@ -51,8 +51,8 @@ func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	}
 }
 
-// TestDocsArchitectureFailureSaysWhatToMend: a move and a new name are reported with the place where the thing is now.
-func TestDocsArchitectureFailureSaysWhatToMend(t *testing.T) {
+// TestDocsArchitectureFailureNamesRow: a move and a new name are reported with the place where the thing is now.
+func TestDocsArchitectureFailureNamesRow(t *testing.T) {
 	repo := sources{"a/new.go": {"Moved", "T.Method"}, "a/old.go": {"Kept"}}
 	write := ": write the name of the function that does this now, or remove the row"
 	for _, c := range []struct{ path, name, want string }{

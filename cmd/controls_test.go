@@ -28,9 +28,9 @@ func obeyed(text []byte) string {
 	return ""
 }
 
-// TestNoCommandPassesOnWhatATerminalObeys gives hostile text to every input that others write, IDs, names,
+// TestCommandsPrintNoControlCharacters gives hostile text to every input that others write, IDs, names,
 // outputs, templates, records of hosts and objects of the store, and looks at each byte of each command.
-func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
+func TestCommandsPrintNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	r.prepare()

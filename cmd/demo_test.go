@@ -42,9 +42,9 @@ const (
 	screenColumns = 120
 )
 
-// TestDemoIsWorthWatching runs the demonstration as a newcomer does. Each act fits on a screen, says what happened and
+// TestDemoOutput runs the demonstration as a newcomer does. Each act fits on a screen, says what happened and
 // where to look, and repeats no warning; production never gets what was rolled back.
-func TestDemoIsWorthWatching(t *testing.T) {
+func TestDemoOutput(t *testing.T) {
 	t.Parallel()
 	out := demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))
 	acts := regexp.MustCompile(`(?m)^\d\. `).Split(out, -1)[1:]
@@ -95,8 +95,8 @@ func TestDemoIsWorthWatching(t *testing.T) {
 	}
 }
 
-// TestDemoCanBeTyped types what the demonstration shows, in a shell that knows nothing of it.
-func TestDemoCanBeTyped(t *testing.T) {
+// TestDemoCommandsCanBeCopied types what the demonstration shows, in a shell that knows nothing of it.
+func TestDemoCommandsCanBeCopied(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")
 	var typed []string

@@ -170,9 +170,9 @@ func (r *reader) run(command string) (string, error) {
 	return string(out), err
 }
 
-// TestHelloAnswersWithItsVersion fetches what the program of docs/examples.md answers when it is started
+// TestHelloServesItsVersion fetches what the program of docs/examples.md answers when it is started
 // through the links as its unit does: after a deploy, an upgrade and a rollback.
-func TestHelloAnswersWithItsVersion(t *testing.T) {
+func TestHelloServesItsVersion(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	r.must("corpus keys new", "corpus store init")
@@ -246,9 +246,9 @@ func TestReadmeNamesTheLeastGo(t *testing.T) {
 	}
 }
 
-// TestMakeSaysWhatIsMissing runs make where Go or git is not there, or Go is too old: one line says so and what to
+// TestMakeReportsMissingTools runs make where Go or git is not there, or Go is too old: one line says so and what to
 // install.
-func TestMakeSaysWhatIsMissing(t *testing.T) {
+func TestMakeReportsMissingTools(t *testing.T) {
 	old := "#!/bin/sh\n[ \"$1\" = version ] || exit 1\necho go version go1.19.8 linux/amd64\n"
 	for name, c := range map[string]struct {
 		programs map[string]string

@@ -13,9 +13,9 @@ import (
 // hostPolicy is the policy of a host in docs/buckets.md.
 var hostPolicy = regexp.MustCompile("(?s)```json (host[a-z-]*)\n(.*?)```")
 
-// TestHostPoliciesGiveNothingOfOtherHosts holds the policies of hosts to what a host may write: a name of its own, whatever
+// TestHostPoliciesDenyOtherHosts holds the policies of hosts to what a host may write: a name of its own, whatever
 // slashes the wildcards of a policy match, with the ID of a rollout as corpus makes it.
-func TestHostPoliciesGiveNothingOfOtherHosts(t *testing.T) {
+func TestHostPoliciesDenyOtherHosts(t *testing.T) {
 	text, err := os.ReadFile("../docs/buckets.md")
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// TestWholeLineAgainstMinIO takes a service from an empty bucket to a converged host, through an
+// TestPublishToConvergeAgainstMinIO takes a service from an empty bucket to a converged host, through an
 // upgrade, a broken version and a promotion, with both programs as people run them and each of the
 // two S3 clients.
-func TestWholeLineAgainstMinIO(t *testing.T) {
+func TestPublishToConvergeAgainstMinIO(t *testing.T) {
 	server := minioserver.New(t)
 	for name, store := range map[string]string{"minio": server.MinioURL("line"), "s3": server.S3URL("line-s3")} {
 		t.Run(name, func(t *testing.T) {

@@ -138,8 +138,8 @@ func TestPushDeploys(t *testing.T) {
 	d.host("srv/out", "one")
 }
 
-// TestPushedPillarsAreRootsAlone looks at the modes of what is pushed, and of a host whose agent left them open.
-func TestPushedPillarsAreRootsAlone(t *testing.T) {
+// TestPushedPillarsArePrivate looks at the modes of what is pushed, and of a host whose agent left them open.
+func TestPushedPillarsArePrivate(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit("pillar/s.sls", "k: secret\n")
 	d.commit("salt/config/pillar/s.sls", "k: secret\n")
@@ -175,7 +175,7 @@ func TestPushedPillarsAreRootsAlone(t *testing.T) {
 	closed("after fixperms")
 }
 
-func TestPushOfAPillarRunsWhatReadsIt(t *testing.T) {
+func TestPushOfPillarConvergesProject(t *testing.T) {
 	d := newDeveloper(t)
 	d.commit(".salt/PILLAR.sample", "data: {text: sample}\n")
 	d.commit(".salt/00.sls", writes)
@@ -201,7 +201,7 @@ func TestPushOfAPillarRunsWhatReadsIt(t *testing.T) {
 	d.host("srv/projects/shop/pillar/init.sls", "makina-projects.shop:\n  data: {text: private}")
 }
 
-func TestProdTakesNoPushUnlessItIsAllowed(t *testing.T) {
+func TestProdRefusesPushUnlessAllowed(t *testing.T) {
 	d := newDeveloper(t, "--env", "prod")
 	d.commit(".salt/PILLAR.sample", "data: {text: one}\n")
 	d.commit(".salt/00.sls", writes)
@@ -219,7 +219,7 @@ func TestProdTakesNoPushUnlessItIsAllowed(t *testing.T) {
 	d.host("srv/out", "one")
 }
 
-func TestEditableTreeIsLinkedInDevAlone(t *testing.T) {
+func TestEditableTreeRequiresDev(t *testing.T) {
 	d := newDeveloper(t)
 	tree := filepath.Join(d.root, "home/me/shop")
 	d.tree = tree
@@ -249,7 +249,7 @@ func TestEditableTreeIsLinkedInDevAlone(t *testing.T) {
 	}
 }
 
-func TestProjectsThatAreNotThere(t *testing.T) {
+func TestUnknownProjects(t *testing.T) {
 	d := newDeveloper(t)
 	for _, c := range []struct{ command, want string }{
 		{"project install shpo", `did you mean "shop"?`},

@@ -158,9 +158,9 @@ func copyRoot(t *testing.T, of cleanRoot) cleanRoot {
 	return root
 }
 
-// TestAFailingTemplateCheckIsRolledBack has a host in a clean root, where commands are run, deploy a
+// TestFailingTemplateCheckCausesRollback has a host in a clean root, where commands are run, deploy a
 // release whose rendered configuration its check refuses.
-func TestAFailingTemplateCheckIsRolledBack(t *testing.T) {
+func TestFailingTemplateCheckCausesRollback(t *testing.T) {
 	clean := cleaner(t)
 	root := clean()
 	r := newReader(t)

@@ -83,7 +83,7 @@ func (r *resolver) LookupNetIP(ctx context.Context, network, host string) ([]net
 	return r.addrs, r.ask(ctx, network+" "+host)
 }
 
-func TestCollectGivesWhatSaltGives(t *testing.T) {
+func TestGrainsMatchSalt(t *testing.T) {
 	trees, err := filepath.Glob(hosts + "/*/want.json")
 	if err != nil || len(trees) < 30 {
 		t.Fatalf("%d host trees, %v", len(trees), err)
@@ -131,7 +131,7 @@ func TestVersionPartsAreATuple(t *testing.T) {
 }
 
 // A template that changes a grain changes its own copy.
-func TestMapsAreTheCallersOwn(t *testing.T) {
+func TestGrainMapsAreCopies(t *testing.T) {
 	facts := collect(t, source(hosts+"/debian-12-physical/root"))
 	facts.Map().Value("ipv4").(*value.List).Append("changed")
 	if got := value.Repr(facts.Map().Value("ipv4")); strings.Contains(got, "changed") {
@@ -139,7 +139,7 @@ func TestMapsAreTheCallersOwn(t *testing.T) {
 	}
 }
 
-func TestNothingIsDerivedFromNoVersion(t *testing.T) {
+func TestMissingVersionHasNoDerivedGrains(t *testing.T) {
 	got := collect(t, source(hosts+"/arch/root")).Map()
 	for _, name := range []string{"osfinger", "osmajorrelease", "osrelease_info"} {
 		if got.Has(name) {
@@ -148,7 +148,7 @@ func TestNothingIsDerivedFromNoVersion(t *testing.T) {
 	}
 }
 
-func TestUnreadableFactsAreLeftOut(t *testing.T) {
+func TestUnreadableFactsAreOmitted(t *testing.T) {
 	got := collect(t, source(t.TempDir())).Map()
 	for _, name := range []string{"uuid", "serialnumber", "productname", "machine_id", "dns", "systemd", "selinux",
 		"master"} {
@@ -219,7 +219,7 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
-func TestSurroundingsOfTheProcess(t *testing.T) {
+func TestGrainsOfTheProcess(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "etc/passwd", fmt.Sprintf("x:x:1x:1::/:\nagent:x:%d:1::/:/bin/sh\n", os.Getuid()))
 	for _, c := range []struct{ all, lang, language string }{

@@ -81,7 +81,7 @@ func TestParseFailsClosed(t *testing.T) {
 	}
 }
 
-func TestMismatchSaysWhatToDo(t *testing.T) {
+func TestMismatchHasHint(t *testing.T) {
 	_, err := grains.Parse("web1.example.com", grains.Convention{})
 	want := `hostname "web1.example.com" does not follow {service}-{instance}-{region}-{node}, such as myapp-testing-useast1-898900`
 	if err == nil || err.Error() != want {

@@ -46,7 +46,7 @@ func TestDomainComesFromTheCheapestSource(t *testing.T) {
 	}
 }
 
-func TestAddressesOfTheNameAreLookedUpOnlyWhenAsked(t *testing.T) {
+func TestAddressLookupIsLazy(t *testing.T) {
 	r := &resolver{addrs: addrs("10.0.0.20")}
 	s := source(hosts + "/ubuntu-22.04-on-ec2/root")
 	s.Resolver = r

@@ -19,7 +19,7 @@ func bootstrap() packaging.Bootstrap {
 	}
 }
 
-func TestUserDataIsShortAndAShellReadsIt(t *testing.T) {
+func TestUserDataIsAShortShellScript(t *testing.T) {
 	for name, agent := range map[string]string{"binary": "",
 		"package": "https://example.com/corpus-agent_1.0.0_amd64.deb?token=a'b"} {
 		b := bootstrap()
@@ -80,7 +80,7 @@ func debian() packaging.Bootstrap {
 	return b
 }
 
-func TestHostEntersItsLoadBalancerOnlyAfterAGoodRun(t *testing.T) {
+func TestHostJoinsLoadBalancerAfterSuccess(t *testing.T) {
 	calls, err := firstBoot(t, debian(), "5 5 0")
 	if err != nil || strings.Count(calls, "deploy --store") != 3 ||
 		!strings.HasSuffix(calls, "systemctl enable --now corpus-agent.timer\nelb register\n") {

@@ -125,7 +125,7 @@ func TestGitAndTheArtifactItselfAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatNoHostWouldUnpackIsNamedAllAtOnce(t *testing.T) {
+func TestBuildReportsAllRefusedFiles(t *testing.T) {
 	dir := sow(t, "app")
 	if err := errors.Join(
 		os.Symlink("/etc/passwd", filepath.Join(dir, "absolute")), os.Symlink("../outside", filepath.Join(dir, "outside")),

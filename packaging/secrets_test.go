@@ -63,7 +63,7 @@ func TestFindingsAreAllowedByRule(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsNotPacked(t *testing.T) {
+func TestExcludedFilesAreNotPacked(t *testing.T) {
 	tree := sow(t, "app.py", "app.pyc", "lib/x.pyc", "docs/a.md", "lib/docs/b.md", ".env")
 	_, s := build(t, tree, packaging.Options{LeaveOut: []string{"*.pyc", "docs/*.md", ".env"}})
 	slices.Sort(s.LeftOut)

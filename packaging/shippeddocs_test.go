@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLinksOfShippedDocumentsHold has each package's documents lie as in the source tree, with all that they link to.
-func TestLinksOfShippedDocumentsHold(t *testing.T) {
+// TestLinksOfPackagedDocumentsResolve has each package's documents lie as in the source tree, with all that they link to.
+func TestLinksOfPackagedDocumentsResolve(t *testing.T) {
 	config, err := os.ReadFile("../goreleaser.yaml")
 	if err != nil {
 		t.Fatal(err)

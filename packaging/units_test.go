@@ -13,7 +13,7 @@ import (
 
 // A run that another one refused for longer than the timer's interval (9) is a failure of the unit; a short
 // overlap (6) and an interrupted host (130) are none.
-func TestUnitsFailWhereTheLockIsNeverFree(t *testing.T) {
+func TestUnitFailsIfLockIsNeverFree(t *testing.T) {
 	for _, file := range []string{"systemd/corpus-agent.service", "bootstrap.go"} {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging"
 )
 
-func TestUnreached(t *testing.T) {
+func TestUnreachedSLSFiles(t *testing.T) {
 	const top = "salt/config/states/top.sls"
 	cases := []struct {
 		what  string

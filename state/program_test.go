@@ -8,7 +8,7 @@ import (
 )
 
 // An engine's own end counts: what its states started may hold its output open, and goes on.
-func TestAnEngineMayLeaveProcessesThatHoldItsOutput(t *testing.T) {
+func TestEngineResultIgnoresBackgroundProcesses(t *testing.T) {
 	p := program{argv: []string{"/bin/sh", "-c", "sleep 30 & echo $!"}, env: []string{"PATH=" + os.Getenv("PATH")},
 		dir: "/"}
 	outcome, err := p.Apply(t.Context(), nil)

@@ -33,7 +33,7 @@ func templated(t *testing.T, dir, text, check string) state.Request {
 	}
 }
 
-func TestATemplateThatItsCheckRefusesDoesNotLand(t *testing.T) {
+func TestTemplateRefusedByCheckIsNotInstalled(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "etc/app.conf")
 	for _, c := range []struct{ text, want, refused string }{

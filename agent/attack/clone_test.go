@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGitRunsNothingOfThoseWhoMayWriteAPart: ann has an entry in the access control list of one part of a clone of
+// TestGitRefusesCloneWritableThroughACL: ann has an entry in the access control list of one part of a clone of
 // root's, and names a program of hers there.
-func TestGitRunsNothingOfThoseWhoMayWriteAPart(t *testing.T) {
+func TestGitRefusesCloneWritableThroughACL(t *testing.T) {
 	s := newStates(t, "entered")
 	for part, list := range map[string]string{".git/config": "access", ".git/hooks": "access", ".git": "default"} {
 		for _, sls := range []string{

@@ -205,9 +205,9 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatUsersHaveOpenIsReplaced: ann has a program open for writing, which holds what the state says, when it becomes
+// TestFileOpenedByUserIsReplaced: ann has a program open for writing, which holds what the state says, when it becomes
 // root's.
-func TestWhatUsersHaveOpenIsReplaced(t *testing.T) {
+func TestFileOpenedByUserIsReplaced(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, sls := range map[string]string{
 		"managed": "t: {file.managed: [{name: /srv/app/sh}, {user: root}, {group: root}, {mode: '0755'}, {contents: good}]}",
@@ -274,8 +274,8 @@ kept: {file.managed: [{name: /srv/in2/kept.conf}, {contents: new}, {user: root},
 	}
 }
 
-// TestGitDoesNotRunWhereListsLetUsersWrite: what root clones into would be ann's to change.
-func TestGitDoesNotRunWhereListsLetUsersWrite(t *testing.T) {
+// TestGitRefusesCloneWithWriteACL: what root clones into would be ann's to change.
+func TestGitRefusesCloneWithWriteACL(t *testing.T) {
 	for _, list := range []string{"access", "default"} {
 		s := newStates(t, "entered")
 		s.begin()
@@ -289,8 +289,8 @@ func TestGitDoesNotRunWhereListsLetUsersWrite(t *testing.T) {
 	}
 }
 
-// TestNoRootProgramOfUsersBytes: ann's bytes, or a path that she controls, would get setuid bits of root.
-func TestNoRootProgramOfUsersBytes(t *testing.T) {
+// TestSetuidProgramWithForeignContentIsRefused: ann's bytes, or a path that she controls, would get setuid bits of root.
+func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, c := range map[string]struct {
 		sls     string

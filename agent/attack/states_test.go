@@ -225,8 +225,8 @@ func TestStatesWork(t *testing.T) {
 	}
 }
 
-// TestEveryStateIsAttacked compares the table with the functions that docs/states.md lists.
-func TestEveryStateIsAttacked(t *testing.T) {
+// TestEveryStateHasAnAttack compares the table with the functions that docs/states.md lists.
+func TestEveryStateHasAnAttack(t *testing.T) {
 	exempt := harmless()
 	var have []string
 	for _, o := range operations() {

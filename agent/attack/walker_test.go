@@ -249,8 +249,8 @@ func notAttacked() map[string]string {
 	}
 }
 
-// TestEveryPrimitiveIsAttacked compares the table with the methods of package walk.
-func TestEveryPrimitiveIsAttacked(t *testing.T) {
+// TestEveryPrimitiveHasAnAttack compares the table with the methods of package walk.
+func TestEveryPrimitiveHasAnAttack(t *testing.T) {
 	files, err := filepath.Glob("../../artifact/walk/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

@@ -106,7 +106,7 @@ func hints(list diag.List) string {
 	return b.String()
 }
 
-func TestFileThatIsAskedForMustBeThere(t *testing.T) {
+func TestExplicitConfigFileMustExist(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
 	if _, err := config.Load(config.Sources{File: absent}); err != nil {
 		t.Errorf("the default file is absent: %v", err)
@@ -182,7 +182,7 @@ notify: {webhook: {timeout: 0s, tries: 0}}
 	}
 }
 
-func TestAGraceThatIsNotShorterThanTheDeadline(t *testing.T) {
+func TestGraceMustBeShorterThanDeadline(t *testing.T) {
 	path := file(t, "health:\n  grace: 20s\n  deadline: 6s\n")
 	_, err := config.Load(config.Sources{File: path})
 	if err == nil || !strings.Contains(err.Error(), path+":2:10: health.grace is 20s") {

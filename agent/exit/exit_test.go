@@ -56,7 +56,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 	}
 }
 
-func TestACodeNeedsAnError(t *testing.T) {
+func TestFailureExitCodesRequireAnError(t *testing.T) {
 	if err := exit.WithCode(exit.Failed, nil); err != nil {
 		t.Errorf("no error became %v", err)
 	}

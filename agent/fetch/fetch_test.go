@@ -166,8 +166,8 @@ func TestFetchOfTwoProjectsWithTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestFetchOfAnUpgradeTakesWhatIsNew fetches a release that differs from the one the host has by a little.
-func TestFetchOfAnUpgradeTakesWhatIsNew(t *testing.T) {
+// TestFetchOfUpgradeUsesDelta fetches a release that differs from the one the host has by a little.
+func TestFetchOfUpgradeUsesDelta(t *testing.T) {
 	repo := artifacttest.New(t)
 	large := noise(1, 4<<20)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"large": large, "version": "1"})
@@ -190,8 +190,8 @@ func TestFetchOfAnUpgradeTakesWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestFetchThatWasCutShortResumes cancels a fetch when half has arrived; the next one takes the rest.
-func TestFetchThatWasCutShortResumes(t *testing.T) {
+// TestCancelledFetchResumes cancels a fetch when half has arrived; the next one takes the rest.
+func TestCancelledFetchResumes(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"large": noise(2, 32<<20)})
 	f, rec := newFetcher(t, repo)
@@ -233,9 +233,9 @@ func TestFetchRefusesHostileArchives(t *testing.T) {
 	}
 }
 
-// TestAgainSetsAsideWhatIsNoRelease fetches a release whose directory was damaged; the damaged one is kept under
+// TestAgainMovesDamagedReleaseAside fetches a release whose directory was damaged; the damaged one is kept under
 // another name, and the caller learns of it.
-func TestAgainSetsAsideWhatIsNoRelease(t *testing.T) {
+func TestAgainMovesDamagedReleaseAside(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})
 	f, rec := newFetcher(t, repo)
@@ -268,8 +268,8 @@ func TestAgainSetsAsideWhatIsNoRelease(t *testing.T) {
 	}
 }
 
-// TestHoldsNoEmptyDirectory takes a directory that holds nothing of the release for what a repaired filesystem left.
-func TestHoldsNoEmptyDirectory(t *testing.T) {
+// TestEmptyDirectoryIsNotARelease takes a directory that holds nothing of the release for what a repaired filesystem left.
+func TestEmptyDirectoryIsNotARelease(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})
 	f, _ := newFetcher(t, repo)
@@ -292,9 +292,9 @@ func TestHoldsNoEmptyDirectory(t *testing.T) {
 	}
 }
 
-// TestPruneReleasesKeepsTheNewestAndWhatIsUsed keeps three good releases, of which an old one is in use, and one of two
+// TestPruneKeepsNewestAndUsedReleases keeps three good releases, of which an old one is in use, and one of two
 // newer ones that failed.
-func TestPruneReleasesKeepsTheNewestAndWhatIsUsed(t *testing.T) {
+func TestPruneKeepsNewestAndUsedReleases(t *testing.T) {
 	p := layout.At(t.TempDir()).Project("myapp")
 	for i, dir := range []string{"1", "2", "3", "4", "5", "6-bad", "7-bad"} {
 		if err := os.MkdirAll(p.Release(dir), 0o755); err != nil {

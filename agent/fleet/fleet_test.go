@@ -56,8 +56,8 @@ func key(host string, at time.Time) string {
 	return "reports/myapp/" + host + "/" + at.Format("20060102T150405") + ".000000.json"
 }
 
-// TestHostsSpeakForARelease asks hosts of myapp/testing about release 2, in the week before now.
-func TestHostsSpeakForARelease(t *testing.T) {
+// TestHealthyHostsAttestARelease asks hosts of myapp/testing about release 2, in the week before now.
+func TestHealthyHostsAttestARelease(t *testing.T) {
 	testing_ := []artifact.Ref{{Project: "base", Channel: "production"}, {Project: "myapp", Channel: "testing"}}
 	good := fleet.Report{ID: "run", Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2),
 		Left: pair(2), Proves: true, Proven: proven(2, "deploy", now.Add(-time.Hour))}
@@ -179,7 +179,7 @@ func TestHostsSpeakForARelease(t *testing.T) {
 	}
 }
 
-func TestHostsOfAllProjectsSpeakForBase(t *testing.T) {
+func TestHostsOfAllProjectsAttestBase(t *testing.T) {
 	s := mem.New()
 	for _, host := range []string{"b", "a"} {
 		put(t, s, "reports/"+host+"app/"+host+"/20260501T110000.000000.json", fleet.Report{
@@ -229,8 +229,8 @@ func (s later) List(ctx context.Context, prefix string) iter.Seq2[store.Info, er
 	}
 }
 
-// TestAHostThatRepeatsThatNothingChangedIsThere though its newest report is long ago; one that does not is gone.
-func TestAHostThatRepeatsThatNothingChangedIsThere(t *testing.T) {
+// TestHostWithRenewedRecordIsPresent though its newest report is long ago; one that does not is gone.
+func TestHostWithRenewedRecordIsPresent(t *testing.T) {
 	s, now := mem.New(), time.Now().UTC()
 	ref := artifact.Ref{Project: "myapp", Channel: "testing"}
 	for _, host := range []string{"calm", "gone"} {

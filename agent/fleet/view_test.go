@@ -323,9 +323,9 @@ func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// TestAHostWithoutARecordIsNamed removes the record of a host that has a registered key, with keys that are read now and with
+// TestHostWithoutRecordIsListed removes the record of a host that has a registered key, with keys that are read now and with
 // those of an earlier look.
-func TestAHostWithoutARecordIsNamed(t *testing.T) {
+func TestHostWithoutRecordIsListed(t *testing.T) {
 	s := mem.New()
 	hosts := []string{"myapp-production-useast1-1", "myapp-production-useast1-2", "other-production-useast1-1.example.com"}
 	for _, host := range hosts {

@@ -45,7 +45,7 @@ func TestServiceThatStartsSlowlyIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestProbesSayWhatIsWrong(t *testing.T) {
+func TestProbeErrorsHaveReasons(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/sick" {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -103,7 +103,7 @@ func TestOpenPortIsHealthy(t *testing.T) {
 	}
 }
 
-func TestUnitsAreAskedOfSystemd(t *testing.T) {
+func TestUnitProbesQuerySystemd(t *testing.T) {
 	bin := t.TempDir()
 	fake := "#!/bin/sh\nfor u; do :; done\ncase $u in\n" +
 		"good*) echo LoadState=loaded; echo ActiveState=active; echo SubState=running;;\n" +
@@ -124,7 +124,7 @@ func TestUnitsAreAskedOfSystemd(t *testing.T) {
 	}
 }
 
-func TestDeadlineEndsWhatNeverAnswers(t *testing.T) {
+func TestDeadlineEndsHangingProbe(t *testing.T) {
 	hang := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -143,7 +143,7 @@ func TestDeadlineEndsWhatNeverAnswers(t *testing.T) {
 	}
 }
 
-func TestSignalIsNotSickness(t *testing.T) {
+func TestInterruptIsNotAHealthFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := health.Check(ctx, quick(recipe.Probe{Kind: recipe.ProbeTCP, Target: closedPort(t)}))

@@ -42,7 +42,7 @@ func TestHooksRunInTheOrderOfTheirNamesUntilOneFails(t *testing.T) {
 	}
 }
 
-func TestDirectoryThatIsAbsentHoldsNoHooks(t *testing.T) {
+func TestMissingDirectoryHasNoHooks(t *testing.T) {
 	results, err := hook.Run(t.Context(), filepath.Join(t.TempDir(), "absent"), hook.Options{Timeout: time.Minute})
 	if err != nil || len(results) != 0 {
 		t.Errorf("got %v, %v", results, err)
@@ -74,7 +74,7 @@ func TestHookSeesACleanEnvironmentAndItsDirectory(t *testing.T) {
 	}
 }
 
-func TestHookThatHangsIsEndedWithAllItStarted(t *testing.T) {
+func TestHangingHookIsKilledWithItsProcesses(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"hang": `trap "" TERM; sleep 300 & echo $! >` + pids + `; echo $$ >>` + pids +
 		`; wait; wait`})
@@ -85,7 +85,7 @@ func TestHookThatHangsIsEndedWithAllItStarted(t *testing.T) {
 	gone(t, pids)
 }
 
-func TestHookThatForksLeavesNothingBehind(t *testing.T) {
+func TestForkedProcessesOfAHookAreKilled(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"fork": `sleep 300 >/dev/null 2>&1 </dev/null & echo $! >` + pids})
 	if _, err := hook.Run(t.Context(), dir, hook.Options{Timeout: time.Minute}); err != nil {
@@ -94,7 +94,7 @@ func TestHookThatForksLeavesNothingBehind(t *testing.T) {
 	gone(t, pids)
 }
 
-func TestHookThatLeavesItsGroupWithThePipeOpenDoesNotHoldTheRun(t *testing.T) {
+func TestProcessWithOpenPipeDoesNotBlockTheRun(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"daemon": `setsid sh -c 'echo $$ >` + pids + `; exec sleep 300' & while [ ! -s ` +
 		pids + ` ]; do :; done; echo done`})
@@ -116,7 +116,7 @@ func TestTheResultOfAHookIsThatOfItsOwnProcess(t *testing.T) {
 	}
 }
 
-func TestAHookNeedNotReadItsInput(t *testing.T) {
+func TestHookMayIgnoreItsInput(t *testing.T) {
 	dir := hooks(t, map[string]string{"deaf": "sleep 300 </dev/fd/0 & exit 0"})
 	input := strings.NewReader(strings.Repeat("x", 1<<20))
 	if result, err := hook.Program(t.Context(), filepath.Join(dir, "deaf"),
@@ -135,7 +135,7 @@ func TestAHookReadsItsInput(t *testing.T) {
 	}
 }
 
-func TestHookThatHangsIsEndedWithSessionsThatItStarted(t *testing.T) {
+func TestHangingHookIsKilledWithItsSessions(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"daemon": `(setsid sh -c 'trap "" TERM; echo $$ >` + pids +
 		`; exec sleep 300' >/dev/null 2>&1 &); sleep 300`})

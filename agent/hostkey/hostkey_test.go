@@ -52,8 +52,8 @@ func TestTheKeyOfAHostStaysTheSame(t *testing.T) {
 	}
 }
 
-// TestASealHoldsInItsPlaceAlone, and for every byte of what was signed.
-func TestASealHoldsInItsPlaceAlone(t *testing.T) {
+// TestSealIsBoundToItsKey, and for every byte of what was signed.
+func TestSealIsBoundToItsKey(t *testing.T) {
 	key := open(t)
 	const place, object = "reports/myapp/h/1.json", `{"host":"h","text":"\",\"signed\":{"}`
 	sealed, err := key.Seal(place, []byte(object+"\n"))
@@ -150,8 +150,8 @@ func (u unconditional) Put(ctx context.Context, key string, r io.Reader, size in
 	return u.Store.Put(ctx, key, r, size, store.Condition{})
 }
 
-// TestAKeyThatIsRegisteredAgainKeepsItsTime also where the store ignores conditions.
-func TestAKeyThatIsRegisteredAgainKeepsItsTime(t *testing.T) {
+// TestReregisteredKeyKeepsItsTime also where the store ignores conditions.
+func TestReregisteredKeyKeepsItsTime(t *testing.T) {
 	s, key := unconditional{mem.New()}, open(t)
 	var since []time.Time
 	for range 2 {

@@ -34,9 +34,9 @@ func sample(sequence int64) Record {
 	}
 }
 
-// TestRecordNameHoldsTheWholeRecord that a record says, also where versions have signs that stores treat in their own ways, and where
+// TestRecordNameEncodesTheRecord that a record says, also where versions have signs that stores treat in their own ways, and where
 // names are long.
-func TestRecordNameHoldsTheWholeRecord(t *testing.T) {
+func TestRecordNameEncodesTheRecord(t *testing.T) {
 	key := newKey(t)
 	long := sample(1)
 	long.Service = &Place{strings.Repeat("c", 63), strings.Repeat("v", 128), "68cb9278"}
@@ -121,8 +121,8 @@ type undeletable struct {
 
 func (u undeletable) Delete(context.Context, string) error { return u.err }
 
-// TestAHostThatMayNotDelete is told what to give it the right to, and its newest record counts.
-func TestAHostThatMayNotDelete(t *testing.T) {
+// TestHostWithoutDeletePermission is told what to give it the right to, and its newest record counts.
+func TestHostWithoutDeletePermission(t *testing.T) {
 	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
 	write(t, s, key, file, sample(1))
 	refused := undeletable{s, &store.Error{Op: store.OpDelete, Kind: store.ErrForbidden}}
@@ -190,9 +190,9 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// TestAHostWhoseDiskWasPutBack counts its runs from an earlier number on. What it says now counts, and an old record that
+// TestRestoredDiskContinuesFromEarlierSequence counts its runs from an earlier number on. What it says now counts, and an old record that
 // another user stores again does not.
-func TestAHostWhoseDiskWasPutBack(t *testing.T) {
+func TestRestoredDiskContinuesFromEarlierSequence(t *testing.T) {
 	key, s := newKey(t), mem.New()
 	now := time.Now().UTC()
 	put := func(sequence int64, at time.Time) string {

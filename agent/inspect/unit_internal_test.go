@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-func TestARunOfTheUnitWithoutAReportIsShown(t *testing.T) {
+func TestUnitRunWithoutReportIsShown(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	says := func(result, status string) map[string]string {
 		return map[string]string{"Result": result, "ExecMainStatus": status, "ExecMainStartTimestampMonotonic": "940000000",

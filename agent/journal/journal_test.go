@@ -79,7 +79,7 @@ func (l *lab) file() string {
 	return found[0]
 }
 
-func TestReplacedContentIsKept(t *testing.T) {
+func TestReplacedContentIsSaved(t *testing.T) {
 	l := newLab(t)
 	old := strings.Repeat("old ", 5000)
 	if err := os.WriteFile(filepath.Join(l.root, "etc/f"), []byte(old), 0o640); err != nil {

@@ -46,7 +46,7 @@ func TestFieldsOfANewerAgentSurviveARewrite(t *testing.T) {
 	}
 }
 
-func TestFieldsOfAPairAreGoneWithIt(t *testing.T) {
+func TestFieldsOfAPairAreRemovedWithIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	if err := os.WriteFile(path, []byte(`{"version": 1, "hold": {"since": "2026-01-01T00:00:00Z", "until": "2027"}}`),
 		0o644); err != nil {

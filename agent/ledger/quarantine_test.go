@@ -24,7 +24,7 @@ func TestAReleaseInQuarantineIsNotRetried(t *testing.T) {
 	}
 }
 
-func TestARetryIsInThePastForNoOne(t *testing.T) {
+func TestRetryTimesAreInTheFuture(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := ledger.Postponed{Next: now}
 	if got := p.When(now); got != "at the next run" {

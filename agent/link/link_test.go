@@ -51,8 +51,8 @@ func TestFirstNextIsCurrentTooSinceUnitsStartFromIt(t *testing.T) {
 	}
 }
 
-// TestProjectLinkIsMadeUp finds a first deploy that was cut short between two links.
-func TestProjectLinkIsMadeUp(t *testing.T) {
+// TestMissingProjectLinkIsCreated finds a first deploy that was cut short between two links.
+func TestMissingProjectLinkIsCreated(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
 	must(t, l.SetNext("a"))
@@ -63,9 +63,9 @@ func TestProjectLinkIsMadeUp(t *testing.T) {
 	}
 }
 
-// TestPreviousNeverNamesWhatIsCurrent promotes what was current already, after a rollback that was cut
+// TestPreviousNeverEqualsCurrent promotes what was current already, after a rollback that was cut
 // short between two links.
-func TestPreviousNeverNamesWhatIsCurrent(t *testing.T) {
+func TestPreviousNeverEqualsCurrent(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
 	must(t, l.SetNext("a"))
@@ -92,7 +92,7 @@ func TestPromoteTwiceIsPromoteOnce(t *testing.T) {
 	check(t, l, link.Set{Next: "b", Current: "b", Previous: "a"})
 }
 
-func TestRestorePutsLinksBackAndRemovesThoseThatWereNotThere(t *testing.T) {
+func TestRestoreRestoresAndRemovesLinks(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
 	must(t, l.SetNext("a"))
@@ -118,7 +118,7 @@ func TestLinksAreRelative(t *testing.T) {
 	}
 }
 
-func TestNoLinkLeadsToAReleaseThatIsNotThere(t *testing.T) {
+func TestLinkToMissingReleaseIsRefused(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
 	must(t, l.SetNext("a"))
@@ -128,7 +128,7 @@ func TestNoLinkLeadsToAReleaseThatIsNotThere(t *testing.T) {
 	check(t, l, link.Set{Next: "a", Current: "a"})
 }
 
-func TestNameLeavesADirectoryAlone(t *testing.T) {
+func TestNameDoesNotReplaceADirectory(t *testing.T) {
 	p, root := project(t)
 	name := filepath.Join(root, "srv/service")
 	for range 2 {
@@ -147,9 +147,9 @@ func TestNameLeavesADirectoryAlone(t *testing.T) {
 	}
 }
 
-// TestPromoteForgetsReleasesThatAreGone makes a release current after a person removed the directories of those before
+// TestPromoteDropsMissingPrevious makes a release current after a person removed the directories of those before
 // it.
-func TestPromoteForgetsReleasesThatAreGone(t *testing.T) {
+func TestPromoteDropsMissingPrevious(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
 	must(t, l.SetNext("a"))

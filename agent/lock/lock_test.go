@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-func TestAcquireReportsTheHolder(t *testing.T) {
+func TestAcquireErrorNamesTheHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "lock")
 	first, err := lock.Acquire(path, "deploy")
 	if err != nil {

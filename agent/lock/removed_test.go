@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-// TestALockWhoseFileWasRemovedIsStillHeld removes the file of a lock, and all of its directory, while it is held.
-func TestALockWhoseFileWasRemovedIsStillHeld(t *testing.T) {
+// TestLockSurvivesRemovalOfItsFile removes the file of a lock, and all of its directory, while it is held.
+func TestLockSurvivesRemovalOfItsFile(t *testing.T) {
 	for name, remove := range map[string]func(path string) error{
 		"file":      os.Remove,
 		"directory": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },

@@ -168,7 +168,7 @@ func TestMailRunsSendmail(t *testing.T) {
 	}
 }
 
-func TestProgramReadsTheNotice(t *testing.T) {
+func TestProgramReceivesNoticeOnStdin(t *testing.T) {
 	program, kept := script(t, "")
 	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Send(context.Background(),
 		notify.NoticeOf(failed())); err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestWhatProgramsPrintDoesNotLeaveTheHost has the output of commands, hooks, units, probes and engines in a report,
+// TestProgramOutputIsNotUploaded has the output of commands, hooks, units, probes and engines in a report,
 // in each place to which a run copies it.
-func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
+func TestProgramOutputIsNotUploaded(t *testing.T) {
 	const comment = `command "deploy" ended with code 3: swordfish refused`
 	r := whole(&report.Report{
 		ID: "1", Error: "1 of 4 states failed: cmd.run deploy (deploy in app): " + comment,
@@ -64,8 +64,8 @@ func TestWhatProgramsPrintDoesNotLeaveTheHost(t *testing.T) {
 	}
 }
 
-// TestCommentsThatQuoteProgramsDoNotLeaveTheHost has failures of states whose comments are shown otherwise.
-func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
+// TestQuotedProgramOutputIsNotUploaded has failures of states whose comments are shown otherwise.
+func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
 	said := &site.FailedOutput{}
 	said.Note(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
 	steps := []report.Step{
@@ -91,8 +91,8 @@ func TestCommentsThatQuoteProgramsDoNotLeaveTheHost(t *testing.T) {
 	}
 }
 
-// TestReasonsOfAQuarantineDoNotLeaveTheHost has what a program printed in the reasons that later runs repeat.
-func TestReasonsOfAQuarantineDoNotLeaveTheHost(t *testing.T) {
+// TestQuarantineReasonsAreNotUploaded has what a program printed in the reasons that later runs repeat.
+func TestQuarantineReasonsAreNotUploaded(t *testing.T) {
 	const comment = "`deploy` ended with code 1: k=swordfish\nmore of it"
 	const first = "`deploy` ended with code 1: k=swordfish"
 	release := func(v string) artifact.Release {

@@ -85,9 +85,9 @@ rm -f f; mkfifo f; rm -f f d/f; rmdir d; chmod 000 . ; chmod 755 .; done`)
 	}
 }
 
-// TestArchiveOfWhatIsNotPlain has a pipe, holes, a file of another user with a name here, and a directory that its user
+// TestArchiveOfSpecialFiles has a pipe, holes, a file of another user with a name here, and a directory that its user
 // closed.
-func TestArchiveOfWhatIsNotPlain(t *testing.T) {
+func TestArchiveOfSpecialFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
 	}

@@ -42,7 +42,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestOnlyKnownSteps(t *testing.T) {
+func TestUnknownStepsAreRefused(t *testing.T) {
 	o, err := procedure.ParseOnly("install, fixperms")
 	if err != nil || !o.Has("install") || !o.Has("fixperms") || o.Has("converge") || o.All() {
 		t.Errorf("install and fixperms are %v, %v", o, err)
@@ -58,7 +58,7 @@ func TestOnlyKnownSteps(t *testing.T) {
 	}
 }
 
-func TestInstallRunsWhatIsNoProcedureInByteOrder(t *testing.T) {
+func TestInstallRunsExecutablesInByteOrder(t *testing.T) {
 	dir := tree(t, map[string]string{
 		".salt/10_app.sls": "", ".salt/00_setup.sls": "", ".salt/B.sls": "", ".salt/a.sls": "", ".salt/9.sls": "",
 		".salt/archive.sls": "", ".salt/rollback.sls": "", ".salt/fixperms.sls": "", ".salt/notify.sls": "",
@@ -101,7 +101,7 @@ func kept(t *testing.T, dir string) procedure.Tree {
 	return procedure.Tree{Root: root, Path: "/", Note: t.Logf}
 }
 
-func TestArchiveIsACopyOfItsOwn(t *testing.T) {
+func TestArchiveIsIndependentCopy(t *testing.T) {
 	dir := tree(t, map[string]string{"a/b": "content", "run!": "#!/bin/sh\n"})
 	old := time.Unix(1000000000, 0)
 	for _, path := range []string{"a/b", "a"} {
@@ -140,7 +140,7 @@ func TestArchiveIsACopyOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestArchiveThatIsCutLeavesNothing(t *testing.T) {
+func TestInterruptedArchiveLeavesNoFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	to := filepath.Join(t.TempDir(), "project")
@@ -152,8 +152,8 @@ func TestArchiveThatIsCutLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestArchiveKeepsTheNamesOfOneFile has a file with many names, with holes, in several directories.
-func TestArchiveKeepsTheNamesOfOneFile(t *testing.T) {
+// TestArchiveKeepsHardLinks has a file with many names, with holes, in several directories.
+func TestArchiveKeepsHardLinks(t *testing.T) {
 	dir := tree(t, map[string]string{"a/first": "", "b/c/d": "own", "z": "z"})
 	first := filepath.Join(dir, "a/first")
 	if err := errors.Join(os.WriteFile(first, bytes.Repeat([]byte("x"), 1<<20), 0o644),
@@ -266,7 +266,7 @@ func TestSSHKeysAreOpenSSHs(t *testing.T) {
 	}
 }
 
-func TestSkeletonLeavesWhatIsThere(t *testing.T) {
+func TestSkeletonKeepsExistingFiles(t *testing.T) {
 	dir := tree(t, map[string]string{".salt/fixperms!": "#!/bin/sh\n", ".salt/PILLAR.sample": "mine: 1\n"})
 	written, err := procedure.WriteSkeleton(kept(t, dir).Root, "/", "myapp")
 	slices.Sort(written)

@@ -38,7 +38,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestWhereUnsignedTreesRun(t *testing.T) {
+func TestUnsignedTreesByEnvironment(t *testing.T) {
 	for _, x := range []struct {
 		env, local string
 		unsigned   []string

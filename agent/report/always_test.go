@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestStatesThatActAtEveryRunAreMarked distinguishes a state that acts at every run from one that corrected drift.
-func TestStatesThatActAtEveryRunAreMarked(t *testing.T) {
+// TestStatesThatAlwaysRunAreMarked distinguishes a state that acts at every run from one that corrected drift.
+func TestStatesThatAlwaysRunAreMarked(t *testing.T) {
 	var out bytes.Buffer
 	l := &report.Lines{Out: &out}
 	steps := []report.Step{

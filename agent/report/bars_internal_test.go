@@ -22,8 +22,8 @@ func TestProgressOfAFetch(t *testing.T) {
 	}
 }
 
-// TestLinesStandAboveTheProgress prints a line during a fetch, and checks that the end of a fetch clears the screen.
-func TestLinesStandAboveTheProgress(t *testing.T) {
+// TestLinesPrintAboveProgress prints a line during a fetch, and checks that the end of a fetch clears the screen.
+func TestLinesPrintAboveProgress(t *testing.T) {
 	var screen strings.Builder
 	b := NewBars(&screen)
 	b.fetching("small", 1, slow-1)

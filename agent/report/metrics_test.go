@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-func TestMetricsRememberTheLastSuccess(t *testing.T) {
+func TestMetricsKeepLastSuccess(t *testing.T) {
 	m := report.Metrics{File: filepath.Join(t.TempDir(), "corpus.prom")}
 	digest := artifact.NewDigest(sha256.Sum256(nil))
 	book := &ledger.Ledger{Good: &ledger.Pair{Service: artifact.Release{Project: "myapp", Version: `1"x`, Digest: digest}}}

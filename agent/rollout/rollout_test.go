@@ -148,7 +148,7 @@ func place(name string) plans.Host {
 	return plans.Host{Name: name, Region: "useast1", Cluster: "myapp-production-useast1"}
 }
 
-func TestOneListingShowsHowHostsFared(t *testing.T) {
+func TestOneListingReadsResultsOfHosts(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	first, later := f.inWave(0), f.inWave(1)[0]
 	e := f.read(t, s)
@@ -172,7 +172,7 @@ func TestOneListingShowsHowHostsFared(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsBehindHidesNoFailure(t *testing.T) {
+func TestSlowClockDoesNotHideFailure(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	for _, host := range f.inWave(2)[:2] {
 		f.record(t, s, host, rollout.Failed)
@@ -244,7 +244,7 @@ func TestIgnoredResults(t *testing.T) {
 	}
 }
 
-func TestALaterFailureCountsAndAMendedHostToo(t *testing.T) {
+func TestLatestResultOfHostCounts(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	host := f.inWave(0)[0]
 	outcome := func() rollout.Outcome {
@@ -278,7 +278,7 @@ func TestALaterFailureCountsAndAMendedHostToo(t *testing.T) {
 	}
 }
 
-func TestAHaltIsRecordedWithItsGrounds(t *testing.T) {
+func TestHaltRecordHasReasons(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	for _, host := range f.inWave(1)[:2] {
 		f.record(t, s, host, rollout.Failed)
@@ -316,7 +316,7 @@ func TestAHaltIsRecordedWithItsGrounds(t *testing.T) {
 	}
 }
 
-func TestAHaltForATimeToComeDoesNotStopWhatIsResumedThen(t *testing.T) {
+func TestHaltWithFutureTimeDoesNotOverrideResume(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	thief := f.inWave(2)[0]
 	resumed := s.now.Add(time.Hour)
@@ -336,7 +336,7 @@ func TestAHaltForATimeToComeDoesNotStopWhatIsResumedThen(t *testing.T) {
 	}
 }
 
-func TestAFloodBelowAnothersNameIsNotBlamedOnIt(t *testing.T) {
+func TestFloodBelowNameOfAnotherHostIsNotAttributed(t *testing.T) {
 	f, s := newFleet(t, 3), newTimed()
 	prefix := plans.Prefix(production, f.Start.ID)
 	for i := range 20_100 { // a policy for leases/* lets such a name through
@@ -349,7 +349,7 @@ func TestAFloodBelowAnothersNameIsNotBlamedOnIt(t *testing.T) {
 	}
 }
 
-func TestAHostThatFloodsItsPrefixHoldsTheRolloutAndIsNamed(t *testing.T) {
+func TestFloodingHostPausesRollout(t *testing.T) {
 	f, s := newFleet(t, 3), newTimed()
 	host := f.inWave(0)[0]
 	prefix := plans.Prefix(production, f.Start.ID)
@@ -422,7 +422,7 @@ func TestAPlanWithMoreWavesDividesTheRosterAgain(t *testing.T) {
 	}
 }
 
-func TestARenamedHostKeepsItsPlace(t *testing.T) {
+func TestRenamedHostKeepsLease(t *testing.T) {
 	f := newFleet(t, 10)
 	host := f.Roster.Hosts[3].Name
 	who, member := f.Who(f.keys[host].Public(), plans.Host{Name: "other-production-useast1-1"})
@@ -498,8 +498,8 @@ func TestNoMoreHostsThanPlacesDeployAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestADeployThatTakesLongKeepsItsPlace until it releases it.
-func TestADeployThatTakesLongKeepsItsPlace(t *testing.T) {
+// TestLongDeployKeepsLease until it releases it.
+func TestLongDeployKeepsLease(t *testing.T) {
 	f, s := newFleet(t, 4), newTimed() // one place
 	acquire := func(i int) *rollout.Lease {
 		t.Helper()
@@ -529,7 +529,7 @@ func TestADeployThatTakesLongKeepsItsPlace(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatNoHostSignedIsFree(t *testing.T) {
+func TestUnsignedLeaseIsFree(t *testing.T) {
 	f, s := newFleet(t, 4), newTimed() // one place
 	host, other := f.Roster.Hosts[0].Name, f.Roster.Hosts[1].Name
 	key := plans.Prefix(production, f.Start.ID) + "leases/myapp-production-useast1/0.json"
@@ -580,9 +580,9 @@ func TestARosterThatIsLostHasAHint(t *testing.T) {
 	}
 }
 
-// TestHostsWithAnotherKeyAreNamed holds that a host which signs with another key than the roster has is named until it signs
+// TestHostsWithUnexpectedKeyAreReported holds that a host which signs with another key than the roster has is named until it signs
 // with that one, and that other names that do not count name no host.
-func TestHostsWithAnotherKeyAreNamed(t *testing.T) {
+func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	f, s := newFleet(t, 4), newTimed()
 	const lost, fine = "myapp-production-useast1-2", "myapp-production-useast1-3"
 	other, _, err := hostkey.Open(filepath.Join(t.TempDir(), "key"))

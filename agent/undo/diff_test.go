@@ -218,8 +218,8 @@ func TestUndoneChangesNameTheRun(t *testing.T) {
 	}
 }
 
-// TestAttributesAreShown compares extended attributes. It needs a filesystem that supports them.
-func TestAttributesAreShown(t *testing.T) {
+// TestExtendedAttributesAreInDiff compares extended attributes. It needs a filesystem that supports them.
+func TestExtendedAttributesAreInDiff(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/f", "x\n")
 	if err := unix.Setxattr(s.path("/etc/f"), "user.note", []byte("old"), 0); err != nil {

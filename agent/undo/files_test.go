@@ -207,8 +207,8 @@ func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutDirectoryAreLeft restores no file in a directory that was removed or replaced after the run.
-func TestFilesWithoutDirectoryAreLeft(t *testing.T) {
+// TestFilesWithoutDirectoryAreNotRestored restores no file in a directory that was removed or replaced after the run.
+func TestFilesWithoutDirectoryAreNotRestored(t *testing.T) {
 	for name, since := range map[string]func(s *scene){
 		"it is gone":   func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
 		"it is a file": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },

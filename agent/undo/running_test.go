@@ -82,9 +82,9 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAUnitThatGoesIsNotRestarted takes back a unit that the run brought, as a package does, and restarted after its
+// TestRemovedUnitIsNotRestarted takes back a unit that the run brought, as a package does, and restarted after its
 // configuration had changed.
-func TestAUnitThatGoesIsNotRestarted(t *testing.T) {
+func TestRemovedUnitIsNotRestarted(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/web.conf", "old")
 	s.run("1", func(h *host.Host) {

@@ -98,8 +98,8 @@ func (s *stock) Hold(_ context.Context, names []string, held bool) error {
 	return nil
 }
 
-// TestPackagesGoBack has a run change packages, and takes that back with one order for each thing to do.
-func TestPackagesGoBack(t *testing.T) {
+// TestPackageChangesAreUndone has a run change packages, and takes that back with one order for each thing to do.
+func TestPackageChangesAreUndone(t *testing.T) {
 	for name, c := range map[string]struct {
 		before   func(s *stock)
 		run      func(s *stock)
@@ -177,8 +177,8 @@ func TestPackagesGoBack(t *testing.T) {
 	}
 }
 
-// TestOneLostPackageDoesNotKeepTheOthers puts back what there is, in one order, and all that is no package.
-func TestOneLostPackageDoesNotKeepTheOthers(t *testing.T) {
+// TestUnavailablePackageDoesNotBlockOthers puts back what there is, in one order, and all that is no package.
+func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 	s := newScene(t)
 	s.stock = newStock()
 	s.put("/etc/f", "old")

@@ -42,7 +42,7 @@ func (s *systemd) heard() string {
 	return string(buf[:n])
 }
 
-func TestRunThatGoesOnAsksForTime(t *testing.T) {
+func TestLongRunExtendsTimeout(t *testing.T) {
 	const more = "EXTEND_TIMEOUT_USEC=300000000"
 	for silent, asks := range map[time.Duration]bool{0: true, 59 * time.Minute: true, 2 * time.Hour: false} {
 		t.Run(silent.String(), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRunThatGoesOnAsksForTime(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	for _, socket := range []string{"", filepath.Join(t.TempDir(), "none")} {
 		if w := watchdog.New(watchdog.Options{Socket: socket}); w != nil {
 			t.Errorf("with the socket %q there is a watchdog", socket)

@@ -186,7 +186,7 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-func TestFreeze(t *testing.T) {
+func TestFreezeAttackIsRefused(t *testing.T) {
 	for days, expired := range map[int]string{13: "", 15: "timestamp.json", 400: "root.json"} {
 		_, host := published(t)
 		host.Now = artifacttest.Later(days)

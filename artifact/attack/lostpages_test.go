@@ -75,7 +75,7 @@ func TestLostPagesAreRestored(t *testing.T) {
 }
 
 // Nothing is uploaded of a version whose project would be too large for its readers.
-func TestNothingIsUploadedBeyondTheLimit(t *testing.T) {
+func TestPublishBeyondSizeLimitUploadsNothing(t *testing.T) {
 	repo := artifacttest.New(t)
 	release := repo.Release("myapp", "1.0", "testing", app("one"))
 	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {

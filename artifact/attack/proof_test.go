@@ -242,8 +242,8 @@ func TestPromotionWithoutProof(t *testing.T) {
 	})
 }
 
-// TestPromoteRefusesWhatHostsWould has publishers try, with good programs, what hosts would refuse.
-func TestPromoteRefusesWhatHostsWould(t *testing.T) {
+// TestPromoteRefusesWhatHostsRefuse has publishers try, with good programs, what hosts would refuse.
+func TestPromoteRefusesWhatHostsRefuse(t *testing.T) {
 	repo, _, _ := guarded(t)
 	two := repo.Release("myapp", "2", "testing", app("two"))
 	team := repo.As("myapp", "snapshot", "timestamp")
@@ -322,8 +322,8 @@ func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawM
 	return signed
 }
 
-// TestRequirementTakenAway has thieves of ever more keys try to make production require nothing.
-func TestRequirementTakenAway(t *testing.T) {
+// TestRemovalOfRequirementIsRefused has thieves of ever more keys try to make production require nothing.
+func TestRemovalOfRequirementIsRefused(t *testing.T) {
 	t.Run("in the project's own metadata", func(t *testing.T) {
 		repo, host, _ := guarded(t)
 		two := repo.Release("myapp", "2", "testing", app("two"))

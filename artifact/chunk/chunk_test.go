@@ -47,7 +47,7 @@ func sums(chunks [][]byte) map[Sum]bool {
 	return set
 }
 
-func TestChunksAreTheStreamAndOfTheRightSizes(t *testing.T) {
+func TestChunksCoverStreamWithinSizeLimits(t *testing.T) {
 	data := noise(1, 8<<20)
 	chunks := cutAll(t, data)
 	if !bytes.Equal(bytes.Join(chunks, nil), data) {

@@ -46,7 +46,7 @@ func opened(t *testing.T, p *Plan, file string) *Cache {
 }
 
 // A disk that fails is no fault of the store's: asking again would fetch the same bytes for nothing.
-func TestFailingDiskIsNotBlamedOnTheStore(t *testing.T) {
+func TestDiskErrorIsNotRetriedAtTheStore(t *testing.T) {
 	plan, s, requests, _ := brought(t)
 	cache := opened(t, plan, filepath.Join(t.TempDir(), "chunks"))
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
@@ -65,7 +65,7 @@ func TestFailingDiskIsNotBlamedOnTheStore(t *testing.T) {
 }
 
 // Chunks that arrived are not asked for again, wherever they lie among those that are missing.
-func TestWhatArrivedIsNotFetchedAgain(t *testing.T) {
+func TestReceivedChunksAreNotFetchedAgain(t *testing.T) {
 	plan, s, _, fetched := brought(t)
 	file := filepath.Join(t.TempDir(), "chunks")
 	cache := opened(t, plan, file)
@@ -136,7 +136,7 @@ func TestDamagedCacheIsNoticed(t *testing.T) {
 }
 
 // What the disk cannot read is not there: another way to the release may be open.
-func TestUnreadableFileIsAsGoodAsAbsent(t *testing.T) {
+func TestUnreadableFileCountsAsAbsent(t *testing.T) {
 	root, err := os.OpenRoot("/proc/self")
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestUnreadableFileIsAsGoodAsAbsent(t *testing.T) {
 }
 
 // A tree may be large: who wants to stop need not wait until it was read.
-func TestLookEndsWithItsContext(t *testing.T) {
+func TestLookStopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	plan, _, _, _ := brought(t)
 	all := plan.Missing()

@@ -45,7 +45,7 @@ func TestSymlinkReplacesAndKeepsRelativeTarget(t *testing.T) {
 	}
 }
 
-func TestSweepTakesOnlyTemporaryFiles(t *testing.T) {
+func TestSweepRemovesOnlyTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"keep", ".hidden", tempPrefix + "123"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
-// TestScratchOfTheDead checks that the directory of a killed process is removed by the next process, and that those of
+// TestScratchOfKilledProcessIsRemoved checks that the directory of a killed process is removed by the next process, and that those of
 // a living process and of other programs stay.
-func TestScratchOfTheDead(t *testing.T) {
+func TestScratchOfKilledProcessIsRemoved(t *testing.T) {
 	if os.Getenv("CORPUS_TEST_SCRATCH") != "" {
 		dir, _, err := durable.Scratch()
 		if err == nil {
@@ -37,7 +37,7 @@ func TestScratchOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		killed := exec.Command(os.Args[0], "-test.run=^TestScratchOfTheDead$")
+		killed := exec.Command(os.Args[0], "-test.run=^TestScratchOfKilledProcessIsRemoved$")
 		killed.Env = append(os.Environ(), "CORPUS_TEST_SCRATCH=1")
 		if err := killed.Run(); err == nil {
 			t.Fatal("it was not killed")

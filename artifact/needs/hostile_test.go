@@ -31,8 +31,8 @@ func files(data []byte) fstest.MapFS {
 	return fstest.MapFS{"bin/x": {Data: data}, "lib/x/libc.so.6": {Data: data}}
 }
 
-// TestSmallProgramsThatAskForMuch reads programs of 120 bytes whose headers declare huge sizes.
-func TestSmallProgramsThatAskForMuch(t *testing.T) {
+// TestSmallProgramsWithHugeHeaders reads programs of 120 bytes whose headers declare huge sizes.
+func TestSmallProgramsWithHugeHeaders(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"a loader of 2^63 bytes":   header(3, 0, 1<<63),
 		"a loader of 2^40 bytes":   header(3, 0, 1<<40),

@@ -71,7 +71,7 @@ func static(t *testing.T, arch string) []byte {
 	return data
 }
 
-func TestADynamicProgramNeedsItsLoader(t *testing.T) {
+func TestDynamicProgramRequiresLoader(t *testing.T) {
 	n := of(t, map[string][]byte{"bin/sh": dynamic(t), "text": []byte("#!/bin/sh\n"), "empty": nil,
 		"short": []byte("\x7fEL")})
 	if n.Arch != runtime.GOARCH || len(n.Programs) != 1 || !strings.Contains(n.Programs[0], "ld") {
@@ -101,7 +101,7 @@ func TestADynamicProgramNeedsItsLoader(t *testing.T) {
 	}
 }
 
-func TestAStaticProgramNeedsItsArchitectureOnly(t *testing.T) {
+func TestStaticProgramRequiresArchitectureOnly(t *testing.T) {
 	other := "arm64"
 	if runtime.GOARCH == other {
 		other = "amd64"
@@ -121,13 +121,13 @@ func TestAStaticProgramNeedsItsArchitectureOnly(t *testing.T) {
 	}
 }
 
-func TestARuinedProgramIsNone(t *testing.T) {
+func TestDamagedELFIsNotAProgram(t *testing.T) {
 	if n := of(t, map[string][]byte{"x": []byte("\x7fELF and then something else")}); n.Arch != "" {
 		t.Errorf("it needs %+v", n)
 	}
 }
 
-func TestReadReturnsWhatWasWritten(t *testing.T) {
+func TestReadReturnsWrittenRequirements(t *testing.T) {
 	dir := t.TempDir()
 	if r, err := needs.Read(os.DirFS(dir)); err != nil || r.Content != "" {
 		t.Errorf("a release that says nothing says %+v, %v", r, err)

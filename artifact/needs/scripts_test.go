@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 )
 
-// TestScriptsNeedTheirInterpreters holds what first lines mean, and which of them a host without them is told of.
-func TestScriptsNeedTheirInterpreters(t *testing.T) {
+// TestScriptsRequireInterpreters holds what first lines mean, and which of them a host without them is told of.
+func TestScriptsRequireInterpreters(t *testing.T) {
 	release := fstest.MapFS{"text": {Data: []byte("#!/usr/bin/perl\n")}, "bin/empty": {Mode: 0o755}}
 	for name, line := range map[string]string{
 		"bin/a": "#!/usr/bin/perll\n", "bin/b": "#! /bin/sh -e", "bin/c": "#!/usr/bin/env rubyy\n",

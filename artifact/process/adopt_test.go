@@ -11,8 +11,8 @@ import (
 // leaving is the variable by which the test starts itself as the process that adopts.
 const leaving = "PROCESS_TEST_LEAVING"
 
-// TestWhatCommandsLeaveBehindIsEnded has commands detach programs by sessions, forks and an empty environment.
-func TestWhatCommandsLeaveBehindIsEnded(t *testing.T) {
+// TestDetachedProcessesAreKilled has commands detach programs by sessions, forks and an empty environment.
+func TestDetachedProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	if command := os.Getenv(leaving); command != "" {
 		end := adopt()
@@ -32,7 +32,7 @@ func TestWhatCommandsLeaveBehindIsEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := exec.Command(program, "-test.run=^TestWhatCommandsLeaveBehindIsEnded$", "-test.v")
+		c := exec.Command(program, "-test.run=^TestDetachedProcessesAreKilled$", "-test.v")
 		c.Env = append(os.Environ(), leaving+"="+fmt.Sprintf(command, unique))
 		out, err := c.Output()
 		if err != nil || !strings.Contains(string(out), "ended s") {

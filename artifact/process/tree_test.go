@@ -15,7 +15,7 @@ import (
 // wanderers starts processes in sessions of their own, one of them without a parent in the tree, and prints their IDs.
 const wanderers = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); sleep 0.3; `
 
-func TestEndOfATreeTakesWhatLeftTheProcessGroup(t *testing.T) {
+func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
 		for end, script := range map[string]string{"by itself": wanderers, "overdue": wanderers + "sleep 60"} {
 			t.Run(kind+", "+end, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestEndOfATreeTakesWhatLeftTheProcessGroup(t *testing.T) {
 }
 
 // Without systemd a hook that restarts a service by its script starts it as a child.
-func TestEndOfATreeLeavesServicesWithoutSystemd(t *testing.T) {
+func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
 		t.Run(kind, func(t *testing.T) {
 			tree, out := enclosed(t, kind, wanderers)

@@ -110,7 +110,7 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 
 // The root's holder alone rotates what can be rotated so; for the rest nothing is written, and the steps
 // that the error names lead there, with hosts that follow all the time.
-func TestRotationByTheRootsHolderAlone(t *testing.T) {
+func TestRotationWithRootKeyOnly(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"timestamp", "snapshot", "targets"} {
 		t.Run(role, func(t *testing.T) {
@@ -178,9 +178,9 @@ func TestRotationByTheRootsHolderAlone(t *testing.T) {
 	}
 }
 
-// TestEveryChangeCutAtEveryWrite cuts each change of keys at each write: hosts follow at every moment, and
+// TestEveryChangeInterruptedAtEveryWrite cuts each change of keys at each write: hosts follow at every moment, and
 // the same command goes on.
-func TestEveryChangeCutAtEveryWrite(t *testing.T) {
+func TestEveryChangeInterruptedAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	type change func(*artifacttest.Repo, publish.Keyring) error
 	rotate := func(role string) change {

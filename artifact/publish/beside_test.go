@@ -73,12 +73,12 @@ func renewRoot(ctx context.Context, p *publish.Publisher) error {
 	return err
 }
 
-// atOnce is how many requests of a command TestCommandsBesideEachOther tries at the same time.
+// atOnce is how many requests of a command TestConcurrentCommandsWithSharedKeys tries at the same time.
 const atOnce = 4
 
-// TestCommandsBesideEachOther runs a whole command at each request that another command with the same directory of
+// TestConcurrentCommandsWithSharedKeys runs a whole command at each request that another command with the same directory of
 // keys makes. Both must end well: the one that lost the race reads the store and the keys again.
-func TestCommandsBesideEachOther(t *testing.T) {
+func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name        string

@@ -47,7 +47,7 @@ func TestInitFindsOutWhetherConditionsAreHonoured(t *testing.T) {
 	}
 }
 
-func TestSignaturesAreGoodForAsLongAsDocumented(t *testing.T) {
+func TestSignatureLifetimesMatchDocumentation(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
@@ -90,7 +90,7 @@ func TestUncommittedVersionsAreSkipped(t *testing.T) {
 	}
 }
 
-func TestKeysAreWhatTheyWereAfterANewRun(t *testing.T) {
+func TestKeysAreUnchangedAfterNewRun(t *testing.T) {
 	t.Parallel()
 	ring := publish.Keyring{Dir: t.TempDir()}
 	if _, err := ring.New("root", 2); err != nil {

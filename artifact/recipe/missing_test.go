@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestWhatARecipeNamesIsInTheTree names files that are missing, are directories, or cannot be run.
-func TestWhatARecipeNamesIsInTheTree(t *testing.T) {
+// TestRecipeFilesMustExist names files that are missing, are directories, or cannot be run.
+func TestRecipeFilesMustExist(t *testing.T) {
 	tree := fstest.MapFS{
 		"bin/check": {Mode: 0o755}, "bin/plain": {Mode: 0o644}, "bin/dir/x": {Mode: 0o644}, "web.service": {Mode: 0o644},
 		"units/api.service": {Mode: 0o644},

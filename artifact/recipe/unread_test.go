@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestFilesThatNothingReads are mistakes of the tree: a build refuses them, with what was probably meant.
-func TestFilesThatNothingReads(t *testing.T) {
+// TestUnreadFilesAreMistakes are mistakes of the tree: a build refuses them, with what was probably meant.
+func TestUnreadFilesAreMistakes(t *testing.T) {
 	const program, plain = fs.FileMode(0o755), fs.FileMode(0o644)
 	for name, c := range map[string]struct {
 		file, text string

@@ -158,8 +158,8 @@ func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestPrivateProxyLiftsNothing connects to a public server through a proxy on a private address.
-func TestPrivateProxyLiftsNothing(t *testing.T) {
+// TestPrivateProxyDoesNotAllowPrivateRedirect connects to a public server through a proxy on a private address.
+func TestPrivateProxyDoesNotAllowPrivateRedirect(t *testing.T) {
 	to := ""
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

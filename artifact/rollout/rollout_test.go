@@ -154,7 +154,7 @@ func TestHostsThatAreAlwaysFirstOrLast(t *testing.T) {
 	}
 }
 
-func TestAClosedWindowSaysWhenTheNextOneOpens(t *testing.T) {
+func TestClosedWindowReportsNextOpening(t *testing.T) {
 	plan := rollout.Default()
 	for _, c := range []struct {
 		windows []rollout.Window

@@ -79,7 +79,7 @@ func tree(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-func TestTheCommitOfAFetchedTreeIsKnown(t *testing.T) {
+func TestFetchedTreeHasItsCommit(t *testing.T) {
 	r := newRepository(t)
 	main := r.git(t, "-C", r.dir, "rev-parse", "main")
 	r.git(t, "-C", r.dir, "tag", "-a", "-m", "with a word", "v2.0", r.first)

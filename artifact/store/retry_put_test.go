@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 )
 
-func TestPutIsRepeatedWhole(t *testing.T) {
+func TestPutIsRetriedFromTheStart(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789"), 1000)
 	seeker := bytes.NewReader(append([]byte("before "), data...))
 	if _, err := seeker.Seek(7, io.SeekStart); err != nil {
@@ -55,7 +55,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // The write went through, its answer did not: the writer must hear that it has won.
-func TestLostAnswerOfAConditionalPut(t *testing.T) {
+func TestConditionalPutWithLostAnswerSucceeds(t *testing.T) {
 	for name, cond := range map[string]func(store.Info) store.Condition{
 		"if absent": func(store.Info) store.Condition { return store.Condition{IfAbsent: true} },
 		"if match":  func(old store.Info) store.Condition { return store.Condition{IfMatch: old.ETag} },
@@ -80,7 +80,7 @@ func TestLostAnswerOfAConditionalPut(t *testing.T) {
 }
 
 // The answer is lost and someone else has written: the writer must hear that it has lost.
-func TestLostAnswerAndLostRace(t *testing.T) {
+func TestConditionalPutWithLostAnswerAndConflict(t *testing.T) {
 	for _, theirs := range []string{"them", "longer than ours"} {
 		synctest.Test(t, func(t *testing.T) {
 			inner := mem.New()

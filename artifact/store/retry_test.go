@@ -108,7 +108,7 @@ func TestConformanceOfDecorators(t *testing.T) {
 	}
 }
 
-func TestRetryGetsThere(t *testing.T) {
+func TestRetrySucceeds(t *testing.T) {
 	for _, kind := range []error{store.ErrThrottled, store.ErrUnreachable} {
 		synctest.Test(t, func(t *testing.T) {
 			inner := mem.New()
@@ -150,7 +150,7 @@ func TestSlowStoresAreReported(t *testing.T) {
 	}
 }
 
-func TestRetryGivesUp(t *testing.T) {
+func TestRetryStopsAtItsLimit(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		err   error
@@ -310,7 +310,7 @@ func TestBodyResumes(t *testing.T) {
 	}
 }
 
-func TestBodyGivesUp(t *testing.T) {
+func TestBodyStopsAtRetryLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", make([]byte, 1000))

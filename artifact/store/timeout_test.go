@@ -64,7 +64,7 @@ func TestStalledBody(t *testing.T) {
 	})
 }
 
-func TestSlowBodyIsBorneWith(t *testing.T) {
+func TestSlowBodyIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", make([]byte, 100))
@@ -76,7 +76,7 @@ func TestSlowBodyIsBorneWith(t *testing.T) {
 }
 
 // A reader that takes its time, unpacking for example, must not be punished.
-func TestSlowReaderIsBorneWith(t *testing.T) {
+func TestSlowReaderIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", make([]byte, 1000))
@@ -105,7 +105,7 @@ func (s slowSource) Read(p []byte) (int, error) {
 	return s.r.Read(p[:1])
 }
 
-func TestSlowSourceIsBorneWith(t *testing.T) {
+func TestSlowSourceIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Timeout(mem.New(), patience)
 		if _, err := s.Put(t.Context(), "key", slowSource{strings.NewReader("0123456789"), time.Minute},

@@ -40,8 +40,8 @@ func (s spoiled) Get(ctx context.Context, key string, _ int64) (io.ReadCloser, s
 	return io.NopCloser(strings.NewReader(out)), info, nil
 }
 
-// TestMirrorTakesOverForMetadata has a first store whose metadata is refused, in several ways.
-func TestMirrorTakesOverForMetadata(t *testing.T) {
+// TestMetadataFailsOverToMirror has a first store whose metadata is refused, in several ways.
+func TestMetadataFailsOverToMirror(t *testing.T) {
 	page := "<!DOCTYPE html><html>Please log in</html>"
 	damage := func(what string) func(key, text string) (string, error) {
 		return func(key, text string) (string, error) {
@@ -74,7 +74,7 @@ func TestMirrorTakesOverForMetadata(t *testing.T) {
 }
 
 // A captive portal is a store that cannot be reached, not one that lies.
-func TestCaptivePortalIsNoRefusal(t *testing.T) {
+func TestCaptivePortalMeansUnreachable(t *testing.T) {
 	repo := artifacttest.On(t, mem.New())
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	host := repo.Host()

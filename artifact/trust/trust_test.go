@@ -68,7 +68,7 @@ func TestFrozenStoreIsRefusedWhenItsTimestampExpires(t *testing.T) {
 	}
 }
 
-func TestClockBeforeWhatWasSignedIsRefused(t *testing.T) {
+func TestClockBehindMetadataIsRefused(t *testing.T) {
 	repo := artifacttest.New(t)
 	host := repo.Host()
 	host.Now = func() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -255,8 +255,8 @@ func (s nameless) Get(ctx context.Context, key string, from int64) (io.ReadClose
 	return body, info, err
 }
 
-// TestAnUnchangedTimestampHidesNoRoot from a host that is to take something new.
-func TestAnUnchangedTimestampHidesNoRoot(t *testing.T) {
+// TestNewRootIsFoundWithUnchangedTimestamp from a host that is to take something new.
+func TestNewRootIsFoundWithUnchangedTimestamp(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", app("1"))
 	host := repo.Host()

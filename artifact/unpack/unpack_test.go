@@ -94,7 +94,7 @@ func tree(t *testing.T, dir string) string {
 	return b.String()
 }
 
-func TestReleaseIsReadOnlyButForWhatItCallsWritable(t *testing.T) {
+func TestReleaseIsReadOnlyExceptWritablePaths(t *testing.T) {
 	dir, err := unpacked(t, artifacttest.Archive(t, artifacttest.Files{
 		"bin/":                      "",
 		"bin/run":                   "#!/bin/sh\n",

@@ -33,7 +33,7 @@ func manyFiles() artifacttest.Files {
 	return files
 }
 
-func TestFilesOfAllSizesAreWhatWasPacked(t *testing.T) {
+func TestUnpackedFilesMatchPackedFiles(t *testing.T) {
 	files := manyFiles()
 	dir, err := unpacked(t, artifacttest.Archive(t, files), artifact.TarZst, unpack.Limits{})
 	if err != nil {

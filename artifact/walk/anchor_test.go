@@ -30,8 +30,8 @@ func linked(t *testing.T) string {
 	return root
 }
 
-// TestAnchoredRootsAnswerAsTheRootDoes compares both, as the tree changes below the directories and above them.
-func TestAnchoredRootsAnswerAsTheRootDoes(t *testing.T) {
+// TestAnchoredRootsResolveLikeRoot compares both, as the tree changes below the directories and above them.
+func TestAnchoredRootsResolveLikeRoot(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		for _, o.Safe = range []bool{true, false} {
 			root := linked(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestAWalkEndsInATreeThatGrows: a user makes a directory in each one that is entered.
-func TestAWalkEndsInATreeThatGrows(t *testing.T) {
+// TestWalkOfGrowingTreeEnds: a user makes a directory in each one that is entered.
+func TestWalkOfGrowingTreeEnds(t *testing.T) {
 	root := homes(t)
 	do(t, unix.Mkdir(root+"/srv", 0o755))
 	d, err := open(t, walk.Options{Safe: true}, root).OpenDir("/srv")
@@ -35,8 +35,8 @@ func TestAWalkEndsInATreeThatGrows(t *testing.T) {
 	}
 }
 
-// TestADirectoryThatGrowsEnds: a user renames files in a directory, which lists each of them again.
-func TestADirectoryThatGrowsEnds(t *testing.T) {
+// TestReadOfGrowingDirectoryEnds: a user renames files in a directory, which lists each of them again.
+func TestReadOfGrowingDirectoryEnds(t *testing.T) {
 	read := 0
 	_, err := walk.ReadNames(func(n int) ([]string, error) {
 		names := make([]string, n)

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestFilesThatUsersHaveOpenAreReplaced: ann has a file open for writing, and another name of it, when root takes the file
+// TestFilesOpenedByUsersAreReplaced: ann has a file open for writing, and another name of it, when root takes the file
 // over.
-func TestFilesThatUsersHaveOpenAreReplaced(t *testing.T) {
+func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		uid, gid int
 		mode     uint32
@@ -83,9 +83,9 @@ func TestGivenFilesAreNew(t *testing.T) {
 	}
 }
 
-// TestWhatRootTakesOverIsClosed: the mode of a user's file or directory no longer lets the user write when it is
+// TestFilesTakenOverByRootAreNotWritable: the mode of a user's file or directory no longer lets the user write when it is
 // root's.
-func TestWhatRootTakesOverIsClosed(t *testing.T) {
+func TestFilesTakenOverByRootAreNotWritable(t *testing.T) {
 	for _, c := range []struct {
 		dir         bool
 		mode, after os.FileMode
@@ -114,8 +114,8 @@ func TestWhatRootTakesOverIsClosed(t *testing.T) {
 	}
 }
 
-// TestHolesStay: a copy of a user's sparse file takes no more room than the file.
-func TestHolesStay(t *testing.T) {
+// TestCopyKeepsHoles: a copy of a user's sparse file takes no more room than the file.
+func TestCopyKeepsHoles(t *testing.T) {
 	root := homes(t)
 	file := root + "/vault/sparse"
 	do(t, errors.Join(os.WriteFile(file, []byte("x"), 0o644), os.Truncate(file, 1<<40), os.Chown(file, ann, ann)))

@@ -54,7 +54,7 @@ func homes(t *testing.T) string {
 	return root
 }
 
-func TestSafeRootRefusesLinksOfOthers(t *testing.T) {
+func TestSafeRootRefusesLinksOfOtherUsers(t *testing.T) {
 	root := homes(t)
 	for p, by := range map[string]string{
 		"/vault/link":            "", // root's own
@@ -99,7 +99,7 @@ func TestSafeRootRefusesLinksOfOthers(t *testing.T) {
 	}
 }
 
-func TestSafeRootMakesNothingWhereALinkOfOthersLeads(t *testing.T) {
+func TestSafeRootCreatesNothingThroughForeignLinks(t *testing.T) {
 	root := homes(t)
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestSourcesAreTrustedByWhatTheyBecome: a user's file becomes what is that user's, or lies in a tree that is.
-func TestSourcesAreTrustedByWhatTheyBecome(t *testing.T) {
+// TestSourcesAreTrustedByDestinationOwner: a user's file becomes what is that user's, or lies in a tree that is.
+func TestSourcesAreTrustedByDestinationOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files to users")
 	}

@@ -299,7 +299,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-func TestDirChangesNamesAndNeverWhatLinksLeadTo(t *testing.T) {
+func TestDirChangesLinksNotTargets(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		root, outside := plant(t, "d/file", "d/out -> OUTSIDE/secret", "d/dirout -> OUTSIDE", "e/")
 		r := open(t, o, root)

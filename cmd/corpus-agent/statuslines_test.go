@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestStatusShowsWhatRunsFirst, and of a long quarantine what the channels name, the newest, and a count.
-func TestStatusShowsWhatRunsFirst(t *testing.T) {
+// TestStatusBeginsWithDeployedReleases, and of a long quarantine what the channels name, the newest, and a count.
+func TestStatusBeginsWithDeployedReleases(t *testing.T) {
 	release := func(version string) artifact.Release {
 		return artifact.Release{Project: "web", Version: version,
 			Digest: artifact.Digest("sha256:" + strings.Repeat(version, 64)[:64])}

@@ -13,7 +13,7 @@ import (
 )
 
 // A publisher whose clock was ahead more than once is repaired as the hint says.
-func TestClockThatWasAheadTwice(t *testing.T) {
+func TestFastClockInTwoDeploys(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")

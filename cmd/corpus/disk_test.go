@@ -22,7 +22,7 @@ func TestDiskErrorsHaveACure(t *testing.T) {
 }
 
 // Keys that failed to publish into another team's store set up one of their own.
-func TestKeysThatSawAnotherStoreSetUpTheirOwn(t *testing.T) {
+func TestKeysUsedWithAnotherStoreCanInitialize(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")

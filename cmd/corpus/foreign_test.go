@@ -30,7 +30,7 @@ func TestReadersNameTheWrongStore(t *testing.T) {
 }
 
 // A file that is no root is the person's mistake, and it is named.
-func TestFileThatIsNoRoot(t *testing.T) {
+func TestFileThatIsNotARootIsReported(t *testing.T) {
 	s := newStore(t)
 	for _, file := range []string{"root.pub", "targets.key"} {
 		s.expect(2, "ls --trust-root @keys/"+file, "keys/"+file+" is a key, and no root of trust")

@@ -163,7 +163,7 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 }
 
 // A rotation keeps the protection that a key had.
-func TestRotationKeepsTheProtection(t *testing.T) {
+func TestRotationKeepsEncryptionOfKeys(t *testing.T) {
 	const sealed = "-----BEGIN AGE ENCRYPTED FILE-----"
 	t.Run("passphrase", func(t *testing.T) {
 		s := newShell(t)
@@ -229,7 +229,7 @@ func TestReadablePrivateKeysAreWarnedOf(t *testing.T) {
 }
 
 // The directory of one store's keys is left alone by every command on another store.
-func TestWrongKeysOrStoreWriteNothing(t *testing.T) {
+func TestKeysOfAnotherStoreAreRefused(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	a.artifact("one", "1")
 	a.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")

@@ -18,7 +18,7 @@ import (
 )
 
 // A command that is refused leaves no keys that a later one would take for those of the role.
-func TestRefusalsLeaveNoKeys(t *testing.T) {
+func TestRefusedCommandsCreateNoKeys(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	a.artifact("one", "1")
 	a.expect(0, "publish myapp 1.0 @one.tar.zst", "")
@@ -52,7 +52,7 @@ func TestKeysThatAreNotTheirs(t *testing.T) {
 }
 
 // A share that is not mounted is an empty directory, into which nothing is written.
-func TestEmptyDirectoryIsNoStoreToRebuild(t *testing.T) {
+func TestRebuildRefusesEmptyDirectory(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst", "")

@@ -101,7 +101,7 @@ func TestInterruptedInitIsCompleted(t *testing.T) {
 
 // What a publisher remembers stands in for nothing that the store has lost: ls and verify refuse what a new host would,
 // and refresh makes a snapshot again and names what else is gone, while it goes on signing for all others.
-func TestCachedMetadataDoesNotHideLostFiles(t *testing.T) {
+func TestCachedMetadataDoesNotReplaceLostFiles(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")

@@ -214,9 +214,9 @@ func TestOrchestrateRefuses(t *testing.T) {
 	}
 }
 
-// TestOrchestrateGoesOn holds that requests which AWS throttles are repeated, that a failure leaves the rest done, and
+// TestOrchestrateContinuesAfterFailure holds that requests which AWS throttles are repeated, that a failure leaves the rest done, and
 // that the report is in JSON.
-func TestOrchestrateGoesOn(t *testing.T) {
+func TestOrchestrateContinuesAfterFailure(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.queues.throttle, o.queues.lost = 4, "shop-testing-a"
 	out, _ := o.run(3, "shop", "--set", "service_instance=testing", "--json")
@@ -254,8 +254,8 @@ func TestOrchestrateNamesWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestOrchestrateSideBySide holds that resources are read at the same time, and those that name one another in order.
-func TestOrchestrateSideBySide(t *testing.T) {
+// TestOrchestrateRunsInParallel holds that resources are read at the same time, and those that name one another in order.
+func TestOrchestrateRunsInParallel(t *testing.T) {
 	var text strings.Builder
 	for i := range 24 {
 		fmt.Fprintf(&text, "q%d:\n  boto_sqs.present: [region: us-east-1, keyid: a, key: b]\n", i)

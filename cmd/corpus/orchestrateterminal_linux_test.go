@@ -33,8 +33,8 @@ func openTerminal(t *testing.T) (person, command *os.File) {
 	return person, command
 }
 
-// TestOrchestrateAsksBeforeItDeletes holds that a terminal is asked about deletions, and that only y and yes agree.
-func TestOrchestrateAsksBeforeItDeletes(t *testing.T) {
+// TestOrchestrateConfirmsDeletions holds that a terminal is asked about deletions, and that only y and yes agree.
+func TestOrchestrateConfirmsDeletions(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.run(0, "shop", "--set", "service_instance=testing")
 	for _, one := range []struct {

@@ -50,7 +50,7 @@ func TestRootChangesAreChecked(t *testing.T) {
 	s.expect(2, "root change --renew", "root requires 2 of 2 keys")
 }
 
-func TestRefreshNeedsOnlyTheOnlineKeys(t *testing.T) {
+func TestRefreshRequiresOnlyOnlineKeys(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")

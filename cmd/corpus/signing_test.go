@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 )
 
-func TestRootInSeveralHandsFromTheFirstOn(t *testing.T) {
+func TestRootWithSeveralSignersFromInit(t *testing.T) {
 	s := newShell(t)
 	s.expect(0, "keys new --root-keys 3", "made")
 	s.move("bob", "keys/root-2.key")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLooksNoticeAStoreThatWentBack puts older metadata back: who has published, and who has only looked, learn of it.
-func TestLooksNoticeAStoreThatWentBack(t *testing.T) {
+// TestReadersRefuseOlderMetadata puts older metadata back: who has published, and who has only looked, learn of it.
+func TestReadersRefuseOlderMetadata(t *testing.T) {
 	for who, env := range map[string]map[string]string{
 		"publisher": {},
 		"reader":    {"CORPUS_KEYS": "", "CORPUS_TRUST_ROOT": "keys/root.json", "XDG_CACHE_HOME": "cache"},

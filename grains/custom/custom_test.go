@@ -78,7 +78,7 @@ func TestProgramsSeeACleanEnvironment(t *testing.T) {
 	}
 }
 
-func TestFailureOfOneCostsOnlyItsOwnGrains(t *testing.T) {
+func TestFailedProgramOmitsOnlyItsGrains(t *testing.T) {
 	for _, c := range []struct{ name, body, words, hint string }{
 		{"fails", "echo 'x: 1'; echo 'no database' >&2; exit 3", "exit status 3: no database", ""},
 		{"prints a list", "echo '- a'", "1:1: grains are a mapping of names to values", "role: web"},

@@ -272,7 +272,7 @@ func TestOffEC2ItFailsWithinASecond(t *testing.T) {
 	}
 }
 
-func TestDocumentWithoutAnInstanceIsNoIdentity(t *testing.T) {
+func TestDocumentWithoutInstanceIsRefused(t *testing.T) {
 	m := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
 			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -298,7 +298,7 @@ func TestEndpointFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestMetadataIsAskedOnce(t *testing.T) {
+func TestMetadataIsRequestedOnce(t *testing.T) {
 	m := &metadata{tag: "myapp-testing-useast1"}
 	host := ec2.New(ec2.Options{Endpoint: serve(t, m)})
 	for range 3 {
@@ -312,7 +312,7 @@ func TestMetadataIsAskedOnce(t *testing.T) {
 	}
 }
 
-func TestLikely(t *testing.T) {
+func TestEC2Detection(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
 	for _, c := range []struct {
 		file, text string

@@ -99,7 +99,7 @@ func opened(t *testing.T, ctx context.Context, cache string, waits chan<- string
 	return done
 }
 
-func TestASecondBuildWaitsForTheBaseAndTakesIt(t *testing.T) {
+func TestSecondBuildReusesBase(t *testing.T) {
 	dir, cache, waits := debootstrap(t), filepath.Join(t.TempDir(), "bases"), make(chan string, 2)
 	first := opened(t, t.Context(), cache, waits)
 	contentOf(t, filepath.Join(dir, "began"))
@@ -176,9 +176,9 @@ func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
 	}
 }
 
-// TestNothingOfAKilledBuildIsTrusted kills a process in the middle. What it had started must end with
+// TestKilledBuildIsRestarted kills a process in the middle. What it had started must end with
 // it: it would go on writing into the tree of who comes next.
-func TestNothingOfAKilledBuildIsTrusted(t *testing.T) {
+func TestKilledBuildIsRestarted(t *testing.T) {
 	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
 	self, err := os.Executable()
 	if err != nil {

@@ -153,7 +153,7 @@ func debField(t *testing.T, data []byte, field string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func TestRPMSaysWhatTheRecipeSays(t *testing.T) {
+func TestRPMHasFieldsOfTheRecipe(t *testing.T) {
 	h := parse(t, rpm(t, func(*deb.Request) {}))
 	for tag, want := range map[int]string{
 		tagName: "myapp", tagVersion: "1.2.3", tagRelease: "1", tagSummary: "An app", tagLicense: "Apache-2.0",

@@ -50,8 +50,8 @@ func starts(h *lab.Host) int {
 		" | cat"), "Starting")
 }
 
-// TestStatesThatEndTheirOwnRun has states stop and restart the agent's unit, and hang.
-func TestStatesThatEndTheirOwnRun(t *testing.T) {
+// TestStatesThatStopTheAgent has states stop and restart the agent's unit, and hang.
+func TestStatesThatStopTheAgent(t *testing.T) {
 	s, h := blamed(t)
 	h.Write("/etc/corpus/agent.yaml", h.Read("/etc/corpus/agent.yaml")+"\nconverge:\n  stop_timeout: 3s\n  timeout: 15s\n")
 

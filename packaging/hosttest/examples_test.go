@@ -21,7 +21,7 @@ func rpmHost() lab.Base {
 }
 
 // TestPackagesOfTheExampleRun installs what docs/examples.md builds of the Go service on booted hosts: each form starts
-// as it is installed, and answers. What an agent deploys is tried in TestExampleAnswersItsVersion.
+// as it is installed, and answers. What an agent deploys is tried in TestExampleServesItsVersion.
 func TestPackagesOfTheExampleRun(t *testing.T) {
 	dir := t.TempDir()
 	file := func(version, ending string) string { return filepath.Join(dir, "hello-"+version+ending) }

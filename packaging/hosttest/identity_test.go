@@ -92,8 +92,8 @@ Ensure the host is called what it is:
 	}
 }
 
-// TestNobody is a host that neither its name nor a cloud tells who it is.
-func TestNobody(t *testing.T) {
+// TestHostWithoutIdentity is a host that neither its name nor a cloud tells who it is.
+func TestHostWithoutIdentity(t *testing.T) {
 	s := newStore(t)
 	s.publish("named", "1", "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base: {}\n"}))
 	h := lab.Boot(t, lab.Options{Hostname: "debian"})

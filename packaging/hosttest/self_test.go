@@ -46,9 +46,9 @@ func own(h *lab.Host) string {
 // installed is the version of the agent's package.
 func installed(h *lab.Host) string { return h.Sh("dpkg -s corpus-agent | sed -n 's/^Version: //p'") }
 
-// TestBrokenAgentsAreRolledBack has base bring agents that do not work, and take away what starts them. The
+// TestReleasesWithBrokenAgentsAreRolledBack has base bring agents that do not work, and take away what starts them. The
 // host stays in reach of the next release each time.
-func TestBrokenAgentsAreRolledBack(t *testing.T) {
+func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string { return tree(t, map[string]string{"states/agent.sls": states}) }
 	s.publish("base", "1", "production", base("/etc/motd:\n  file.managed:\n    - contents: base 1\n"))
@@ -110,8 +110,8 @@ func TestBrokenAgentsAreRolledBack(t *testing.T) {
 	agent(t, h, "deploy").converged(t)
 }
 
-// TestFirstDeployBringsABrokenAgent has the very first release replace the agent with one that hangs.
-func TestFirstDeployBringsABrokenAgent(t *testing.T) {
+// TestFirstDeployWithHangingAgent has the very first release replace the agent with one that hangs.
+func TestFirstDeployWithHangingAgent(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("base", "1", "production", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))
 	s.publish("web", "1", "testing",

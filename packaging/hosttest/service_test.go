@@ -193,9 +193,9 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	}
 }
 
-// TestExampleAnswersItsVersion follows the Go service of docs/examples.md on a booted host: what it answers
+// TestExampleServesItsVersion follows the Go service of docs/examples.md on a booted host: what it answers
 // is fetched after each deploy and rollback.
-func TestExampleAnswersItsVersion(t *testing.T) {
+func TestExampleServesItsVersion(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	server := s.serve(n)
 	h := lab.Boot(t, lab.Options{Hostname: "hello-testing-local1-1", Network: n, Address: "172.31.0.11"})

@@ -231,9 +231,9 @@ func undoHost(t *testing.T, crash bool) (*lab.Host, *store) {
 	return h, s
 }
 
-// TestRollbackTakesBackWhatStatesChanged deploys a release that touches every family of states and then
+// TestRollbackUndoesChangesOfStates deploys a release that touches every family of states and then
 // fails, and compares the host with what it was.
-func TestRollbackTakesBackWhatStatesChanged(t *testing.T) {
+func TestRollbackUndoesChangesOfStates(t *testing.T) {
 	h, _ := undoHost(t, false)
 	before := pictureOf(h)
 	ttl := h.Sh("cat /proc/sys/net/ipv4/ip_default_ttl")
@@ -268,9 +268,9 @@ func TestRollbackTakesBackWhatStatesChanged(t *testing.T) {
 	same(t, "after the next run", before, pictureOf(h))
 }
 
-// TestPowerCutWhileTakingBack cuts the power at some moment of the apply or of the way back, as often as
+// TestPowerCutDuringUndo cuts the power at some moment of the apply or of the way back, as often as
 // CORPUS_TEST_CUTS says. The runs after it bring the host back without help.
-func TestPowerCutWhileTakingBack(t *testing.T) {
+func TestPowerCutDuringUndo(t *testing.T) {
 	cuts, err := strconv.Atoi(os.Getenv("CORPUS_TEST_CUTS"))
 	if err != nil {
 		cuts = 5

@@ -79,9 +79,9 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 const runningSystem = `awk '$5 ~ "^/mnt" {print $4, $5, $6, $9, $10, $11}' /proc/self/mountinfo | sort; hostname; cat /etc/hostname /etc/fstab
 sysctl net.ipv4.ip_default_ttl net.ipv4.ip_local_port_range; update-alternatives --query corpus-pager; readlink /usr/bin/corpus-pager /etc/alternatives/corpus-pager; cat /proc/swaps`
 
-// TestRunningSystemGoesBack takes back what is no file: mounts old and new, the hostname, kernel settings and
+// TestUndoRestoresRunningSystem takes back what is no file: mounts old and new, the hostname, kernel settings and
 // alternatives.
-func TestRunningSystemGoesBack(t *testing.T) {
+func TestUndoRestoresRunningSystem(t *testing.T) {
 	const good = `
 /mnt/kept:
   mount.mounted:
@@ -161,9 +161,9 @@ it fails:
 	}
 }
 
-// TestPackageOfAWatchedServiceGoesBack fails a release that installs a service from Debian's archive, configures it and
+// TestUndoOfPackageOfWatchedService fails a release that installs a service from Debian's archive, configures it and
 // has it restarted: the packages go again, and with them the units that the way back would have restarted.
-func TestPackageOfAWatchedServiceGoesBack(t *testing.T) {
+func TestUndoOfPackageOfWatchedService(t *testing.T) {
 	const good = "/etc/app.conf:\n  file.managed:\n    - contents: good\n"
 	for service, config := range map[string]string{"nginx": "/etc/nginx/conf.d/app.conf",
 		"ssh": "/etc/ssh/sshd_config.d/app.conf"} {

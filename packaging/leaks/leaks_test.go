@@ -148,7 +148,7 @@ func TestNamesOfSecretsAreFound(t *testing.T) {
 }
 
 // Ordinary trees are packed: states, formulas and documents that speak of passwords and keys.
-func TestOrdinaryTreesHoldNoSecrets(t *testing.T) {
+func TestOrdinaryTreesHaveNoFindings(t *testing.T) {
 	s := scanner(t)
 	files := 0
 	for _, tree := range []string{"../../testdata/demo", "../../testdata/salt", "../../testdata/modules",

@@ -290,7 +290,7 @@ func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
+func TestFailingBuildKeepsOnlyItsLog(t *testing.T) {
 	tree := sow(t,
 		map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'echo so far >&2; touch made; exit " +
 			"7']}\n"})
@@ -311,7 +311,7 @@ func TestAFailingBuildKeepsItsLogAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestNoOutputIsLeftWhereOneCannotBeWritten(t *testing.T) {
+func TestFailedOutputRemovesAllOutputs(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "a.tar.zst"), filepath.Join(dir, "nowhere", "a.deb")}
 	_, err := pipeline.Make(t.Context(),
@@ -325,7 +325,7 @@ func TestNoOutputIsLeftWhereOneCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
+func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		out   string
@@ -373,7 +373,7 @@ func TestWhatIsWrongWithARecipeStopsTheBuild(t *testing.T) {
 	}
 }
 
-func TestCheckNamesWhatDiffers(t *testing.T) {
+func TestCheckListsDifferences(t *testing.T) {
 	tree := sow(t,
 		map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'date +%N >when; echo same >what; " +
 			"mkdir d; mktemp d/XXXXXX']}\n"})
@@ -390,7 +390,7 @@ func TestCheckNamesWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestWhatABuildLeavesInTheTreeIsNoSource(t *testing.T) {
+func TestBuildOutputIsNotASource(t *testing.T) {
 	tree := sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"})
 	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(tree, "a.tar.zst"),
 		filepath.Join(tree, "a.deb")}, Version: "1"}

@@ -34,8 +34,8 @@ func TestMistakesOfATree(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotJudged depends on the host, on base, or on modules of the tree.
-func TestWhatIsNotJudged(t *testing.T) {
+// TestUndecidableNamesAreNotReported depends on the host, on base, or on modules of the tree.
+func TestUndecidableNamesAreNotReported(t *testing.T) {
 	for name, text := range map[string]string{
 		"a state of base's":       "a:\n  portal.managed:\n    - contents: x\n",
 		"a state of the tree's":   "a:\n  mine.mangd: []\n",

@@ -62,7 +62,7 @@ func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
 	return report
 }
 
-func TestMistakesThatOnlySomeHostsMeet(t *testing.T) {
+func TestMistakesOfSomeHosts(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"states/top.sls":    "base:\n  '*': [web]\n  'os_family:RedHat': [{match: grain}, rpm]\n  'no*': [unused]\n",
 		"states/web.sls":    "web:\n  pkg.installed:\n    - name: {{ {'Debian': 'apache2', 'RedHat': 'httpd'}[grains.os_family] }}\n",
@@ -106,8 +106,8 @@ func TestFindingsOfCompiledTrees(t *testing.T) {
 	}
 }
 
-// TestTemplatesThatAskTheHost has templates whose answers only a host knows. Nothing is run for them.
-func TestTemplatesThatAskTheHost(t *testing.T) {
+// TestHostFunctionsInTemplatesAreNotRun has templates whose answers only a host knows. Nothing is run for them.
+func TestHostFunctionsInTemplatesAreNotRun(t *testing.T) {
 	witness := filepath.Join(t.TempDir(), "ran")
 	for _, call := range []string{
 		"salt['cmd.run']('touch " + witness + "')", "salt['pkg.version']('bash')", "salt['file.file_exists']('/etc/passwd')",
@@ -165,7 +165,7 @@ func TestLinksOutOfTheTree(t *testing.T) {
 	}
 }
 
-func TestAMistakeIsOneFinding(t *testing.T) {
+func TestEachMistakeIsOneFinding(t *testing.T) {
 	dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "/a:\n  file.manged: []\n"})
 	if r := checked(t, "h1: {}\n", dir); len(r.Findings) != 1 || len(r.Findings[0].Minions) != 0 {
 		t.Errorf("findings are %+v, want one of every host", r.Findings)

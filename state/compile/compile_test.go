@@ -105,7 +105,7 @@ w: {test: [nop, {watch: [{test: a}]}], __sls__: v, __env__: base}`)
 }
 
 // What Salt would notice only when it runs is a doubt, each with what may have been meant.
-func TestDoubts(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	p, err := compiled(t, `
 alpha: {test: [nop, {require: [{test: beta}]}], __sls__: t, __env__: base}
 gamma: {test: [nop, {require: [{test: alhpa}]}], __sls__: t, __env__: base}
@@ -128,7 +128,7 @@ own: {mine: [done], __sls__: t, __env__: base}`)
 }
 
 // Wrong shapes are errors, all of them at once.
-func TestShapes(t *testing.T) {
+func TestWrongTypesAreErrors(t *testing.T) {
 	_, err := compiled(t, `
 a: {test: nop, __sls__: t, __env__: base}
 b: {test: [nop, other], __sls__: t, __env__: base}
@@ -167,8 +167,8 @@ __extend__: [{a: {file: [{mode: "0644"}, {require: [{test: y}]}], __sls__: u, __
 	}
 }
 
-// TestRequisitesThatNameNothingAreKnownBeforeTheRun has listeners and bare names of the forms that act on their target.
-func TestRequisitesThatNameNothingAreKnownBeforeTheRun(t *testing.T) {
+// TestRequisitesWithoutStateAreErrors has listeners and bare names of the forms that act on their target.
+func TestRequisitesWithoutStateAreErrors(t *testing.T) {
 	for _, key := range []string{"listen: [{test: ghost}]", "listen_in: [{test: ghost}]", "listen: [ghost]",
 		"listen: [{sls: t}]",
 		"require_in: [ghost]", "watch_in: [ghost]", "onchanges_in: [ghost]", "onfail_in: [ghost]", "prereq_in: [ghost]",

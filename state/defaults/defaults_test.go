@@ -43,7 +43,7 @@ func TestTemplatesWithDefaults(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatNeedAHost(t *testing.T) {
+func TestTemplatesThatRequireAHost(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nport={{ salt['pillar.get']('app:port') }}": `app.conf.j2:2:27: `,
 		"{{ salt['pillar.get']('app:port') }}":         `the pillar key "app:port" has no default`,

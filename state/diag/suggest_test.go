@@ -17,7 +17,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestSuggestionsOfAbbreviationsAndOfWordsOfWhichHalfDiffers(t *testing.T) {
+func TestSuggestionsForAbbreviations(t *testing.T) {
 	if got := diag.Nearest("file.mangd", []string{"file.mknod", "file.managed"}); got != "file.managed" {
 		t.Errorf("file.mangd is taken for %q", got)
 	}

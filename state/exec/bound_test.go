@@ -55,8 +55,8 @@ func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Durati
 	return strings.Join(all, "\n"), time.Since(started)
 }
 
-// TestTheTimeOfARunEndsAHangingStep has a deadline as converge.timeout sets it.
-func TestTheTimeOfARunEndsAHangingStep(t *testing.T) {
+// TestRunTimeoutEndsHangingStep has a deadline as converge.timeout sets it.
+func TestRunTimeoutEndsHangingStep(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	got, took := runHanging(t, ctx, hanging, time.Hour)
@@ -66,9 +66,9 @@ func TestTheTimeOfARunEndsAHangingStep(t *testing.T) {
 	}
 }
 
-// TestAGuardThatIsEndedIsNamed has the time of a run be over, and a signal arrive, while a guard hangs: its answer is
+// TestInterruptedGuardFailsItsState has the time of a run be over, and a signal arrive, while a guard hangs: its answer is
 // none, and the state whose guard it is failed.
-func TestAGuardThatIsEndedIsNamed(t *testing.T) {
+func TestInterruptedGuardFailsItsState(t *testing.T) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		guarded := strings.Replace(hanging, "sleep 600", "\"true\"\n    - "+guard+": sleep 600", 1)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -89,9 +89,9 @@ func TestAGuardThatIsEndedIsNamed(t *testing.T) {
 	}
 }
 
-// TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace has a signal arrive while a step hangs, and while
+// TestSignalEndsHangingStepAfterGrace has a signal arrive while a step hangs, and while
 // one that ends by itself in time is under way.
-func TestARunThatIsAskedToEndEndsAHangingStepAfterTheGrace(t *testing.T) {
+func TestSignalEndsHangingStepAfterGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	got, took := runHanging(t, ctx, hanging, time.Second)

@@ -25,15 +25,15 @@ func TestUnitFiles(t *testing.T) {
 }
 
 // A lack of which nothing is known names no step: the nearest one would be blamed for nothing.
-func TestALackOfAnythingNamesNoStep(t *testing.T) {
+func TestUnknownLackNamesNoStep(t *testing.T) {
 	got := unknownUntil(host.Lacks(errors.New("the server does not answer")), nil)
 	if !strings.Contains(got, "the server does not answer") || strings.Contains(got, "runs before") {
 		t.Error(got)
 	}
 }
 
-// TestWhoMayBringAPackage has a package that no repository has come by an earlier state, if one can bring a repository.
-func TestWhoMayBringAPackage(t *testing.T) {
+// TestStatesThatMayProvideAPackage has a package that no repository has come by an earlier state, if one can bring a repository.
+func TestStatesThatMayProvideAPackage(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, fun, name string
 		more             []any

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestFilesOfTerabytesWithoutContentTakeNoTime has a user make the files that states copy and compare larger than any
+// TestHugeSparseFilesAreFast has a user make the files that states copy and compare larger than any
 // disk, without room on it.
-func TestFilesOfTerabytesWithoutContentTakeNoTime(t *testing.T) {
+func TestHugeSparseFilesAreFast(t *testing.T) {
 	dir := t.TempDir()
 	source := dir + "/source"
 	if err := os.WriteFile(source, []byte("word"), 0o644); err != nil {
@@ -40,9 +40,9 @@ DIR/managed:
 	}
 }
 
-// TestALookAtTheHostEndsSoonAfterTheRunIsAskedToEnd has the time for states under way be an hour: a state that has
+// TestCheckEndsSoonAfterSignal has the time for states under way be an hour: a state that has
 // changed nothing yet does not get it.
-func TestALookAtTheHostEndsSoonAfterTheRunIsAskedToEnd(t *testing.T) {
+func TestCheckEndsSoonAfterSignal(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip(err)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPlansAreKept runs the trees of testdata/plans/chroot, each in a chroot of its own with the machine's own tools.
-func TestPlansAreKept(t *testing.T) {
+// TestPlansMatchChanges runs the trees of testdata/plans/chroot, each in a chroot of its own with the machine's own tools.
+func TestPlansMatchChanges(t *testing.T) {
 	forEachPlan(t, "chroot", func(t *testing.T, archive *txtar.Archive) {
 		root := hosttest.Chroot(t)
 		for _, name := range []string{"/bin/sh", "/bin/cat", "/usr/bin/test", "/usr/bin/touch", "/bin/mkdir"} {
@@ -132,8 +132,8 @@ func broken(plan, done []exec.Result) (problems []string) {
 	return problems
 }
 
-// TestPlansOfAHostAreKept runs the trees of testdata/plans/debian on the machine itself, a Debian to throw away.
-func TestPlansOfAHostAreKept(t *testing.T) {
+// TestPlansOfAHostMatchChanges runs the trees of testdata/plans/debian on the machine itself, a Debian to throw away.
+func TestPlansOfAHostMatchChanges(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
 	}

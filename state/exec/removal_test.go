@@ -25,8 +25,8 @@ type ender func()
 func (e ender) StepStarted(*compile.Step) { e() }
 func (ender) StepDone(*engine.Result)     {}
 
-// TestTheRemovalOfATreeEndsWithTheRun asks a run to end while a state removes a large tree.
-func TestTheRemovalOfATreeEndsWithTheRun(t *testing.T) {
+// TestTreeRemovalStopsWithRun asks a run to end while a state removes a large tree.
+func TestTreeRemovalStopsWithRun(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 100 {
 		sub := filepath.Join(dir, "tree", fmt.Sprint(i))

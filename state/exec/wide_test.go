@@ -118,8 +118,8 @@ func (c *cloud) wide(t *testing.T, parallel int, sls string) (lines []string) {
 	return lines
 }
 
-// TestWideRunsSideBySide holds that steps run at the same time, and no more of them than there is room for.
-func TestWideRunsSideBySide(t *testing.T) {
+// TestParallelStepsAreLimited holds that steps run at the same time, and no more of them than there is room for.
+func TestParallelStepsAreLimited(t *testing.T) {
 	c := &cloud{}
 	c.meeting.Add(3)
 	lines := c.wide(t, 3, `
@@ -135,9 +135,9 @@ e: {thing.made: []}
 	}
 }
 
-// TestWideWaits holds that a step waits for its requisites and for the steps that its arguments name, and that one that
+// TestParallelStepsWaitForRequisites holds that a step waits for its requisites and for the steps that its arguments name, and that one that
 // runs alone has no other beside it; the report has the order as written.
-func TestWideWaits(t *testing.T) {
+func TestParallelStepsWaitForRequisites(t *testing.T) {
 	c := &cloud{}
 	lines := c.wide(t, 8, `
 late: {thing.made: [{require: [thing: first]}]}
@@ -156,8 +156,8 @@ after: {thing.made: [uses: [named]]}
 	}
 }
 
-// TestWideGoesOnAfterFailures holds that a failure stops what requires the step, and nothing else.
-func TestWideGoesOnAfterFailures(t *testing.T) {
+// TestParallelRunContinuesAfterFailures holds that a failure stops what requires the step, and nothing else.
+func TestParallelRunContinuesAfterFailures(t *testing.T) {
 	c := &cloud{}
 	lines := c.wide(t, 8, `
 bad: {thing.made: [fail: true]}
@@ -172,8 +172,8 @@ other: {thing.made: []}
 	}
 }
 
-// TestWideAsksOnce holds that whether a step may run beside others is found out once for each function.
-func TestWideAsksOnce(t *testing.T) {
+// TestParallelDecisionIsCached holds that whether a step may run beside others is found out once for each function.
+func TestParallelDecisionIsCached(t *testing.T) {
 	c, text := &cloud{}, strings.Builder{}
 	for i := range 40 {
 		text.WriteString("s" + strings.Repeat("x", i) + ": {thing.made: []}\n")

@@ -164,9 +164,9 @@ func reads() map[string][]string {
 	}
 }
 
-// TestEveryMethodIsKnownToWriteOrNot fails for a method that nobody has thought about: it has to be
+// TestEveryMethodIsClassified fails for a method that nobody has thought about: it has to be
 // added to the writes, which are tested to name what they change, or to the reads.
-func TestEveryMethodIsKnownToWriteOrNot(t *testing.T) {
+func TestEveryMethodIsClassified(t *testing.T) {
 	doors := map[string]reflect.Type{
 		"Files": reflect.TypeFor[host.Files](), "Commands": reflect.TypeFor[host.Commands](),
 		"Accounts": reflect.TypeFor[host.Accounts](),
@@ -216,7 +216,7 @@ func TestEveryWriteNamesItsSubjectAndWaits(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKeptIsNotChanged(t *testing.T) {
+func TestFailedRecordingPreventsChange(t *testing.T) {
 	all := writes()
 	delete(all, "Commands") // of which nothing is kept
 	for door, methods := range all {

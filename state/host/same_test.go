@@ -68,8 +68,8 @@ func TestHolesAreComparedWithoutReadingThem(t *testing.T) {
 	}
 }
 
-// TestAComparisonEndsWithTheContext: the run is interrupted.
-func TestAComparisonEndsWithTheContext(t *testing.T) {
+// TestComparisonStopsWithContext: the run is interrupted.
+func TestComparisonStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
 	for _, name := range []string{"/etc/one", "/etc/two"} {
 		do(t, os.WriteFile(root+name, []byte("text"), 0o600))

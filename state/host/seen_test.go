@@ -107,8 +107,8 @@ func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 	}
 }
 
-// TestSeenEndsWithTheContext: the run is interrupted.
-func TestSeenEndsWithTheContext(t *testing.T) {
+// TestSeenStopsWithContext: the run is interrupted.
+func TestSeenStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, os.WriteFile(root+"/etc/large", make([]byte, 1<<20), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -45,7 +45,7 @@ func toolHost(t *testing.T, answer host.Output, recorder host.Recorder) (*host.H
 	return h, run
 }
 
-func TestToolAsksAndChanges(t *testing.T) {
+func TestToolQueriesAndChanges(t *testing.T) {
 	recorder := &noted{}
 	h, run := toolHost(t, host.Output{Stdout: "answer\n"}, recorder)
 	if out, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil ||
@@ -74,7 +74,7 @@ func TestToolIsNotRunUnrecorded(t *testing.T) {
 	}
 }
 
-func TestToolThatRefuses(t *testing.T) {
+func TestToolWithErrorIsReported(t *testing.T) {
 	h, _ := toolHost(t, host.Output{Code: 3, Stderr: "cannot do that\nreally\n"}, nil)
 	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"}})
 	var refused *host.ToolError
@@ -93,7 +93,7 @@ func TestToolThatRefuses(t *testing.T) {
 	}
 }
 
-func TestToolThatIsNotThere(t *testing.T) {
+func TestMissingToolIsAnError(t *testing.T) {
 	h, _ := toolHost(t, host.Output{}, nil)
 	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-none"}, Package: "corpus-tools"})
 	if err == nil || !strings.Contains(diag.HintOf(host.Failed(err, "doing it", "try again")), "corpus-tools") {
@@ -118,7 +118,7 @@ func TestToolBelowARoot(t *testing.T) {
 	}
 }
 
-func TestEnvironmentIsTheHostsOwn(t *testing.T) {
+func TestEnvironmentOfTheHostIsUsed(t *testing.T) {
 	t.Setenv("CORPUS_TEST_HAVE", "1")
 	a, err := machine.New(host.Options{})
 	if err != nil {

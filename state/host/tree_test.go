@@ -253,7 +253,7 @@ func TestTreeRemoveAllStopsAtLinks(t *testing.T) {
 	}
 }
 
-func TestTreeModesAreWhatWasAsked(t *testing.T) {
+func TestTreeModesIgnoreUmask(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, f.Mkdir("/srv", 0o777|fs.ModeSetgid|fs.ModeSticky))
 	mode(t, root+"/srv", 0o777|fs.ModeDir|fs.ModeSetgid|fs.ModeSticky)
@@ -322,7 +322,7 @@ func TestTreeCallsTheRecorderFirst(t *testing.T) {
 	}
 }
 
-func TestTreePermissionComesWithAHint(t *testing.T) {
+func TestTreePermissionErrorHasHint(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write anywhere; TestFilesAsOrdinaryUser runs this as nobody")
 	}

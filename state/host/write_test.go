@@ -108,7 +108,7 @@ func TestWriteReplacesOnlyFiles(t *testing.T) {
 	alone(t, root+"/etc", "pipe", "sub")
 }
 
-func TestWriteOfAnImmutableFileSaysSo(t *testing.T) {
+func TestWriteOfImmutableFileHasHint(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes a file immutable")
 	}
@@ -161,7 +161,7 @@ func (l *lowest) Read(p []byte) (int, error) {
 	return len(p), err
 }
 
-func TestWriteWithoutRoomOrRightLeavesNothing(t *testing.T) {
+func TestWriteFailureLeavesNoTemporaryFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a filesystem that is small or read-only")
 	}

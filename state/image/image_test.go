@@ -168,7 +168,7 @@ func back(t *testing.T, h *host.Host, kept memory, s host.Subject, before, after
 	}
 }
 
-func TestExtendedAttributesComeBack(t *testing.T) {
+func TestExtendedAttributesAreRestored(t *testing.T) {
 	h, root := newHost(t)
 	file := filepath.Join(root, "etc/f")
 	hosttest.Put(t, file, "x", 0o644)
@@ -186,7 +186,7 @@ func TestExtendedAttributesComeBack(t *testing.T) {
 	}
 }
 
-func TestWhatStays(t *testing.T) {
+func TestPropertiesThatAreNotUndone(t *testing.T) {
 	h, root := newHost(t)
 	hosttest.Put(t, filepath.Join(root, "etc/d/mine"), "x", 0o644)
 	p := image.Putter{Host: h, Content: memory{}}
@@ -206,7 +206,7 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
-func TestTheKernelsOwnFilesAreReadWhole(t *testing.T) {
+func TestFilesOfProcAreReadCompletely(t *testing.T) {
 	h, err := machine.New(host.Options{})
 	do(t, err)
 	want, err := os.ReadFile("/proc/sys/net/ipv4/ip_default_ttl")

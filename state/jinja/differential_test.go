@@ -90,9 +90,9 @@ func incomparable(got, want verdict) bool {
 		strings.Contains(want.Out, "<function ") || got.Kind == "LimitError"
 }
 
-// TestRendersAsJinja2Does compares generated templates with Jinja2 itself: the same output, or the
+// TestRenderMatchesJinja2 compares generated templates with Jinja2 itself: the same output, or the
 // same kind of error on the same line. JINJA_DIFFERENTIAL=seed,count makes a longer run by hand.
-func TestRendersAsJinja2Does(t *testing.T) {
+func TestRenderMatchesJinja2(t *testing.T) {
 	if err := exec.Command(python, "-c", "import jinja2.sandbox").Run(); err != nil {
 		t.Skip("needs /usr/bin/python3 with Jinja2: apt-get install python3-jinja2")
 	}

@@ -20,7 +20,7 @@ type recordedCase struct {
 	Line     int    `json:"line"`
 }
 
-func TestRendersWhatWasRecorded(t *testing.T) {
+func TestRenderMatchesRecordings(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/jinja/golden.json")
 	if err != nil {
 		t.Fatal(err)

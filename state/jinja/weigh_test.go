@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestOperationsAreWeighed does each operation on a large text or list over and over. Every one has to reach the limit
+// TestStepLimitCountsSizes does each operation on a large text or list over and over. Every one has to reach the limit
 // of steps, which is so low here that sixty rounds would not if each were one step.
-func TestOperationsAreWeighed(t *testing.T) {
+func TestStepLimitCountsSizes(t *testing.T) {
 	big := strings.Repeat("abcdefgh", 32<<10) // 256 KiB
 	list := value.NewList()
 	for range 512 {

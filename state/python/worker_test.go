@@ -79,9 +79,9 @@ func call(w *python.Worker, ctx context.Context, name string, args ...any) (any,
 		value.NewMap()))
 }
 
-// TestAForkedProcessAnswersNothing has modules whose children return, raise, exit and ask. The calls after them have their
+// TestForkedProcessSendsNoResults has modules whose children return, raise, exit and ask. The calls after them have their
 // own answers.
-func TestAForkedProcessAnswersNothing(t *testing.T) {
+func TestForkedProcessSendsNoResults(t *testing.T) {
 	w := start(t, &asker{texts: map[string]string{"modules/forks": `
 import os
 
@@ -222,7 +222,7 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongIsAnErrorWithItsPlace(t *testing.T) {
+func TestPythonErrorsHavePositions(t *testing.T) {
 	w := start(t, &asker{texts: map[string]string{"modules/own": own, "modules/broken": "import nowhere_at_all\n",
 		"modules/wrong": "def f(:\n", "modules/no": "def __virtual__():\n    return False, 'no disk'\n"}})
 	for _, c := range []struct {
@@ -265,7 +265,7 @@ func TestAHangEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestBothSidesCallEachOther(t *testing.T) {
+func TestPythonAndAgentCallEachOther(t *testing.T) {
 	a := &asker{texts: map[string]string{"modules/own": own}}
 	w := start(t, a)
 	a.call = func(ctx context.Context, name string, args []any) (any, error) {
@@ -295,7 +295,7 @@ func TestBothSidesCallEachOther(t *testing.T) {
 	}
 }
 
-func TestModulesSeeAFixedEnvironmentAndTheWorldAsItIs(t *testing.T) {
+func TestModulesGetAFixedEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
 	a := &asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"),
 		"pillar", value.NewMap("a", 1))}
@@ -421,7 +421,7 @@ def check(name):
 	}
 }
 
-func TestWhatIsNotInThePackageSaltSaysSo(t *testing.T) {
+func TestMissingSaltModuleHasHint(t *testing.T) {
 	w := start(t, &asker{texts: map[string]string{
 		"modules/client": "import salt.client\nfrom salt.runner import RunnerClient\ndef fine():\n    return 1\n" +
 			"def use():\n    return salt.client.LocalClient()\ndef run():\n    return RunnerClient({})\n",

@@ -87,7 +87,7 @@ func TestNumbersMadeOfSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-func TestShortSecretsAreReplacedOnlyAlone(t *testing.T) {
+func TestShortSecretsAreReplacedAsWords(t *testing.T) {
 	r := knowing("abc", "long enough")
 	if got := r.Text("abc") + r.Text(" abc\n") + r.Text("abcd"); got != redact.Mark+redact.Mark+"abcd" {
 		t.Error(got)
@@ -186,7 +186,7 @@ func TestControlsCannotReachATerminal(t *testing.T) {
 	}
 }
 
-func TestNilRedactsNothing(t *testing.T) {
+func TestNilRedactorKeepsText(t *testing.T) {
 	var r *redact.Redactor
 	if r.Text("a") != "a" || r.Value(1) != 1 || r.In("a") || r.Error(fs.ErrExist) != fs.ErrExist {
 		t.Error("a nil Redactor changed something")
@@ -266,7 +266,7 @@ func TestWriterPassesOnNoSequencesButOurs(t *testing.T) {
 	}
 }
 
-func TestJSONKeepsItsStrings(t *testing.T) {
+func TestRedactedJSONKeepsStrings(t *testing.T) {
 	in := map[string]string{"a\u202e\u009b": "b\x7f\u2066\u2028\x1b\r\nü"}
 	document, err := json.Marshal(in)
 	if err != nil {

@@ -136,8 +136,8 @@ func TestUnknownOwner(t *testing.T) {
 	}
 }
 
-// TestAFileOfHashesThatIsNone names the limit, and not a token.
-func TestAFileOfHashesThatIsNone(t *testing.T) {
+// TestOversizedHashFileIsRefused names the limit, and not a token.
+func TestOversizedHashFileIsRefused(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Put(t, filepath.Join(root, "srv/in/content"), "new", 0o644)
 	hosttest.Put(t, filepath.Join(root, "srv/in/program"), strings.Repeat("x", 2<<20), 0o644)
@@ -293,8 +293,8 @@ func immutable(path string, on bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestSlips holds what is wrong in a declaration to a failure that names it, before anything changes.
-func TestSlips(t *testing.T) {
+// TestInvalidDeclarationsFailBeforeChanges holds what is wrong in a declaration to a failure that names it, before anything changes.
+func TestInvalidDeclarationsFailBeforeChanges(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)
 	for _, c := range []struct{ name, sls, cause, hint string }{

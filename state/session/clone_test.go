@@ -97,8 +97,8 @@ func (c clones) apply(sls string) *exec.Result {
 
 const gitLatest = "t: {git.latest: [{name: REMOTE}, {target: CLONE}, {rev: master}, {branch: master}]}"
 
-// TestGitDoesNotRunWhereOthersConfigureIt changes one part of a clone of root's at a time.
-func TestGitDoesNotRunWhereOthersConfigureIt(t *testing.T) {
+// TestGitRefusesCloneConfiguredByOthers changes one part of a clone of root's at a time.
+func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 	c := newClones(t)
 	group := func(p string, mode os.FileMode) error {
 		return errors.Join(os.Chown(p, 0, nobody), os.Chmod(p, mode))

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestRootReadsNoConfigurationOfAUser names files of a user in the arguments that hand a file to a program of root's.
-func TestRootReadsNoConfigurationOfAUser(t *testing.T) {
+// TestConfigurationFilesOfUsersAreRefused names files of a user in the arguments that hand a file to a program of root's.
+func TestConfigurationFilesOfUsersAreRefused(t *testing.T) {
 	c := newClones(t)
 	for _, name := range []string{"supervisorctl", "mysql", "pip3", "virtualenv", "gem", "npm", "pecl"} {
 		text := "#!/bin/sh\ncase \"$*\" in *list*) echo '[]';; *--version*|*import*) echo 'Python 3.0';; *) id -u >>" +

@@ -175,8 +175,8 @@ func TestNetworkSystemAndLists(t *testing.T) {
 	}
 }
 
-// TestPlainRootKeepsItsMachine calls what would act on this machine below a root that is none.
-func TestPlainRootKeepsItsMachine(t *testing.T) {
+// TestUnchrootableRootDoesNotActOnMachine calls what would act on this machine below a root that is none.
+func TestUnchrootableRootDoesNotActOnMachine(t *testing.T) {
 	s, root := dailyRoot(t, nil, nil)
 	for _, name := range []string{"system.reboot", "system.halt", "system.set_reboot_required_witnessed"} {
 		callDaily(t, s, root, []daily{{name: name, want: "!would act on the running system"}})

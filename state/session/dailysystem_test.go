@@ -54,8 +54,8 @@ func TestSystemAndPipAct(t *testing.T) {
 	}
 }
 
-// TestPlainRootKeepsItsClock calls what would set this machine's clock and name below a root that is none.
-func TestPlainRootKeepsItsClock(t *testing.T) {
+// TestUnchrootableRootDoesNotSetClock calls what would set this machine's clock and name below a root that is none.
+func TestUnchrootableRootDoesNotSetClock(t *testing.T) {
 	s, root := dailyRoot(t, nil, nil)
 	callDaily(t, s, root, []daily{
 		{name: "system.init", args: []any{3}, want: "!would act on the running system"},

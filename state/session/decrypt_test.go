@@ -63,7 +63,7 @@ func gpgSession(g *oneGPG, options ...any) (*Session, *[]string) {
 func block(plain string) string { return gpgBegin + "\n" + plain + gpgEnd }
 
 // Salt takes the line feeds off the end of a value, which nearly every one has that `echo` wrote, and no other byte.
-func TestDecryptedValuesEndAsInSalt(t *testing.T) {
+func TestDecryptedLineFeedsMatchSalt(t *testing.T) {
 	s, _ := gpgSession(&oneGPG{})
 	for in, want := range map[string]string{
 		block("secret\n"): "secret", block("two\nlines\n\n") + "\n": "two\nlines", block(" kept \r\n"): " kept \r",
@@ -75,7 +75,7 @@ func TestDecryptedValuesEndAsInSalt(t *testing.T) {
 	}
 }
 
-func TestAHangingGPGCostsOneTimeout(t *testing.T) {
+func TestHangingGPGTimesOutOnce(t *testing.T) {
 	g := &oneGPG{hangs: true}
 	s, _ := gpgSession(g)
 	for _, text := range []string{block("a"), block("b"), block("c")} {
@@ -130,7 +130,7 @@ func TestOptionsOfSaltsRendererAreHonoured(t *testing.T) {
 	}
 }
 
-func TestShortSecretsAreNamed(t *testing.T) {
+func TestShortSecretsAreReported(t *testing.T) {
 	s, notes := gpgSession(&oneGPG{})
 	keeping{nil, s}.Decrypted("4711\n", "pin", diag.Pos{File: "secrets.sls", Line: 3, Col: 6})
 	keeping{nil, s}.Decrypted("long enough", "password", diag.Pos{})

@@ -42,7 +42,7 @@ func TestDocumentedStatesCompile(t *testing.T) {
 	}
 }
 
-func TestDocumentedExpressionsGiveWhatTheySay(t *testing.T) {
+func TestDocumentedExpressions(t *testing.T) {
 	for line := range strings.Lines(strings.Join(blocks(t, "jinja"), "")) {
 		template, want, ok := strings.Cut(strings.TrimSpace(line), " -> ")
 		if !ok {

@@ -191,9 +191,9 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestStatesThatAlwaysActAreKnown runs states that act at every run, one that reacts to such a state alone, and the
+// TestStatesThatAlwaysRunAreRecognized runs states that act at every run, one that reacts to such a state alone, and the
 // same ones where something else decides.
-func TestStatesThatAlwaysActAreKnown(t *testing.T) {
+func TestStatesThatAlwaysRunAreRecognized(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": `
 plain: {cmd.run: [{name: "true"}]}
 guarded: {cmd.run: [{name: "true"}, {unless: "false"}]}

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestAUsersProcessThatHoldsItsOutputDelaysNothing: what a command of a user leaves in the background keeps the streams
+// TestBackgroundProcessWithOpenOutputDoesNotBlock: what a command of a user leaves in the background keeps the streams
 // of the command open.
-func TestAUsersProcessThatHoldsItsOutputDelaysNothing(t *testing.T) {
+func TestBackgroundProcessWithOpenOutputDoesNotBlock(t *testing.T) {
 	c := newClones(t)
 	script := filepath.Join(c.dir, "leaver")
 	hosttest.Put(t, script, "#!/bin/sh\n(trap '' HUP TERM INT; exec setsid sleep 100) &\necho left\n", 0o755)

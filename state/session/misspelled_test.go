@@ -33,7 +33,7 @@ func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
 }
 
 // Other unknown arguments stay warnings, also those that resemble a requisite: formulas have them.
-func TestUnknownArgumentsThatMisspellNoRequisiteAreNoMistakes(t *testing.T) {
+func TestUnknownArgumentsStayWarnings(t *testing.T) {
 	t.Parallel()
 	for function, argument := range map[string]string{
 		"test.nop": "user", "cmd.run": "match", "iptables.append": "match", "file.directory": "create",

@@ -7,9 +7,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
-// TestHintsForKeysThatAreNotThere looks for keys that the pillar, the grains and a mapping lack. The hint names a key
+// TestHintsForMissingKeys looks for keys that the pillar, the grains and a mapping lack. The hint names a key
 // that is near, and a method only where an attribute misspells it; else it says where to see what is there.
-func TestHintsForKeysThatAreNotThere(t *testing.T) {
+func TestHintsForMissingKeys(t *testing.T) {
 	const looks = "the pillar of this host has no key shop (`corpus-agent pillar` shows it); if it may be missing, " +
 		"use .get('shop', ...)"
 	for template, want := range map[string]string{

@@ -195,7 +195,7 @@ func TestTheTreesStatesRun(t *testing.T) {
 	}
 }
 
-func TestWhatAStateOfTheTreeMustNotDo(t *testing.T) {
+func TestInvalidResultsOfTreeStates(t *testing.T) {
 	s, dir := pythonSession(t, map[string]string{
 		"states/_states/mine.py": ownStateModule, "states/_states/bare.py": "def acts(name):\n    open(name, 'w').close()\n" +
 			"    return {'name': name, 'changes': {'a': 1}, 'result': True, 'comment': ''}\n",

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func TestFunctionsThatAreNotThereAreUndefined(t *testing.T) {
+func TestMissingFunctionsAreUndefined(t *testing.T) {
 	for template, want := range map[string]string{
 		`{{ salt['no.such'] is defined }}`:                                        "False",
 		`{{ salt['test.echo'] is defined }}`:                                      "True",
@@ -40,7 +40,7 @@ func TestFunctionsThatAreNotThereAreUndefined(t *testing.T) {
 	}
 }
 
-func TestUsingAFunctionThatIsNotThereSaysWhy(t *testing.T) {
+func TestMissingFunctionErrorHasReason(t *testing.T) {
 	cases := []struct{ template, message, hint string }{
 		{`{{ salt['x509.read_certificate']('/x') }}`, "certificates are not made while a template is rendered", ""},
 		{`{{ salt.service.restart('x') }}`, "service.restart: it changes the host, and templates only read", "module.run"},
@@ -75,7 +75,7 @@ func mustProblems(t *testing.T, err error) diag.List {
 	return list
 }
 
-func TestGrainsThatCostSomethingAreAskedForOnlyWhenNamed(t *testing.T) {
+func TestExpensiveGrainsAreLazy(t *testing.T) {
 	for template, want := range map[string]int{
 		`{{ grains.fqdn_ip4 }}`:                                1,
 		`{{ grains['fqdn_ip4'][0] }} {{ grains.fqdn_ip4 }}`:    1,

@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// TestNoProgramOfAUserRunsAsAnother: ann's programs lie where states set owners and modes or copy from; none of them
+// TestProgramsOfUsersRunAsTheirOwner: ann's programs lie where states set owners and modes or copy from; none of them
 // may run as root then, or as another user.
-func TestNoProgramOfAUserRunsAsAnother(t *testing.T) {
+func TestProgramsOfUsersRunAsTheirOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		sls     string
 		outcome exec.Outcome

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestInvalidValuesAreNamed has values of retry and order that Salt passes over.
-func TestInvalidValuesAreNamed(t *testing.T) {
+// TestInvalidRetryAndOrderAreWarnings has values of retry and order that Salt passes over.
+func TestInvalidRetryAndOrderAreWarnings(t *testing.T) {
 	set, dir := settings(t, map[string]string{"states/t.sls": `a:
   test.nop:
     - retry: 3
@@ -83,8 +83,8 @@ func TestAnIncludeOfNoNameEnds(t *testing.T) {
 	}
 }
 
-// TestCirclesOfTemplatesAreNamed has two templates that import each other.
-func TestCirclesOfTemplatesAreNamed(t *testing.T) {
+// TestCircularImportsAreReportedOnce has two templates that import each other.
+func TestCircularImportsAreReportedOnce(t *testing.T) {
 	set, dir := settings(t, map[string]string{
 		"states/t.sls":   "{% import 'a.jinja' as a %}\nx:\n  test.nop: []\n",
 		"states/a.jinja": "{% import 'b.jinja' as b %}\n", "states/b.jinja": "{# b #}\n{% import 'a.jinja' as a %}\n",
@@ -99,9 +99,9 @@ func TestCirclesOfTemplatesAreNamed(t *testing.T) {
 	}
 }
 
-// TestRequisitesThatNothingMeetsComeWithOtherMistakes has a file that cannot be read beside requisites that it may
+// TestUnmatchedRequisitesAreReportedWithOtherMistakes has a file that cannot be read beside requisites that it may
 // meet, and does not.
-func TestRequisitesThatNothingMeetsComeWithOtherMistakes(t *testing.T) {
+func TestUnmatchedRequisitesAreReportedWithOtherMistakes(t *testing.T) {
 	const good = "b:\n  test.nop:\n    - require:\n      - test: gone\n      - test: perhaps\n      - test: named\nc:\n  test.nop:\n    - names: [named]\n"
 	for name, c := range map[string]struct {
 		broken string

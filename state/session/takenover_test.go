@@ -18,9 +18,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestRootTakesNoPermissionsOver: states that make a user's file root's, without a mode, take the permissions to write
+// TestOwnershipChangeRemovesWritePermission: states that make a user's file root's, without a mode, take the permissions to write
 // away that the user left on it, and say so in the dry run as well as in the changes.
-func TestRootTakesNoPermissionsOver(t *testing.T) {
+func TestOwnershipChangeRemovesWritePermission(t *testing.T) {
 	c := newClones(t)
 	dir := filepath.Join(c.dir, "taken")
 	file := filepath.Join(dir, "f")
@@ -76,8 +76,8 @@ func (l leasedFiles) ReadFile(p string) ([]byte, error) {
 	return l.Files.ReadFile(p)
 }
 
-// TestTheWarningAboutALeaseSaysWhy: a process keeps root from reading a file, which is replaced all the same.
-func TestTheWarningAboutALeaseSaysWhy(t *testing.T) {
+// TestLeaseWarningHasReason: a process keeps root from reading a file, which is replaced all the same.
+func TestLeaseWarningHasReason(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Put("/srv/f", "old\n")
 	h.Host.Files = leasedFiles{h.Host.Files, "/srv/f"}

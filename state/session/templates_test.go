@@ -9,7 +9,7 @@ import (
 
 // Where a template lies is what Salt 3006 says it is: an import or include with context sees the
 // place of the SLS file, one without context sees its own.
-func TestTemplatesKnowWhereTheyLie(t *testing.T) {
+func TestTemplatePathVariablesMatchSalt(t *testing.T) {
 	const place = "{{ tpldir }} {{ tplfile }}"
 	set, _ := settings(t, map[string]string{
 		"states/a/sub/x.sls": `t:

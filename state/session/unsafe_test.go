@@ -169,9 +169,9 @@ var attacked = map[string]struct {
 		"AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {enc: ssh-rsa}, {hash_known_hosts: false}]", never: true},
 }
 
-// TestStatesRefuseWhatUsersLeadThemTo runs each state dry and for real against the links of an unprivileged user, and
+// TestStatesRefuseForeignLinks runs each state dry and for real against the links of an unprivileged user, and
 // then with follow_unsafe.
-func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
+func TestStatesRefuseForeignLinks(t *testing.T) {
 	for name, c := range attacked {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,8 +206,8 @@ func TestStatesRefuseWhatUsersLeadThemTo(t *testing.T) {
 	}
 }
 
-// TestStatesFollowLinksOfTheUsersOwn: what a user links to files of that user works as before.
-func TestStatesFollowLinksOfTheUsersOwn(t *testing.T) {
+// TestStatesFollowLinksToOwnFiles: what a user links to files of that user works as before.
+func TestStatesFollowLinksToOwnFiles(t *testing.T) {
 	root := annsHost(t)
 	for _, sls := range []string{
 		"file.managed: [{name: /home/ann/mine}, {contents: new}]", "file.append: [{name: /home/ann/mine}, {text: more}]",
@@ -384,9 +384,9 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 	}
 }
 
-// TestFunctionsReadNothingThroughLinksOfUsers renders templates that ask functions and filters about a path of ann's
+// TestFunctionsRefuseForeignLinks renders templates that ask functions and filters about a path of ann's
 // which leads to what root alone may read.
-func TestFunctionsReadNothingThroughLinksOfUsers(t *testing.T) {
+func TestFunctionsRefuseForeignLinks(t *testing.T) {
 	for _, expression := range []string{
 		"salt['file.search']('/home/ann/link', 'root')", "salt['file.grep']('/home/ann/link', 'root').stdout",
 		"salt['file.grep']('/home/ann/d/f', 'f').stdout",

@@ -63,7 +63,7 @@ func TestMatch(t *testing.T) {
 }
 
 // What cannot be understood is an error that names it; a host is never taken or left by a guess.
-func TestMatchRefused(t *testing.T) {
+func TestInvalidTargetsAreRefused(t *testing.T) {
 	for _, c := range []struct{ kind, expression, want string }{
 		{"glbo", "*", "glbo"},
 		{"pcre", "web(", "web("},

@@ -49,7 +49,7 @@ func askPyYAML(t *testing.T, script string, docs, answers any) {
 // refusedHere are documents that libyaml takes and that are refused on purpose: a list or mapping inside itself.
 func refusedHere(err error) bool { return strings.Contains(err.Error(), "recursive node") }
 
-func TestLoadsAsPyYAMLDoes(t *testing.T) {
+func TestLoadMatchesPyYAML(t *testing.T) {
 	needPyYAML(t)
 	seed, count := uint64(1), 3000
 	if s := os.Getenv("YAML_DIFFERENTIAL"); s != "" { // seed,count for a longer run by hand

@@ -33,7 +33,7 @@ func (c dumpCase) options() yaml.DumpOptions {
 	return o
 }
 
-func TestDumpsAsPyYAMLDoes(t *testing.T) {
+func TestDumpMatchesPyYAML(t *testing.T) {
 	needPyYAML(t)
 	seed, count := uint64(1), 2000
 	if s := os.Getenv("YAML_DIFFERENTIAL"); s != "" { // seed,count for a longer run by hand

@@ -35,7 +35,7 @@ var saltDiffers = map[string]string{
 		`[["str","d"],["map",[[["str","x"],["int","1"]],[["str","y"],["int","3"]],[["str","z"],["int","4"]]]]]]]`,
 }
 
-func TestLoadsWhatWasRecorded(t *testing.T) {
+func TestLoadMatchesRecordings(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/yaml/pyyaml.json")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestLoadsWhatWasRecorded(t *testing.T) {
 	}
 }
 
-func TestPlainYAMLKeepsTheRecordedRules(t *testing.T) {
+func TestPlainYAMLMatchesRecordings(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/yaml/pyyaml.json")
 	if err != nil {
 		t.Fatal(err)

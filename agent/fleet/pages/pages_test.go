@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPagesEscapeWhatHostsWrote: a report with markup, control sequences and a line of 10 MB is text, and short.
-func TestPagesEscapeWhatHostsWrote(t *testing.T) {
+// TestPagesEscapeHostText: a report with markup, control sequences and a line of 10 MB is text, and short.
+func TestPagesEscapeHostText(t *testing.T) {
 	dir, v := site(t, 30)
 	seen := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

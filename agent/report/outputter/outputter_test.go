@@ -200,7 +200,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestBriefLeavesOutWhatWasRight(t *testing.T) {
+func TestBriefOmitsUnchangedStates(t *testing.T) {
 	got := text(t, run(), outputter.Options{Format: "highstate", Brief: true})
 	if strings.Contains(got, "ID: ok") || !strings.Contains(got, "ID: bad") ||
 		!strings.Contains(got, "Total states run:     4") {

@@ -217,7 +217,7 @@ func TestKeysThatCannotSignAreRefused(t *testing.T) {
 	}
 }
 
-func TestSignatureThatIsNoneIsNotPublished(t *testing.T) {
+func TestInvalidKMSSignatureIsNotPublished(t *testing.T) {
 	kms := &service{key: p256(t, elliptic.P256()), usage: "SIGN_VERIFY"}
 	kms.start(t)
 	signer, err := awskms.Open(context.Background(), "awskms:"+arn)

@@ -164,7 +164,7 @@ func drafted(t *testing.T, p *publish.Publisher, version, content string) *publi
 	return draft
 }
 
-func TestCollectKnowsDrafts(t *testing.T) {
+func TestCollectKeepsObjectsOfDrafts(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
@@ -284,7 +284,7 @@ func forgetObjects(t *testing.T, s store.Store) {
 
 // A publisher signs what an earlier attempt left long ago, while a collection that has seen it old is at
 // work: the release is whole in the end, whichever of the two is faster.
-func TestCollectBesideAPublisherOfOldObjects(t *testing.T) {
+func TestCollectDuringPublishOfOldObjects(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(t *testing.T, p *publish.Publisher, collect func()){
 		"publish first": func(t *testing.T, p *publish.Publisher, collect func()) {
@@ -339,7 +339,7 @@ func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int
 
 // A draft of before there were notes, or one that is signed too late, has lost its chunks. The version can be
 // deployed all the same, who imports it is told, nobody builds on what is gone, and it can be mended.
-func TestDraftWhoseChunksAreGone(t *testing.T) {
+func TestImportOfDraftWithMissingChunks(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
@@ -394,7 +394,7 @@ func (m *meddled) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 
 // A draft is imported, and its note collected by somebody else, while a collection is between its
 // listing and what it reads next.
-func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
+func TestCollectDuringImportAndOtherCollection(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))
@@ -417,7 +417,7 @@ func TestCollectBesideAnImportAndAnotherCollection(t *testing.T) {
 
 // A publisher brings the very chunks that one who was cut short long ago left behind, and a collection
 // that has seen those is still at work when he has signed.
-func TestCollectBesideAPublisherOfOldChunks(t *testing.T) {
+func TestCollectDuringPublishOfOldChunks(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
 	release(t, p, "1", noise(1))

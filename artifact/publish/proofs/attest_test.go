@@ -70,7 +70,7 @@ func grounds(t *testing.T, repo *artifacttest.Repo) trust.Grounds {
 	return list[0].Grounds["production"]
 }
 
-func TestAProofThereIsIsTakenInBeforeItIsRequired(t *testing.T) {
+func TestExistingProofIsImportedBeforeRequirement(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)
 	if _, err := attest(t, repo.Publisher, one, "a"); err != nil {
@@ -149,7 +149,7 @@ func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
 	}
 }
 
-func TestTooFewHostsAttestNothing(t *testing.T) {
+func TestTooFewHostsDoNotAttest(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)
 	if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
@@ -216,7 +216,7 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 	}
 }
 
-func TestSeveralAttestAtTheSameTime(t *testing.T) {
+func TestConcurrentAttestsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)
 	if _, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},

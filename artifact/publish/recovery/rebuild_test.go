@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-func TestRebuildNeedsNothingThatWasSpoiled(t *testing.T) {
+func TestRebuildIgnoresDamagedMetadata(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
@@ -39,7 +39,7 @@ func TestRebuildNeedsNothingThatWasSpoiled(t *testing.T) {
 }
 
 // A rebuild does not put into force what an interrupted publisher had not, and reports what is missing.
-func TestRebuildTakesWhatSnapshotsName(t *testing.T) {
+func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"", "timestamp", "snapshot", "both"} {
 		t.Run("without "+lost, func(t *testing.T) {

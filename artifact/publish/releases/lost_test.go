@@ -28,7 +28,7 @@ func (d deaf) Put(ctx context.Context, key string, r io.Reader, size int64, cond
 	return info, err
 }
 
-func TestLostAnswerSaysThatItMayHaveBeenPublished(t *testing.T) {
+func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})

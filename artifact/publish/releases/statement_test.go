@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-func TestStatementsBesideAnArtifactAreSigned(t *testing.T) {
+func TestStatementsOfArtifactAreSigned(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
 	file := artifacttest.App(t, "one")

@@ -33,7 +33,7 @@ func (l losing) Put(ctx context.Context, key string, r io.Reader, size int64, co
 }
 
 // What init says of a store's conditional writes is true though answers are lost.
-func TestProbeWithLostAnswers(t *testing.T) {
+func TestInitProbeWithLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, careless := range []bool{false, true} {
 		ring := keyring.Ring{Dir: t.TempDir()}

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// TestRotationCutWhileKeysMove cuts a rotation of two keys at each step of putting the new pairs in place.
-func TestRotationCutWhileKeysMove(t *testing.T) {
+// TestRotationInterruptedWhileKeysMove cuts a rotation of two keys at each step of putting the new pairs in place.
+func TestRotationInterruptedWhileKeysMove(t *testing.T) {
 	t.Parallel()
 	moves := []string{"timestamp-2.pub", "timestamp-2.key", "timestamp.pub", "timestamp.key"}
 	for cut := range len(moves) + 1 {

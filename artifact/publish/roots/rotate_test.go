@@ -60,8 +60,8 @@ func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
 	repo.Release("myapp", "2", "testing", artifacttest.Files{"app": "2"})
 }
 
-// TestRotationThatWasCutShortGoesOn cuts a rotation at every write.
-func TestRotationThatWasCutShortGoesOn(t *testing.T) {
+// TestInterruptedRotationResumes cuts a rotation at every write.
+func TestInterruptedRotationResumes(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"timestamp", "root", "myapp"} {
 		for cut := 1; ; cut++ {

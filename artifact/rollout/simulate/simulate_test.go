@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
 )
 
-// TestABadReleaseReachesTheFirstWaveAlone and a good one every host.
-func TestABadReleaseReachesTheFirstWaveAlone(t *testing.T) {
+// TestBadReleaseReachesOnlyFirstWave and a good one every host.
+func TestBadReleaseReachesOnlyFirstWave(t *testing.T) {
 	bad := simulate.Run(simulate.Params{Hosts: 1000, Seed: 7, Fails: simulate.Failures{Share: 1}, Regions: 4})
 	if bad.Stopped == "" || bad.Tried > bad.Waves[0] || len(bad.Broken) > 0 {
 		t.Errorf("a bad release: %+v", bad)
@@ -26,8 +26,8 @@ func TestABadReleaseReachesTheFirstWaveAlone(t *testing.T) {
 	}
 }
 
-// TestASeedReplaysExactly whatever goes wrong.
-func TestASeedReplaysExactly(t *testing.T) {
+// TestSimulationIsReproducible whatever goes wrong.
+func TestSimulationIsReproducible(t *testing.T) {
 	p := faulty(3)
 	if a, b := simulate.Run(p), simulate.Run(p); !reflect.DeepEqual(a, b) {
 		t.Errorf("two runs differ:\n%+v\n%+v", a, b)

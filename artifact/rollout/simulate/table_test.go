@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
 )
 
-// TestTheTableOfPatternsIsTrue holds docs/performance.md to what the simulator says of eight ways to fail.
-func TestTheTableOfPatternsIsTrue(t *testing.T) {
+// TestDocumentedFailureTableMatchesSimulator holds docs/performance.md to what the simulator says of eight ways to fail.
+func TestDocumentedFailureTableMatchesSimulator(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func TestTreeOnDisk(t *testing.T) {
 	}
 }
 
-func TestNothingAboveIsReached(t *testing.T) {
+func TestKeysCannotLeaveTheDirectory(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestKeysThatADirectoryCannotHold(t *testing.T) {
 }
 
 // A writer that died leaves a temporary file; it is never seen and cleaned by a later one.
-func TestLeftovers(t *testing.T) {
+func TestTemporaryFilesOfDeadWriterAreRemoved(t *testing.T) {
 	root := t.TempDir()
 	mustPut(t, creating(root), "a/key", "x")
 	old := time.Now().Add(-time.Hour)
@@ -315,7 +315,7 @@ func TestPermissions(t *testing.T) {
 }
 
 // Somebody cuts the file who does not know how to write here.
-func TestFileCutWhileReading(t *testing.T) {
+func TestFileTruncatedWhileReading(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
 	data := bytes.Repeat([]byte("0123456789"), 500_000)
@@ -378,7 +378,7 @@ func TestLockFollowsWhoMayWrite(t *testing.T) {
 }
 
 // A writer does not wait for ever, and says for whom it waits.
-func TestLockThatIsHeldIsNamed(t *testing.T) {
+func TestHeldLockErrorNamesHolder(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
 	s.LockWait = 50 * time.Millisecond

@@ -64,7 +64,7 @@ func appendLines(root, name string) error {
 	return nil
 }
 
-func TestProcessesLoseNothing(t *testing.T) {
+func TestConcurrentProcessesLoseNoWrites(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
 	mustPut(t, s, "log", "")

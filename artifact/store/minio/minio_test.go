@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func TestWhereKeysComeFrom(t *testing.T) {
+func TestKeySources(t *testing.T) {
 	var mu sync.Mutex
 	used := ""
 	server := fakes3.Start(t, func(next http.Handler) http.Handler {

@@ -120,7 +120,7 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 }
 
 // A refused upload leaves its source alone, which may be read for the next try by then.
-func TestSourceIsLetGo(t *testing.T) {
+func TestRefusedUploadDoesNotReadSource(t *testing.T) {
 	server := fakes3.Start(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	})

@@ -147,7 +147,7 @@ func checkDelete(t *testing.T, kind string, r refusal, err error) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestPlainServerAskedForTLS(t *testing.T) {
 	}
 }
 
-func TestOutOfTime(t *testing.T) {
+func TestDeadlineExceeded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	for kind, st := range overHTTP(t, server.URL) {

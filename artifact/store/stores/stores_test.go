@@ -113,7 +113,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 }
 
 // Opening must not touch anything: it is done before the command line is known to be right.
-func TestOpenTouchesNothing(t *testing.T) {
+func TestOpenSendsNoRequest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	for _, u := range []string{"file://" + dir, "s3://bucket", "minio://127.0.0.1:1/bucket", "https://store.invalid"} {
 		if _, err := stores.Open(u, stores.Options{}); err != nil {

@@ -191,7 +191,7 @@ func readAll(t *testing.T, s store.Store, key string) []byte {
 }
 
 // A slow line that moves is no stall, though the bytes come from memory.
-func TestSlowUploadIsBorneWith(t *testing.T) {
+func TestSlowUploadIsNotAStall(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPut {
 			w.WriteHeader(http.StatusForbidden)

@@ -135,7 +135,7 @@ func TestDateForETag(t *testing.T) {
 }
 
 // What the server claims about the part it sends.
-func TestLies(t *testing.T) {
+func TestWrongRangeHeadersAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		status  int
 		headers map[string]string

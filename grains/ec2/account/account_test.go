@@ -395,7 +395,7 @@ func TestAsTheSDKFindsIt(t *testing.T) {
 	}
 }
 
-func TestPeopleSignInElsewhere(t *testing.T) {
+func TestInteractiveLoginIsRefused(t *testing.T) {
 	places(t, "")
 	for profile, way := range map[string]string{"sso": "IAM Identity Center", "session": "IAM Identity Center",
 		"login": "aws login"} {
@@ -407,7 +407,7 @@ func TestPeopleSignInElsewhere(t *testing.T) {
 	}
 }
 
-func TestAbsentProfileIsNamed(t *testing.T) {
+func TestMissingProfileErrorNamesProfile(t *testing.T) {
 	places(t, "")
 	if _, err := Load(t.Context(), Options{Profile: "absent"}); err == nil ||
 		!strings.Contains(err.Error(), "profile absent") || !strings.Contains(diag.HintOf(err), "list-profiles") {

@@ -2,7 +2,7 @@ package query
 
 import "testing"
 
-func TestFaultsOfBothForms(t *testing.T) {
+func TestErrorsInBothXMLForms(t *testing.T) {
 	for text, want := range map[string]string{
 		`<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>`: "AccessDenied: no",
 		`<Response><Errors><Error><Code>AuthFailure</Code><Message>not you</Message></Error></Errors></Response>`:         "AuthFailure: not you",

@@ -37,9 +37,9 @@ func TestDigestsHaveABound(t *testing.T) {
 	}
 }
 
-// TestDigestsEndWithTheContext: a template takes the digest of a file that a user made large, and the run is
+// TestDigestStopsWithContext: a template takes the digest of a file that a user made large, and the run is
 // interrupted.
-func TestDigestsEndWithTheContext(t *testing.T) {
+func TestDigestStopsWithContext(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "file"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,9 +56,9 @@ func TestDigestsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// TestWalksSayWhatTheyLeaveOut: a user makes directories of any depth. A template goes on without what lies too deep,
+// TestSkippedDirectoriesAreLogged: a user makes directories of any depth. A template goes on without what lies too deep,
 // and the log says what that is.
-func TestWalksSayWhatTheyLeaveOut(t *testing.T) {
+func TestSkippedDirectoriesAreLogged(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", descent.MostLevels+5)), 0o700); err != nil {
 		t.Fatal(err)

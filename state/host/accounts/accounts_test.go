@@ -227,8 +227,8 @@ func TestOtherSources(t *testing.T) {
 	}
 }
 
-// TestGroupsFromElsewhere are those of a user that no file has.
-func TestGroupsFromElsewhere(t *testing.T) {
+// TestGroupsFromOtherSources are those of a user that no file has.
+func TestGroupsFromOtherSources(t *testing.T) {
 	_, commands, _, root := small(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
 	h, err := machine.New(host.Options{Root: root, Commands: answer(func(argv []string) string {
@@ -316,9 +316,9 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestPlansAreTrue compares the numbers that are foreseen with those the real tools give, on account
+// TestPlannedIDsMatchTools compares the numbers that are foreseen with those the real tools give, on account
 // files of many shapes.
-func TestPlansAreTrue(t *testing.T) {
+func TestPlannedIDsMatchTools(t *testing.T) {
 	root := hosttest.Chroot(t)
 	for i, c := range []struct{ passwd, group, login, defaults string }{
 		{},

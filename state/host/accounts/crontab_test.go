@@ -58,8 +58,8 @@ func TestCrontabNames(t *testing.T) {
 	}
 }
 
-// TestCrontabOfOthers asks crontab(1) where cron's files may not be read.
-func TestCrontabOfOthers(t *testing.T) {
+// TestCrontabOfOtherUsers asks crontab(1) where cron's files may not be read.
+func TestCrontabOfOtherUsers(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read every file")
 	}

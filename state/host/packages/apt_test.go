@@ -57,7 +57,7 @@ func aptWith(t *testing.T, recorder host.Recorder, answers map[string]host.Outpu
 		commands
 }
 
-func TestOffers(t *testing.T) {
+func TestAvailableVersions(t *testing.T) {
 	p, commands := aptWith(t, nil, map[string]host.Output{"apt-cache": {Stdout: policy}})
 	offers, err := p.Offers(context.Background(), []string{"foo", "virt", "nothing"}, "testing")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestRecorderStopsTransaction(t *testing.T) {
 }
 
 // Names that apt would take for something else than a package.
-func TestNamesThatAreOrders(t *testing.T) {
+func TestShellMetacharactersInNamesAreRefused(t *testing.T) {
 	p, commands := aptWith(t, nil, map[string]host.Output{"apt-cache": {Stdout: policy}})
 	for _, name := range []string{"foo-", "foo+", "foo.*", "fo.", "-o", "Foo", "", "a b", "foo/testing"} {
 		if _, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: name}}}); err == nil {
@@ -183,7 +183,7 @@ func TestRefreshOnce(t *testing.T) {
 	}
 }
 
-func TestYoungIndexesAreFresh(t *testing.T) {
+func TestRecentIndexIsNotRefreshed(t *testing.T) {
 	p, _ := aptWith(t, nil, nil)
 	files := p.manager.(*apt).files
 	for _, dir := range []string{"/var/lib/apt", aptLists} {

@@ -116,7 +116,7 @@ func TestInventoryOfImagesAndInterruptions(t *testing.T) {
 	}
 }
 
-func TestInventoryOfNothing(t *testing.T) {
+func TestInventoryWithoutPackages(t *testing.T) {
 	v, err := rootWith(t, nil).Packages.Installed()
 	if err != nil || len(v.Names()) != 0 {
 		t.Errorf("a host without a database has packages %v, %v", v, err)

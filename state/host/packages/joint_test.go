@@ -46,8 +46,8 @@ func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBePlannedTogetherIsPlannedAlone has a plan that removes something, and transactions of two kinds.
-func TestWhatCannotBePlannedTogetherIsPlannedAlone(t *testing.T) {
+// TestIncompatibleInstallsArePlannedSeparately has a plan that removes something, and transactions of two kinds.
+func TestIncompatibleInstallsArePlannedSeparately(t *testing.T) {
 	a, b := host.Transaction{Packages: []host.Wanted{{Name: "a"}}}, host.Transaction{Packages: []host.Wanted{{Name: "b"}}}
 	p, commands := aptWith(t, nil, map[string]host.Output{
 		"apt-get --simulate":  {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"},

@@ -43,9 +43,9 @@ func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 	}
 }
 
-// TestUnitFilesThatLinksLeadTo are read again before each action: a release before has an older file, which systemd
+// TestLinkedUnitFilesAreReloaded are read again before each action: a release before has an older file, which systemd
 // takes for the one that it has read.
-func TestUnitFilesThatLinksLeadTo(t *testing.T) {
+func TestLinkedUnitFilesAreReloaded(t *testing.T) {
 	const unit, dropIns = "/etc/systemd/system/web.service", "/etc/systemd/system/web.service.d"
 	for name, c := range map[string]struct {
 		link, to string
@@ -71,7 +71,7 @@ func TestUnitFilesThatLinksLeadTo(t *testing.T) {
 	}
 }
 
-func TestSystemdReads(t *testing.T) {
+func TestSystemdReloadTriggers(t *testing.T) {
 	for p, want := range map[string]bool{
 		"/etc/systemd/system/web.service.d/x.conf": true, "/usr/lib/systemd/system/web.service": true,
 		"/run/systemd/transient/a.service":               true,

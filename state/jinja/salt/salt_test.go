@@ -31,8 +31,8 @@ func printed(t *testing.T, expression string) (string, error) {
 	return out.Text, nil
 }
 
-// TestAnswers compares what the filters, tests and globals give with what Salt gives.
-func TestAnswers(t *testing.T) {
+// TestResultsMatchSalt compares what the filters, tests and globals give with what Salt gives.
+func TestResultsMatchSalt(t *testing.T) {
 	data, err := os.ReadFile("testdata/answers.txtar")
 	if err != nil {
 		t.Fatal(err)

@@ -167,8 +167,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestInterruptedExtractionLeavesNothing cancels a run after the list was read, while files are written.
-func TestInterruptedExtractionLeavesNothing(t *testing.T) {
+// TestInterruptedExtractionWritesNothing cancels a run after the list was read, while files are written.
+func TestInterruptedExtractionWritesNothing(t *testing.T) {
 	items := []item{{name: "t/first", text: "new"}}
 	for i := range 50 {
 		items = append(items, item{name: fmt.Sprint("t/f", i), text: strings.Repeat("x", 4096)})
@@ -224,9 +224,9 @@ func (b *breakingFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestLinksOfUsersAreNotFollowed checks that nothing is extracted through a link of another user, at the target
+// TestForeignLinksAreNotFollowed checks that nothing is extracted through a link of another user, at the target
 // itself or below it.
-func TestLinksOfUsersAreNotFollowed(t *testing.T) {
+func TestForeignLinksAreNotFollowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of other users")
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestArchivesRaiseNoRights extracts setuid programs and what every user may write to, with the state's word and
+// TestArchivesSetNoPrivilegedBits extracts setuid programs and what every user may write to, with the state's word and
 // without.
-func TestArchivesRaiseNoRights(t *testing.T) {
+func TestArchivesSetNoPrivilegedBits(t *testing.T) {
 	data := tarOf(item{name: "app/", mode: 0o2777}, item{name: "app/sh", text: "x", mode: 0o4755},
 		item{name: "app/tool", text: "x", mode: 0o2775}, item{name: "app/run.sh", text: "x", mode: 0o777},
 		item{name: "app/tmp/", mode: 0o1777})

@@ -127,9 +127,9 @@ func TestThrottledRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestWhatIsNewIsSeenLater holds that a run waits for what it made itself, and that the next run goes on where lists do not
+// TestEventuallyConsistentListsAreRetried holds that a run waits for what it made itself, and that the next run goes on where lists do not
 // show yet what the run before made.
-func TestWhatIsNewIsSeenLater(t *testing.T) {
+func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	roles, topics, tables := newIAMRoles(2), newTopics(3), newDynamoTables(2)
 	i := newImitation(t, roles, topics, tables)
 	runState(t, i.cloud(), "boto_sns.present", "{name: t, subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}]}", false)
@@ -151,9 +151,9 @@ func TestWhatIsNewIsSeenLater(t *testing.T) {
 	}
 }
 
-// TestAnErrorInTheMiddleNamesWhatWasDone holds that the report of a state that failed has the requests that were sent, and
+// TestPartialFailureListsSentRequests holds that the report of a state that failed has the requests that were sent, and
 // that the next run does the rest.
-func TestAnErrorInTheMiddleNamesWhatWasDone(t *testing.T) {
+func TestPartialFailureListsSentRequests(t *testing.T) {
 	roles := newIAMRoles(0)
 	i := newImitation(t, roles)
 	i.refuse = map[string]string{"AttachRolePolicy": "AccessDenied"}

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTemplatesAsk calls each function of templates for a resource that is there and for one that is not.
-func TestTemplatesAsk(t *testing.T) {
+// TestTemplateFunctions calls each function of templates for a resource that is there and for one that is not.
+func TestTemplateFunctions(t *testing.T) {
 	url := emulator(t)
 	for _, s := range [][2]string{
 		{"boto_route53.hosted_zone_present", "{name: example.com, domain_name: example.com.}"},

@@ -348,9 +348,9 @@ func TestErrorsHaveTheReasonOfGit(t *testing.T) {
 	}
 }
 
-// TestMissingLocalRepositoryIsALack checks that a missing repository on the host is a lack, since an
+// TestMissingLocalRepositoryIsUnknown checks that a missing repository on the host is a lack, since an
 // earlier state may create it. One that exists, or is not a directory of the host, is not.
-func TestMissingLocalRepositoryIsALack(t *testing.T) {
+func TestMissingLocalRepositoryIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		there string
 		lacks bool

@@ -225,7 +225,7 @@ func TestAptKeepsConfiguration(t *testing.T) {
 	}
 }
 
-func TestAptRefreshesOnceAndOnlyIfNeeded(t *testing.T) {
+func TestAptRefreshesOnceIfNeeded(t *testing.T) {
 	r := newRepository(t)
 	r.add(t, "corpus-foo", "1.0", "", nil)
 	r.index(t)

@@ -131,8 +131,8 @@ func TestServiceOnSystemd(t *testing.T) {
 	}
 }
 
-// TestInitScriptLinksBesideAUnit has a unit and an init script of the same name, as many packages do.
-func TestInitScriptLinksBesideAUnit(t *testing.T) {
+// TestInitScriptLinksWithUnit has a unit and an init script of the same name, as many packages do.
+func TestInitScriptLinksWithUnit(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-both.service", sleeper)
 	write(t, "/etc/init.d/corpus-both",

@@ -53,7 +53,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestKindNamed(t *testing.T) {
+func TestKeyTypeOption(t *testing.T) {
 	for enc, want := range map[string]string{"rsa": "ssh-rsa", "e": "ecdsa-sha2-nistp256",
 		"ed25519": "ssh-ed25519", "dss": "ssh-dss",
 		"ecdsa-sha2-nistp521": "ecdsa-sha2-nistp521", "ssh-rsa-cert-v01@openssh.com": "ssh-rsa-cert-v01@openssh.com"} {
