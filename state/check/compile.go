@@ -287,7 +287,7 @@ func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Pr
 	}
 	high, err := s.High(ctx, matches)
 	left := diagnostics(err)
-	if high == nil || slices.ContainsFunc(left, func(d *diag.Diagnostic) bool { return !unknowable(d) }) {
+	if high == nil || slices.ContainsFunc(left, func(d *diag.Diagnostic) bool { return !d.HostOnly }) {
 		return nil, left
 	}
 	program, err := s.Compile(high)
@@ -303,11 +303,7 @@ func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Pr
 }
 
 func newFinding(d *diag.Diagnostic, host string) Finding {
-	f := Finding{Diagnostic: d, Note: unknowable(d), Minions: []string{host}}
-	if strings.Contains(d.Message, runsPython) {
-		d.Message, d.Hint = "Python code of the tree is not run by a check", "a host that compiles the tree runs it"
-	}
-	return f
+	return Finding{Diagnostic: d, Note: d.HostOnly, Minions: []string{host}}
 }
 
 func envs(dirs []string) []roots.Env {
@@ -328,20 +324,6 @@ func diagnostics(err error) (all diag.List) {
 		return sorted
 	}
 	return list
-}
-
-// runsPython is part of the message where a program of the tree, such as a Salt module of its own, would be run.
-const runsPython = "would act on the running system"
-
-// undecrypted are parts of the messages about a value of the pillar that only the host's keys decrypt.
-func undecrypted() []string {
-	return []string{"decrypting a value", "decrypts this value", "does not decrypt a value", "is encrypted with age"}
-}
-
-// unknowable reports whether only a host can tell if there is a mistake.
-func unknowable(d *diag.Diagnostic) bool {
-	return slices.ContainsFunc(append(undecrypted(), asksHost, runsPython),
-		func(part string) bool { return strings.Contains(d.Message, part) })
 }
 
 // undeclared returns the arguments of a program that their functions do not have.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -36,10 +37,9 @@ import (
 //go:embed hostfunctions.txt
 var hostFunctions string
 
-// asksHost is part of the message of every error that comes from a template which asks the host.
-const asksHost = "asks the host, and there is none here"
-
-var errAsksHost = diag.WithHint(errors.New(asksHost), "what follows from the answer is checked when a host compiles the tree")
+// errAsksHost is the error of a template that asks the host.
+var errAsksHost = diag.HostOnly(diag.WithHint(errors.New("asks the host, and there is none here"),
+	"what follows from the answer is checked when a host compiles the tree"))
 
 // hostless are the functions of a session without a host: those that only compute are the ones that hosts have, and
 // those that ask the host are errors.
@@ -111,7 +111,7 @@ func (*inert) Watched() module.Resource { return &inert{} }
 type noCommands struct{}
 
 // Allowed implements host.Commands.
-func (noCommands) Allowed(string) error { return errAsksHost }
+func (noCommands) Allowed(what string) error { return fmt.Errorf("%s %w", what, errAsksHost) }
 
 // Run implements host.Commands.
 func (noCommands) Run(context.Context, host.Command) (host.Output, error) {

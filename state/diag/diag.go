@@ -48,17 +48,28 @@ type Diagnostic struct {
 	// Cause is what the host answered (EIO, EMFILE, ENOSPC ...) where that, and no mistake in the file, is the
 	// problem; nil otherwise. Errors.Is finds it in a List, too.
 	Cause error `json:"-"`
+	// HostOnly says that only the host which compiles the file can tell whether this is a mistake: the file depends on
+	// keys, programs or facts of that host.
+	HostOnly bool `json:"-"`
 }
 
 // At makes a diagnostic with a formatted message. An error among args that a host's error caused is its Cause.
 func At(p Pos, format string, args ...any) *Diagnostic {
 	d := &Diagnostic{Pos: p, Message: fmt.Sprintf(format, args...)}
 	for _, a := range args {
-		if err, ok := a.(error); ok && d.Cause == nil {
-			d.Cause = CauseOf(err)
+		if err, ok := a.(error); ok {
+			d.follow(err)
 		}
 	}
 	return d
+}
+
+// follow takes over from err what a diagnostic says besides its text, unless the diagnostic says it already.
+func (d *Diagnostic) follow(err error) {
+	if d.Cause == nil {
+		d.Cause = CauseOf(err)
+	}
+	d.HostOnly = d.HostOnly || IsHostOnly(err)
 }
 
 // CauseOf is the error number that the host answered where err comes from one, or nil. That a file does not exist is
@@ -115,11 +126,12 @@ func (l *List) AddError(p Pos, err error) {
 	for _, part := range Parts(err) {
 		var one *Diagnostic
 		if !errors.As(part, &one) {
-			one = &Diagnostic{Pos: p, Message: part.Error(), Hint: strings.Join(HintsOf(part), "\n"), Cause: CauseOf(part)}
-		} else if one.Cause == nil && CauseOf(part) != nil { // the error may know more than its place does
+			one = &Diagnostic{Pos: p, Message: part.Error(), Hint: strings.Join(HintsOf(part), "\n")}
+		} else { // what wraps the diagnostic may say more than it does
 			copied := *one
-			one, copied.Cause = &copied, CauseOf(part)
+			one = &copied
 		}
+		one.follow(part)
 		*l = append(*l, one)
 	}
 }

@@ -14,6 +14,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -156,16 +157,19 @@ func (s *Skipped) Error() string {
 	return fmt.Sprintf("%s would act on the running system and not below the root", s.What)
 }
 
+// HostOnly implements [diag.IsHostOnly].
+func (s *Skipped) HostOnly() bool { return true }
+
 // Hint says how to have it done.
 func (s *Skipped) Hint() string {
 	return "run on the host itself, or with --chroot if the root is a whole system"
 }
 
 // Talk starts a process to talk with. Its program is looked for in the directories of the system's programs, inside of
-// the root where that is entered. Where no command of this host may run, the error is a *Skipped.
+// the root where that is entered. Where no command of this host may run, the error is that of Commands.Allowed.
 func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
 	if h.talk == nil {
-		return nil, &Skipped{What: c.Argv[0]}
+		return nil, cmp.Or(h.Commands.Allowed(c.Argv[0]), error(&Skipped{What: c.Argv[0]}))
 	}
 	return h.talk(c)
 }

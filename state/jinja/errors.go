@@ -112,16 +112,21 @@ type Failure struct {
 	Message string
 	Hint    string
 	Excerpt string // of what else is wrong, such as a text that was to be loaded
+
+	hostOnly bool // see [diag.HostOnly]
 }
 
 func (f *Failure) Error() string { return f.Message }
+
+// HostOnly implements [diag.IsHostOnly].
+func (f *Failure) HostOnly() bool { return f.hostOnly }
 
 func raise(kind, message string) error { return &Failure{Class: kind, Message: message} }
 
 func templateError(message string) error { return raise("TemplateRuntimeError", message) }
 func typeError(message string) error     { return raise("TypeError", message) }
 func withHint(err error, hint string) error {
-	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint}
+	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint, hostOnly: diag.IsHostOnly(err)}
 }
 func noAttribute(v any, name string) error {
 	return raise("AttributeError", "'"+value.TypeName(v)+"' object has no attribute '"+name+"'")
@@ -163,7 +168,7 @@ func (f *frame) fail(at int, err error) error {
 		message = "the template stops here, and does not say why"
 	}
 	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
-	e.Diagnostic.Hint, e.Diagnostic.Cause = diag.HintOf(err), diag.CauseOf(err)
+	e.Diagnostic.Hint, e.Diagnostic.Cause, e.Diagnostic.HostOnly = diag.HintOf(err), diag.CauseOf(err), diag.IsHostOnly(err)
 	var r *Failure
 	var l *limitError
 	switch {

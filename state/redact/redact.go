@@ -187,7 +187,7 @@ func (r *Redactor) problems(list diag.List) diag.List {
 	shown := make(diag.List, len(list))
 	for i, d := range list {
 		shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: r.Text(d.Message), Hint: r.Text(d.Hint), Excerpt: r.Text(d.Excerpt),
-			Cause: d.Cause}
+			Cause: d.Cause, HostOnly: d.HostOnly}
 	}
 	return shown
 }
