@@ -85,7 +85,7 @@ func TestBucketPolicies(t *testing.T) {
 	as("publisher")
 	r.must("corpus build ./base -o base.tar.zst", "corpus publish base 1.0 base.tar.zst --channel production",
 		"corpus build ./myapp -o myapp-1.0.tar.zst", "corpus publish myapp 1.0 myapp-1.0.tar.zst --channel testing",
-		"corpus verify")
+		"corpus verify", "corpus doctor | grep '^ok *write *deploy/'")
 	orphan := "deploy/myapp/" + strings.Repeat("0", 64) + ".0.tar.zst"
 	may(t, r.store, "publisher", "deploy/myapp/probe "+orphan, "reports/myapp/h/probe")
 	as("promoter")
@@ -115,10 +115,17 @@ func TestBucketPolicies(t *testing.T) {
 	}
 	may(t, r.store, "gc", "", "metadata/probe deploy/myapp/probe")
 	as("host")
-	r.must("CORPUS_REPORTS_UPLOAD=false corpus-agent deploy --trust-root root.json", "corpus ls", "corpus verify")
+	r.must("CORPUS_REPORTS_UPLOAD=false corpus-agent deploy --trust-root root.json", "corpus ls", "corpus verify",
+		"CORPUS_REPORTS_UPLOAD=false corpus-agent doctor | grep '^ok *clock'")
+	if out, err := r.run("corpus-agent doctor"); err == nil || !strings.Contains(out, "failed   write") {
+		t.Errorf("doctor does not find that this host may not write its reports: %s", out)
+	}
 	may(t, r.store, "host", "", "metadata/probe deploy/myapp/probe reports/myapp/myapp-testing-useast1-898900/probe")
 	as("host-reports")
 	r.must("corpus-agent deploy")
+	if out := r.must("corpus-agent doctor"); strings.Count(out, "can be written") != 3 {
+		t.Errorf("doctor does not find that this host may write its reports: %s", out)
+	}
 	may(t, r.store, "host-reports",
 		"reports/myapp/myapp-testing-useast1-898900/probe hosts/myapp-testing-useast1-898900/probe "+
 			"fleet/myapp/myapp-testing-useast1-898900/probe",

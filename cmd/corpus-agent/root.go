@@ -76,7 +76,7 @@ The first deploy needs the URL of the store and its root of trust: root.json is 
 		p.historyCommand(),
 		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(),
 		p.grainsCommand(), p.pillarCommand(), p.callCommand(),
-		p.verifyCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), cli.VersionCommand(p.IO))
+		p.verifyCommand(), p.doctorCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), cli.VersionCommand(p.IO))
 	return root
 }
 
@@ -142,6 +142,11 @@ func (p *program) opened(flags map[string]string) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.openedAs(settings)
+}
+
+// openedAs returns the agent with settings that were read.
+func (p *program) openedAs(settings config.Config) (*agent.Agent, error) {
 	l := p.layout()
 	if l.Relocated() {
 		if err := p.openRoot(l.Root); err != nil {

@@ -90,7 +90,7 @@ another channel at the same bytes.`,
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.initCommand(), p.checkCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(), p.fleetCommand(),
-		p.yankCommand(), p.listCommand(), p.diffCommand(), p.verifyCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
+		p.yankCommand(), p.listCommand(), p.diffCommand(), p.verifyCommand(), p.doctorCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
 		p.orchestrateCommand(),

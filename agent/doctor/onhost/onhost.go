@@ -1,0 +1,156 @@
+// Package onhost looks for what is wrong on a host: its configuration, identity, root of trust, units, disks, links and
+// last run, and the store as this host sees it. It changes nothing on the host and nothing in the store.
+package onhost
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/agent/doctor"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+)
+
+// Host is a host that is examined.
+type Host struct {
+	inspect.Host
+	// OpenStore opens the store of a URL.
+	OpenStore func(url string) (store.Store, error)
+	// Mistakes and Warnings are those of the configuration; see config.Check.
+	Mistakes, Warnings diag.List
+
+	found  *doctor.Findings
+	status inspect.Status
+	id     grains.Identity // the zero value if it is not known
+}
+
+// Examine makes all checks, in the order in which a run needs what they look at.
+func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
+	h.found = &doctor.Findings{}
+	h.configuration()
+	status, err := h.Status()
+	if err != nil {
+		h.found.Error("records", err, "docs/troubleshooting.md says how records of the agent are restored")
+		h.units(ctx)
+		h.disks()
+		return h.found, nil
+	}
+	h.status = status
+	h.found.OK("records", "the records of the agent can be read")
+	h.identity(ctx)
+	h.trust()
+	h.store(ctx)
+	h.units(ctx)
+	h.disks()
+	h.links()
+	h.lastRun()
+	return h.found, ctx.Err()
+}
+
+// configuration adds the mistakes and warnings of the configuration.
+func (h *Host) configuration() {
+	for _, d := range h.Mistakes {
+		h.found.Fail("config", cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
+	}
+	for _, d := range h.Warnings {
+		h.found.Warn("config", cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
+	}
+	if len(h.Mistakes)+len(h.Warnings) > 0 {
+		return
+	}
+	if h.Config.File.Content == nil {
+		h.found.OK("config", "there is no configuration file, and all settings have their defaults")
+		return
+	}
+	h.found.OK("config", "%s has no mistakes", h.Layout.Inside(h.Config.File.Path))
+}
+
+// identity adds who the host is.
+func (h *Host) identity(ctx context.Context) {
+	book, err := h.ReadLedger()
+	if err != nil {
+		h.found.Error("identity", err, "docs/troubleshooting.md says how records of the agent are restored")
+		return
+	}
+	id, doubt, err := h.Who(ctx, grains.Identity{}, book)
+	switch {
+	case err != nil:
+		h.found.Error("identity", err, "set service and instance in agent.yaml, or rename the host: docs/grains.md")
+		return
+	case doubt != nil:
+		h.found.Warn("identity", diag.HintOf(doubt), "%v", doubt)
+	default:
+		h.found.OK("identity", "this host is %s", id)
+	}
+	h.id = id
+}
+
+// links adds where next, current and previous do not lead to what is deployed.
+func (h *Host) links() {
+	drift := slices.Clone(h.status.Drift)
+	switch s := h.status; {
+	case s.Running != nil:
+		h.found.Skip("links", "a run is under way, and it moves them")
+	case s.CutShort != nil:
+		h.found.Warn("links", "corpus-agent deploy finishes or undoes it; the timer does that, too", "a run was cut short")
+	case s.Deployed == nil && s.BaseAlone == nil:
+		h.found.Skip("links", "nothing is deployed")
+	case len(drift) == 0:
+		h.found.OK("links", "next and current lead to what is deployed")
+	}
+	for _, text := range drift {
+		h.found.Warn("links", "corpus-agent deploy, which the timer does; corpus-agent why says more", "%s", text)
+	}
+}
+
+// lastRun adds how the last run ended.
+func (h *Host) lastRun() {
+	last := h.status.LastRun
+	switch {
+	case last == nil:
+		h.found.Skip("last run", "none is remembered that this user may see")
+	case last.Exit == exit.OK:
+		h.found.OK("last run", "%s ended well at %s", last.Command, last.Ended.Local().Format("2006-01-02 15:04 MST"))
+	default:
+		h.found.Warn("last run", cmp.Or(last.Hint, "corpus-agent why, and corpus-agent report"), "%s ended with code %d: %s",
+			last.Command, last.Exit, last.Error)
+	}
+}
+
+// storeURL returns the store of this host as the configuration or its last run has it; "" for none.
+func (h *Host) storeURL() string {
+	book, err := h.ReadLedger()
+	if err != nil {
+		return h.Config.Store
+	}
+	return cmp.Or(h.Config.Store, book.Host.Store)
+}
+
+// store adds how the store answers this host.
+func (h *Host) store(ctx context.Context) {
+	url := h.storeURL()
+	if url == "" {
+		h.found.Fail("store", "give --store URL once, or set store in agent.yaml", "this host knows no store")
+		return
+	}
+	opened, err := h.OpenStore(url)
+	if err != nil {
+		h.found.Error("store", err, "correct store in agent.yaml")
+		return
+	}
+	s := doctor.Store{Store: opened, URL: redact.URLs(url), Now: h.Time}
+	if !h.found.AskStore(ctx, s) || ctx.Err() != nil {
+		return
+	}
+	h.rights(ctx, s)
+	h.signatures(ctx, s)
+}
+
+// errNone says that a host has no root of trust.
+var errNone = errors.New("this host has no root of trust")

@@ -1,0 +1,98 @@
+package onhost
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/agent/records"
+	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// program is the agent that the packaged unit starts.
+const program = "/usr/bin/corpus-agent"
+
+// units adds whether the timer starts runs, and which version of the agent it starts.
+func (h *Host) units(ctx context.Context) {
+	if h.Layout.Relocated() {
+		h.found.Skip("timer", "below --root nothing is started by a timer")
+		return
+	}
+	answer, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=LoadState,ActiveState,UnitFileState",
+		records.TimerUnit)
+	if err != nil {
+		h.found.Skip("timer", "systemd does not answer: %v", err)
+		return
+	}
+	h.timer(service.Properties(answer))
+	h.version(ctx)
+}
+
+// timer adds what systemd says about the agent's timer.
+func (h *Host) timer(is map[string]string) {
+	const start = "systemctl enable --now " + records.TimerUnit
+	switch {
+	case is["LoadState"] == "not-found":
+		h.found.Warn("timer", "install the package, or start runs with a timer of your own: docs/packages.md",
+			"there is no unit %s: nothing starts runs by itself", records.TimerUnit)
+	case is["LoadState"] == "masked":
+		h.found.Fail("timer", "systemctl unmask "+records.TimerUnit+" && "+start, "%s is masked", records.TimerUnit)
+	case is["ActiveState"] != "active":
+		h.found.Fail("timer", start, "%s is %s: nothing starts runs by itself", records.TimerUnit, is["ActiveState"])
+	case !strings.HasPrefix(is["UnitFileState"], "enabled") && is["UnitFileState"] != "static":
+		h.found.Warn("timer", start, "%s is %s: after a boot it does not start", records.TimerUnit, is["UnitFileState"])
+	default:
+		h.found.OK("timer", "%s is enabled and active", records.TimerUnit)
+	}
+}
+
+// version compares this program with the one that the unit starts.
+func (h *Host) version(ctx context.Context) {
+	if _, err := os.Stat(program); err != nil {
+		h.found.Warn("version", "install the package: docs/packages.md", "there is no %s, which the packaged unit starts", program)
+		return
+	}
+	result, err := hook.Program(ctx, program, hook.Options{Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+		Timeout: 10 * time.Second, Args: []string{"version"}})
+	switch {
+	case err != nil:
+		h.found.Error("version", err, "install the package again")
+	case !strings.Contains(result.Output, h.Version):
+		h.found.Warn("version", "use "+program+", or install this version there",
+			"this program is %s, and %s is %s", h.Version, program, strings.TrimSpace(result.Output))
+	default:
+		h.found.OK("version", "%s is %s", program, h.Version)
+	}
+}
+
+// What a deploy needs of a disk: a release of usual size beside the one that runs.
+const (
+	fewBytes = 256 << 20
+	fewFiles = 2000
+)
+
+// disks adds what the filesystems of the agent's own directory and of the releases have left.
+func (h *Host) disks() {
+	if err := h.Unwritable(); err != nil {
+		h.found.Error("disk", err, "make room")
+	}
+	for _, dir := range []string{h.Layout.State(), h.Layout.Projects()} {
+		left, err := walk.SpaceAt(dir)
+		switch shown := h.Layout.Inside(dir); {
+		case err != nil:
+			h.found.Skip("disk", "%s is not there yet", shown)
+		case left.ReadOnly:
+			h.found.Fail("disk", "mount it for writing; if nobody made it read-only, look at dmesg", "%s is read-only", shown)
+		case left.Bytes < fewBytes || left.Files < fewFiles:
+			h.found.Warn("disk", "make room, or lower keep.releases and keep.archives in agent.yaml", "%s has %s and %s left",
+				shown, diag.Size(left.Bytes), diag.Count(int(left.Files), "inode"))
+		default:
+			h.found.OK("disk", "%s has %s left", shown, diag.Size(left.Bytes))
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// impossible is an ETag that no object has: a write on the condition that the object has it changes nothing.
+const impossible = "corpus-doctor-writes-nothing"
+
+// MayWrite reports whether the store lets this machine write below a key prefix, and writes nothing: it asks to replace
+// an object by a condition that is never met, which a server answers only after it has looked at the rights. A
+// directory is only looked at. The error is store.ErrForbidden or store.ErrReadOnly if writing is not permitted.
+func MayWrite(ctx context.Context, s Store, prefix string) error {
+	if u, err := url.Parse(s.URL); err == nil && u.Scheme == "file" {
+		return writableDirectory(filepath.Join(u.Path, prefix), u.Path)
+	}
+	_, err := s.Put(ctx, prefix+"doctor", bytes.NewReader(nil), 0, store.Condition{IfMatch: impossible})
+	if errors.Is(err, store.ErrPrecondition) || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// writableDirectory looks at the closest directory above a path that exists, not above root.
+func writableDirectory(dir, root string) error {
+	for {
+		err := unix.Access(dir, unix.W_OK)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.ENOENT) && dir != filepath.Clean(root):
+			dir = filepath.Dir(dir)
+			continue
+		case errors.Is(err, unix.EROFS):
+			return &store.Error{Op: store.OpPut, Object: dir, Kind: store.ErrReadOnly, Cause: os.NewSyscallError("access", err)}
+		}
+		return &store.Error{Op: store.OpPut, Object: dir, Kind: store.ErrForbidden, Cause: os.NewSyscallError("access", err)}
+	}
+}
+
+// AskWrite adds whether the store may be written below prefixes. who needs that, as docs/buckets.md calls the role.
+// proven says that earlier writes have succeeded: a refusal is then a warning, since on AWS a conditional write needs
+// the right to read the object as well, and a role that only writes is refused the question alone.
+func (f *Findings) AskWrite(ctx context.Context, s Store, who string, proven bool, prefixes ...string) {
+	for _, prefix := range prefixes {
+		err := MayWrite(ctx, s, prefix)
+		switch {
+		case err == nil:
+			f.OK("write", "%s can be written", prefix)
+		case errors.Is(err, store.ErrReadOnly):
+			f.Error("write", err, "use a store that can be written: s3://, minio:// or a directory")
+		case errors.Is(err, store.ErrForbidden) && proven:
+			f.Warn("write", "look whether new reports arrive; if not, give the rights of "+who+" in docs/buckets.md",
+				"the right to write %s cannot be seen; earlier writes succeeded", prefix)
+		case errors.Is(err, store.ErrForbidden):
+			f.Error("write", err, "give this role the rights of "+who+" in docs/buckets.md")
+		default:
+			f.Error("write", err, "see the message; docs/buckets.md lists the rights of "+who)
+		}
+	}
+}
