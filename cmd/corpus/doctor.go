@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,13 +100,15 @@ func (p *program) examineKeys(found *doctor.Findings) {
 		found.Skip("keys", "no --keys were given")
 		return
 	}
-	files, err := filepath.Glob(filepath.Join(p.keys, "*.key"))
-	if _, missing := os.Stat(p.keys); err != nil || missing != nil {
-		found.Error("keys", errors.Join(err, missing), "correct --keys, or make keys: corpus keys new --keys "+p.keys)
+	entries, err := os.ReadDir(p.keys)
+	if err != nil {
+		found.Error("keys", err, "correct --keys, or make keys: corpus keys new --keys "+p.keys)
 		return
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".key" })
 	open := 0
-	for _, file := range files {
+	for _, e := range entries {
+		file := filepath.Join(p.keys, e.Name())
 		info, err := os.Stat(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -117,9 +120,9 @@ func (p *program) examineKeys(found *doctor.Findings) {
 				"other users of this machine may read %s (mode %04o)", file, info.Mode().Perm())
 		}
 	}
-	if open == 0 && len(files) > 0 {
-		found.OK("keys", "the %d private keys in %s are readable for their owner alone", len(files), p.keys)
-	} else if len(files) == 0 {
+	if open == 0 && len(entries) > 0 {
+		found.OK("keys", "the %d private keys in %s are readable for their owner alone", len(entries), p.keys)
+	} else if len(entries) == 0 {
 		found.Skip("keys", "%s has no private keys", p.keys)
 	}
 }
