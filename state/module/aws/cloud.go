@@ -70,7 +70,7 @@ type account struct {
 
 // kept is an answer that several states ask for.
 type kept struct {
-	once  sync.Once
+	known chan struct{} // closed when value or err is there
 	value any
 	err   error
 }
@@ -234,12 +234,19 @@ func unreachable(err error) bool {
 func remember[T any](a *account, key string, ask func() (T, error)) (T, error) {
 	a.mu.Lock()
 	k := a.kept[key]
-	if k == nil {
-		k = &kept{}
+	first := k == nil
+	if first {
+		k = &kept{known: make(chan struct{}), err: errors.New("the request did not end")} // so that a panic leaves no answer
 		a.kept[key] = k
 	}
 	a.mu.Unlock()
-	k.once.Do(func() { k.value, k.err = ask() })
+	if first {
+		func() {
+			defer close(k.known)
+			k.value, k.err = ask()
+		}()
+	}
+	<-k.known
 	if k.err != nil {
 		a.forget(key)
 		var none T

@@ -13,7 +13,7 @@ import (
 )
 
 // runState runs one state function; dry ones only check.
-func runState(t *testing.T, cloud *aws.Cloud, function, arguments string, dry bool) *value.Map {
+func runState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bool) *value.Map {
 	t.Helper()
 	changes, err := tryState(t, cloud, function, arguments, dry)
 	if err != nil {
@@ -23,7 +23,7 @@ func runState(t *testing.T, cloud *aws.Cloud, function, arguments string, dry bo
 }
 
 // tryState gives the changes of one state function, and why it failed.
-func tryState(t *testing.T, cloud *aws.Cloud, function, arguments string, dry bool) (*value.Map, error) {
+func tryState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bool) (*value.Map, error) {
 	t.Helper()
 	doc, err := yaml.LoadString(arguments, function)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
@@ -24,6 +25,10 @@ type imitation struct {
 	requests map[string]int    // by operation
 	throttle map[string]int    // of an operation, how many of the next requests are refused
 	refuse   map[string]string // by operation: the error of all its requests
+	latency  time.Duration     // of each request
+	before   func(operation string) // each request is answered; nil for nothing
+	now      int // requests that wait for their answers
+	widest   int // the most that did at once
 }
 
 // service answers the requests of one service of AWS: nil for a request that it does not know.
@@ -44,7 +49,7 @@ func (l *lag) over() bool {
 }
 
 // newImitation imitates services, which a test changes below its lock.
-func newImitation(t *testing.T, services ...service) *imitation {
+func newImitation(t testing.TB, services ...service) *imitation {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -82,8 +87,17 @@ func (i *imitation) install(stack *middleware.Stack) error {
 
 func (i *imitation) answer(operation string, in any) (any, error) {
 	i.mu.Lock()
+	i.now++
+	i.widest = max(i.widest, i.now)
+	i.mu.Unlock()
+	time.Sleep(i.latency)
+	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.now--
 	i.requests[operation]++
+	if i.before != nil {
+		i.before(operation)
+	}
 	if i.throttle[operation] > 0 {
 		i.throttle[operation]--
 		return nil, fault("Throttling")
@@ -104,14 +118,17 @@ func fault(code string) error {
 	return &smithy.GenericAPIError{Code: code, Message: "the imitation refuses"}
 }
 
-// page is 2 of all items from where a page begins, and where the next one does; nil for none.
+// pageItems is how many items a page has. Measurements set what AWS's pages have.
+var pageItems = 2
+
+// page is the items of all from where a page begins, and where the next one does; nil for none.
 func page[T any](all []T, from *string) ([]T, *string) {
 	begin, _ := strconv.Atoi(sdk.ToString(from))
 	begin = min(begin, len(all))
-	if len(all)-begin <= 2 {
+	if len(all)-begin <= pageItems {
 		return all[begin:], nil
 	}
-	return all[begin : begin+2], sdk.String(strconv.Itoa(begin + 2))
+	return all[begin : begin+pageItems], sdk.String(strconv.Itoa(begin + pageItems))
 }
 
 // sortedBy are the values of a mapping in the order of their keys, so that pages are the same at each request.

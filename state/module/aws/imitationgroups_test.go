@@ -51,16 +51,28 @@ func (s *securityGroups) answer(in any) (any, error) {
 		return &ec2.RevokeSecurityGroupIngressOutput{}, revoke(&s.all[*in.GroupId].IpPermissions, in.IpPermissions)
 	case *ec2.RevokeSecurityGroupEgressInput:
 		return &ec2.RevokeSecurityGroupEgressOutput{}, revoke(&s.all[*in.GroupId].IpPermissionsEgress, in.IpPermissions)
+	}
+	return answerTags(in, func(id string) *[]types.Tag {
+		if g := s.all[id]; g != nil {
+			return &g.Tags
+		}
+		return nil
+	})
+}
+
+// answerTags changes the tags of the resources that a service of EC2 has; of gives those of one, nil for another's.
+func answerTags(in any, of func(id string) *[]types.Tag) (any, error) {
+	switch in := in.(type) {
 	case *ec2.CreateTagsInput:
-		for _, id := range in.Resources {
-			s.all[id].Tags = append(untagged(s.all[id].Tags, in.Tags), in.Tags...)
+		if tags := of(in.Resources[0]); tags != nil {
+			*tags = append(untagged(*tags, in.Tags), in.Tags...)
+			return &ec2.CreateTagsOutput{}, nil
 		}
-		return &ec2.CreateTagsOutput{}, nil
 	case *ec2.DeleteTagsInput:
-		for _, id := range in.Resources {
-			s.all[id].Tags = untagged(s.all[id].Tags, in.Tags)
+		if tags := of(in.Resources[0]); tags != nil {
+			*tags = untagged(*tags, in.Tags)
+			return &ec2.DeleteTagsOutput{}, nil
 		}
-		return &ec2.DeleteTagsOutput{}, nil
 	}
 	return nil, nil
 }

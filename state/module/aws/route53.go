@@ -115,21 +115,31 @@ func zoneOf(ctx context.Context, a *account, name string, private bool) (string,
 	return "", nil, nil
 }
 
-// find reads the record of a zone.
+// find reads the record of a zone. Records of one name, which have identifiers, may fill several pages.
 func (r record) find(ctx context.Context, a *account, zone, name string) (*types.ResourceRecordSet, error) {
-	out, err := dnsOf(a).ListResourceRecordSets(ctx, &route53.ListResourceRecordSetsInput{HostedZoneId: &zone,
-		StartRecordName: &name, StartRecordType: types.RRType(strings.ToUpper(r.Type)), MaxItems: sdk.Int32(100)})
-	if err != nil {
-		return nil, failed("reading record", name, err)
-	}
+	in := &route53.ListResourceRecordSetsInput{HostedZoneId: &zone, StartRecordName: &name,
+		StartRecordType: types.RRType(strings.ToUpper(r.Type)), MaxItems: sdk.Int32(100)}
 	id, _ := r.identifier()
-	for _, set := range out.ResourceRecordSets {
-		if dotted(strings.ReplaceAll(sdk.ToString(set.Name), `\052`, "*")) == dotted(name) &&
-			strings.EqualFold(string(set.Type), r.Type) && sdk.ToString(set.SetIdentifier) == id {
-			return &set, nil
+	for {
+		out, err := dnsOf(a).ListResourceRecordSets(ctx, in)
+		if err != nil {
+			return nil, failed("reading record", name, err)
 		}
+		for _, set := range out.ResourceRecordSets {
+			if r.named(sdk.ToString(set.Name), string(set.Type), name) && sdk.ToString(set.SetIdentifier) == id {
+				return &set, nil
+			}
+		}
+		if !out.IsTruncated || !r.named(sdk.ToString(out.NextRecordName), string(out.NextRecordType), name) {
+			return nil, nil
+		}
+		in.StartRecordIdentifier = out.NextRecordIdentifier
 	}
-	return nil, nil
+}
+
+// named reports whether a record of a zone has the name and the type of this one.
+func (r record) named(has, kind, name string) bool {
+	return dotted(strings.ReplaceAll(has, `\052`, "*")) == dotted(name) && strings.EqualFold(kind, r.Type)
 }
 
 // identifier is what tells records of one name apart: an ID, and a weight or a region.
