@@ -125,9 +125,11 @@ func (w *walk) beside(s *compile.Step) bool {
 	return concurrent
 }
 
-// named finds for each step the earlier ones whose names its arguments have.
+// named finds for each step the earlier ones whose names its arguments have. Requisites count before names: a step does
+// not wait for one that requires it.
 func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 	after, byName, same := map[*compile.Step][]*compile.Step{}, map[string][]*compile.Step{}, map[string]*compile.Step{}
+	forward := requireLater(steps)
 	for _, s := range steps {
 		words := map[string]bool{}
 		for key, v := range s.Chunk.All() {
@@ -136,7 +138,11 @@ func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 			}
 		}
 		for word := range words {
-			after[s] = append(after[s], byName[word]...)
+			for _, before := range byName[word] {
+				if !forward || !needs(before, s, after, map[*compile.Step]bool{}) {
+					after[s] = append(after[s], before)
+				}
+			}
 		}
 		if before := same[s.State()+" "+s.Name()]; before != nil {
 			after[s] = append(after[s], before)
@@ -145,6 +151,39 @@ func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 		byName[s.Name()] = append(byName[s.Name()], s)
 	}
 	return after
+}
+
+// requireLater reports whether any step requires one that is written after it.
+func requireLater(steps []*compile.Step) bool {
+	seen := map[*compile.Step]bool{}
+	for _, s := range steps {
+		seen[s] = true
+		for _, q := range s.Requisites {
+			for _, t := range q.Targets {
+				if slices.ContainsFunc(t.Steps, func(other *compile.Step) bool { return !seen[other] }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// needs reports whether a step waits for another one, by its requisites or by what those wait for.
+func needs(s, other *compile.Step, after map[*compile.Step][]*compile.Step, seen map[*compile.Step]bool) bool {
+	if seen[s] {
+		return false
+	}
+	seen[s] = true
+	next := slices.Clone(after[s])
+	for _, q := range s.Requisites {
+		for _, t := range q.Targets {
+			if q.Kind != "listen" {
+				next = append(next, t.Steps...)
+			}
+		}
+	}
+	return slices.ContainsFunc(next, func(n *compile.Step) bool { return n == other || needs(n, other, after, seen) })
 }
 
 // collect gathers the texts of a value, and the words in them.

@@ -184,3 +184,19 @@ func TestParallelDecisionIsCached(t *testing.T) {
 		t.Errorf("%d resources are made, and %d without steps side by side", c.news, narrow.news)
 	}
 }
+
+// TestRequisitesCountBeforeNames holds that a step which requires a later one runs after it, also where the later one has
+// its name in an argument, and that what depends on neither runs beside them.
+func TestRequisitesCountBeforeNames(t *testing.T) {
+	c := &cloud{}
+	c.meeting.Add(2)
+	c.wide(t, 4, `
+a: {thing.made: [require: [{thing: b}]]}
+b: {thing.made: [uses: [text of a], meet: true]}
+c: {thing.made: [require: [{thing: d}]]}
+d: {thing.made: [uses: [text of c], meet: true]}
+`)
+	if c.most != 2 || slices.Index(c.order, "a") < slices.Index(c.order, "b") || slices.Index(c.order, "c") < slices.Index(c.order, "d") {
+		t.Errorf("at most %d steps ran at once, in the order %v", c.most, c.order)
+	}
+}
