@@ -99,7 +99,9 @@ func (a *exampleAccount) readRole(t *testing.T, name string) {
 	role := a.roles.all[name]
 	wants(t, "the policies of the role", sortedKeys(role.inline), []string{"myapp-testing-sqs", name + "-deploy"})
 	wants(t, "the role of the instance profile", a.roles.profiles[name].role, name)
-	var trust struct{ Statement []struct{ Principal struct{ Service string } } }
+	var trust struct {
+		Statement []struct{ Principal struct{ Service string } }
+	}
 	if err := json.Unmarshal([]byte(*role.AssumeRolePolicyDocument), &trust); err != nil {
 		t.Fatal(err)
 	}

@@ -22,13 +22,13 @@ import (
 type imitation struct {
 	mu       sync.Mutex
 	services []service
-	requests map[string]int    // by operation
-	throttle map[string]int    // of an operation, how many of the next requests are refused
-	refuse   map[string]string // by operation: the error of all its requests
-	latency  time.Duration     // of each request
+	requests map[string]int         // by operation
+	throttle map[string]int         // of an operation, how many of the next requests are refused
+	refuse   map[string]string      // by operation: the error of all its requests
+	latency  time.Duration          // of each request
 	before   func(operation string) // each request is answered; nil for nothing
-	now      int // requests that wait for their answers
-	widest   int // the most that did at once
+	now      int                    // requests that wait for their answers
+	widest   int                    // the most that did at once
 }
 
 // service answers the requests of one service of AWS: nil for a request that it does not know.

@@ -10,7 +10,9 @@ import (
 )
 
 // templates imitates launch templates and their versions.
-type templates struct{ all map[string][]types.LaunchTemplateVersion }
+type templates struct {
+	all map[string][]types.LaunchTemplateVersion
+}
 
 func newTemplates() *templates {
 	return &templates{all: map[string][]types.LaunchTemplateVersion{}}

@@ -27,9 +27,13 @@ func TestManyEnvironmentsTakeNoLongerThanTheirRequests(t *testing.T) {
 		a.count()
 		a.latency, a.widest = oneRequest, 0
 		defer func() { a.latency = 0 }()
-		side := took(func() { settled(t, orchestrated{tree, 8}.run(context.Background(), t, a.cloud(), false, sls...), 10*manyEnvironments) })
+		side := took(func() {
+			settled(t, orchestrated{tree, 8}.run(context.Background(), t, a.cloud(), false, sls...), 10*manyEnvironments)
+		})
 		requests := a.count()
-		alone := took(func() { settled(t, orchestrated{tree, 1}.run(context.Background(), t, a.cloud(), false, sls...), 10*manyEnvironments) })
+		alone := took(func() {
+			settled(t, orchestrated{tree, 1}.run(context.Background(), t, a.cloud(), false, sls...), 10*manyEnvironments)
+		})
 		bare := took(func() { a.replay(requests, 8) })
 		t.Logf("%d requests, at most %d at once: side by side %v, bare %v, one by one %v", requests, a.widest, side, bare, alone)
 		if float64(side) > 1.2*float64(bare) || side > alone/5 || requests > 3*10*manyEnvironments || a.widest > 8 {
@@ -74,7 +78,9 @@ func BenchmarkManyEnvironments(b *testing.B) {
 	a.count()
 	var times []float64
 	for b.Loop() {
-		side := took(func() { settled(b, orchestrated{tree, 8}.run(context.Background(), b, a.cloud(), false, sls...), 10*manyEnvironments) })
+		side := took(func() {
+			settled(b, orchestrated{tree, 8}.run(context.Background(), b, a.cloud(), false, sls...), 10*manyEnvironments)
+		})
 		requests := a.count()
 		bare := took(func() { a.replay(requests, 8) })
 		a.count()
