@@ -58,7 +58,7 @@ func floor(path string) int {
 	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag",
 		path == "state/redact", path == "state/yaml", path == "state/host/links", path == "artifact/durable",
 		path == "artifact/process", path == "artifact/walk", path == "artifact/structsort", path == "artifact/redirect",
-		path == "artifact/recipe", path == "artifact/needs", path == "artifact/clone":
+		path == "artifact/recipe", path == "artifact/cloud", path == "artifact/needs", path == "artifact/clone":
 		return 1
 	case under(path, "state") && path != "state":
 		return 2

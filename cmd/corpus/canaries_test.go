@@ -68,6 +68,13 @@ func workstationLines() []string {
 		"rollout simulate --hosts 20", "rollout simulate --hosts %", "rollout status myapp testing", "rollout status myapp %",
 		"rollout pause myapp testing", "rollout resume myapp testing", "rollout skip-wave myapp testing",
 		"rollout abort myapp testing", "rollout back myapp testing", "rollout watch myapp testing", "rollout watch % testing",
+		"node ls", "node add n1 --mode prod --region eu1 --yes", "node add % --mode % --region % --yes", "node info n1", "node info %",
+		"node mode n1 staging --dry-run", "node mode % % --yes", "node rm n1 --dry-run", "node rm % --yes", "node domain % --yes",
+		"node ls --cloud %", "guest ls", "guest ls --node %", "guest info %", "guest create % --project % --env % --image % --yes",
+		"guest create web1 --project shop --env prod --image % --ssh-key @keys/root.json --yes", "guest delete % --yes",
+		"guest enlarge % % --yes", "guest name add % %", "guest name rm % %", "guest ssh-key add % @%", "guest ssh-key rm % %",
+		"guest image % % % --yes", "computenode_list %", "computenode_infos % %", "computenode_switchmode % % %",
+		"guest_delete % %", "enlarge % % % %",
 		"orchestrate --tree @none %", "nosuch", "ls --%",
 	}
 }

@@ -35,7 +35,7 @@ func (p *program) initCommand() *cobra.Command {
 		Long: `init writes a small tree to start from into a new or empty directory: a recipe (corpus.yaml) with a health probe, the
 states that install and run it, and a service that answers over HTTP on port 8000.
 
-Kinds are ` + strings.Join(packaging.StarterKinds(), ", ") + `: base is what every host gets, go and python are services, and static is a site
+Kinds are ` + strings.Join(packaging.StarterKinds(), ", ") + `: base is what every host gets, cloud is for nodes of a cloud, go and python are services, and static is a site
 that nginx serves. docs/packaging.md explains the files.`,
 		Example: `  corpus init myapp --kind go
   corpus init ./base --kind base

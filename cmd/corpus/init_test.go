@@ -13,7 +13,7 @@ func TestStarterTrees(t *testing.T) {
 	s := newStore(t)
 	for _, kind := range packaging.StarterKinds() {
 		name := "my-" + kind
-		if kind == "base" {
+		if kind == "base" || kind == "cloud" {
 			name = kind
 		}
 		var b startedTree
@@ -35,6 +35,6 @@ func TestStarterTrees(t *testing.T) {
 		s.expect(2, "init @"+name+" --kind "+kind, "is there already")
 	}
 	s.expect(2, "init @other", "no kind of tree was given")
-	s.expect(2, "init @other --kind rust", "kinds are base, go")
+	s.expect(2, "init @other --kind rust", "kinds are base, cloud, go")
 	s.expect(2, "init @other --kind go --name a/b", "hint: give the project another name")
 }

@@ -93,8 +93,9 @@ another channel at the same bytes.`,
 		p.yankCommand(), p.listCommand(), p.diffCommand(), p.verifyCommand(), p.doctorCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
-		p.orchestrateCommand(),
+		p.orchestrateCommand(), p.nodeCommand(), p.guestCommand(),
 		cli.VersionCommand(p.IO))
+	root.AddCommand(p.rfcCommands()...)
 	return root
 }
 

@@ -33,6 +33,9 @@ type Request struct {
 	// Check, if not nil, checks the unpacked tree of the artifact before anything is uploaded.
 	Check func(ctx context.Context, tree string) error
 	Force bool // even if the store has an unsigned artifact of this version with other bytes
+	// After is what Channel names at the time the release was made from it; empty for any. A channel that names
+	// another release by now is a *Moved.
+	After artifact.Digest
 }
 
 // Publish uploads an artifact, signs it as a version of its project, and points a channel at it. Publishing the same
@@ -95,7 +98,7 @@ func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Rele
 		return false, diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, r.Project),
 			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", r.Project, r.Project)
 	}
-	if err := add(ctx, n, described{release: release}, r.Channel); err != nil {
+	if err := add(ctx, n, described{release: release}, r); err != nil {
 		return false, err
 	}
 	if !r.Force {
@@ -174,8 +177,8 @@ func ensureDelegated(ctx context.Context, p *publish.Publisher, project string) 
 	return err
 }
 
-func add(ctx context.Context, n *publish.Next, about described, channel string) error {
-	r := about.release
+func add(ctx context.Context, n *publish.Next, about described, wanted Request) error {
+	r, channel := about.release, wanted.Channel
 	role, err := n.Project(ctx, r.Project)
 	if err != nil {
 		return err
@@ -184,6 +187,9 @@ func add(ctx context.Context, n *publish.Next, about described, channel string) 
 		if before.Version == r.Version && before.Digest != r.Digest {
 			return &Immutable{Release: before, Digest: r.Digest}
 		}
+	}
+	if err := wanted.moved(role); err != nil {
+		return err
 	}
 	yanks, err := trust.Yanks(role)
 	if err != nil {

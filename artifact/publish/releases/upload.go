@@ -34,7 +34,7 @@ func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r
 	}
 	err := p.Change(ctx, func(n *publish.Next) error {
 		n.Strict = true
-		return add(ctx, n, about, r.Channel)
+		return add(ctx, n, about, r)
 	})
 	if err != nil {
 		return err

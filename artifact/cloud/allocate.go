@@ -1,0 +1,206 @@
+package cloud
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// The lengths of the networks that nodes get of the cloud's.
+const (
+	nodeBits4  = 24
+	nodeBits6  = 64
+	cloudBits6 = 48
+)
+
+// Allocate chooses what a cloud leaves open: networks of nodes, and IDs, addresses and SSH ports of guests. It changes
+// nothing that is set, and what it chooses is no other's. What was freed last is used again last, as far as the highest
+// in use tells. IDs and the cloud's IPv6 network are read from random.
+func (c *Cloud) Allocate(random io.Reader) error {
+	if c.Range6 == "" {
+		network, err := uniqueLocal(random)
+		if err != nil {
+			return err
+		}
+		c.Range6 = network
+	}
+	if c.Range4 == "" {
+		c.Range4 = DefaultRange4
+	}
+	for _, name := range sortedKeys(c.Nodes) {
+		if err := c.allocateNode(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(c.Guests) {
+		if err := c.allocateGuest(name, random); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uniqueLocal returns a network of RFC 4193.
+func uniqueLocal(random io.Reader) (string, error) {
+	addr := [16]byte{0xfd}
+	if _, err := io.ReadFull(random, addr[1:6]); err != nil {
+		return "", fmt.Errorf("choosing a network: %w", err)
+	}
+	return netip.PrefixFrom(netip.AddrFrom16(addr), cloudBits6).String(), nil
+}
+
+func (c *Cloud) allocateNode(name string) error {
+	n := c.Nodes[name]
+	var used []netip.Prefix
+	for _, other := range c.Nodes {
+		for _, text := range []string{other.Range4, other.Range6} {
+			if prefix, err := netip.ParsePrefix(text); err == nil {
+				used = append(used, prefix)
+			}
+		}
+	}
+	for _, open := range []struct {
+		to   *string
+		from string
+		bits int
+	}{{&n.Range4, c.Range4, nodeBits4}, {&n.Range6, c.Range6, nodeBits6}} {
+		if *open.to != "" {
+			continue
+		}
+		network, err := freeNetwork(open.from, open.bits, used)
+		if err != nil {
+			return fmt.Errorf("choosing a network for node %s: %w", name, err)
+		}
+		*open.to = network.String()
+	}
+	c.Nodes[name] = n
+	return nil
+}
+
+// freeNetwork returns the first network with a length in another one that overlaps none that are used.
+func freeNetwork(from string, bits int, used []netip.Prefix) (netip.Prefix, error) {
+	all, err := netip.ParsePrefix(from)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("the cloud's network: %w", err)
+	}
+	candidate := netip.PrefixFrom(all.Addr(), max(bits, all.Bits()))
+	for all.Contains(candidate.Addr()) {
+		taken := false
+		for _, u := range used {
+			if taken = u.Overlaps(candidate); taken {
+				if u.Bits() < candidate.Bits() { // step over the whole of the larger one
+					candidate = netip.PrefixFrom(candidate.Addr(), u.Bits()).Masked()
+				}
+				break
+			}
+		}
+		if !taken {
+			return candidate, nil
+		}
+		following := following(candidate)
+		if !following.IsValid() {
+			break
+		}
+		candidate = netip.PrefixFrom(following, max(bits, all.Bits()))
+	}
+	return netip.Prefix{}, diag.WithHint(fmt.Errorf("%s has no free network of %d bits", from, bits),
+		"give the node one with --range4 or --range6")
+}
+
+// following returns the first address after a network; none after the last one.
+func following(p netip.Prefix) netip.Addr {
+	bytes := p.Masked().Addr().AsSlice()
+	for bit := p.Bits() - 1; bit >= 0; bit-- { // adds 1 to the number that the first bits are
+		mask := byte(0x80) >> (bit % 8)
+		if bytes[bit/8]&mask == 0 {
+			bytes[bit/8] |= mask
+			addr, _ := netip.AddrFromSlice(bytes)
+			return addr
+		}
+		bytes[bit/8] &^= mask
+	}
+	return netip.Addr{}
+}
+
+func (c *Cloud) allocateGuest(name string, random io.Reader) error {
+	g := c.Guests[name]
+	node := c.Nodes[g.Node]
+	if g.ID == "" {
+		var id [16]byte
+		if _, err := io.ReadFull(random, id[:]); err != nil {
+			return fmt.Errorf("choosing an ID: %w", err)
+		}
+		g.ID = hex.EncodeToString(id[:])
+	}
+	used, ports := map[netip.Addr]bool{}, map[int]bool{}
+	for _, other := range c.Guests {
+		ports[other.SSHPort] = true
+		for _, text := range []string{other.Address4, other.Address6} {
+			if addr, err := netip.ParseAddr(text); err == nil {
+				used[addr] = true
+			}
+		}
+	}
+	for _, open := range []struct {
+		to      *string
+		network string
+	}{{&g.Address4, node.Range4}, {&g.Address6, node.Range6}} {
+		if *open.to != "" || open.network == "" {
+			continue
+		}
+		addr, err := freeAddress(open.network, used)
+		if err != nil {
+			return fmt.Errorf("choosing an address for guest %s on node %s: %w", name, g.Node, err)
+		}
+		*open.to = addr.String()
+	}
+	if g.SSHPort == 0 {
+		port, err := freePort(ports)
+		if err != nil {
+			return fmt.Errorf("choosing a port for guest %s: %w", name, err)
+		}
+		g.SSHPort = port
+	}
+	c.Guests[name] = g
+	return nil
+}
+
+// freeAddress returns the address after the highest one in use, or the first free one if there is none above it.
+func freeAddress(network string, used map[netip.Addr]bool) (netip.Addr, error) {
+	prefix, err := netip.ParsePrefix(network)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	highest := Bridge(prefix)
+	for addr := range used {
+		if prefix.Contains(addr) && highest.Less(addr) {
+			highest = addr
+		}
+	}
+	for _, start := range []netip.Addr{highest.Next(), prefix.Addr()} {
+		for addr := start; prefix.Contains(addr); addr = addr.Next() {
+			if !used[addr] && !reserved(prefix, addr) {
+				return addr, nil
+			}
+		}
+	}
+	return netip.Addr{}, diag.WithHint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
+}
+
+func freePort(used map[int]bool) (int, error) {
+	highest := FirstPort - 1
+	for port := range used {
+		highest = max(highest, port)
+	}
+	for _, start := range []int{highest + 1, FirstPort} {
+		for port := start; port <= LastPort; port++ {
+			if !used[port] {
+				return port, nil
+			}
+		}
+	}
+	return 0, diag.WithHint(fmt.Errorf("all ports of %d to %d are in use", FirstPort, LastPort), "delete guests")
+}

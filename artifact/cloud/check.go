@@ -1,0 +1,171 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// The most slots of a node.
+const mostSlots = 1000
+
+// longestLabel is the most characters of the first part of a hostname.
+const longestLabel = 63
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func joined(names []string) string { return strings.Join(names, ", ") }
+
+// Check returns what is wrong with a cloud as a whole: references that lead nowhere, and addresses, ports and names that
+// two guests have. It does not repeat the checks of single values.
+func (c *Cloud) Check() error {
+	return c.check(func(path string) diag.Pos { return diag.Pos{File: Name} })
+}
+
+func (c *Cloud) check(at func(path string) diag.Pos) error {
+	k := &checking{cloud: c, at: at, taken: map[string]string{}}
+	if c.Form != form {
+		k.add("form", fmt.Sprintf("upgrade this program: it reads form %d", form), "form is %d", c.Form)
+	}
+	k.nodes()
+	k.ranges()
+	for _, name := range sortedKeys(c.Guests) {
+		k.guest(name, c.Guests[name])
+	}
+	return k.problems.Err()
+}
+
+type checking struct {
+	cloud    *Cloud
+	at       func(path string) diag.Pos
+	taken    map[string]string // what only one guest may have, and the path where it was found
+	problems diag.List
+}
+
+func (k *checking) add(path, hint, format string, args ...any) {
+	k.problems.Add(k.at(path), "%s: %s", path, fmt.Sprintf(format, args...)).WithHint(hint)
+}
+
+// once reports what another guest has, too.
+func (k *checking) once(path, what, value string) {
+	if other, taken := k.taken[what+value]; taken {
+		k.add(path, "omit it in one of them, and corpus chooses another one", "%s %s is that of %s", what, value, other)
+		return
+	}
+	k.taken[what+value] = path
+}
+
+func (k *checking) nodes() {
+	for _, name := range sortedKeys(k.cloud.Nodes) {
+		n, path := k.cloud.Nodes[name], "nodes."+name
+		if n.Slots < 1 || n.Slots > mostSlots {
+			k.add(path+".slots", fmt.Sprintf("write a number of 1 to %d", mostSlots), "a node cannot have %d slots", n.Slots)
+		}
+		if on := len(k.cloud.On(name)); on > n.Slots {
+			k.add(path+".slots", "give it more slots, or delete guests", "it has %d guests and %d slots", on, n.Slots)
+		}
+		if n.Address != "" {
+			k.once(path+".address", "the address", n.Address)
+		}
+	}
+}
+
+// ranges reports networks of nodes that overlap, and addresses of nodes inside of them.
+func (k *checking) ranges() {
+	type owned struct {
+		path   string
+		prefix netip.Prefix
+	}
+	var all []owned
+	for _, name := range sortedKeys(k.cloud.Nodes) {
+		n := k.cloud.Nodes[name]
+		for key, text := range map[string]string{"range4": n.Range4, "range6": n.Range6} {
+			if prefix, err := netip.ParsePrefix(text); err == nil {
+				all = append(all, owned{"nodes." + name + "." + key, prefix})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b owned) int { return a.prefix.Addr().Compare(b.prefix.Addr()) })
+	for i := 1; i < len(all); i++ {
+		if all[i-1].prefix.Overlaps(all[i].prefix) {
+			k.add(all[i].path, "give each node a network of its own", "%s overlaps %s of %s", all[i].prefix, all[i-1].prefix,
+				all[i-1].path)
+		}
+	}
+	for _, name := range sortedKeys(k.cloud.Nodes) {
+		addr, err := netip.ParseAddr(k.cloud.Nodes[name].Address)
+		if i := slices.IndexFunc(all, func(o owned) bool { return o.prefix.Contains(addr) }); err == nil && i >= 0 {
+			k.add("nodes."+name+".address", "give the address at which other hosts reach it", "%s is in %s, a network of guests",
+				addr, all[i].prefix)
+		}
+	}
+}
+
+func (k *checking) guest(name string, g Guest) {
+	path := "guests." + name
+	node, known := k.cloud.Nodes[g.Node]
+	if !known {
+		k.add(path+".node", among(g.Node, sortedKeys(k.cloud.Nodes)), "there is no node %s", g.Node)
+	}
+	if _, known := k.cloud.Images[g.Image]; !known {
+		k.add(path+".image", among(g.Image, sortedKeys(k.cloud.Images)), "there is no image %s", g.Image)
+	}
+	k.address(path+".address4", g.Address4, node.Range4)
+	k.address(path+".address6", g.Address6, node.Range6)
+	if g.SSHPort != 0 {
+		k.once(path+".ssh_port", "the port", fmt.Sprint(g.SSHPort))
+		if g.SSHPort < FirstPort || g.SSHPort > LastPort {
+			k.add(path+".ssh_port", "omit it, and corpus chooses one", "%d is not a port of %d to %d", g.SSHPort, FirstPort,
+				LastPort)
+		}
+	}
+	if g.ID != "" {
+		k.once(path+".id", "the ID", g.ID)
+		if _, deleted := k.cloud.Deleted[g.ID]; deleted {
+			k.add(path+".id", "omit it, and corpus chooses one", "the guest with this ID was deleted")
+		}
+	}
+	for _, one := range k.cloud.AllNames(name) {
+		k.once(path+".names", "the name", one)
+	}
+	if host := k.cloud.Hostname(name); known && len(host) > longestLabel {
+		k.add(path, "give it a shorter name", "its hostname %s has more than %d characters", host, longestLabel)
+	}
+}
+
+// among returns a hint for a name that does not exist.
+func among(name string, all []string) string {
+	if hint := diag.DidYouMean(name, all); hint != "" {
+		return hint
+	}
+	if len(all) == 0 {
+		return "there is none yet: add one first"
+	}
+	return "there are " + joined(all)
+}
+
+// address reports an address that is not one for a guest of a node's network.
+func (k *checking) address(path, text, network string) {
+	if text == "" {
+		return
+	}
+	k.once(path, "the address", text)
+	addr, err := netip.ParseAddr(text)
+	prefix, errPrefix := netip.ParsePrefix(network)
+	if err != nil || errPrefix != nil || !prefix.Contains(addr) || reserved(prefix, addr) {
+		k.add(path, "omit it, and corpus chooses one", "%s is not the address of a guest in the node's network %q", text,
+			network)
+	}
+}
+
+// Bridge returns the node's own address in a network of guests: the first one.
+func Bridge(prefix netip.Prefix) netip.Addr { return prefix.Addr().Next() }
+
+// reserved reports whether an address of a network is no guest's: the network's own, the node's, and the last one.
+func reserved(prefix netip.Prefix, addr netip.Addr) bool {
+	return addr == prefix.Addr() || addr == Bridge(prefix) || !prefix.Contains(addr.Next())
+}

@@ -1,0 +1,166 @@
+// Package cloud has the data of a cloud: its nodes, their guests, and the images that guests are made from.
+//
+// The data is one file, cloud.yaml, in a release of the project cloud, which is signed and published as any other. A
+// program that changes it reads the file with Parse, edits the Cloud, lets Allocate choose what is left open, shows a
+// person the result of Diff, and publishes what Bytes writes. If another person has published meanwhile, Merge joins the
+// two edits or names the conflicts. A node reads the same file, and Parse refuses one in which two guests have the same
+// address, port or name.
+//
+// The package reads no files, no network and no clock.
+package cloud
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The names in which the data is published.
+const (
+	Project = "cloud"             // the project of a cloud, and the service of its nodes
+	Name    = "states/cloud.yaml" // the file of its releases
+)
+
+// form is the version of the file's format.
+const form = 1
+
+// The ports of a node on which guests answer SSH; each guest of a cloud has one.
+const (
+	FirstPort = 40000
+	LastPort  = 50000
+)
+
+// Cloud is the content of cloud.yaml.
+type Cloud struct {
+	Form    int                `json:"form"`
+	Domain  string             `json:"domain,omitempty"` // in which each guest has a name; empty for none
+	Range4  string             `json:"range4,omitempty"` // from which nodes get their ranges
+	Range6  string             `json:"range6,omitempty"`
+	Images  map[string]Image   `json:"images,omitempty"`
+	Nodes   map[string]Node    `json:"nodes,omitempty"`
+	Guests  map[string]Guest   `json:"guests,omitempty"`
+	Deleted map[string]Deleted `json:"deleted,omitempty"` // by the IDs of guests
+}
+
+// Image is a release that has the root file system of guests.
+type Image struct {
+	Project string `json:"project"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"` // of the artifact, which nodes check
+}
+
+// Node is a host that runs guests.
+type Node struct {
+	Mode    string `json:"mode"`              // the environment of its guests: dev, staging or prod
+	Region  string `json:"region"`            // as in its hostname
+	Address string `json:"address,omitempty"` // at which other hosts reach it
+	Range4  string `json:"range4,omitempty"`  // from which its guests get addresses
+	Range6  string `json:"range6,omitempty"`
+	Driver  string `json:"driver"` // that runs the guests
+	Slots   int    `json:"slots"`  // the most guests that it runs
+}
+
+// Guest is a host that a node runs.
+type Guest struct {
+	ID       string   `json:"id,omitempty"` // its machine ID; another guest of the same name has another one
+	Node     string   `json:"node"`
+	Project  string   `json:"project"` // its service
+	Env      string   `json:"env"`     // dev, staging or prod
+	Image    string   `json:"image"`
+	Address4 string   `json:"address4,omitempty"`
+	Address6 string   `json:"address6,omitempty"`
+	SSHPort  int      `json:"ssh_port,omitempty"` // of the node
+	Names    []string `json:"names,omitempty"`    // for which the node's proxy leads to it, besides its own name
+	Size     string   `json:"size"`               // of its disk, such as 5GiB
+	SSHKeys  []string `json:"ssh_keys,omitempty"` // that may log in as root
+}
+
+// Deleted is a guest that was deleted: its node removes the disk. A node stops a guest that is neither among the guests
+// nor deleted, and keeps its disk.
+type Deleted struct {
+	Guest string `json:"guest"`
+	Node  string `json:"node"`
+}
+
+// The defaults of what a person may omit.
+const (
+	DefaultSize   = "5GiB"
+	DefaultDriver = "nspawn"
+	DefaultSlots  = 20
+	DefaultRange4 = "10.80.0.0/12"
+)
+
+// Modes returns the environments of nodes and guests.
+func Modes() []string { return []string{"dev", "staging", "prod"} }
+
+// Drivers returns the names of drivers of guests.
+func Drivers() []string { return []string{DefaultDriver} }
+
+// New returns an empty cloud.
+func New() *Cloud {
+	return &Cloud{Form: form, Range4: DefaultRange4, Images: map[string]Image{}, Nodes: map[string]Node{},
+		Guests: map[string]Guest{}, Deleted: map[string]Deleted{}}
+}
+
+// Hostname returns the hostname of a guest, which gives its identity under the default convention of hostnames.
+func (c *Cloud) Hostname(guest string) string {
+	g := c.Guests[guest]
+	return strings.Join([]string{g.Project, g.Env, c.Nodes[g.Node].Region, guest}, "-")
+}
+
+// NodeHostname returns the hostname of a node that follows the channel of the cloud with this name.
+func (c *Cloud) NodeHostname(node, channel string) string {
+	return strings.Join([]string{Project, channel, c.Nodes[node].Region, node}, "-")
+}
+
+// AllNames returns the names for which a proxy leads to a guest: its own name in the domain first.
+func (c *Cloud) AllNames(guest string) []string {
+	names := slices.Clone(c.Guests[guest].Names)
+	if c.Domain != "" {
+		names = slices.Insert(names, 0, guest+"."+c.Domain)
+	}
+	return names
+}
+
+// On returns the names of the guests of a node, sorted.
+func (c *Cloud) On(node string) (names []string) {
+	for _, name := range sortedKeys(c.Guests) {
+		if c.Guests[name].Node == node {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Free returns how many more guests a node may have.
+func (c *Cloud) Free(node string) int { return max(0, c.Nodes[node].Slots-len(c.On(node))) }
+
+// Place returns the node with the most free slots among those of an environment; "" if there is none.
+func (c *Cloud) Place(env string) string {
+	best, most := "", 0
+	for _, name := range sortedKeys(c.Nodes) {
+		if free := c.Free(name); c.Nodes[name].Mode == env && free > most {
+			best, most = name, free
+		}
+	}
+	return best
+}
+
+// ParseSize returns the bytes of a size such as 512MiB, 5GiB or 1TiB; false for another text.
+func ParseSize(text string) (int64, bool) {
+	for unit, factor := range map[string]int64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
+		number, is := strings.CutSuffix(text, unit)
+		if !is {
+			continue
+		}
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err != nil || n < 1 || strconv.FormatInt(n, 10) != number || n > largestSize/factor {
+			return 0, false
+		}
+		return n * factor, true
+	}
+	return 0, false
+}
+
+// largestSize is the most bytes that the disk of a guest may have.
+const largestSize = 1 << 50

@@ -1,0 +1,226 @@
+package cloud
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// key is one key of a mapping of the file.
+type key struct {
+	name     string
+	doc      string
+	kind     kind
+	required bool
+	check    func(string) error // of a text, or of each text of a list
+	of       []key              // of each mapping in a mapping by names
+	named    func(string) error // checks these names
+}
+
+type kind int
+
+const (
+	text kind = iota
+	texts
+	number
+	section // a mapping of names to mappings
+)
+
+// keys returns the keys of the file, in the order in which they are written.
+func keys() []key {
+	return []key{
+		{name: "form", kind: number, required: true, doc: "the version of the file's format, 1"},
+		{name: "domain", check: CheckDomain, doc: "the domain in which each guest has a name"},
+		{name: "range4", check: CheckRange4, doc: "the IPv4 network of all nodes' ranges"},
+		{name: "range6", check: CheckRange6, doc: "the IPv6 network of all nodes' ranges"},
+		{name: "images", kind: section, of: imageKeys(), named: CheckName, doc: "what guests are made from"},
+		{name: "nodes", kind: section, of: nodeKeys(), named: CheckName, doc: "the hosts that run guests"},
+		{name: "guests", kind: section, of: guestKeys(), named: CheckName, doc: "the hosts that nodes run"},
+		{name: "deleted", kind: section, of: deletedKeys(), named: checkID, doc: "guests whose disks are removed"},
+	}
+}
+
+func imageKeys() []key {
+	return []key{
+		{name: "project", required: true, check: checkService, doc: "the project of the image"},
+		{name: "version", required: true, check: artifact.CheckVersion, doc: "its version"},
+		{name: "digest", required: true, check: checkDigest, doc: "sha256:HEX of the artifact"},
+	}
+}
+
+func nodeKeys() []key {
+	return []key{
+		{name: "mode", required: true, check: oneOf(Modes()), doc: "the environment of its guests: dev, staging or prod"},
+		{name: "region", required: true, check: checkRegion, doc: "the region of its hostname, such as eu1"},
+		{name: "address", check: checkAddress, doc: "the address at which other hosts reach it"},
+		{name: "range4", check: CheckRange4, doc: "the IPv4 network of its guests"},
+		{name: "range6", check: CheckRange6, doc: "the IPv6 network of its guests"},
+		{name: "driver", required: true, check: oneOf(Drivers()), doc: "what runs its guests"},
+		{name: "slots", kind: number, required: true, doc: "the most guests that it runs"},
+	}
+}
+
+func guestKeys() []key {
+	return []key{
+		{name: "id", check: checkID, doc: "its machine ID"},
+		{name: "node", required: true, check: CheckName, doc: "the node that runs it"},
+		{name: "project", required: true, check: checkService, doc: "its service"},
+		{name: "env", required: true, check: oneOf(Modes()), doc: "its environment: dev, staging or prod"},
+		{name: "image", required: true, check: CheckName, doc: "the image it is made from"},
+		{name: "address4", check: checkAddress, doc: "its IPv4 address"},
+		{name: "address6", check: checkAddress, doc: "its IPv6 address"},
+		{name: "ssh_port", kind: number, doc: "the port of the node for SSH"},
+		{name: "names", kind: texts, check: CheckDomain, doc: "names for which the proxy leads to it"},
+		{name: "size", required: true, check: CheckSize, doc: "the size of its disk, such as 5GiB"},
+		{name: "ssh_keys", kind: texts, check: CheckSSHKey, doc: "public keys that may log in as root"},
+	}
+}
+
+func deletedKeys() []key {
+	return []key{
+		{name: "guest", required: true, check: CheckName, doc: "the name that it had"},
+		{name: "node", required: true, check: CheckName, doc: "the node that has its disk"},
+	}
+}
+
+// A name is part of a hostname, of a path and of the name of a unit.
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+
+// CheckName returns an error if an image, a node or a guest may not have this name.
+func CheckName(name string) error {
+	return matches(namePattern, name, "write at most 31 lower-case letters and digits, the first a letter, such as web1")
+}
+
+var servicePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
+func checkService(name string) error {
+	return matches(servicePattern, name,
+		"write at most 31 lower-case letters, digits and hyphens, the first a letter, such as my-app")
+}
+
+var regionPattern = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}[0-9]$`)
+
+func checkRegion(name string) error {
+	return matches(regionPattern, name, "write lower-case letters and digits, the last a digit, such as eu1")
+}
+
+var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+func checkID(id string) error { return matches(idPattern, id, "corpus chooses IDs: omit it") }
+
+var domainPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
+
+// CheckDomain returns an error for a text that is no name of the DNS in lower case with at least one dot.
+func CheckDomain(name string) error {
+	if len(name) > 253 {
+		name = name[:253] + "."
+	}
+	return matches(domainPattern, name, "write a name in lower case with its domain, such as www.example.com")
+}
+
+func matches(pattern *regexp.Regexp, text, hint string) error {
+	if pattern.MatchString(text) {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
+}
+
+// clipped returns the beginning of a text that may be long.
+func clipped(text string) string {
+	const most = 80
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+func oneOf(choices []string) func(string) error {
+	return func(text string) error {
+		if slices.Contains(choices, text) {
+			return nil
+		}
+		hint := diag.DidYouMean(text, choices)
+		if hint == "" {
+			hint = "one of " + strings.Join(choices, ", ")
+		}
+		return diag.WithHint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
+	}
+}
+
+func checkDigest(text string) error {
+	_, err := artifact.ParseDigest(text)
+	return err
+}
+
+func checkAddress(text string) error {
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Zone() != "" || addr.Is4In6() || addr.String() != text || addr.IsUnspecified() ||
+		addr.IsMulticast() || addr.IsLoopback() {
+		return diag.WithHint(fmt.Errorf("%q is not the address of a host", clipped(text)),
+			"write it in its shortest form, such as 192.0.2.7 or 2001:db8::7")
+	}
+	return nil
+}
+
+// CheckRange4 returns an error for a text that is no IPv4 network with room for guests.
+func CheckRange4(text string) error { return checkRange(text, 8, 29, "10.80.0.0/24", netip.Addr.Is4) }
+
+// CheckRange6 returns an error for a text that is no IPv6 network with room for guests.
+func CheckRange6(text string) error {
+	return checkRange(text, 16, 120, "fd12:3456:789a::/64", netip.Addr.Is6)
+}
+
+func checkRange(text string, widest, narrowest int, example string, is func(netip.Addr) bool) error {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || !is(prefix.Addr()) || prefix.Addr().Is4In6() || prefix != prefix.Masked() ||
+		prefix.String() != text || prefix.Bits() < widest || prefix.Bits() > narrowest {
+		return diag.WithHint(fmt.Errorf("%q is not a network of guests", clipped(text)),
+			"write its first address and a length of %d to %d bits, such as %s", widest, narrowest, example)
+	}
+	return nil
+}
+
+// CheckSize returns an error for a text that is no size of a disk.
+func CheckSize(text string) error {
+	if _, ok := ParseSize(text); ok {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%q is not a size", clipped(text)), "write a whole number with its unit, such as 5GiB")
+}
+
+// CheckSSHKey returns an error for a text that is no public key as in authorized_keys, without options.
+func CheckSSHKey(text string) error {
+	const longest = 4096
+	fields := strings.Split(text, " ")
+	if len(text) > longest || len(fields) < 2 || strings.ContainsFunc(text, unprintable) {
+		return notAKey(errors.New("it has to be one line of a type, a key and a comment"))
+	}
+	data, err := base64.StdEncoding.DecodeString(fields[1])
+	if err != nil {
+		return notAKey(err)
+	}
+	if n := len(fields[0]); len(data) < 4+n || binary.BigEndian.Uint32(data) != uint32(n) ||
+		string(data[4:4+n]) != fields[0] || !slices.Contains(keyTypes(), fields[0]) {
+		return notAKey(fmt.Errorf("types are %s", strings.Join(keyTypes(), ", ")))
+	}
+	return nil
+}
+
+func notAKey(err error) error {
+	return diag.WithHint(fmt.Errorf("this is not a public SSH key: %w", err), "give the content of a file such as id_ed25519.pub")
+}
+
+func unprintable(r rune) bool { return r < ' ' || r > '~' }
+
+func keyTypes() []string {
+	return []string{"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa",
+		"sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"}
+}

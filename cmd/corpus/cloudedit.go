@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/term"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/packaging"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// publishedCloud is a release of the project cloud, fetched and verified.
+type publishedCloud struct {
+	data    *cloud.Cloud
+	tree    string          // directory with its files
+	version string          // empty if nothing was published yet
+	digest  artifact.Digest // that the channel names
+	next    string          // the version that a change gets
+}
+
+// editedCloud is the answer of a command that changed a cloud.
+type editedCloud struct {
+	Project string         `json:"project"`
+	Channel string         `json:"channel"`
+	Version string         `json:"version"`
+	Digest  string         `json:"digest,omitempty"`
+	Changes []cloud.Change `json:"changes"`
+}
+
+func (k *clouds) terminal() (*os.File, bool) {
+	in, is := k.In.(*os.File)
+	return in, is && term.IsTerminal(int(in.Fd()))
+}
+
+// read fetches the cloud that the channel names. A store without a project cloud has an empty one.
+func (k *clouds) read(ctx context.Context) (*publishedCloud, func(), error) {
+	client, closeClient, err := k.reader(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeClient()
+	dir, done, err := durable.Scratch()
+	if err != nil {
+		return nil, nil, err
+	}
+	now := &publishedCloud{data: cloud.New(), tree: filepath.Join(dir, "tree"), next: "1"}
+	if err := k.fetch(ctx, client, now); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return now, done, nil
+}
+
+func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *publishedCloud) error {
+	if !slices.Contains(client.Projects(), cloud.Project) {
+		return now.start()
+	}
+	list, err := client.ListOne(ctx, cloud.Project)
+	if err != nil {
+		return err
+	}
+	if len(list.Releases) == 0 {
+		return now.start()
+	}
+	for _, r := range list.Releases {
+		if n, err := strconv.Atoi(r.Version); err == nil {
+			now.next = strconv.Itoa(max(n+1, atLeast(now.next)))
+		}
+	}
+	release, err := releaseNamed(list, k.channel)
+	if err != nil {
+		return err
+	}
+	now.version, now.digest = release.Version, release.Digest
+	if _, err := (comparing{client: client}).unpacked(ctx, release, filepath.Dir(now.tree), unpack.Limits{}); err != nil {
+		return err
+	}
+	return now.parse()
+}
+
+func atLeast(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// start writes the tree that a new cloud begins with.
+func (now *publishedCloud) start() error {
+	files, err := packaging.Starter("cloud", cloud.Project)
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		file := filepath.Join(now.tree, name)
+		if err := durable.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(file, content, packaging.StarterMode(content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (now *publishedCloud) parse() error {
+	data, err := walk.ReadGiven(filepath.Join(now.tree, cloud.Name))
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("reading %s of %s %s: %w", cloud.Name, cloud.Project, now.version, err),
+			"a release of the project %s has this file; point the channel at one that has it", cloud.Project)
+	}
+	now.data, err = cloud.Parse(cloud.Name, data)
+	return exit.WithCode(exit.Usage, err)
+}
+
+// edit changes a cloud: it shows the change, asks the person to confirm it, and publishes it as the next version. If
+// another person publishes meanwhile, it joins the two changes and shows the result again.
+func (k *clouds) edit(ctx context.Context, change func(*cloud.Cloud) error) error {
+	base, done, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { done() }()
+	mine, err := base.data.Clone()
+	if err != nil {
+		return err
+	}
+	if err := change(mine); err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
+	confirmed := ""
+	for range publish.Attempts {
+		answer, text, err := k.proposed(base, mine)
+		if err != nil || text == "" {
+			return errors.Join(err, k.unchanged(answer, err))
+		}
+		if text != confirmed {
+			if err := k.confirm(ctx, answer, text); err != nil || k.dry {
+				return err
+			}
+			confirmed = text
+		}
+		release, err := k.publishCloud(ctx, base)
+		if err == nil {
+			answer.Digest = string(release.Digest)
+			return k.answerEdit(answer)
+		}
+		if !overtaken(err) {
+			return code(err)
+		}
+		theirs, doneTheirs, err := k.read(ctx)
+		if err != nil {
+			return err
+		}
+		done()
+		done = doneTheirs
+		fmt.Fprintf(k.Err, "another person has published %s %s meanwhile\n", cloud.Project, theirs.version)
+		if mine, err = cloud.Merge(base.data, mine, theirs.data); err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
+		base = theirs
+	}
+	return diag.WithHint(errors.New("other people publish all the time"), "run the command again")
+}
+
+// overtaken reports whether another person has published since the cloud was read.
+func overtaken(err error) bool {
+	var immutable *releases.Immutable
+	var moved *releases.Moved
+	return errors.As(err, &immutable) || errors.As(err, &moved)
+}
+
+// proposed allocates what a change leaves open, checks the result, and describes it.
+func (k *clouds) proposed(base *publishedCloud, mine *cloud.Cloud) (editedCloud, string, error) {
+	answer := editedCloud{Project: cloud.Project, Channel: k.channel, Version: base.next, Changes: []cloud.Change{}}
+	if err := mine.Allocate(rand.Reader); err != nil {
+		return answer, "", exit.WithCode(exit.Usage, err)
+	}
+	text, err := mine.Bytes()
+	if err != nil {
+		return answer, "", err
+	}
+	if _, err := cloud.Parse(cloud.Name, text); err != nil {
+		return answer, "", exit.WithCode(exit.Usage, err)
+	}
+	if answer.Changes, err = cloud.Diff(base.data, mine); err != nil {
+		return answer, "", err
+	}
+	return answer, cloud.Text(answer.Changes), durable.WriteFile(filepath.Join(base.tree, cloud.Name), text, 0o644)
+}
+
+func (k *clouds) unchanged(answer editedCloud, err error) error {
+	if err != nil {
+		return nil
+	}
+	answer.Version = ""
+	return k.answer(answer, "nothing to change")
+}
+
+// confirm shows a change and asks whether to publish it.
+func (k *clouds) confirm(ctx context.Context, answer editedCloud, text string) error {
+	if k.dry && k.json {
+		return k.JSON(answer)
+	}
+	out := k.Err
+	if k.dry {
+		out = k.Out
+	}
+	if _, err := io.WriteString(out, text); err != nil || k.dry {
+		return err
+	}
+	return k.question(ctx, fmt.Sprintf("Sign and publish this as %s %s?", cloud.Project, answer.Version))
+}
+
+// publishCloud builds the tree of base, which has the changed file, and publishes it.
+func (k *clouds) publishCloud(ctx context.Context, base *publishedCloud) (artifact.Release, error) {
+	publisher, err := k.pinned(ctx)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	k.starts(publisher, false)
+	file := filepath.Join(filepath.Dir(base.tree), cloud.Project+".tar.zst")
+	err = durable.Write(file, 0o644, func(w io.Writer) error {
+		_, err := packaging.Build(ctx, base.tree, w, packaging.Options{})
+		return err
+	})
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	return releases.Publish(ctx, publisher, releases.Request{Project: cloud.Project, Version: base.next, File: file,
+		Channel: k.channel, After: base.digest})
+}
+
+func (k *clouds) answerEdit(answer editedCloud) error {
+	if k.drafted != nil {
+		return k.answerDraft()
+	}
+	return k.answer(answer, "published %s %s; %s/%s is %[2]s", cloud.Project, answer.Version, cloud.Project, k.channel)
+}
