@@ -38,6 +38,7 @@ type Request struct {
 
 	Templates []Template // configuration files that the releases bring
 
+	Options  *value.Map       // of a minion, such as ext_pillar; only the native engine has them; may be nil
 	Override *value.Map       // pillar that wins over all files; may be nil
 	Redactor *redact.Redactor // gets what is decrypted on the way; nil for none
 	Vars     *value.Map       // variables of templates besides the usual ones; only the native engine has them

@@ -23,13 +23,17 @@ func SessionFor(r Request) *session.Session { return session.New(SettingsFor(r))
 // SettingsFor are the settings of that session.
 func SettingsFor(r Request) session.Settings {
 	id, _ := r.Grains.Value("id").(string)
+	options := value.NewMap("strict_arguments", r.StrictArguments)
+	if r.Options != nil {
+		options.Update(r.Options)
+	}
 	return session.Settings{
 		Host: r.Host, Tables: families.Tables{}, ID: id, Grains: r.Grains,
 		States:   []roots.Env{{Name: "base", Dirs: r.StateRoots}},
 		Pillar:   []roots.Env{{Name: "base", Dirs: r.PillarRoots}},
 		Releases: []string{r.Service, r.Base},
 		TopRoots: r.TopRoots, Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
-		Options: value.NewMap("strict_arguments", r.StrictArguments),
+		Options: options,
 		Remote:  r.Remote, Log: r.Log, Version: r.Version,
 		Declare: func(high *compile.High) error { return declare(high, r.Templates) },
 		Test:    r.Test, Failhard: r.Failhard, Grace: r.Grace, Strict: true,

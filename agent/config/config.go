@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	sls "github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Config is what was said, with defaults for the rest.
@@ -28,7 +29,9 @@ type Config struct {
 	ServiceChannel  string
 	Engine          string
 	EngineCommand   []string
-	Top             string // which top files count: first or merge
+	Top             string    // which top files count: first or merge
+	ExtPillar       *sls.List // sources of pillar data, as a Salt minion has them; nil for none
+	ExtPillarFirst  bool      // the pillar's files win over them
 	Failhard        bool
 	StrictArguments bool
 	StateOutput     string
@@ -134,6 +137,12 @@ func Load(s Sources) (Config, error) {
 			c.Engine).WithHint("leave out `top`, or set `engine: native`")
 		return Config{}, problems.Err()
 	}
+	c.ExtPillar = pillarSources(data, s.File)
+	if c.ExtPillar != nil && c.Engine != "native" {
+		problems.Add(s.at(keyExtPillar), "ext_pillar is for the native engine, and engine is %s", c.Engine).
+			WithHint("leave out ext_pillar, or set `engine: native`")
+		return Config{}, problems.Err()
+	}
 	if h := c.Health; h.Grace >= h.Deadline {
 		problems.Add(s.at("health.grace"),
 			"health.grace is %s, and health.deadline, which includes it, is %s: no release becomes healthy",
@@ -196,7 +205,8 @@ func read(v *viper.Viper) Config {
 		MetadataV1:  v.GetBool("metadata.v1"),
 		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
 		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"), Top: v.GetString("top"),
-		Failhard: v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
+		ExtPillarFirst: v.GetBool("ext_pillar_first"),
+		Failhard:       v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),
 		ConvergeTimeout: v.GetDuration("converge.timeout"), StopTimeout: v.GetDuration("converge.stop_timeout"),
 		HookTimeout:  v.GetDuration("hooks.timeout"),

@@ -107,6 +107,9 @@ func (c *checker) value(k Key, v *yaml.Node) {
 	case Texts:
 		c.texts(k, v)
 		return
+	case Pillars:
+		c.pillarSources(k, v)
+		return
 	case Probes:
 		_, problems := recipe.ParseProbes(v, c.file)
 		c.problems = append(c.problems, problems...)

@@ -53,8 +53,8 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 		TopRoots:   s.Config.Top == TopMerge,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
 		WorkDir: s.Layout.State(), Redactor: s.Secrets(), Failhard: s.Config.Failhard, Grace: s.Config.StopTimeout,
-		StrictArguments: s.Config.StrictArguments,
-		StateOutput:     s.Config.StateOutput, StateVerbose: s.Config.StateVerbose,
+		StrictArguments: s.Config.StrictArguments, Options: s.pillarOptions(),
+		StateOutput: s.Config.StateOutput, StateVerbose: s.Config.StateVerbose,
 	}
 	if id.Service == "" || s.WithoutPillar {
 		return request, warnings, nil
@@ -68,6 +68,14 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 		err = nil
 	}
 	return request, warnings, err
+}
+
+// pillarOptions are the settings that are options of a Salt minion.
+func (s *Site) pillarOptions() *value.Map {
+	if s.Config.ExtPillar == nil {
+		return nil
+	}
+	return value.NewMap("ext_pillar", s.Config.ExtPillar, "ext_pillar_first", s.Config.ExtPillarFirst)
 }
 
 // TopMerge is the setting of `top` with which the top files of base and of the service count both.

@@ -162,8 +162,8 @@ func (r *Root) trust(trust Trust, way []fileID) (all []controller, err error) {
 		if err != nil {
 			return nil, pathError("open", top, err)
 		}
-		if found && slices.Contains(way, id) {
-			all = append(all, by...)
+		if found && slices.Contains(way, id) { // a directory that all users can change makes none of them trusted
+			all = append(all, slices.DeleteFunc(by, func(c controller) bool { return c.kind == 'o' })...)
 		}
 	}
 	if trust.To == nil {

@@ -2,48 +2,16 @@ package session
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
+	"github.com/corpus-agent/corpus-agent/state/render"
+	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
-	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// external is one item of the option ext_pillar: a source of pillar data, and what it gets.
-type external struct {
-	name     string
-	argument any
-}
-
-// externals reads the option ext_pillar.
-func (s *Session) externals() ([]external, error) {
-	option := s.options.Value("ext_pillar")
-	if !value.Truth(option) {
-		return nil, nil
-	}
-	list, ok := option.(*value.List)
-	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("ext_pillar is a %s, and a list was expected", value.TypeName(option)),
-			"write each source as `- NAME: ARGUMENT`")
-	}
-	var all []external
-	for _, item := range list.Items {
-		m, ok := item.(*value.Map)
-		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("an item of ext_pillar is a %s, and a mapping was expected", value.TypeName(item)),
-				"write each source as `- NAME: ARGUMENT`")
-		}
-		for name, argument := range m.All() {
-			all = append(all, external{value.Str(name), argument})
-		}
-	}
-	return all, nil
-}
-
 // withExternal merges what the sources of ext_pillar give over a pillar, one after the other. Each sees the pillar so far.
-func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources []external) (*value.Map, error) {
+func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources []external.Source) (*value.Map, error) {
 	strategy := value.Strategy(s.option("pillar_source_merging_strategy"))
 	if strategy == "" {
 		strategy = value.Smart
@@ -51,7 +19,7 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	for _, source := range sources {
 		data, err := s.externalData(ctx, source, pillar)
 		if err != nil {
-			return pillar, diag.At(diag.Pos{}, "ext_pillar %s: %v", source.name, err).WithHint(diag.HintOf(err))
+			return pillar, diag.At(diag.Pos{}, "ext_pillar %s: %v", source.Name, err).WithHint(diag.HintOf(err))
 		}
 		if pillar, err = value.Merge(pillar, data, strategy, s.flag("pillar_merge_lists", false)); err != nil {
 			return pillar, err
@@ -60,20 +28,17 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	return pillar, nil
 }
 
-// externalData is what one source gives: a module of the tree, or a command.
-func (s *Session) externalData(ctx context.Context, e external, pillar *value.Map) (*value.Map, error) {
+// externalData is what one source gives: a module of the tree, or a source of the agent's own.
+func (s *Session) externalData(ctx context.Context, e external.Source, pillar *value.Map) (*value.Map, error) {
 	var v any
 	var err error
 	switch {
 	case s.own.broken != nil:
 		return nil, s.own.broken
-	case s.own.hides("pillar", e.name) || s.own.claimed("pillar", e.name):
-		v, err = s.own.worker.Do(ctx, "pillar", value.NewMap("name", e.name, "argument", e.argument, "pillar", pillar))
-	case e.name == "cmd_yaml" || e.name == "cmd_json":
-		v, err = s.printed(ctx, e)
+	case s.own.hides("pillar", e.Name) || s.own.claimed("pillar", e.Name):
+		v, err = s.own.worker.Do(ctx, "pillar", value.NewMap("name", e.Name, "argument", e.Argument, "pillar", pillar))
 	default:
-		return nil, diag.WithHint(errors.New("there is no such source of pillar data"),
-			"write it as a module %s.py in _pillar of the state tree, or take it out of the option", e.name)
+		v, err = s.externalWorld(pillar).Data(ctx, e)
 	}
 	if err != nil {
 		return nil, err
@@ -83,29 +48,36 @@ func (s *Session) externalData(ctx context.Context, e external, pillar *value.Ma
 	}
 	data, ok := v.(*value.Map)
 	if !ok {
-		return nil, fmt.Errorf("it gave a %s, and a mapping was expected", value.TypeName(v))
+		return nil, diag.WithHint(diag.At(diag.Pos{}, "it gave a %s, and a mapping was expected", value.TypeName(v)),
+			"have it give names with values")
 	}
 	return data, nil
 }
 
-// printed is what a command prints as YAML or JSON. %s in it stands for the ID of the host.
-func (s *Session) printed(ctx context.Context, e external) (any, error) {
-	command := strings.ReplaceAll(value.Str(e.argument), "%s", s.ID)
-	answer, err := s.agentActions.Call(ctx, "cmd.run_all", []any{command}, value.NewMap("python_shell", true))
-	if err != nil {
-		return nil, err
+// externalWorld is what the agent's own sources use.
+func (s *Session) externalWorld(pillar *value.Map) external.World {
+	return external.World{ID: s.ID, Grains: s.Grains, Options: s.options, Pillar: pillar,
+		Dirs:   s.pillars.Dirs("base"),
+		Files:  vouchedFiles{s.Trees, s.pillars},
+		Call:   s.agentActions.Call,
+		Render: s.renderExternal,
+		Member: func(group string) (bool, error) { return s.target(pillar).Match("nodegroup", group) },
 	}
-	m, _ := answer.(*value.Map)
-	if code := m.Value("retcode"); code != 0 {
-		return nil, fmt.Errorf("the command ended with %s: %s", value.Str(code), value.Str(m.Value("stderr")))
-	}
-	text := value.Str(m.Value("stdout"))
-	if e.name == "cmd_json" {
-		return value.FromJSON([]byte(text))
-	}
-	doc, err := yaml.LoadString(text, "what the command prints")
-	if err != nil {
-		return nil, err
-	}
-	return doc.Value, nil
+}
+
+// vouchedFiles are the host's files, of which none is read that an unprivileged user can change.
+type vouchedFiles struct {
+	roots.Files
+	tree *roots.Roots
+}
+
+// ReadFile is part of external.Files.
+func (v vouchedFiles) ReadFile(path string) ([]byte, error) { return v.tree.ReadFile(path) }
+
+// renderExternal renders a template whose includes lie in a directory.
+func (s *Session) renderExternal(ctx context.Context, dir, file, text string, more *value.Map) (string, error) {
+	tree := roots.New(s.Trees, roots.Env{Name: "base", Dirs: []string{dir}})
+	vars := value.NewMap("__salt__", s.templates.salt)
+	vars.Update(more)
+	return s.renderer.Text(withTree(ctx, tree), "jinja", render.Source{Name: file, File: file, Env: "base", Text: text}, vars)
 }

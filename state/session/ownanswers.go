@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -75,15 +77,41 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 
 // source is the text of a module. A file that another user can change is refused.
 func (o *ownModules) source(kind, name string) (any, error) {
+	name, part, isPart := strings.Cut(name, "/")
 	file, ok := o.found[kind][name]
 	if !ok {
 		return nil, fmt.Errorf("the tree has no module %s in %s", name, kinds()[kind])
+	}
+	if isPart {
+		var err error
+		if file, err = o.partOf(file, part); file == "" || err != nil {
+			return nil, err
+		}
 	}
 	data, err := o.session.states.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	return value.NewMap("path", file, "text", strings.ToValidUTF8(string(data), "\ufffd")).Plain(), nil
+}
+
+// partOf is the file of a package that a dotted import from it means, with slashes; "" for none.
+func (o *ownModules) partOf(file, part string) (string, error) {
+	dir, isPackage := strings.CutSuffix(file, "/__init__.py")
+	if !isPackage {
+		return "", nil
+	}
+	for _, candidate := range []string{path.Join(dir, part, "__init__.py"), path.Join(dir, part+".py")} {
+		info, err := o.session.Trees.Stat(candidate)
+		found, err := walk.Found(err)
+		if err != nil {
+			return "", fmt.Errorf("looking for a Python module: %w", err)
+		}
+		if found && info.IsRegular() {
+			return candidate, nil
+		}
+	}
+	return "", nil
 }
 
 // agentHas reports whether the agent itself has a function or a state.

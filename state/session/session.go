@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -134,7 +135,7 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 			return s.renderIn(ctx, s.pillars, src, vars)
 		},
 	}
-	sources, err := s.externals()
+	sources, err := external.Parse(s.options.Value("ext_pillar"))
 	if err != nil {
 		return s.pillar, diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
 	}

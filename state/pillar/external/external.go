@@ -1,0 +1,151 @@
+// Package external has the sources of pillar data beside the pillar's files: the option ext_pillar, as a minion's
+// configuration has it.
+//
+// A source gets what Salt's module of its name gets, and gives a mapping, which the caller merges. One that fails is an
+// error, so that nothing runs with half of the pillar. Files that sources read are refused if an unprivileged user can
+// change them.
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Source is one item of ext_pillar: the name of a source, and what it gets.
+type Source struct {
+	Name     string
+	Argument any
+}
+
+// Files are the files of the host that sources read.
+type Files interface {
+	Stat(path string) (host.Info, error)
+	Lstat(path string) (host.Info, error)
+	ReadDir(path string) ([]string, error)
+	// ReadFile refuses a file that an unprivileged user can change.
+	ReadFile(path string) ([]byte, error)
+}
+
+// World is what sources see and use.
+type World struct {
+	ID      string     // of the host
+	Grains  *value.Map // of the host
+	Options *value.Map // of the minion
+	Pillar  *value.Map // what there is so far
+	Dirs    []string   // directories of pillar files, which relative paths are below
+	Files   Files
+	// Call calls a function of the agent.
+	Call func(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
+	// Render renders a file that is a Jinja template; its includes are files of dir.
+	Render func(ctx context.Context, dir, file, text string, vars *value.Map) (string, error)
+	// Member reports whether the host is in a nodegroup.
+	Member func(nodegroup string) (bool, error)
+}
+
+// Parse reads the option ext_pillar.
+func Parse(option any) ([]Source, error) {
+	if !value.Truth(option) {
+		return nil, nil
+	}
+	list, ok := option.(*value.List)
+	if !ok {
+		return nil, diag.WithHint(fmt.Errorf("ext_pillar is a %s, and a list was expected", value.TypeName(option)), itemHint)
+	}
+	var all []Source
+	for _, item := range list.Items {
+		m, ok := item.(*value.Map)
+		if !ok {
+			return nil, diag.WithHint(fmt.Errorf("an item of ext_pillar is a %s, and a mapping was expected", value.TypeName(item)),
+				itemHint)
+		}
+		for name, argument := range m.All() {
+			all = append(all, Source{value.Str(name), argument})
+		}
+	}
+	return all, nil
+}
+
+const itemHint = "write each source as `- NAME: ARGUMENT`"
+
+// Data returns what a source gives; nil for nothing.
+func (w World) Data(ctx context.Context, s Source) (any, error) {
+	switch s.Name {
+	case "cmd_yaml", "cmd_json":
+		return w.printed(ctx, s)
+	case "file_tree":
+		return w.fileTree(s.Argument)
+	case "stack":
+		return w.stack(ctx, s.Argument)
+	case "http_json", "http_yaml":
+		return w.page(ctx, s)
+	}
+	return nil, diag.WithHint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
+}
+
+// insteadOf is what to use in place of a source that is not here.
+func insteadOf(name string) string {
+	switch name {
+	case "git":
+		return "put the files of that repository into the pillar of the release, where they are signed"
+	case "s3":
+		return "write `- cmd_yaml: aws s3 cp s3://BUCKET/KEY -`"
+	case "vault":
+		return "write `- cmd_json: vault kv get -format=json -field=data PATH`"
+	case "consul", "consul_pillar", "etcd_pillar", "redis", "mongo":
+		return "write `- cmd_json: COMMAND` with a command that prints its data as JSON, or `http_json`"
+	}
+	return "write it as a module " + name + ".py in _pillar of the state tree, or take it out of the option"
+}
+
+// printed is what a command prints as YAML or JSON. %s in it stands for the ID of the host.
+func (w World) printed(ctx context.Context, s Source) (any, error) {
+	command := strings.ReplaceAll(value.Str(s.Argument), "%s", w.ID)
+	answer, err := w.Call(ctx, "cmd.run_all", []any{command}, value.NewMap("python_shell", true))
+	if err != nil {
+		return nil, err
+	}
+	m, _ := answer.(*value.Map)
+	if code := m.Value("retcode"); code != 0 {
+		return nil, fmt.Errorf("the command ended with %s: %s", value.Str(code), value.Str(m.Value("stderr")))
+	}
+	text := value.Str(m.Value("stdout"))
+	if s.Name == "cmd_json" {
+		return fromJSON(text)
+	}
+	return fromYAML(text)
+}
+
+// parameters reads the argument of a source as Python would pass it on: a mapping by name, a list by position, anything
+// else as the first. What the source does not take is an error.
+func parameters(argument any, names ...string) (*value.Map, error) {
+	given := value.NewMap()
+	switch a := argument.(type) {
+	case *value.Map:
+		given = a
+	case *value.List:
+		for i, item := range a.Items {
+			if i >= len(names) {
+				return nil, fmt.Errorf("it takes %d arguments, and %d are given", len(names), a.Len())
+			}
+			given.Set(names[i], item)
+		}
+	default:
+		given.Set(names[0], a)
+	}
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	for key := range given.All() {
+		if name := value.Str(key); !known[name] {
+			return nil, diag.WithHint(fmt.Errorf("it has no argument %s", name), "%s", diag.DidYouMean(name, names))
+		}
+	}
+	return given, nil
+}

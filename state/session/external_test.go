@@ -1,0 +1,160 @@
+package session_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// stackFiles are lists and files of PillarStack. What they give was recorded from Salt 3006.0.
+var stackFiles = map[string]string{
+	"pillar/top.sls": "base: {'*': [p]}\n",
+	"pillar/p.sls":   "k: v\n",
+	"st/stack.cfg": "core.yml\nroles/{{ __grains__['role'] }}.yml\n{% for r in ['x', 'y'] %}\nroles/{{ r }}*.yml\n" +
+		"{% endfor %}\nminions/{{ minion_id }}.yml\nnone/*.yml\n",
+	"st/core.yml": "users:\n  tom: {uid: 500, roles: [sysadmin]}\n  root: {uid: 0}\nlist: [a, b]\ngone: 1\nmode: core\n" +
+		"first: {a: 1, c: 3}\n",
+	"st/roles/web.yml": "users:\n  tom: {uid: 1000, roles: [{__: merge-first}, dev]}\n  mat: {__: overwrite, uid: 1001}\n" +
+		"list: [{__: remove}, a]\nseen: {{ stack.users.tom.uid }}\n" +
+		"t: {{ __stack__['traverse'](stack, 'users:root:uid', 'none') }}-" +
+		"{{ __stack__['traverse'](stack, 'users:nobody', 'none') }}\n",
+	"st/roles/x1.yml": "users: {__: remove, root: }\nfirst: {__: merge-first, a: 2, b: 2}\n" +
+		"new: {__: overwrite, a: {__: merge-last, b: 1}}\n",
+	"st/minions/web-01.yml": "mode: [now, a, list]\npillar_seen: {{ pillar.get('k') }}\nsalt: {{ __salt__['grains.get']('role') }}\n",
+}
+
+const stackGives = "{'k': 'v', 'users': {'tom': {'uid': 1000, 'roles': ['dev', 'sysadmin']}, 'mat': {'uid': 1001}}, " +
+	"'list': ['b'], 'gone': 1, 'mode': ['now', 'a', 'list'], 'first': {'a': 1, 'c': 3, 'b': 2}, 'seen': 500, " +
+	"'t': '0-none', 'new': {'a': {'b': 1}}, 'pillar_seen': 'v', 'salt': 'web'}"
+
+// TestAStackGivesWhatSaltsGives compares the source `stack` with what Salt made of the same files.
+func TestAStackGivesWhatSaltsGives(t *testing.T) {
+	for _, by := range []string{"path", "grain"} {
+		set, dir := settings(t, stackFiles)
+		set.Grains.Set("role", "web")
+		var argument any = filepath.Join(dir, "st/stack.cfg")
+		if by == "grain" {
+			argument = value.NewMap("grains:role", value.NewMap("web", value.NewList(argument)))
+		}
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("stack", argument)))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		data, err := s.Pillar(t.Context())
+		if got := value.Repr(data); err != nil || got != stackGives {
+			t.Errorf("by %s: %v\n got %s\nwant %s", by, err, got, stackGives)
+		}
+	}
+}
+
+// TestAFileTreeIsPillarData has files of the host and of its nodegroups, a link to a directory, and newlines.
+func TestAFileTreeIsPillarData(t *testing.T) {
+	set, dir := settings(t, map[string]string{"ft/hosts/web-01/a": "one\n", "ft/hosts/web-01/sub/b": "two\n\n",
+		"ft/hosts/web-01/keep.pem": "key\n", "ft/nodegroups/web/a": "group\n", "ft/nodegroups/web/c": "group\n",
+		"ft/nodegroups/db/d": "no\n", "ft/hosts/other/e": "no\n"})
+	if err := os.Symlink("/etc", filepath.Join(dir, "ft/hosts/web-01/link")); err != nil {
+		t.Fatal(err)
+	}
+	set.Grains.Set("role", "web")
+	set.Options = value.NewMap("nodegroups", value.NewMap("web", "G@role:web", "db", "G@role:db"), "ext_pillar",
+		value.NewList(value.NewMap("file_tree", value.NewMap("root_dir", filepath.Join(dir, "ft"), "keep_newline",
+			value.Strings("*.pem")))))
+	s := families.New(set)
+	t.Cleanup(s.Close)
+	data, err := s.Pillar(t.Context())
+	const want = `{'a': 'one', 'c': 'group', 'keep.pem': 'key\n', 'link': {}, 'sub': {'b': 'two\n'}}`
+	if got := value.Repr(data); err != nil || got != want {
+		t.Errorf("%v\n got %s\nwant %s", err, got, want)
+	}
+}
+
+// TestAServerGivesPillarData asks a server, whose errors are errors of the pillar.
+func TestAServerGivesPillarData(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/down":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.HasSuffix(r.URL.Path, ".yaml"):
+			_, _ = w.Write([]byte("path: '" + r.URL.Path + "'\n"))
+		default:
+			_, _ = w.Write([]byte(`{"path": "` + r.URL.Path + `", "token": "` + r.Header.Get("X-Token") + `"}`))
+		}
+	}))
+	t.Cleanup(server.Close)
+	for _, c := range []struct {
+		source      string
+		argument    *value.Map
+		want, fails string
+	}{
+		{"http_json", value.NewMap("url", "/%s", "header_dict", value.NewMap("X-Token", "t")),
+			"{'path': '/web-01', 'token': 't'}", ""},
+		{"http_json", value.NewMap("url", "/<role>", "with_grains", true, "namespace", "n"),
+			"{'n': {'path': '/web', 'token': ''}}", ""},
+		{"http_yaml", value.NewMap("url", "/a.yaml"), "{'path': '/a.yaml'}", ""},
+		{"http_json", value.NewMap("url", "/<none>", "with_grains", true), "", "no grain none"},
+		{"http_json", value.NewMap("url", "/down"), "", "503"},
+		{"http_yaml", value.NewMap("url", "/a.yaml", "ulr", "x"), "", "no argument ulr"},
+	} {
+		set, _ := settings(t, nil)
+		set.Grains.Set("role", "web")
+		argument := c.argument.Clone()
+		argument.Set("url", server.URL+value.Str(argument.Value("url")))
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap(c.source, argument)))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		data, err := s.Pillar(t.Context())
+		switch {
+		case c.fails != "":
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s %v: the error is %v, want %q", c.source, c.argument, err, c.fails)
+			}
+		case err != nil || value.Repr(data) != c.want:
+			t.Errorf("%s: %v, %s, want %s", c.source, err, value.Repr(data), c.want)
+		}
+	}
+}
+
+// TestAFileThatAnotherUserCanChangeIsNoPillarData refuses it in every source that reads files.
+func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this takes root")
+	}
+	for source, argument := range map[string]func(dir string) any{
+		"stack":     func(dir string) any { return filepath.Join(dir, "st/stack.cfg") },
+		"file_tree": func(dir string) any { return value.NewMap("root_dir", filepath.Join(dir, "ft")) },
+	} {
+		set, dir := settings(t, map[string]string{"st/stack.cfg": "a.yml\n", "st/a.yml": "a: 1\n", "ft/hosts/web-01/a": "1\n"})
+		for _, file := range []string{"st/a.yml", "ft/hosts/web-01/a"} {
+			if err := os.Chown(filepath.Join(dir, file), nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap(source, argument(dir))))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		if data, err := s.Pillar(t.Context()); err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("%s: %v, %s", source, err, value.Repr(data))
+		}
+	}
+}
+
+// TestSourcesThatAreNotHereNameAnother gives each its way out.
+func TestSourcesThatAreNotHereNameAnother(t *testing.T) {
+	for source, want := range map[string]string{"git": "pillar of the release", "s3": "aws s3 cp", "vault": "vault kv get",
+		"own": "own.py in _pillar"} {
+		set, _ := settings(t, nil)
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap(source, "x")))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		_, err := s.Pillar(t.Context())
+		if err == nil || !strings.Contains(err.Error()+diag.HintOf(err), want) {
+			t.Errorf("%s: %v, hint %q", source, err, diag.HintOf(err))
+		}
+	}
+}
