@@ -200,9 +200,9 @@ func TestSourcesOfPillarDataAreChecked(t *testing.T) {
 		t.Errorf("%v, first %v: %s, want %s", err, c.ExtPillarFirst, got, want)
 	}
 	for text, want := range map[string]string{
-		"ext_pillar: {cmd_yaml: x}\n":                      "agent.yaml:1:13: ext_pillar: a list of sources was expected",
-		"ext_pillar:\n  - cmd_yaml\n":                      "agent.yaml:2:5: ext_pillar: the name of one source was expected",
-		"ext_pillar:\n  - {a: 1, b: 2}\n":                  "agent.yaml:2:5: ext_pillar: the name of one source was expected",
+		"ext_pillar: {cmd_yaml: x}\n":                       "agent.yaml:1:13: ext_pillar: a list of sources was expected",
+		"ext_pillar:\n  - cmd_yaml\n":                       "agent.yaml:2:5: ext_pillar: the name of one source was expected",
+		"ext_pillar:\n  - {a: 1, b: 2}\n":                   "agent.yaml:2:5: ext_pillar: the name of one source was expected",
 		"engine: salt-call\next_pillar:\n  - cmd_yaml: x\n": "ext_pillar is for the native engine",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
