@@ -54,6 +54,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
 		program: p.Steps, tried: map[*compile.Step]bool{}, made: map[*compile.Step]module.Report{}}
+	defer w.withAside(ctx)()
 	if r.Parallel > 1 {
 		w.sideBySide(ctx, p.Steps)
 		w.settle(p.Steps)
@@ -101,7 +102,8 @@ type walk struct {
 	made    map[*compile.Step]module.Report // what batches have done for later steps
 	// planned are the accounts that a dry run would make and remove, as the steps would report them.
 	planned []any
-	wide    *wide // nil where steps run by order
+	wide    *wide  // nil where steps run by order
+	aside   *aside // nil where only the steps of one ID run
 }
 
 // flags are what the walk notes on a step for prereq.

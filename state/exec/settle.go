@@ -40,7 +40,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		r.settle(ctx, resource, t, result) // what the batch left is the step's own to do
 		return
 	default:
-		r.apply(ctx, resource, diff, warnings, result)
+		r.apply(t.acting(ctx, r), resource, diff, warnings, result)
 		result.takeMade(t.made)
 	}
 	if err == nil && t.dry {

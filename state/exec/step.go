@@ -34,7 +34,7 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 		return w.parallel(ctx, s)
 	}
 	t := w.tryOf(s)
-	t.together = w.together
+	t.together, t.later, t.aside = w.together, w.later, w.aside
 	r := w.numbered(w.runner.attempt(ctx, t))
 	w.keepMade(r)
 	return w.retry(ctx, s, r)
@@ -100,6 +100,8 @@ type try struct {
 	watching bool                                // take the watch action
 	changed  []string                            // the watched steps that changed
 	together func(*compile.Step) []*compile.Step // finds those for which this one may act as well, see batch.go; may be nil
+	later    func(*compile.Step) []*compile.Step // finds those for which this one may fetch something, see later.go; may be nil
+	aside    *aside                              // may be nil
 	made     module.Report                       // what an earlier step has done for this one
 	again    bool                                // it reacts to steps that act at every run, and to no other
 }

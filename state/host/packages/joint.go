@@ -5,13 +5,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // jointPlanner is a package manager that plays several installations through at once.
 type jointPlanner interface {
-	// needs tells which packages of a plan each of them needs, or is better with.
-	needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, error)
+	// needs tells which packages of a plan each of them needs, or is better with, and how many bytes of a disk all take,
+	// with their files as they are downloaded.
+	needs(ctx context.Context, changes []host.PackageChange) (names map[string][]string, size int64, err error)
 }
 
 // jointPlan is what several transactions, one after the other, would change.
@@ -19,6 +21,7 @@ type jointPlan struct {
 	all   host.Transaction
 	left  map[string]host.PackageChange // what no transaction has taken yet, by name
 	needs map[string][]string
+	size  int64 // bytes of a disk for all changes, with the files that are downloaded
 }
 
 // PlanAhead plays transactions that come one after the other through in one call of the package manager, so that Plan
@@ -32,30 +35,39 @@ func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error
 	p.mu.Lock()
 	p.alone = true // until it is known that they can be played through together
 	p.mu.Unlock()
+	j := p.jointly(ctx, planner, list)
+	if j == nil {
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	p.joint, p.alone = j, false
+	p.mu.Unlock()
+	return nil
+}
+
+// jointly plays transactions through in one call; nil where that cannot be. Plan finds for each of them what it lacks.
+func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []host.Transaction) *jointPlan {
 	list, err := p.known(ctx, list)
 	all, alike := joined(list)
 	if err != nil || !alike {
-		return ctx.Err()
+		return nil
 	}
 	changes, err := p.manager.plan(ctx, all)
 	if err != nil || slices.ContainsFunc(changes, func(c host.PackageChange) bool { return c.New == "" }) {
-		return ctx.Err() // Plan finds which of them cannot be done, and why
+		return nil
 	}
-	needs, err := planner.needs(ctx, changes)
+	needs, size, err := planner.needs(ctx, changes)
 	if err != nil {
-		return ctx.Err()
+		return nil
 	}
-	j := &jointPlan{all: all, left: map[string]host.PackageChange{}, needs: needs}
+	j := &jointPlan{all: all, left: map[string]host.PackageChange{}, needs: needs, size: size}
 	for _, c := range changes {
 		j.left[c.Name] = c
 	}
 	if len(j.reached(all)) != len(changes) {
 		return nil // something changes that no package asks for by name
 	}
-	p.mu.Lock()
-	p.joint, p.alone = j, false
-	p.mu.Unlock()
-	return nil
+	return j
 }
 
 // known are the transactions whose packages the repositories have. Plan says of the others what they lack.
@@ -158,8 +170,8 @@ func (j *jointPlan) take(t host.Transaction) []host.PackageChange {
 // virtual is put before the name that other packages provide.
 const virtual = "provided:"
 
-// needs reads the dependencies of packages from the repositories' indexes.
-func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, error) {
+// needs reads the dependencies and sizes of packages from the repositories' indexes.
+func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, int64, error) {
 	argv := []string{"apt-cache", "-q", "show", "--"}
 	for _, c := range changes {
 		argv = append(argv, c.Name+"="+c.New)
@@ -169,9 +181,21 @@ func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[stri
 		err = a.failure(ctx, "asking what packages need", out)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return neededAmong(out.Stdout, changes), nil
+	return neededAmong(out.Stdout, changes), sizesOf(out.Stdout), nil
+}
+
+// sizesOf adds up what stanzas of packages say of sizes: in bytes as they are downloaded, in KiB as they are installed.
+func sizesOf(text string) (bytes int64) {
+	for line := range strings.Lines(text) {
+		field, v, _ := strings.Cut(line, ":")
+		if unit := map[string]int64{"Size": 1, "Installed-Size": 1 << 10}[field]; unit > 0 {
+			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64) // the limit of what is spared covers a line that is no number
+			bytes += n * unit
+		}
+	}
+	return bytes
 }
 
 // neededAmong reads stanzas of packages, and gives the dependencies that are among the changes.

@@ -51,6 +51,7 @@ type Packages struct {
 	unreached error     // an *outage.Error that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
 	joint     *jointPlan // see PlanAhead
+	ahead     *ahead     // see FetchAhead
 	alone     bool       // PlanAhead found that transactions cannot be played through together
 }
 
@@ -182,6 +183,8 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	p.unreached = partialOutage(ctx, warnings)
 	if err == nil {
 		p.refreshed = start
+		p.ahead.stop()
+		p.ahead = nil // there may be more to fetch now
 	}
 	return warnings, err
 }
@@ -255,6 +258,7 @@ func (p *Packages) Do(ctx context.Context, t host.Transaction) error {
 			return err
 		}
 	}
+	p.adopt(ctx, changes)
 	defer p.Forget()
 	return p.manager.perform(ctx, t)
 }

@@ -30,6 +30,7 @@ func (i *installed) Batch(ctx context.Context, h *host.Host, others []module.Res
 	if err != nil {
 		return nil
 	}
+	fetchAhead(ctx, h, i.transaction(packages))
 	changes, _ := perform(ctx, h, i.transaction(packages)) // a state that lacks something yet installs it again, and says why
 	reports := share(changes, jobs)
 	reports[0].Warnings = warnings

@@ -275,6 +275,7 @@ func (i *installed) perform(ctx context.Context, h *host.Host, report *module.Re
 	if err != nil {
 		return err
 	}
+	fetchAhead(ctx, h, order)
 	changes, failure := perform(ctx, h, order)
 	changes, err = i.reinstalls(h, j, changes, failure)
 	report.Changes, report.Comment = changesMap(changes), describe(changes, "")

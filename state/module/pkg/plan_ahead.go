@@ -96,16 +96,50 @@ func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.T
 		return t, false
 	}
 	other := &installed{install: newInstall(), planned: &planned{}}
-	if _, problems := module.Decode(other, module.Call{Function: "pkg.installed", Arguments: chunk}); len(problems) > 0 ||
-		other.Files != nil {
+	if _, problems := module.Decode(other, module.Call{Function: "pkg.installed", Arguments: chunk}); len(problems) > 0 {
 		return t, false
 	}
-	j, err := other.job(ctx, h)
+	return other.plain(ctx, h)
+}
+
+// plain returns the transaction of a state that installs packages of the repositories with the default options.
+func (i *installed) plain(ctx context.Context, h *host.Host) (t host.Transaction, ok bool) {
+	if i.Files != nil {
+		return t, false
+	}
+	j, err := i.job(ctx, h)
 	if err != nil || len(j.again) > 0 {
 		return t, false
 	}
-	t, err = other.order(ctx, h, j)
+	t, err = i.order(ctx, h, j)
 	return t, err == nil && usual(t)
+}
+
+// fetcher is a package manager that can download packages for later transactions.
+type fetcher interface {
+	FetchAhead(ctx context.Context, own host.Transaction, later func() []host.Transaction) func(context.Context)
+}
+
+// fetchAhead has the packages of later states of the run downloaded beside it, from before the transaction own on.
+func fetchAhead(ctx context.Context, h *host.Host, own host.Transaction) {
+	later := module.LaterOf(ctx)
+	manager, ok := h.Packages.(fetcher)
+	if later == nil || !ok || !usual(own) {
+		return
+	}
+	fetch := manager.FetchAhead(ctx, own, func() (list []host.Transaction) {
+		for _, r := range later.States() {
+			if other, ok := r.(*installed); ok && other.onlyInstalls() {
+				if t, ok := other.plain(ctx, h); ok && len(t.Packages) > 0 {
+					list = append(list, t)
+				}
+			}
+		}
+		return list
+	})
+	if fetch != nil {
+		later.Beside(fetch)
+	}
 }
 
 // usual reports whether a transaction has no options that differ from the defaults.

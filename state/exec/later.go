@@ -1,0 +1,87 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+// aside is what runs beside the steps of a run, such as a download for later steps.
+type aside struct {
+	ctx     context.Context
+	running sync.WaitGroup
+}
+
+// beside starts f, which ends with the run.
+func (a *aside) beside(f func(context.Context)) {
+	a.running.Add(1)
+	go func() {
+		defer a.running.Done()
+		f(a.ctx)
+	}()
+}
+
+// withAside lets steps start what runs beside the others until end is called, which waits for it.
+func (w *walk) withAside(ctx context.Context) (end func()) {
+	own, cancel := context.WithCancel(ctx)
+	w.aside = &aside{ctx: own}
+	return func() {
+		cancel()
+		w.aside.running.Wait()
+	}
+}
+
+// acting returns the context in which a step acts. With it the step may do something for later ones.
+func (t try) acting(ctx context.Context, r *Runner) context.Context {
+	if t.aside == nil || t.later == nil {
+		return ctx
+	}
+	return module.WithLater(ctx, &module.Later{Beside: t.aside.beside, States: func() []module.Resource {
+		var resources []module.Resource
+		for _, s := range t.later(t.step) {
+			if resource, ok := r.resource(try{step: s}, &Result{Step: s}); ok {
+				resources = append(resources, resource)
+			}
+		}
+		return resources
+	}})
+}
+
+// later returns the steps after the one whose turn it is that are of the same state and whose turn comes in any case.
+// They end before a step that may tell the package manager of a repository.
+func (w *walk) later(s *compile.Step) (steps []*compile.Step) {
+	for _, l := range w.rest {
+		switch {
+		case l == s || w.running.Get(l.Tag()) != nil:
+		case l.State() == "pkgrepo" || bringsRepository(l):
+			return steps
+		case l.State() == s.State() && w.certain(l):
+			steps = append(steps, l)
+		}
+	}
+	return steps
+}
+
+// certain reports whether neither a guard nor the result of another step, other than its failure, decides whether a step
+// acts, and none that it waits for may still bring a repository.
+func (w *walk) certain(s *compile.Step) bool {
+	if slices.ContainsFunc([]string{"onlyif", "unless", "creates", followUnsafe}, s.Chunk.Has) {
+		return false
+	}
+	if _, asked := s.Targets("prerequired"); asked {
+		return false
+	}
+	return !slices.ContainsFunc(s.Requisites, func(q compile.Requisite) bool {
+		return !strings.HasPrefix(q.Kind, "require") && !strings.HasPrefix(q.Kind, "watch") && q.Kind != "listen" ||
+			slices.ContainsFunc(q.Targets, func(t compile.Target) bool { return slices.ContainsFunc(t.Steps, w.mayBring) })
+	})
+}
+
+// mayBring reports whether a step that has not run yet may tell the package manager of a repository.
+func (w *walk) mayBring(s *compile.Step) bool {
+	return w.running.Get(s.Tag()) == nil && (s.State() == "pkgrepo" || bringsRepository(s))
+}

@@ -1,0 +1,179 @@
+package packages
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// downloader is a package manager that can download packages while it changes others.
+type downloader interface {
+	jointPlanner
+	// spare is how many bytes may still be written where packages are downloaded to.
+	spare() (int64, error)
+	// download fetches and verifies packages into a directory of theirs, number n, without a lock.
+	download(ctx context.Context, n int, changes []host.PackageChange) error
+	// adopt moves what was downloaded into a directory to where the package manager looks for it.
+	adopt(ctx context.Context, n int, changes []host.PackageChange) error
+	// discard deletes all such directories.
+	discard(ctx context.Context) error
+}
+
+// ahead is what is downloaded beside a run for its later transactions, in groups.
+type ahead struct {
+	mu      sync.Mutex
+	groups  []*group // by the order of the run; the number of a group names its directory
+	stopped bool     // no other group is begun
+}
+
+// group is what is downloaded in one call.
+type group struct {
+	changes []host.PackageChange
+	ended   chan struct{} // nil before it has begun; closed when it has ended
+}
+
+// FetchAhead returns what downloads the packages of later transactions beside a run, which own is a transaction of; nil
+// if there is nothing to download. It is called before own is performed. The function keeps the packages for Do until
+// its context is done; then it deletes those that no transaction took. After a call that returned a function, others do
+// nothing until the indexes are refreshed.
+//
+// Only apt can do that. The packages are those that a simulation of all transactions together installs, and they are
+// only downloaded if the disk has room for all of them, downloaded and installed. A transaction that comes to packages
+// which are being downloaded waits for them, and fetches by itself what is still missing.
+func (p *Packages) FetchAhead(ctx context.Context, own host.Transaction,
+	later func() []host.Transaction) func(context.Context) {
+	d, ok := p.manager.(downloader)
+	if !ok || p.Allowed(own.String()) != nil || !p.newAhead() {
+		return nil
+	}
+	list := slices.Insert(later(), 0, own)
+	if len(list) < 2 {
+		return nil
+	}
+	j := p.jointly(ctx, d, list)
+	if j == nil {
+		return nil
+	}
+	j.take(own)
+	a := &ahead{groups: groupsOf(j, list[1:])}
+	if free, err := d.spare(); err != nil || free < j.size || len(a.groups) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	p.ahead = a
+	p.mu.Unlock()
+	return func(ctx context.Context) { a.run(ctx, d) }
+}
+
+// newAhead reports whether no transaction was looked ahead from yet, and notes that one is now.
+func (p *Packages) newAhead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ahead != nil {
+		return false
+	}
+	p.ahead = &ahead{}
+	return true
+}
+
+// groupsOf divides what transactions change into groups, each of twice as many transactions as the one before: the first
+// ones are there soon, and many take few calls of the package manager.
+func groupsOf(j *jointPlan, list []host.Transaction) (groups []*group) {
+	for size := 1; len(list) > 0; size *= 2 {
+		n := min(size, len(list))
+		var changes []host.PackageChange
+		for _, t := range list[:n] {
+			changes = append(changes, j.take(t)...)
+		}
+		if list = list[n:]; len(changes) > 0 {
+			groups = append(groups, &group{changes: changes})
+		}
+	}
+	return groups
+}
+
+// run downloads one group after the other until one fails, and deletes at the end of ctx what was not adopted.
+func (a *ahead) run(ctx context.Context, d downloader) {
+	for n := range a.groups {
+		g := a.begin(n)
+		if g == nil {
+			continue
+		}
+		err := d.download(ctx, n, g.changes)
+		close(g.ended)
+		if err != nil { // each transaction says by itself what it cannot fetch
+			a.stop()
+		}
+	}
+	<-ctx.Done()
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), queryLimit)
+	defer end()
+	_ = d.discard(ctx) // the next run does it again
+}
+
+// begin takes the packages of a group that no transaction has fetched by itself; nil for none, or if it was stopped.
+func (a *ahead) begin(n int) *group {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.groups[n]
+	if a.stopped || len(g.changes) == 0 {
+		return nil
+	}
+	g.ended = make(chan struct{})
+	return g
+}
+
+// stop keeps groups that have not begun from beginning.
+func (a *ahead) stop() {
+	if a != nil {
+		a.mu.Lock()
+		a.stopped = true
+		a.mu.Unlock()
+	}
+}
+
+// adopt gives the package manager what was downloaded of a transaction's changes.
+func (p *Packages) adopt(ctx context.Context, changes []host.PackageChange) {
+	p.mu.Lock()
+	a := p.ahead
+	p.mu.Unlock()
+	d, ok := p.manager.(downloader)
+	if a == nil || !ok {
+		return
+	}
+	for n := range a.groups {
+		wanted, ended := a.parts(n, changes)
+		if len(wanted) == 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			_ = d.adopt(ctx, n, wanted) // what is not there, the package manager fetches
+		}
+	}
+}
+
+// parts returns the changes that a group downloads, with the channel that says when. A group that has not begun leaves
+// them to the transaction.
+func (a *ahead) parts(n int, changes []host.PackageChange) (wanted []host.PackageChange, ended chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.groups[n]
+	own := func(c host.PackageChange) bool {
+		return slices.ContainsFunc(changes, func(o host.PackageChange) bool { return o.Name == c.Name && o.New == c.New })
+	}
+	if g.ended == nil {
+		g.changes = slices.DeleteFunc(g.changes, own)
+		return nil, nil
+	}
+	for _, c := range g.changes {
+		if own(c) {
+			wanted = append(wanted, c)
+		}
+	}
+	return wanted, g.ended
+}
