@@ -25,7 +25,6 @@ func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 		"artifact/durable/scratch.go": kernel, "artifact/store/dir/lock.go": kernel,
 		"artifact/store/dir/put.go":   "a directory",
 		"state/host/packages/lock.go": kernel, "state/host/packages/client.go": kernel,
-		"state/host/packages/scope.go":    kernel,
 		"state/host/processes/sockets.go": kernel, "state/host/processes/processes.go": kernel, "state/host/temp.go": kernel,
 		"grains/ec2/ec2.go": kernel, "grains/kernel.go": kernel, "packaging/pipeline/run.go": own,
 		"packaging/pipeline/outputs.go": own, "packaging/python/relocate.go": own, "packaging/builder/system.go": own,

@@ -17,7 +17,6 @@ func TestPathsGoThroughTheWalker(t *testing.T) {
 		"state/host/processes/processes.go": "/proc",
 		"state/host/packages/client.go":     "/proc",
 		"state/host/packages/lock.go":       "/proc",
-		"state/host/packages/scope.go":      "/proc",
 		"state/host/terminal/terminal.go":   "the kernel's own /dev/ptmx and /dev/pts",
 		"state/host/unsynced.go":            "a directory to sync the filesystem of; it is opened for nothing else",
 		"state/host/directory.go":           "the working directory of a thread that ends: back to /",

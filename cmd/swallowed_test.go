@@ -75,7 +75,7 @@ func reasons() map[string][]string {
 		"it looks at this process or machine in /proc or /sys, which may not be mounted": {
 			"artifact/process/group.go:newGroup", "artifact/process/group.go:sweepGroups", "artifact/process/group.go:groupDir",
 			"artifact/process/tree.go:Enclose", "artifact/process/adopt.go:Adopt",
-			"state/host/packages/scope.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below",
+			"state/host/packages/client.go:ownUnit", "state/host/temp.go:in", "state/host/tree.go:below",
 			"grains/ec2/ec2.go:Likely",
 			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",
 		},

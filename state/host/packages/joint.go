@@ -5,7 +5,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -169,84 +168,3 @@ func (j *jointPlan) take(t host.Transaction) []host.PackageChange {
 
 // virtual is put before the name that other packages provide.
 const virtual = "provided:"
-
-// needs reads the dependencies and sizes of packages from the repositories' indexes.
-func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, int64, error) {
-	argv := []string{"apt-cache", "-q", "show", "--"}
-	for _, c := range changes {
-		argv = append(argv, c.Name+"="+c.New)
-	}
-	out, err := a.ask(ctx, argv...)
-	if err == nil && out.Code != 0 {
-		err = a.failure(ctx, "asking what packages need", out)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return neededAmong(out.Stdout, changes), sizesOf(out.Stdout), nil
-}
-
-// sizesOf adds up what stanzas of packages say of sizes: in bytes as they are downloaded, in KiB as they are installed.
-func sizesOf(text string) (bytes int64) {
-	for line := range strings.Lines(text) {
-		field, v, _ := strings.Cut(line, ":")
-		if unit := map[string]int64{"Size": 1, "Installed-Size": 1 << 10}[field]; unit > 0 {
-			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64) // the limit of what is spared covers a line that is no number
-			bytes += n * unit
-		}
-	}
-	return bytes
-}
-
-// neededAmong reads stanzas of packages, and gives the dependencies that are among the changes.
-func neededAmong(text string, changes []host.PackageChange) map[string][]string {
-	listed := map[string]string{} // names as the changes have them, by bare names
-	for _, c := range changes {
-		bare, _, _ := strings.Cut(c.Name, ":")
-		listed[bare] = c.Name
-	}
-	wanted, providers := map[string][]string{}, map[string][]string{}
-	for stanza := range strings.SplitSeq(text, "\n\n") {
-		name := ""
-		for line := range strings.Lines(stanza) {
-			field, v, _ := strings.Cut(line, ":")
-			switch field {
-			case "Package":
-				name = listed[strings.TrimSpace(v)]
-			case "Depends", "Pre-Depends", "Recommends":
-				wanted[name] = append(wanted[name], dependencyNames(v)...)
-			case "Provides":
-				for _, other := range dependencyNames(v) {
-					providers[other] = append(providers[other], name)
-				}
-			}
-		}
-	}
-	needs := map[string][]string{}
-	for other, names := range providers {
-		needs[virtual+other] = names
-	}
-	for name, others := range wanted {
-		for _, other := range others {
-			if real, ok := listed[other]; ok {
-				needs[name] = append(needs[name], real)
-			}
-			needs[name] = append(needs[name], providers[other]...)
-		}
-	}
-	return needs
-}
-
-// dependencyNames are the names in a field such as "a (>= 1), b | c:any".
-func dependencyNames(field string) []string {
-	var names []string
-	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == '|' }) {
-		word, _, _ := strings.Cut(strings.TrimSpace(part), " ")
-		word, _, _ = strings.Cut(word, ":")
-		word, _, _ = strings.Cut(word, "(")
-		if word != "" {
-			names = append(names, word)
-		}
-	}
-	return names
-}

@@ -1,0 +1,190 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+)
+
+// aptAhead has a directory for each group of packages that are downloaded ahead. It is on the filesystem of apt's
+// archives, and not in them: apt and hosts that keep no archives delete what they find there.
+const aptAhead = "/var/cache/apt/ahead"
+
+// aptUser is the user that apt's downloads run as, where a host has it and its settings name no other.
+const aptUser = "_apt"
+
+// sparedByAhead are bytes that downloading ahead leaves free on a disk, beside what the packages take when they are
+// installed.
+const sparedByAhead = 256 << 20
+
+func (a *apt) spare() (int64, error) {
+	dir, err := a.files.Beneath(path.Dir(aptAhead))
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close()
+	free, _, err := dir.Free()
+	return free - sparedByAhead, err
+}
+
+func groupDir(n int) string { return fmt.Sprintf("%s/%d", aptAhead, n) }
+
+// download lets apt-get fetch packages, which needs no lock, with apt's own proxies, mirrors, checks and user. The
+// directory belongs to that user until they are there, and then to root.
+func (a *apt) download(ctx context.Context, n int, changes []host.PackageChange) error {
+	dir, owner := groupDir(n), "0"
+	if data, err := a.files.ReadFile("/etc/passwd"); err == nil && strings.Contains("\n"+string(data), "\n"+aptUser+":") {
+		owner = aptUser
+	}
+	fetch := []string{"env", "--chdir=" + dir, "apt-get", "-q", "-o", "Acquire::Retries=0", "download", "--"}
+	for _, c := range changes {
+		fetch = append(fetch, c.Name+"="+c.New)
+	}
+	for _, argv := range [][]string{
+		{"rm", "-rf", "--one-file-system", "--", dir},
+		{"install", "-d", "-m", "0755", "--", aptAhead},
+		{"install", "-d", "-m", "0700", "-o", owner, "--", dir},
+		fetch,
+		{"chown", "--no-dereference", "0:0", "--", dir},
+	} {
+		if err := a.must(ctx, argv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// must runs a command of downloading ahead, which changes nothing that a step has read.
+func (a *apt) must(ctx context.Context, argv []string) error {
+	out, err := a.run(ctx, true, argv...)
+	if err == nil && out.Code != 0 {
+		err = host.Complaint(out)
+	}
+	return err
+}
+
+// adopt moves the files of packages into apt's archives, where apt-get finds them complete. The directory is root's by
+// then, and a name in it that is no file of root's stays there.
+func (a *apt) adopt(ctx context.Context, n int, changes []host.PackageChange) error {
+	dir := groupDir(n)
+	names, err := a.files.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, name := range names {
+		info, err := a.files.Lstat(dir + "/" + name)
+		if err == nil && info.IsRegular() && info.UID == 0 && info.Links == 1 &&
+			slices.ContainsFunc(changes, func(c host.PackageChange) bool { return isFileOf(name, c) }) {
+			paths = append(paths, dir+"/"+name)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return a.must(ctx, append([]string{"mv", "-f", "-t", aptArchives, "--"}, paths...))
+}
+
+// isFileOf reports whether a file has the name that apt gives the new version of a package:
+// name_version_architecture.deb with signs of the version escaped as in URLs.
+func isFileOf(file string, c host.PackageChange) bool {
+	base, ok := strings.CutSuffix(file, ".deb")
+	parts := strings.Split(base, "_")
+	if !ok || len(parts) != 3 {
+		return false
+	}
+	name, arch, _ := strings.Cut(c.Name, ":")
+	version, err := url.PathUnescape(parts[1])
+	return err == nil && parts[0] == name && version == c.New && (arch == "" || arch == parts[2])
+}
+
+func (a *apt) discard(ctx context.Context) error {
+	return a.must(ctx, []string{"rm", "-rf", "--one-file-system", "--", aptAhead})
+}
+
+// needs reads the dependencies and sizes of packages from the repositories' indexes.
+func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, int64, error) {
+	argv := []string{"apt-cache", "-q", "show", "--"}
+	for _, c := range changes {
+		argv = append(argv, c.Name+"="+c.New)
+	}
+	out, err := a.ask(ctx, argv...)
+	if err == nil && out.Code != 0 {
+		err = a.failure(ctx, "asking what packages need", out)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return neededAmong(out.Stdout, changes), sizesOf(out.Stdout), nil
+}
+
+// sizesOf adds up what stanzas of packages say of sizes: in bytes as they are downloaded, in KiB as they are installed.
+func sizesOf(text string) (bytes int64) {
+	for line := range strings.Lines(text) {
+		field, v, _ := strings.Cut(line, ":")
+		if unit := map[string]int64{"Size": 1, "Installed-Size": 1 << 10}[field]; unit > 0 {
+			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64) // the limit of what is spared covers a line that is no number
+			bytes += n * unit
+		}
+	}
+	return bytes
+}
+
+// neededAmong reads stanzas of packages, and gives the dependencies that are among the changes.
+func neededAmong(text string, changes []host.PackageChange) map[string][]string {
+	listed := map[string]string{} // names as the changes have them, by bare names
+	for _, c := range changes {
+		bare, _, _ := strings.Cut(c.Name, ":")
+		listed[bare] = c.Name
+	}
+	wanted, providers := map[string][]string{}, map[string][]string{}
+	for stanza := range strings.SplitSeq(text, "\n\n") {
+		name := ""
+		for line := range strings.Lines(stanza) {
+			field, v, _ := strings.Cut(line, ":")
+			switch field {
+			case "Package":
+				name = listed[strings.TrimSpace(v)]
+			case "Depends", "Pre-Depends", "Recommends":
+				wanted[name] = append(wanted[name], dependencyNames(v)...)
+			case "Provides":
+				for _, other := range dependencyNames(v) {
+					providers[other] = append(providers[other], name)
+				}
+			}
+		}
+	}
+	needs := map[string][]string{}
+	for other, names := range providers {
+		needs[virtual+other] = names
+	}
+	for name, others := range wanted {
+		for _, other := range others {
+			if real, ok := listed[other]; ok {
+				needs[name] = append(needs[name], real)
+			}
+			needs[name] = append(needs[name], providers[other]...)
+		}
+	}
+	return needs
+}
+
+// dependencyNames are the names in a field such as "a (>= 1), b | c:any".
+func dependencyNames(field string) []string {
+	var names []string
+	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == '|' }) {
+		word, _, _ := strings.Cut(strings.TrimSpace(part), " ")
+		word, _, _ = strings.Cut(word, ":")
+		word, _, _ = strings.Cut(word, "(")
+		if word != "" {
+			names = append(names, word)
+		}
+	}
+	return names
+}
