@@ -22,8 +22,8 @@ func TestProjectGetsItsUser(t *testing.T) {
 		hosttest.Install(t, l.Layout.Root, program)
 	}
 	for name, text := range map[string]string{
-		"etc/passwd": "root:x:0:0:root:/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:19000::::::\n", "etc/gshadow": "root:*::\n",
-		"etc/login.defs": "UID_MIN 1000\nGID_MIN 1000\nCREATE_HOME no\nUSERGROUPS_ENAB yes\n",
+		"etc/passwd": "root:x:0:0:root:/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:19000::::::\n",
+		"etc/gshadow": "root:*::\n", "etc/login.defs": "UID_MIN 1000\nGID_MIN 1000\nCREATE_HOME no\nUSERGROUPS_ENAB yes\n",
 	} {
 		path := filepath.Join(l.Layout.Root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -45,8 +45,8 @@ func TestProjectGetsItsUser(t *testing.T) {
 		t.Errorf("accounts are\n%s", l.host("/etc/passwd"))
 	}
 	for path, uid := range map[string]uint32{
-		"/srv/projects/myapp/data/uploads/a": 1000, "/srv/projects/myapp/current/version": 1000, "/srv/projects/myapp/pillar": 0,
-		"/home/myapp-user/.ssh/id_ed25519": 1000,
+		"/srv/projects/myapp/data/uploads/a": 1000, "/srv/projects/myapp/current/version": 1000,
+		"/srv/projects/myapp/pillar": 0, "/home/myapp-user/.ssh/id_ed25519": 1000,
 	} {
 		info, err := os.Stat(l.Layout.Path(path))
 		if err != nil {

@@ -43,8 +43,8 @@ func asked(log *storetest.Log, suffix string) (requests int, bytes int64) {
 
 func large(version string) artifacttest.Files {
 	return artifacttest.Files{
-		"version": version, "salt/config/states/top.sls": "base: {}", "data/large": noise(1, 3<<20), "data/other": noise(2, 1<<20),
-		"bin/run": "#!/bin/sh\n", "link": "-> data/large", "empty": "",
+		"version": version, "salt/config/states/top.sls": "base: {}", "data/large": noise(1, 3<<20),
+		"data/other": noise(2, 1<<20), "bin/run": "#!/bin/sh\n", "link": "-> data/large", "empty": "",
 	}
 }
 
@@ -135,7 +135,8 @@ func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 	l.repo.Release("myapp", "2", "testing", next)
 	log := l.watched()
 	_, err := l.deploy()
-	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "more than 16-fold") || !strings.Contains(err.Error(), "signed by") || diag.HintOf(err) == "" {
+	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "more than 16-fold") ||
+		!strings.Contains(err.Error(), "signed by") || diag.HintOf(err) == "" {
 		t.Errorf("exit code %d, %v, want it refused, and by whom it was signed", exit.Code(err), err)
 	}
 	if n, _ := asked(log, ".pack"); n == 0 {

@@ -67,8 +67,8 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 	return exit.WithCode(exit.Interrupted, errors.New("interrupted; the links are as they were before"))
 }
 
-// firstFailed leaves next on the release that failed, to be looked at, and nothing current but a base that converged alone
-// before. It is not quarantined: there is nothing else this host could run, so the next run tries again.
+// firstFailed leaves next on the release that failed, to be looked at, and nothing current but a base that converged
+// alone before. It is not quarantined: there is nothing else this host could run, so the next run tries again.
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	err := r.restoreLinks(ctx, before)
 	failed := pair.Own()
@@ -86,7 +86,8 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	if err := errors.Join(err, undone, r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
-	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next leads to the release that failed", r.Layout.Inside(project.Dir))
+	r.record.Note("this was the first deploy, so there is nothing to roll back to; %s/next leads to the release "+
+		"that failed", r.Layout.Inside(project.Dir))
 	if base := r.ledger.Alone; base != nil {
 		if err := r.settleBack(ctx, *base); err != nil {
 			return r.stuck(cause, err)
@@ -162,11 +163,12 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 
 // interruptedGoingBack is the end of a run that was interrupted on its way back.
 func interruptedGoingBack(cause error) error {
-	return exit.WithCode(exit.Interrupted, fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
+	return exit.WithCode(exit.Interrupted,
+		fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
 }
 
-// settleBack is settleDown for a pair whose files may be gone from the disk: what is missing is fetched again, before the
-// pair converges or after it failed to.
+// settleBack is settleDown for a pair whose files may be gone from the disk: what is missing is fetched again, before
+// the pair converges or after it failed to.
 func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 	if r.intact(ctx, good) != nil {
 		r.refetch(ctx, good)
@@ -183,7 +185,8 @@ func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 // Whatever fails, all of it is done: what was left must not go on serving, and what is there now needs its
 // hooks and is asked by its probes.
 func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
-	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serving.ServeBack(ctx, good), r.save()}
+	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serving.ServeBack(ctx, good),
+		r.save()}
 	if stopped(ctx) {
 		return errors.Join(append(errs, ctx.Err())...)
 	}
@@ -209,7 +212,8 @@ func (r *run) afterwards(f fault) string {
 
 // stuck is a way back that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
-	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" && failure.HostErrno(errors.Join(cause, err)) {
+	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" &&
+		failure.HostErrno(errors.Join(cause, err)) {
 		return exit.WithCode(exit.RollbackFailed, diag.WithHint(
 			fmt.Errorf("the deploy failed (%w), and so did the rollback: %w", cause, err),
 			"%s\nthen finish the rollback: corpus-agent deploy", hint))

@@ -47,8 +47,8 @@ func (l *lab) served(s *elbtest.Services, want bool) {
 	}
 }
 
-// TestDeployLeavesTheLoadBalancers before its first link moves and enters them when it is healthy, also the first time; a run
-// that has nothing new asks them nothing.
+// TestDeployLeavesTheLoadBalancers before its first link moves and enters them when it is healthy, also the first time;
+// a run that has nothing new asks them nothing.
 func TestDeployLeavesTheLoadBalancers(t *testing.T) {
 	l, s := balanced(t)
 	s.Answer(elbtest.How{Healthy: 2, Drained: 2})
@@ -62,7 +62,8 @@ func TestDeployLeavesTheLoadBalancers(t *testing.T) {
 	l.links("2", "2", "1")
 	l.served(s, true)
 	if asked := strings.Join(s.Actions(), " "); strings.Count(asked, "DescribeTargetHealth") != 7 {
-		t.Errorf("the run asked for %s; want one look at the target before it leaves, three until it has drained, and three until it is healthy", asked)
+		t.Errorf("the run asked for %s; want one look at the target before it leaves, three until it has drained, and "+
+			"three until it is healthy", asked)
 	}
 	if _, err := l.RollbackTo(context.Background(), ""); err != nil {
 		t.Fatal(err)
@@ -76,7 +77,8 @@ func TestManuallyDeregisteredHostStaysDeregistered(t *testing.T) {
 	l, s := balanced(t)
 	c, err := elbtest.Open(context.Background())
 	must(t, err)
-	must(t, c.Deregister(context.Background(), elb.Balancers{Names: []string{balancer}, TargetGroups: []string{targetGroup}}, 0))
+	must(t,
+		c.Deregister(context.Background(), elb.Balancers{Names: []string{balancer}, TargetGroups: []string{targetGroup}}, 0))
 	l.publish("2")
 	noted(t, l.expect(exit.OK), "registered with none of its load balancers")
 	l.served(s, false)

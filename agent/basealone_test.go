@@ -26,10 +26,11 @@ func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 		"its channel names nothing": {false, func(l *lab) {
 			l.repo.Release("myapp", "0", "production", artifacttest.Files{"version": "0"})
 		}, exit.Unreachable},
-		"its metadata is damaged":   {true, func(l *lab) { l.spoilHead("myapp", []byte(`{"signed": 1}`)) }, exit.Refused},
-		"its metadata is too large": {true, func(l *lab) { l.spoilHead("myapp", bytes.Repeat([]byte(" "), 9<<20)) }, exit.Refused},
-		"its metadata is missing":   {true, func(l *lab) { l.spoilHead("myapp", nil) }, exit.Unreachable},
-		"its artifact is missing":   {true, func(l *lab) { l.loseArtifacts("myapp") }, exit.Unreachable},
+		"its metadata is damaged": {true, func(l *lab) { l.spoilHead("myapp", []byte(`{"signed": 1}`)) }, exit.Refused},
+		"its metadata is too large": {true, func(l *lab) { l.spoilHead("myapp", bytes.Repeat([]byte(" "), 9<<20)) },
+			exit.Refused},
+		"its metadata is missing": {true, func(l *lab) { l.spoilHead("myapp", nil) }, exit.Unreachable},
+		"its artifact is missing": {true, func(l *lab) { l.loseArtifacts("myapp") }, exit.Unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -42,7 +43,8 @@ func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 			r := l.expect(c.code)
 			noted(t, r, "base b1 converges alone, since nothing of myapp can be deployed yet")
 			if l.engine.last() != "b1+" || l.version("base/current") != "b1" || r.BaseAlone == nil || r.Left != nil {
-				t.Errorf("converged %q, base is %q, the host was left with %v alone and %v", l.engine.last(), l.version("base/current"), r.BaseAlone, r.Left)
+				t.Errorf("converged %q, base is %q, the host was left with %v alone and %v", l.engine.last(),
+					l.version("base/current"), r.BaseAlone, r.Left)
 			}
 			if s, err := l.Status(); err != nil || s.Deployed != nil || s.BaseAlone == nil || len(s.Drift) > 0 {
 				t.Errorf("status: deployed %v, base alone %v, drift %v, %v", s.Deployed, s.BaseAlone, s.Drift, err)

@@ -42,7 +42,9 @@ func TestConcurrentRunsAreRefused(t *testing.T) {
 			inside := *l.Agent
 			inside.Within = "20260101T000000.000000"
 			err = call(&inside)
-			if exit.Code(err) != exit.Locked || !strings.Contains(err.Error(), "a hook or procedure of run 20260101T000000.000000") || !strings.Contains(diag.HintOf(err), "--no-block") {
+			if exit.Code(err) != exit.Locked ||
+				!strings.Contains(err.Error(), "a hook or procedure of run 20260101T000000.000000") ||
+				!strings.Contains(diag.HintOf(err), "--no-block") {
 				t.Errorf("%s from a hook: %v, hint %q", name, err, diag.HintOf(err))
 			}
 		}
@@ -138,7 +140,8 @@ func TestHostPillarOverridesReleasePillar(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", map[string]string{
-		"version": "1", "salt/config/pillar/top.sls": "base: {'*': [app]}\n", "salt/config/pillar/app.sls": "app: {port: 80, user: web}\n",
+		"version": "1", "salt/config/pillar/top.sls": "base: {'*': [app]}\n",
+		"salt/config/pillar/app.sls": "app: {port: 80, user: web}\n",
 	})
 	l.expect(exit.OK)
 	file := filepath.Join(l.Layout.Project("myapp").Pillar(), "init.sls")
@@ -157,7 +160,8 @@ func TestHostPillarOverridesReleasePillar(t *testing.T) {
 	if err := os.WriteFile(file, []byte("app: [\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "init.sls") {
+	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Usage ||
+		!strings.Contains(err.Error(), "init.sls") {
 		t.Errorf("a broken pillar: exit code %d, %v", exit.Code(err), err)
 	}
 }

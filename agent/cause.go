@@ -30,9 +30,9 @@ import (
 //	the host failed      nothing is quarantined; the deploy is retried, at growing intervals
 //	it was interrupted   nothing is quarantined; the next run takes the deploy up again
 //
-// Kinds of errors decide, and not their text. The one exception is a program that failed (a hook, a procedure, a command of
-// a state): what it printed decides where it names an error of the host in the words of the C library (process.Printed), and
-// so does the same failure of the release that ran before (alikeOnTheWayBack).
+// Kinds of errors decide, and not their text. The one exception is a program that failed (a hook, a procedure, a
+// command of a state): what it printed decides where it names an error of the host in the words of the C library
+// (process.Printed), and so does the same failure of the release that ran before (alikeOnTheWayBack).
 
 // fault is why a run failed.
 type fault struct {
@@ -134,7 +134,8 @@ func (r *run) relocated(pair ledger.Pair, f fault, before map[string]link.Set) e
 func (r *run) keptIn(release artifact.Release, f fault, before map[string]link.Set) string {
 	project, dir := r.LayoutOf(release.Project), release.Dir()
 	links := before[release.Project]
-	failed := f.of == report.FaultOfRelease && f.release != nil && f.release.Project == release.Project && f.release.Dir() == dir
+	failed := f.of == report.FaultOfRelease && f.release != nil && f.release.Project == release.Project &&
+		f.release.Dir() == dir
 	if failed && !r.isUsed(project, dir, links) {
 		return r.Layout.Inside(filepath.Join(project.Archives(), r.id, layout.FailedTree))
 	}

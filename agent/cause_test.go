@@ -117,7 +117,8 @@ func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
 		l.failIn(file, "2+2")
 		r := l.expect(exit.RolledBack)
 		l.pairRuns("1", "1")
-		if got := l.inQuarantine(); !slices.Equal(got, []string{want.bad}) || r.Fault.String() != want.bad+" was quarantined" {
+		if got := l.inQuarantine(); !slices.Equal(got, []string{want.bad}) ||
+			r.Fault.String() != want.bad+" was quarantined" {
 			t.Errorf("%s: in quarantine is %v, and the report says %q", file, got, r.Fault)
 		}
 		l.expect(exit.OK)
@@ -136,7 +137,8 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 	}
 	service := func(version string) {
 		l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version,
-			"salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": "include:\n  - common\n/etc/app:\n  file.directory: []\n"})
+			"salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": "include:\n  - common\n" +
+				"/etc/app:\n  file.directory: []\n"})
 	}
 	base("1", "/etc/one:\n  file.managed:\n    - makedirs: True\n    - contents: one\n")
 	service("1")
@@ -160,7 +162,8 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 // TestHostErrorsQuarantineNoRelease has errors of system calls come up from where files are read.
 func TestHostErrorsQuarantineNoRelease(t *testing.T) {
 	t.Parallel()
-	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN} {
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC,
+		syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN} {
 		for name, wrap := range map[string]func(error) error{
 			"plain": func(err error) error { return fmt.Errorf("reading: %w", err) },
 			"a diagnostic": func(err error) error {
@@ -168,7 +171,8 @@ func TestHostErrorsQuarantineNoRelease(t *testing.T) {
 			},
 			"a list": func(err error) error {
 				var list diag.List
-				list.AddError(diag.Pos{File: "/srv/service/next/salt/config/states/app.sls"}, &os.PathError{Op: "open", Path: "x", Err: err})
+				list.AddError(diag.Pos{File: "/srv/service/next/salt/config/states/app.sls"},
+					&os.PathError{Op: "open", Path: "x", Err: err})
 				return list.Err()
 			},
 		} {
@@ -283,7 +287,8 @@ func TestHeldReleaseIsNotReportedAsDeployed(t *testing.T) {
 			if got := notify.EventOf(r); got != notify.NoChange {
 				t.Errorf("the event is %q", got)
 			}
-			if n := notify.NoticeOf(r); strings.Contains(n.Subject(), "2") && !strings.Contains(n.Subject(), "myapp 1") || n.Left.Service.Version != "1" {
+			if n := notify.NoticeOf(r); strings.Contains(n.Subject(), "2") && !strings.Contains(n.Subject(), "myapp 1") ||
+				n.Left.Service.Version != "1" {
 				t.Errorf("the notice is %q, and names %v", n.Subject(), n.Left)
 			}
 			if r.Withheld == nil || !strings.HasPrefix(r.Withheld.Service.Version, "2") {
@@ -328,13 +333,15 @@ func TestOlderAgentReadsQuarantine(t *testing.T) {
 	if err := json.Unmarshal(data, &old); err != nil {
 		t.Fatal(err)
 	}
-	if old.Version != 1 || len(old.Bad) != 1 || old.Bad[0].Pair.Service.Version != "2-broken" || old.Bad[0].Pair.Base.Version != "1" || old.Bad[0].Again != 0 {
+	if old.Version != 1 || len(old.Bad) != 1 || old.Bad[0].Pair.Service.Version != "2-broken" ||
+		old.Bad[0].Pair.Base.Version != "1" || old.Bad[0].Again != 0 {
 		t.Errorf("an older agent reads %+v", old)
 	}
 }
 
-// TestUserLinkInThePlaceOfAFileIsAHostError has a user put a link where a good release has a file: the release is rolled
-// back and retried, and not quarantined. A state of the release before that meets the same link does not change that.
+// TestUserLinkInThePlaceOfAFileIsAHostError has a user put a link where a good release has a file: the release is
+// rolled back and retried, and not quarantined. A state of the release before that meets the same link does not change
+// that.
 func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("links of another user take root")
@@ -343,7 +350,8 @@ func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 	wanted := func(text string) string {
 		return goodStates + "/home/ann/wanted:\n  file.managed:\n    - contents: " + text + "\n"
 	}
-	for name, before := range map[string]string{"the new release alone": goodStates, "the release before too": wanted("one")} {
+	for name, before := range map[string]string{"the new release alone": goodStates,
+		"the release before too": wanted("one")} {
 		t.Run(name, func(t *testing.T) {
 			l := converging(t)
 			home, secret := l.Layout.Path("/home/ann"), l.Layout.Path("/root/secret")
@@ -373,7 +381,8 @@ func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 				want = exit.RollbackFailed
 			}
 			r := l.expect(want)
-			if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
+			if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
+				r.Fault.Retry == nil {
 				t.Errorf("quarantined is %v, the report blames %+v", bad, r.Fault)
 			}
 			if !strings.Contains(r.Error, "/home/ann/wanted") || !strings.Contains(r.Error, "user 1000") {

@@ -75,7 +75,8 @@ func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = open.Close()
-		for _, name := range []string{"", ".salt", ".salt/00.sls", "salt", "salt/config/states/top.sls", "app", "app/data", ".."} {
+		for _, name := range []string{"", ".salt", ".salt/00.sls", "salt", "salt/config/states/top.sls", "app", "app/data",
+			".."} {
 			if got := owner(t, filepath.Join(dir, name)); got != 0 {
 				t.Errorf("with %q: %q belongs to %d", recipe, name, got)
 			}
@@ -95,8 +96,10 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 	needsRoot(t)
 	l := hooked(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{
-		"version": "1", "corpus.yaml": "writable: [var, cache]\nhealth: {probes: [{script: bin/check}]}\n", "bin/check": "#!/bin/sh\n", "var/x": "x", "cache/x": "x",
-		".salt/00.sls": sets("/srv/out/a", "1"), "salt/config/states/top.sls": "base: {}", "hooks/post-release.d/10": "#!/bin/sh\n",
+		"version": "1", "corpus.yaml": "writable: [var, cache]\nhealth: {probes: [{script: bin/check}]}\n",
+		"bin/check": "#!/bin/sh\n", "var/x": "x", "cache/x": "x",
+		".salt/00.sls": sets("/srv/out/a", "1"), "salt/config/states/top.sls": "base: {}",
+		"hooks/post-release.d/10":    "#!/bin/sh\n",
 		"salt/config/pillar/top.sls": "base: {}", "grains/roles.yaml": "a: 1\n", "salt/files/shared": "-> ../../cache",
 	})
 	l.expect(exit.OK)
@@ -111,18 +114,22 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 		t.Fatalf("with data that was added: %v", err)
 	}
 	for name, content := range map[string]string{
-		".salt/99.sls": sets("/srv/out/evil", "1"), ".salt/install": "#!/bin/sh\n", "salt/_grains/x.py": "", "hooks/pre-release.d/00": "#!/bin/sh\n", "grains/x": "#!/bin/sh\n",
-		".salt/00.sls": sets("/srv/out/evil", "1"), "corpus.yaml": "writable: [.]\nwritable_code: true\n", "bin/check": "#!/bin/sh\nid\n", "hooks/post-release.d/10": "#!/bin/sh\nid\n",
+		".salt/99.sls": sets("/srv/out/evil", "1"), ".salt/install": "#!/bin/sh\n", "salt/_grains/x.py": "",
+		"hooks/pre-release.d/00": "#!/bin/sh\n", "grains/x": "#!/bin/sh\n",
+		".salt/00.sls": sets("/srv/out/evil", "1"), "corpus.yaml": "writable: [.]\nwritable_code: true\n",
+		"bin/check": "#!/bin/sh\nid\n", "hooks/post-release.d/10": "#!/bin/sh\nid\n",
 		"salt/config/pillar/top.sls": "base: {'*': [x]}", "cache/x": "y", "cache/more.sls": "",
 	} {
 		path := filepath.Join(dir, name)
 		before, readErr := os.ReadFile(path)
 		_ = os.Remove(path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(content), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := l.Converge(t.Context(), false)
-		if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), filepath.Dir(name)) {
+		if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), name) &&
+			!strings.Contains(err.Error(), filepath.Dir(name)) {
 			t.Errorf("%s was changed: %v", name, err)
 		}
 		audits, err := l.Verify(t.Context())
@@ -155,7 +162,8 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 	}
 }
 
-// TestWritableCodeRequiresRecipeSetting lets the user change code where the recipe says so, and says that it was changed.
+// TestWritableCodeRequiresRecipeSetting lets the user change code where the recipe says so, and says that it was
+// changed.
 func TestWritableCodeRequiresRecipeSetting(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
@@ -184,7 +192,8 @@ func TestVerifyListsTemplatesThatRunsRefuse(t *testing.T) {
 	l := converging(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))
 	files["corpus.yaml"], files["cache/a.j2"] = "writable: [cache]\n", "x"
-	files["salt/config/states/unused.sls"] = "/etc/a:\n  file.managed:\n    - source: /srv/service/next/cache/a.j2\n    - template: jinja\n"
+	files["salt/config/states/unused.sls"] = "/etc/a:\n  file.managed:\n    - source: /srv/service/next/cache/a.j2\n" +
+		"    - template: jinja\n"
 	l.repo.Release("myapp", "1", "testing", files)
 	l.expect(exit.OK)
 	audits, err := l.Verify(t.Context())

@@ -102,7 +102,8 @@ func TestARepairedLinkMakesNoProcessOld(t *testing.T) {
 				t.Errorf("a unit that runs the release was touched: %q", u.acted)
 			}
 			s := mustStatus(t, l)
-			if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Units) != 1 || !s.Units[0].Deployed || len(s.Drift) != 0 {
+			if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Units) != 1 || !s.Units[0].Deployed ||
+				len(s.Drift) != 0 {
 				t.Errorf("status says %+v, drift %q, %v", s.Units, s.Drift, err)
 			}
 		})

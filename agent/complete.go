@@ -64,7 +64,8 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		if bad || withdrawn || pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
-		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host keeps %s", good, cause, pair)
+		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host keeps %s", good, cause,
+			pair)
 		r.ledger.StandIn(pair, r.Time().UTC())
 		return r.relink(ctx, pair)
 	}
@@ -223,8 +224,8 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	return r.save()
 }
 
-// convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an earlier
-// run put the links back and was cut short before the units followed them, this is the rest of its way back.
+// convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an
+// earlier run put the links back and was cut short before the units followed them, this is the rest of its way back.
 func (r *run) convergeGood(ctx context.Context) error {
 	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
 		fresh, err := r.complete(ctx)
@@ -258,7 +259,8 @@ func (r *run) convergeGood(ctx context.Context) error {
 // unfinishedUnits says why units are restarted though nothing is deployed.
 func unfinishedUnits(s ledger.Serving) string {
 	if len(s.Retry) > 0 {
-		return fmt.Sprintf("%s did not run what is deployed after the rollback of run %s; it is restarted again", strings.Join(s.Retry, ", "), s.Run)
+		return fmt.Sprintf("%s did not run what is deployed after the rollback of run %s; it is restarted again",
+			strings.Join(s.Retry, ", "), s.Run)
 	}
 	return fmt.Sprintf("run %s was cut short before all units ran what is deployed; they are restarted", s.Run)
 }

@@ -24,7 +24,8 @@ func TestCrashReportHasJournalLines(t *testing.T) {
 	for i := range 30 {
 		u.all["app.service"].logs = append(u.all["app.service"].logs, fmt.Sprintf("app: line %d", i))
 	}
-	u.all["app.service"].logs = append(u.all["app.service"].logs, "app: cannot log in to the database with "+secret, "app: \x1b]52;c;\x07giving up")
+	u.all["app.service"].logs = append(u.all["app.service"].logs, "app: cannot log in to the database with "+secret,
+		"app: \x1b]52;c;\x07giving up")
 	l.app("2.crashes")
 	r, err := l.deploy()
 	if exit.Code(err) != exit.RolledBack {
@@ -42,17 +43,19 @@ func TestCrashReportHasJournalLines(t *testing.T) {
 		"the error": err.Error(), "the report": r.Error, "the probes of the report": strings.Join(probes, "\n"),
 		"why": why.Failed,
 	} {
-		if !strings.Contains(text, "app: cannot log in to the database with <secret>") || !strings.Contains(text, "giving up") {
+		if !strings.Contains(text, "app: cannot log in to the database with <secret>") ||
+			!strings.Contains(text, "giving up") {
 			t.Errorf("%s has no last lines of the journal: %s", what, text)
 		}
-		if strings.Contains(text, secret) || strings.ContainsAny(text, "\x1b\x07") || strings.Contains(text, "line 21") || !strings.Contains(text, "line 22") {
+		if strings.Contains(text, secret) || strings.ContainsAny(text, "\x1b\x07") || strings.Contains(text, "line 21") ||
+			!strings.Contains(text, "line 22") {
 			t.Errorf("%s has a secret, a control character or too many lines: %q", what, text)
 		}
 	}
 }
 
-// TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines: the init system has started the program again since, and what
-// that one logged says nothing.
+// TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines: the init system has started the program again since, and
+// what that one logged says nothing.
 func TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
@@ -65,9 +68,12 @@ func TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	l.app("2", artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 2\n  probes:\n    - http: " + server.URL + "\n"})
+	l.app("2",
+		artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 2\n  probes:\n    - http: " + server.URL +
+			"\n"})
 	_, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "logged last:\n  app: the table users is gone") {
+	if exit.Code(err) != exit.RolledBack ||
+		!strings.Contains(err.Error(), "logged last:\n  app: the table users is gone") {
 		t.Errorf("exit code %d, %v", exit.Code(err), err)
 	}
 }

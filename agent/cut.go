@@ -121,7 +121,8 @@ func (r *run) giveUp(cut *ledger.Running) {
 		reason += " in a row in " + r.cutStep
 	}
 	if cut.Reboots >= maxAttempts {
-		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for", cut.Reboots)
+		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for",
+			cut.Reboots)
 	}
 	if guilty := r.guilty(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
@@ -178,7 +179,8 @@ func (r *run) leaveCut(ctx context.Context, to string, find func(to string) erro
 			return exit.WithCode(exit.Usage, err)
 		}
 	}
-	r.record.Note("run %s was cut short while it deployed %s; the host goes back to %s, which was deployed before", cut.Run, cut.Pair, r.ledger.Good)
+	r.record.Note("run %s was cut short while it deployed %s; the host goes back to %s, which was deployed before",
+		cut.Run, cut.Pair, r.ledger.Good)
 	r.acted, r.report.Leaves = true, &cut.Pair
 	for _, release := range cut.Pair.Releases() {
 		if !r.ledger.Good.Has(release) {
@@ -219,7 +221,8 @@ func (r *run) askedBefore() *ledger.Pair {
 func (r *run) stayBack(ctx context.Context) error {
 	good := *r.ledger.Good
 	r.acted, r.report.To = true, &good
-	r.record.Note("the rollback of run %s to %s is finished; to go back further: corpus-agent rollback --to VERSION", r.finished.Run, good)
+	r.record.Note("the rollback of run %s to %s is finished; to go back further: corpus-agent rollback --to VERSION",
+		r.finished.Run, good)
 	return r.stuckBack(r.settleBack(ctx, good))
 }
 

@@ -120,7 +120,8 @@ func TestRollbackWithADamagedJournal(t *testing.T) {
 			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is restored from it") {
 				t.Fatalf("exit code %d, %v", exit.Code(err), err)
 			}
-			if hint := diag.HintOf(err); strings.Count(hint, "corpus-agent converge") > 1 || !strings.Contains(hint, "corpus-agent") {
+			if hint := diag.HintOf(err); strings.Count(hint, "corpus-agent converge") > 1 ||
+				!strings.Contains(hint, "corpus-agent") {
 				t.Errorf("the hint is %q", hint)
 			}
 			if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err != nil {
@@ -176,7 +177,9 @@ func TestFailedRollbackIsRetriedThreeTimes(t *testing.T) {
 	defer free()
 	for n := range 3 {
 		_, err := l.deploy()
-		if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "not everything could be taken back: file /etc/app/last") || !strings.Contains(diag.HintOf(err), "corpus-agent rollback --converge") {
+		if exit.Code(err) != exit.RollbackFailed ||
+			!strings.Contains(err.Error(), "not everything could be taken back: file /etc/app/last") ||
+			!strings.Contains(diag.HintOf(err), "corpus-agent rollback --converge") {
 			t.Fatalf("run %d: exit code %d, %v (hint: %s)", n+1, exit.Code(err), err, diag.HintOf(err))
 		}
 	}

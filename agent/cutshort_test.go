@@ -37,10 +37,12 @@ func TestStatusNamesARunThatWasKilled(t *testing.T) {
 	if err != nil || w.Cut == nil {
 		t.Fatalf("after the cut: %+v, %v", w.Cut, err)
 	}
-	if c := w.Cut; c.Command != "deploy" || c.Began == nil || c.Run == "" || c.Step != "file.managed /etc/app/b" || c.Pair.Service.Version != "2" || !c.TakesUp {
+	if c := w.Cut; c.Command != "deploy" || c.Began == nil || c.Run == "" || c.Step != "file.managed /etc/app/b" ||
+		c.Pair.Service.Version != "2" || !c.TakesUp {
 		t.Errorf("the cut is %+v", c)
 	}
-	for _, want := range []string{"deploy run " + w.Cut.Run, "which began 2", "cut short in file.managed /etc/app/b, deploying myapp 2", "resumes it"} {
+	for _, want := range []string{"deploy run " + w.Cut.Run, "which began 2",
+		"cut short in file.managed /etc/app/b, deploying myapp 2", "resumes it"} {
 		if !strings.Contains(w.Cut.String(), want) {
 			t.Errorf("%q is not in %q", want, w.Cut)
 		}
@@ -88,7 +90,8 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	l.states("2", "/etc/app/app.conf:\n  file.managed:\n    - contents: two\n"+
-		"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif: touch /asked; while :; do :; done\n    - require: [file: /etc/app/app.conf]\n")
+		"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif: touch /asked; while :; do :; done\n"+
+		"    - require: [file: /etc/app/app.conf]\n")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	l.Stopping = func(context.Context) bool { return ctx.Err() != nil }
@@ -104,7 +107,8 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	if exit.Code(err) != exit.Interrupted {
 		t.Fatalf("exit code %d: %v", exit.Code(err), err)
 	}
-	if last := r.Steps[len(r.Steps)-1]; last.ID != "guarded" || last.Result != report.StepFailed || !strings.Contains(last.Comment, "while its onlyif ran") {
+	if last := r.Steps[len(r.Steps)-1]; last.ID != "guarded" || last.Result != report.StepFailed ||
+		!strings.Contains(last.Comment, "while its onlyif ran") {
 		t.Errorf("the last step is %+v", last)
 	}
 	l.Stopping = nil
@@ -113,17 +117,21 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunNamesRunningStates takes a host as a power cut leaves it, while states run after one that changed something.
+// TestInterruptedRunNamesRunningStates takes a host as a power cut leaves it, while states run after one that changed
+// something.
 func TestInterruptedRunNamesRunningStates(t *testing.T) {
 	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }
 	for name, c := range map[string]struct{ sls, want string }{
 		"a guard": {"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif:\n      - 'true'\n      - '" + hanging("/a") + "'\n", "cmd.run guarded"},
 		"after a guard": {
 			"asked:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - unless: 'true'\n" +
-				"two:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - require: [cmd: asked]\n", "cmd.run two"},
+				"two:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - require: [cmd: asked]\n",
+			"cmd.run two"},
 		"parallel states": {
-			"one:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - parallel: True\n    - require: [file: /etc/app/app.conf]\n" +
-				"two:\n  cmd.run:\n    - name: '" + hanging("/b") + "'\n    - shell: /bin/sh\n    - parallel: True\n    - require: [file: /etc/app/app.conf]\n", "cmd.run one or cmd.run two"},
+			"one:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - parallel: True\n    - " +
+				"require: [file: /etc/app/app.conf]\ntwo:\n  cmd.run:\n    - name: '" + hanging("/b") +
+				"'\n    - shell: /bin/sh\n    - parallel: True\n    - require: [file: /etc/app/app.conf]\n",
+			"cmd.run one or cmd.run two"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := commanding(t)

@@ -119,7 +119,8 @@ func TestRollbackVerifiesTargetRelease(t *testing.T) {
 	must(t, err)
 	must(t, os.Remove(filepath.Join(old, "version")))
 	must(t, os.WriteFile(filepath.Join(old, "version"), []byte("x"), 0o444))
-	if _, err := l.Rollback(context.Background()); exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "version has other content") {
+	if _, err := l.Rollback(context.Background()); exit.Code(err) != exit.Refused ||
+		!strings.Contains(err.Error(), "version has other content") {
 		t.Errorf("a changed release: exit code %d, %v", exit.Code(err), err)
 	}
 	l.links("2", "2", "x")
@@ -177,12 +178,15 @@ func things() []thing {
 	return []thing{
 		{name: "the ledger", path: in("/var/lib/corpus/ledger.json"), says: "the ledger"},
 		{name: "the configuration", path: in("/etc/corpus/agent.yaml"), conf: true},
-		{name: "the configuration's copy", path: in("/srv/projects/.agent.yaml"), silent: "missing, empty, truncated, garbage, zero-filled, JSON without content"},
+		{name: "the configuration's copy", path: in("/srv/projects/.agent.yaml"),
+			silent: "missing, empty, truncated, garbage, zero-filled, JSON without content"},
 		{name: "the registry's entry", path: in("/var/lib/corpus/projects/myapp.json"), says: saysEntry},
 		{name: "the registry", path: in("/var/lib/corpus/projects"), dir: true, says: saysEntry},
-		{name: "the registry's copy", path: in("/srv/projects/.myapp.project.json"), silent: "missing, empty, truncated, garbage, zero-filled, JSON without content"},
+		{name: "the registry's copy", path: in("/srv/projects/.myapp.project.json"),
+			silent: "missing, empty, truncated, garbage, zero-filled, JSON without content"},
 		{name: "a request to hold", path: in("/var/lib/corpus/hold.json"), silent: "missing"},
-		{name: "the ledger's copy", path: in("/srv/projects/.ledger.json"), silent: "missing", says: "its copy could not be read"},
+		{name: "the ledger's copy", path: in("/srv/projects/.ledger.json"), silent: "missing",
+			says: "its copy could not be read"},
 		{name: "the lock", path: in("/var/lib/corpus/lock"), silent: "all"},
 		{name: "the list of temporary directories", path: in("/var/lib/corpus/temporary"), silent: "all"},
 		{name: "the newest report", path: newest("/var/lib/corpus/reports/*.json"), silent: "all"},
@@ -191,12 +195,14 @@ func things() []thing {
 		{name: "the journal", path: in("/var/lib/corpus/journal"), dir: true, silent: "missing, a directory"},
 		{name: "the root of trust", path: in("/var/lib/corpus/trust/root.json"), root: true, says: saysTrust},
 		{name: "the pin", path: in("/var/lib/corpus/trust/pinned"), silent: "missing", says: saysTrust},
-		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json"), says: "what this host has seen|timestamp.json"},
+		{name: "the timestamp", path: in("/var/lib/corpus/trust/timestamp.json"),
+			says: "what this host has seen|timestamp.json"},
 		{name: "the snapshot", path: in("/var/lib/corpus/trust/snapshot.json"), silent: "missing"},
 		{name: "the targets", path: in("/var/lib/corpus/trust/targets.json"), silent: "missing"},
 		{name: "the project's metadata", path: in("/var/lib/corpus/trust/projects/myapp.json"), silent: "missing"},
 		{name: "all trust", path: in("/var/lib/corpus/trust"), dir: true, root: true, says: saysTrust},
-		{name: "all that the host remembers", path: in("/var/lib/corpus"), dir: true, root: true, says: "restored from its copy|rebuilt"},
+		{name: "all that the host remembers", path: in("/var/lib/corpus"), dir: true, root: true,
+			says: "restored from its copy|rebuilt"},
 		{name: "what is being fetched", path: in("/var/lib/corpus/incoming"), dir: true, silent: "all"},
 		{name: "the lists of releases", path: in("/var/lib/corpus/trees"), dir: true, silent: "missing, a directory"},
 		{name: "the service's list", path: newest("/var/lib/corpus/trees/myapp/*"), silent: "all"},
@@ -208,8 +214,10 @@ func things() []thing {
 		{name: "project", path: in("/srv/projects/myapp/project"), says: saysLinks},
 		{name: "base's current", path: in("/srv/projects/base/current"), says: saysLinks},
 		// Without the lists of releases, another directory in its place cannot be told from it.
-		{name: "the release that runs", path: release("/srv/projects/myapp/current"), dir: true, only: true, says: saysRelease},
-		{name: "the release before", path: release("/srv/projects/myapp/previous"), dir: true, silent: "a directory", says: saysLinks + "|" + saysRelease},
+		{name: "the release that runs", path: release("/srv/projects/myapp/current"), dir: true, only: true,
+			says: saysRelease},
+		{name: "the release before", path: release("/srv/projects/myapp/previous"), dir: true, silent: "a directory",
+			says: saysLinks + "|" + saysRelease},
 		{name: "base's release", path: release("/srv/projects/base/current"), dir: true, only: true, says: saysRelease},
 		{name: "the releases", path: in("/srv/projects/myapp/releases"), dir: true, only: true, says: saysRelease},
 		{name: "the archives", path: in("/srv/projects/myapp/archives"), dir: true, silent: "missing, a directory"},
@@ -303,7 +311,8 @@ func (l *lab) converges(lost ...thing) (notes []string) {
 	any := func(is func(thing) bool) bool { return slices.ContainsFunc(lost, is) }
 	lostRoot, lostConf := any(func(w thing) bool { return w.root }), any(func(w thing) bool { return w.conf })
 	lostAll := any(func(w thing) bool { return w.only })
-	lostEntry := any(func(w thing) bool { return w.says == saysEntry }) && any(func(w thing) bool { return w.name == "the registry's copy" })
+	lostEntry := any(func(w thing) bool { return w.says == saysEntry }) &&
+		any(func(w thing) bool { return w.name == "the registry's copy" })
 	var codes []int
 	for range 2 {
 		must(l.t, l.configure())
@@ -332,7 +341,8 @@ func (l *lab) converges(lost ...thing) (notes []string) {
 	} else if !lostRoot && last != "1+2" || last != "1+2" && last != "1+1" && last != "+2" && last != "+1" {
 		l.t.Errorf("converged was %q; said was:\n%s", l.engine.asked, strings.Join(notes, "\n"))
 	}
-	if cfg, err := l.Configuration(context.Background(), "myapp"); err != nil || cfg.Value("port") != 8080 && !lostRoot && !lostEntry {
+	if cfg, err := l.Configuration(context.Background(), "myapp"); err != nil || cfg.Value("port") != 8080 && !lostRoot &&
+		!lostEntry {
 		l.t.Errorf("the settings of set-configuration are lost: %v", err)
 	}
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
@@ -381,7 +391,8 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 				gone := err != nil // with the first
 				l.inflict(second, paths[1])
 				notes := l.converges(one, other)
-				if _, err := os.Lstat(filepath.Dir(paths[0])); err == nil && !strings.HasPrefix(paths[0], paths[1]) && !hidden[one.name+", "+other.name] {
+				if _, err := os.Lstat(filepath.Dir(paths[0])); err == nil && !strings.HasPrefix(paths[0], paths[1]) &&
+					!hidden[one.name+", "+other.name] {
 					l.reported(notes, one, first, paths[0])
 				}
 				if !gone && !hidden[one.name+", "+other.name] {
@@ -500,7 +511,8 @@ func (l *lab) machine(id string) {
 // TestRenamedHostRequiresConfirmation gives a host the name of another service, and of another instance.
 func TestRenamedHostRequiresConfirmation(t *testing.T) {
 	t.Parallel()
-	for name, id := range map[string][2]string{"other-testing-useast1-1": {"other", "testing"}, "myapp-production-useast1-1": {"myapp", "production"}} {
+	for name, id := range map[string][2]string{"other-testing-useast1-1": {"other", "testing"},
+		"myapp-production-useast1-1": {"myapp", "production"}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.machine("a")
@@ -511,7 +523,8 @@ func TestRenamedHostRequiresConfirmation(t *testing.T) {
 			l.publish("2")
 			for range 2 {
 				r := l.expect(exit.Usage)
-				if want := "corpus-agent deploy " + id[0] + " " + id[1]; !strings.Contains(r.Hint, want) || l.engine.last() != "+1" {
+				if want := "corpus-agent deploy " + id[0] + " " + id[1]; !strings.Contains(r.Hint, want) ||
+					l.engine.last() != "+1" {
 					t.Errorf("converged was %q, the hint is %q, want %q in it", l.engine.last(), r.Hint, want)
 				}
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 )
 
-// TestADirectoryInThePlaceOfAnyFileIsSetAside puts a directory in the place of each file that the agent keeps in its state
-// directory, whichever the agent wrote: the next runs deploy, and what stood there is kept beside it.
+// TestADirectoryInThePlaceOfAnyFileIsSetAside puts a directory in the place of each file that the agent keeps in its
+// state directory, whichever the agent wrote: the next runs deploy, and what stood there is kept beside it.
 func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	whole := deployedTwice(t)
 	whole.Config.UploadReports = true
@@ -20,7 +20,8 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	state := whole.Layout.State()
 	rosters := filepath.Dir(whole.Layout.Roster("_"))
 	must(t, os.MkdirAll(rosters, 0o700))
-	for _, path := range append(whole.Layout.StateFiles(), filepath.Join(state, "trust", "timestamp.version"), whole.Layout.Roster("myapp")) {
+	for _, path := range append(whole.Layout.StateFiles(), filepath.Join(state, "trust", "timestamp.version"),
+		whole.Layout.Roster("myapp")) {
 		if _, err := os.Lstat(path); err != nil {
 			must(t, os.WriteFile(path, nil, 0o600)) // this host has not needed it
 		}
@@ -28,7 +29,8 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	var files []string
 	must(t, filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
 		inside := strings.TrimPrefix(path, state+"/")
-		cache := strings.HasPrefix(inside, "trees/") || strings.HasPrefix(inside, "incoming/") || strings.Contains(inside, "~pages/") ||
+		cache := strings.HasPrefix(inside, "trees/") || strings.HasPrefix(inside, "incoming/") ||
+			strings.Contains(inside, "~pages/") ||
 			strings.HasPrefix(filepath.Base(inside), ".") // these are made again without a loss
 		if err == nil && e.Type().IsRegular() && inside != "trust/root.json" && !cache {
 			files = append(files, inside) // the root is a person's

@@ -54,7 +54,8 @@ func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 		damage    func(path string) error
 		code      int
 	}{
-		{"missing", "is deployed again", os.Remove, exit.RollbackFailed}, // it is deployed again, and its states fail on the way back, too
+		// it is deployed again, and its states fail on the way back, too
+		{"missing", "is deployed again", os.Remove, exit.RollbackFailed},
 		{"garbage", "version has 7 bytes, not 1", func(path string) error {
 			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("garbage"), 0o444))
 		}, exit.Failed},

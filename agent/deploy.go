@@ -120,7 +120,9 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 // fetch brings the releases of a pair onto the disk.
 func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
 	return r.record.Stage("fetch", pair.String(), func() error {
-		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(client).Fetch(ctx, pair.Releases()) })
+		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
+			return r.fetcher(client).Fetch(ctx, pair.Releases())
+		})
 	})
 }
 
@@ -147,7 +149,8 @@ func (r *run) named(ctx context.Context) error {
 	pair := *on
 	r.report.To, r.acted = &pair, true
 	if r.test {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"), "`corpus-agent deploy --test` shows what states would change"))
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"),
+			"`corpus-agent deploy --test` shows what states would change"))
 	}
 	if r.only.Has(procedure.Archive) {
 		if err := r.project.Archive(ctx, pair); err != nil {

@@ -151,7 +151,8 @@ func TestFailedRollbackHasHint(t *testing.T) {
 	l.engine.fails = func(string) error { return exit.WithCode(exit.Failed, errors.New("a state failed")) }
 	_, err := l.deploy()
 	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "corpus-agent converge") {
-		t.Errorf("exit code %d, hint %q; want %d and the commands to run", exit.Code(err), diag.HintOf(err), exit.RollbackFailed)
+		t.Errorf("exit code %d, hint %q; want %d and the commands to run", exit.Code(err), diag.HintOf(err),
+			exit.RollbackFailed)
 	}
 }
 
@@ -252,7 +253,8 @@ func TestTrustRootCanBeADigest(t *testing.T) {
 	l.publish("1")
 	root := l.repo.Root()
 	good := trustDigest(root)
-	if _, err := l.Deploy(context.Background(), agent.Given{TrustRoot: trustDigest([]byte("other"))}, false); exit.Code(err) != exit.Refused {
+	if _, err := l.Deploy(context.Background(), agent.Given{TrustRoot: trustDigest([]byte("other"))},
+		false); exit.Code(err) != exit.Refused {
 		t.Errorf("another digest: %v, want it refused", err)
 	}
 	if _, err := l.Deploy(context.Background(), agent.Given{TrustRoot: good}, false); err != nil {
@@ -266,7 +268,8 @@ func TestSecondRunNamesTheProcessWithTheLock(t *testing.T) {
 	l.engine.during = func(state.Request) {
 		_, err := l.Converge(context.Background(), false)
 		var held *lock.Held
-		if exit.Code(err) != exit.Locked || !errors.As(err, &held) || held.Holder.Command != "deploy" || held.Holder.PID != os.Getpid() {
+		if exit.Code(err) != exit.Locked || !errors.As(err, &held) || held.Holder.Command != "deploy" ||
+			held.Holder.PID != os.Getpid() {
 			t.Errorf("a second run: %v, want to hear who runs", err)
 		}
 	}

@@ -22,7 +22,8 @@ import (
 // is under way may have read the store before there was anything new, so DeployNow waits for its end and starts
 // another one. If systemd does not have the unit, the run happens in this process, inUnit is false, and the agent's
 // sinks have received its events. say is called with what is waited for.
-func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool, err error) {
+func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool,
+	err error) {
 	introduced, err := trust.Introduced(a.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) {
 		err = diag.WithHint(err, "run as root")
@@ -31,17 +32,24 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		return nil, false, err
 	}
 	if !introduced {
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"), "copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy --store URL --trust-root FILE`"))
+		return nil, false,
+			exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"),
+				"copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy "+
+					"--store URL --trust-root FILE`"))
 	}
 	switch load := a.unitLoad(ctx); load {
 	case "loaded":
 	case "", "not-found":
 		return a.nowHere(ctx, say)
 	case "masked":
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", records.ServiceUnit),
-			"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", records.ServiceUnit))
+		return nil, false,
+			exit.WithCode(exit.Usage,
+				diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", records.ServiceUnit),
+					"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", records.ServiceUnit))
 	default:
-		return nil, false, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", records.ServiceUnit, load), "systemd-analyze verify %s shows why", records.ServiceUnit))
+		return nil, false,
+			exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", records.ServiceUnit, load),
+				"systemd-analyze verify %s shows why", records.ServiceUnit))
 	}
 	started := a.Time().UTC()
 	for tries := 0; ; tries++ {
@@ -73,9 +81,11 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 // explains.
 func (a *Agent) unreported(said string) error {
 	if err := a.Unwritable(); err != nil {
-		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err), "%s; journalctl -u %s", diag.HintOf(err), records.ServiceUnit))
+		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err),
+			"%s; journalctl -u %s", diag.HintOf(err), records.ServiceUnit))
 	}
-	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s", records.ServiceUnit)
+	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s",
+		records.ServiceUnit)
 }
 
 // nowHere is DeployNow in this process.
@@ -108,7 +118,8 @@ func (a *Agent) rest(ctx context.Context, tries int, say func(format string, arg
 	case busy:
 		say("the run could not start: %v; the next try is in %s", &lock.Held{Holder: holder}, wait)
 	case len(lookers) > 0:
-		say("the run could not start: %s shares the lock, which keeps every run from starting; the next try is in %s", strings.Join(lookers, ", "), wait)
+		say("the run could not start: %s shares the lock, which keeps every run from starting; the next try is in %s",
+			strings.Join(lookers, ", "), wait)
 	default:
 		say("another run was quicker; the next try is in %s", wait)
 	}

@@ -71,7 +71,8 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 	if r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
 		t.Errorf("the report blames %+v", r.Fault)
 	}
-	for _, wait := range []time.Duration{0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 4 * time.Hour, 4 * time.Hour} {
+	for _, wait := range []time.Duration{0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute,
+		160 * time.Minute, 4 * time.Hour, 4 * time.Hour} {
 		if wait > 0 {
 			now = now.Add(wait - time.Minute)
 			r := l.expect(exit.OK)
@@ -104,7 +105,8 @@ func TestRollbackWithoutRoomHasAHint(t *testing.T) {
 	l.publish("2")
 	l.engine.fails = func(string) error { return errors.Join(errors.New("nothing can be written"), syscall.ENOSPC) }
 	_, err := l.deploy()
-	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "make room") || !strings.Contains(diag.HintOf(err), "corpus-agent deploy") {
+	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "make room") ||
+		!strings.Contains(diag.HintOf(err), "corpus-agent deploy") {
 		t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 	}
 	l.engine.fails = nil

@@ -9,12 +9,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 )
 
-// TestStatesThatAlwaysRunAreNotDrift runs states that act at every run. Neither status nor why nor notifications call that
-// drift, and status names them; a file that drifted beside them is drift.
+// TestStatesThatAlwaysRunAreNotDrift runs states that act at every run. Neither status nor why nor notifications call
+// that drift, and status names them; a file that drifted beside them is drift.
 func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
 	l := converging(t)
-	l.states("1", "sync:\n  test.succeed_with_changes: []\nPORT:\n  environ.setenv:\n  - value: '80'\n/etc/drifts:\n  file.managed:\n  - contents: good\n  - makedirs: true\n")
+	l.states("1", "sync:\n  test.succeed_with_changes: []\nPORT:\n  environ.setenv:\n  - value: '80'\n/etc/drifts:\n"+
+		"  file.managed:\n  - contents: good\n  - makedirs: true\n")
 	l.expect(exit.OK)
 	for _, drifts := range []bool{false, true} {
 		event, drift, next := notify.NoChange, "", ""
@@ -30,7 +31,8 @@ func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 		if err != nil || strings.Join(w.Drift, "\n") != drift || strings.Join(w.Next, "\n") != next {
 			t.Errorf("drifts %v: drift is %q, next %q, %v", drifts, w.Drift, w.Next, err)
 		}
-		if s := mustStatus(t, l); strings.Join(s.Always, ", ") != "test.succeed_with_changes sync in app, environ.setenv PORT in app" {
+		if s := mustStatus(t, l); strings.Join(s.Always, ", ") != "test.succeed_with_changes sync in app, environ.setenv "+
+			"PORT in app" {
 			t.Errorf("drifts %v: status names %q", drifts, s.Always)
 		}
 	}

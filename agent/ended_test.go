@@ -19,9 +19,9 @@ func (u *fakeUnits) ends(name string, stopped bool) {
 	}
 }
 
-// TestUnitThatExitsBeforeLinksMoveIsStarted by itself, with status 0 and without a state that started it, is judged by what
-// ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one that a
-// timer starts.
+// TestUnitThatExitsBeforeLinksMoveIsStarted by itself, with status 0 and without a state that started it, is judged by
+// what ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one
+// that a timer starts.
 func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
@@ -30,14 +30,16 @@ func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
 		runs    string
 		says    string
 	}{
-		"by itself": {"2", func(u *fakeUnits) { u.ends("app.service", false) }, exit.OK, "2", "started app.service for myapp 2"},
-		"by itself, and the new release as well": {"2.exits", func(u *fakeUnits) { u.ends("app.service", false) }, exit.RolledBack, "1",
-			"started app.service for myapp 2.exits; started app.service for myapp 1"},
+		"by itself": {"2", func(u *fakeUnits) { u.ends("app.service", false) }, exit.OK, "2",
+			"started app.service for myapp 2"},
+		"by itself, and the new release as well": {"2.exits", func(u *fakeUnits) { u.ends("app.service", false) },
+			exit.RolledBack, "1", "started app.service for myapp 2.exits; started app.service for myapp 1"},
 		"by itself, after a restart of this run": {"2", func(u *fakeUnits) {
 			u.all["app.service"].begin(u)
 			u.ends("app.service", false)
 		}, exit.OK, "2", "started app.service for myapp 2"},
-		"since it was stopped": {"2", func(u *fakeUnits) { u.ends("app.service", true) }, exit.OK, "", "left app.service for myapp 2"},
+		"since it was stopped": {"2", func(u *fakeUnits) { u.ends("app.service", true) }, exit.OK, "",
+			"left app.service for myapp 2"},
 		"with a timer": {"2", func(u *fakeUnits) {
 			u.all["app.service"].Awaited = true
 			u.ends("app.service", false)

@@ -22,7 +22,8 @@ while read -r line; do echo "$line"; done < "$CORPUS_CFG" > "/cfg-$CORPUS_STAGE"
 // executables publishes a version of a project all of whose procedures are executables.
 func (l *lab) executables(version string, more artifacttest.Files) {
 	l.t.Helper()
-	files := artifacttest.Files{"version": version, ".salt/PILLAR.sample": "data: {greeting: hello}\n", "corpus.yaml": "writable: [version]\n"}
+	files := artifacttest.Files{"version": version, ".salt/PILLAR.sample": "data: {greeting: hello}\n",
+		"corpus.yaml": "writable: [version]\n"}
 	for _, name := range []string{"archive", "release-sync", "fixperms", "install", "rollback", "notify"} {
 		files[".salt/"+name] = notes
 	}
@@ -63,7 +64,8 @@ func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
 	l.executables("1", nil)
 	l.expect(exit.OK)
 	one := "1 " + l.dir("1")
-	if got, want := l.ran(), "release-sync "+one+", fixperms "+one+", install "+one+", fixperms "+one+", notify "+one; got != want {
+	if got, want := l.ran(), "release-sync "+one+", fixperms "+one+", install "+one+", fixperms "+one+", notify "+
+		one; got != want {
 		t.Errorf("the first deploy ran %s, want %s", got, want)
 	}
 	var cfg struct {
@@ -84,12 +86,14 @@ func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
 
 	l.executables("2", artifacttest.Files{".salt/install": "#!/bin/sh\necho the database is not there >&2\nexit 3\n"})
 	r := l.expect(exit.RolledBack)
-	if !strings.Contains(r.Error, "install") || len(r.Hooks["install"]) == 0 || !strings.Contains(r.Hooks["install"][0].Output, "the database is not there") {
+	if !strings.Contains(r.Error, "install") || len(r.Hooks["install"]) == 0 ||
+		!strings.Contains(r.Hooks["install"][0].Output, "the database is not there") {
 		t.Errorf("the report says %q and keeps %+v", r.Error, r.Hooks["install"])
 	}
 	two := "2 2-"
 	got := l.ran()
-	for _, want := range []string{"archive " + one, "release-sync " + two, "fixperms " + two, "install " + one, "rollback " + one, "notify " + one} {
+	for _, want := range []string{"archive " + one, "release-sync " + two, "fixperms " + two, "install " + one,
+		"rollback " + one, "notify " + one} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the deploy that failed ran %s, want %s among it", got, want)
 		}

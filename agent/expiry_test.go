@@ -34,14 +34,16 @@ func TestSignaturesThatExpireSoon(t *testing.T) {
 	}
 	metrics := func(want string) {
 		t.Helper()
-		if data, err := os.ReadFile(l.Layout.Path("/metrics/corpus.prom")); err != nil || !strings.Contains(string(data), want) {
+		if data, err := os.ReadFile(l.Layout.Path("/metrics/corpus.prom")); err != nil ||
+			!strings.Contains(string(data), want) {
 			t.Errorf("metrics are\n%s%v, want %s", data, err, want)
 		}
 	}
 	l.publish("1")
 	l.Now = artifacttest.Later(8) // of the 14 days of the timestamp
 	l.expect(exit.OK)
-	if s, err := l.Status(); err != nil || len(s.Expiring) != 0 || len(s.Expires) == 0 || s.Expires[0].Role != "timestamp" {
+	if s, err := l.Status(); err != nil || len(s.Expiring) != 0 || len(s.Expires) == 0 ||
+		s.Expires[0].Role != "timestamp" {
 		t.Errorf("status: %+v %+v, %v", s.Expires, s.Expiring, err)
 	}
 	metrics("corpus_agent_signatures_expiring 0\n")
@@ -51,10 +53,12 @@ func TestSignaturesThatExpireSoon(t *testing.T) {
 	for range 3 {
 		l.expect(exit.OK)
 	}
-	if len(notices) != 1 || notices[0].Event != notify.Expiry || len(notices[0].Expiring) != 1 || notices[0].Expiring[0].Role != "timestamp" {
+	if len(notices) != 1 || notices[0].Event != notify.Expiry || len(notices[0].Expiring) != 1 ||
+		notices[0].Expiring[0].Role != "timestamp" {
 		t.Errorf("three runs sent the notices %+v, want one about the timestamp", notices)
 	}
-	if s, err := l.Status(); err != nil || len(s.Expiring) != 1 || !strings.Contains(s.Expiring[0].String(), "corpus refresh") {
+	if s, err := l.Status(); err != nil || len(s.Expiring) != 1 ||
+		!strings.Contains(s.Expiring[0].String(), "corpus refresh") {
 		t.Errorf("status: %+v, %v", s.Expiring, err)
 	}
 	metrics("corpus_agent_signatures_expiring 1\n")

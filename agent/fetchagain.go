@@ -44,7 +44,9 @@ func (r *run) replace(ctx context.Context, release artifact.Release) error {
 	if r.client == nil {
 		return errUnasked
 	}
-	return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error { return r.fetcher(r.client).Again(ctx, release) })
+	return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
+		return r.fetcher(r.client).Again(ctx, release)
+	})
 }
 
 // relist brings back the lists of a pair's releases that were lost.
@@ -87,12 +89,14 @@ func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 	}
 	if !r.mayListAgain(release, cause) {
 		if !tried {
-			r.record.Note("the list of the files of %s was lost and not fetched again (%v); its files are used without a check", release, cause)
+			r.record.Note("the list of the files of %s was lost and not fetched again (%v); its files are used without a check",
+				release, cause)
 		}
 		return nil, nil //nolint:nilnil // there is no list
 	}
 	return nil, exit.WithCode(exit.Refused, diag.WithHint(
-		fmt.Errorf("the list of the files of %s was lost, so its files cannot be compared with what was signed; nothing of it is read or run: %w", release, cause),
+		fmt.Errorf("the list of the files of %s was lost, so its files cannot be compared with what was signed; nothing of "+
+			"it is read or run: %w", release, cause),
 		"the next run that reaches the store fetches it again: corpus-agent deploy"))
 }
 
@@ -166,5 +170,6 @@ func (r *run) limited(ctx context.Context, limit time.Duration, do func(context.
 			"look at the line between this host and its store; mirrors in agent.yaml help where one store is slow")
 	}
 	return diag.WithHint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
-		"what arrived is kept, and the next run goes on from there; raise fetch.timeout in agent.yaml if one run is to fetch all of it")
+		"what arrived is kept, and the next run goes on from there; raise fetch.timeout in agent.yaml if one run is to "+
+			"fetch all of it")
 }

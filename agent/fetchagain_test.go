@@ -33,7 +33,8 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 	l.expect(exit.OK)
 	top := l.forge()
 	asked := len(l.engine.asked)
-	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "list of the files of myapp 1") {
+	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Refused ||
+		!strings.Contains(err.Error(), "list of the files of myapp 1") {
 		t.Errorf("without a store: %v, want the release refused", err)
 	}
 	working := l.store
@@ -122,7 +123,8 @@ func TestUnreadableReleaseModesAreRestored(t *testing.T) {
 		waitForFileTimes(t)
 		must(t, os.Chmod(path, info.Mode()&^0o077))
 		audits, err := l.Verify(t.Context())
-		if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 || audits[0].Changes[0].Name != name {
+		if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 ||
+			audits[0].Changes[0].Name != name {
 			t.Errorf("verify says of %s: %+v, %v", name, audits, err)
 		}
 		l.engine.fails = func(string) error {
@@ -145,10 +147,12 @@ func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
 	must(t, err)
 	for _, dir := range []string{current, l.Layout.Project("myapp").Releases()} {
 		must(t, os.Chmod(dir, 0o700))
-		if s, err := l.Status(); err != nil || !strings.Contains(strings.Join(s.Drift, "\n"), l.Layout.Inside(dir)+" has mode 0700") {
+		if s, err := l.Status(); err != nil ||
+			!strings.Contains(strings.Join(s.Drift, "\n"), l.Layout.Inside(dir)+" has mode 0700") {
 			t.Errorf("status says of %s: %q, %v", dir, s.Drift, err)
 		}
-		if audits, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 {
+		if audits, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused || len(audits) != 1 ||
+			len(audits[0].Changes) != 1 {
 			t.Errorf("verify says of %s: %+v, %v", dir, audits, err)
 		}
 		noted(t, l.expect(exit.OK), "had mode 0700")

@@ -168,7 +168,8 @@ func TestDiskFullDuringAFetch(t *testing.T) {
 					}
 				})
 				l.links("1", "1", "")
-				if found, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), "2-*")); err != nil || len(found) > 0 {
+				if found, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), "2-*")); err != nil ||
+					len(found) > 0 {
 					t.Errorf("there is %v, %v", found, err)
 				}
 				l.expect(exit.OK)

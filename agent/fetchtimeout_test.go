@@ -39,10 +39,12 @@ func TestTimeoutNamesTheStore(t *testing.T) {
 		return true
 	}
 	s.store = store.Stack(web.New(s.address, web.Options{}), store.Settings{
-		Retry: store.RetryPolicy{Attempts: 1}, Timeout: store.TimeoutPolicy{Answer: 200 * time.Millisecond, Name: s.address.String()},
+		Retry: store.RetryPolicy{Attempts: 1}, Timeout: store.TimeoutPolicy{Answer: 200 * time.Millisecond,
+			Name: s.address.String()},
 	})
 	_, err := s.deploy()
-	if err == nil || !strings.Contains(err.Error(), s.address.String()+"/metadata/") || !strings.Contains(err.Error(), "nothing came for 200ms") {
+	if err == nil || !strings.Contains(err.Error(), s.address.String()+"/metadata/") ||
+		!strings.Contains(err.Error(), "nothing came for 200ms") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -40,7 +40,8 @@ func (r *run) finish(ctx context.Context, err error) {
 		if rep.Command == "rollback" && !r.acted && (rep.Exit == exit.Usage || rep.Exit == exit.Refused) {
 			rep.Outcome = report.Refused
 		}
-		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels, &r.ledger.Host
+		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels,
+			&r.ledger.Host
 		rep.Quarantined, rep.Proves = r.inQuarantine(), true
 		rep.Expires, rep.Expiring = r.expires()
 		if r.ledger.Proven.Proves(r.ledger.Good) {
@@ -123,7 +124,8 @@ func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
 // notePassed names the units that were started although they are ordered after the unit in which this run is under way.
 func (r *run) notePassed() {
 	for _, unit := range r.OwnUnit.AllPassed() {
-		r.record.Note("%s was started without waiting for the end of this run, behind which systemd had put it: see After= and Before= of the unit (systemctl show -p After %s)", unit, unit)
+		r.record.Note("%s was started without waiting for the end of this run, behind which systemd had put it: see After= "+
+			"and Before= of the unit (systemctl show -p After %s)", unit, unit)
 	}
 }
 
@@ -150,9 +152,9 @@ func (r *run) freeWaiters(ctx context.Context) (done func()) {
 // freeEvery is how often a run looks for programs that wait for units.
 const freeEvery = 5 * time.Second
 
-// freeAwaited lets units start for which a hook or command of this run waits (systemctl restart), and whose start waits for
-// the end of the run, since they are ordered after the unit that it is started in: each waits for the other otherwise. done
-// ends the search.
+// freeAwaited lets units start for which a hook or command of this run waits (systemctl restart), and whose start waits
+// for the end of the run, since they are ordered after the unit that it is started in: each waits for the other
+// otherwise. done ends the search.
 func (r *run) freeAwaited(ctx context.Context) (done func()) {
 	if r.test || r.Layout.Relocated() || units.Own() == "" {
 		return func() {}

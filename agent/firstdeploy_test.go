@@ -173,7 +173,8 @@ func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 		t.Errorf("the host keeps %q and asks %q, %v", s.Host.Store, s.Store, err)
 	}
 	l.repo.Restore(old)
-	if err := l.tick(); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "@other.example/store`") || strings.Contains(diag.HintOf(err)+strings.Join(r.Notes, ""), "pass@") {
+	if err := l.tick(); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "@other.example/store`") ||
+		strings.Contains(diag.HintOf(err)+strings.Join(r.Notes, ""), "pass@") {
 		t.Errorf("of a store that went back in time: %v; hint: %s", err, diag.HintOf(err))
 	}
 }
@@ -207,11 +208,13 @@ func TestDryRunAndInvalidArgumentsAreNotSaved(t *testing.T) {
 	l.store = failing{l.store, store.ErrUnreachable}
 	dry := *l.Agent
 	dry.Config.Store = "mem://"
-	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())}, true); exit.Code(err) != exit.Unreachable {
+	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())},
+		true); exit.Code(err) != exit.Unreachable {
 		t.Errorf("the dry run: %v", err)
 	}
 	dry.OpenStore = func(string) (store.Store, error) { return nil, errors.New("no such kind of store") }
-	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())}, false); exit.Code(err) != exit.Usage {
+	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())},
+		false); exit.Code(err) != exit.Usage {
 		t.Errorf("with a URL of no store: %v", err)
 	}
 	if s, err := l.Status(); err != nil || s.Bootstrapped || s.Host.Store != "" {

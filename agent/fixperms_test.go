@@ -24,7 +24,8 @@ func asProjectUser(t *testing.T, dir, script string) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: projectUser, Gid: projectUser}, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: projectUser, Gid: projectUser},
+		Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,12 @@ func withUser(t *testing.T) *lab {
 	needsRoot(t)
 	l := converging(t)
 	home := l.Layout.Path("/home/myapp-user")
-	if err := errors.Join(os.MkdirAll(home, 0o755), os.Chown(home, projectUser, projectUser), os.MkdirAll(l.Layout.Path("/etc/cron.hourly"), 0o755),
-		os.WriteFile(l.Layout.Path("/etc/passwd"), []byte("root:x:0:0::/root:/bin/sh\nmyapp-user:x:64011:64011::/home/myapp-user:/bin/sh\n"), 0o644),
-		os.WriteFile(l.Layout.Path("/etc/group"), []byte("root:x:0:\nmyapp-user:x:64011:\n"), 0o644), os.WriteFile(l.Layout.Path("/etc/shadow"), []byte("secret"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(home, 0o755), os.Chown(home, projectUser, projectUser),
+		os.MkdirAll(l.Layout.Path("/etc/cron.hourly"), 0o755),
+		os.WriteFile(l.Layout.Path("/etc/passwd"),
+			[]byte("root:x:0:0::/root:/bin/sh\nmyapp-user:x:64011:64011::/home/myapp-user:/bin/sh\n"), 0o644),
+		os.WriteFile(l.Layout.Path("/etc/group"), []byte("root:x:0:\nmyapp-user:x:64011:\n"), 0o644),
+		os.WriteFile(l.Layout.Path("/etc/shadow"), []byte("secret"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for d := l.Layout.Root; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
@@ -78,18 +82,24 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := l.Layout.Project("myapp").Data()
-	if owner(t, filepath.Join(dir, "var/lib/cache/x")) != projectUser || owner(t, data) != projectUser || owner(t, dir) != 0 {
+	if owner(t, filepath.Join(dir, "var/lib/cache/x")) != projectUser || owner(t, data) != projectUser ||
+		owner(t, dir) != 0 {
 		t.Fatal("fixperms gave the wrong things away")
 	}
-	victims := []string{"/var", "/var/cache", "/etc", "/etc/shadow", "/etc/cron.hourly", "/srv/projects/myapp", "/srv/projects/myapp/current", "/srv/projects/myapp/archives", "/srv/projects/myapp/pillar", "/srv/projects/myapp/releases"}
+	victims := []string{"/var", "/var/cache", "/etc", "/etc/shadow", "/etc/cron.hourly", "/srv/projects/myapp",
+		"/srv/projects/myapp/current", "/srv/projects/myapp/archives", "/srv/projects/myapp/pillar",
+		"/srv/projects/myapp/releases"}
 	if err := os.MkdirAll(l.Layout.Path("/var/cache"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(l.Layout.Path("/etc/shadow"), filepath.Join(data, "hard")); err != nil { // as a kernel without protected_hardlinks lets a user
+	// as a kernel without protected_hardlinks lets a user
+	if err := os.Link(l.Layout.Path("/etc/shadow"), filepath.Join(data, "hard")); err != nil {
 		t.Fatal(err)
 	}
-	asProjectUser(t, dir, `while :; do mv var/lib var/l; ln -s `+l.Layout.Path("/var")+` var/lib; rm var/lib; mv var/l var/lib; done`)
-	asProjectUser(t, data, `while :; do mkdir -p d/e; mv d f; ln -s .. d; rm d; mv f d; rmdir d/e; mkfifo d/p; rm d/p; ln -s ../../../../etc/shadow d/s; rm d/s; done`)
+	asProjectUser(t, dir,
+		`while :; do mv var/lib var/l; ln -s `+l.Layout.Path("/var")+` var/lib; rm var/lib; mv var/l var/lib; done`)
+	asProjectUser(t, data, `while :; do mkdir -p d/e; mv d f; ln -s .. d; rm d; mv f d; rmdir d/e; mkfifo d/p; rm d/p; `+
+		`ln -s ../../../../etc/shadow d/s; rm d/s; done`)
 	for began := time.Now(); time.Since(began) < besiegedFor; {
 		l.fixperms()
 		for _, v := range victims {
@@ -104,7 +114,8 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 func TestKeysInAHomeThatItsUserExchanges(t *testing.T) {
 	l := withUser(t)
 	home, cron := l.Layout.Path("/home/myapp-user"), l.Layout.Path("/etc/cron.hourly")
-	if err := errors.Join(os.Symlink("/etc/cron.hourly", filepath.Join(home, ".ssh")), os.Lchown(filepath.Join(home, ".ssh"), projectUser, projectUser)); err != nil {
+	if err := errors.Join(os.Symlink("/etc/cron.hourly", filepath.Join(home, ".ssh")),
+		os.Lchown(filepath.Join(home, ".ssh"), projectUser, projectUser)); err != nil {
 		t.Fatal(err)
 	}
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out", "1")})
@@ -115,7 +126,8 @@ func TestKeysInAHomeThatItsUserExchanges(t *testing.T) {
 			t.Errorf("notes are %q, want %q in them", said, want)
 		}
 	}
-	asProjectUser(t, home, `while :; do rm -rf .ssh; mkdir .ssh; mv .ssh k; ln -s /etc/cron.hourly .ssh; rm .ssh; ln -s ../../etc/cron.hourly .ssh; rm .ssh; mv k .ssh; rm -rf .ssh; done`)
+	asProjectUser(t, home, `while :; do rm -rf .ssh; mkdir .ssh; mv .ssh k; ln -s /etc/cron.hourly .ssh; rm .ssh; ln -s `+
+		`../../etc/cron.hourly .ssh; rm .ssh; mv k .ssh; rm -rf .ssh; done`)
 	only, err := procedure.ParseOnly("sync")
 	if err != nil {
 		t.Fatal(err)

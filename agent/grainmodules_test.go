@@ -42,8 +42,8 @@ func TestGrainModulesRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"role": "'base'", "more": "(1, 2)", "empty": "True", "saw": "True", "hidden": "None",
-		"weaker": "None"} {
+	for name, want := range map[string]string{"role": "'base'", "more": "(1, 2)", "empty": "True", "saw": "True",
+		"hidden": "None", "weaker": "None"} {
 		if got := value.Repr(all.Value(name)); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
@@ -59,8 +59,8 @@ func TestGrainModulesRun(t *testing.T) {
 	}
 }
 
-// TestGrainModulesOfOtherUsersDoNotRun has modules, and what they import, that another user owns or can change. Root does
-// not run them, and says why.
+// TestGrainModulesOfOtherUsersDoNotRun has modules, and what they import, that another user owns or can change. Root
+// does not run them, and says why.
 func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has files of other users to refuse")
@@ -113,7 +113,8 @@ func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			names, warnings := given()
-			if text := errors.Join(warnings...); len(names) != 2 || text == nil || !strings.Contains(text.Error(), "can change it") {
+			if text := errors.Join(warnings...); len(names) != 2 || text == nil ||
+				!strings.Contains(text.Error(), "can change it") {
 				t.Errorf("of a module that another user can change the host has %q and says %v", names, text)
 			}
 		})

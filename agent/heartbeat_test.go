@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestRunWithoutNewsUploadsNothing: it asks the store once, and once per reports.heartbeat it repeats the host's record in
-// one more request. A run that finds the host otherwise than the one before uploads its report.
+// TestRunWithoutNewsUploadsNothing: it asks the store once, and once per reports.heartbeat it repeats the host's record
+// in one more request. A run that finds the host otherwise than the one before uploads its report.
 func TestRunWithoutNewsUploadsNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -22,7 +22,8 @@ func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 			l := hooked(t)
 			l.publish("1")
 			l.expect(exit.OK)
-			l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "hooks/pre-release.d/10": "#!/bin/sh\necho \"" + printed + "\" >&2; exit 1\n"})
+			l.repo.Release("myapp", "2", "testing",
+				artifacttest.Files{"version": "2", "hooks/pre-release.d/10": "#!/bin/sh\necho \"" + printed + "\" >&2; exit 1\n"})
 			r := l.expect(exit.RolledBack)
 			if r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
 				t.Errorf("the report blames %+v", r.Fault)
@@ -44,7 +45,8 @@ func TestHookFailureInBothReleasesIsAHostError(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			l := hooked(t)
 			release := func(version string) {
-				l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version, "hooks/" + stage + ".d/10": "#!/bin/sh\nread x < /srv/licence || exit 1\n"})
+				l.repo.Release("myapp", version, "testing",
+					artifacttest.Files{"version": version, "hooks/" + stage + ".d/10": "#!/bin/sh\nread x < /srv/licence || exit 1\n"})
 			}
 			licence := l.Layout.Path("/srv/licence")
 			if err := os.MkdirAll(l.Layout.Path("/srv"), 0o755); err != nil {

@@ -31,7 +31,8 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	options := hook.Options{Env: r.hookEnv(stage, pair), Dir: service, Timeout: r.Config.HookTimeout, Check: r.CheckScript}
 	switch {
 	case r.Layout.Relocated() && !r.Chroot:
-		r.record.Note("the %s hooks were skipped: they would run on the running system and not below %s", stage, r.Layout.Root)
+		r.record.Note("the %s hooks were skipped: they would run on the running system and not below %s", stage,
+			r.Layout.Root)
 		return nil
 	case r.Layout.Relocated():
 		options.Root = r.Layout.Root

@@ -14,7 +14,8 @@ import (
 // TestHostileStoreChangesNothing lets thieves of ever more keys at a host that runs a good release.
 func TestHostileStoreChangesNothing(t *testing.T) {
 	t.Parallel()
-	evil := artifacttest.Pack(t, artifacttest.Entry{Header: tar.Header{Name: "../../evil", Typeflag: tar.TypeReg, Mode: 0o644}, Content: "evil"})
+	evil := artifacttest.Pack(t,
+		artifacttest.Entry{Header: tar.Header{Name: "../../evil", Typeflag: tar.TypeReg, Mode: 0o644}, Content: "evil"})
 	for name, stolen := range map[string][]string{
 		"nobody's keys":     nil,
 		"the online keys":   {"timestamp", "snapshot"},

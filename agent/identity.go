@@ -84,7 +84,8 @@ func (r *run) copyConfiguration(content []byte) error {
 
 // rememberWho records who the host is, once that is what is deployed, and reports whether that is news.
 func (r *run) rememberWho() (changed bool) {
-	if r.Alone != "" || r.test || len(r.doubts) > 0 || r.ledger.Good == nil || r.ledger.Good.Service.Project != r.identity.Service {
+	if r.Alone != "" || r.test || len(r.doubts) > 0 || r.ledger.Good == nil ||
+		r.ledger.Good.Service.Project != r.identity.Service {
 		return false
 	}
 	machine, err := r.Machine()
@@ -92,7 +93,8 @@ func (r *run) rememberWho() (changed bool) {
 		r.record.Note("this run does not record the identity of the host: %v", err)
 		return false
 	}
-	now := ledger.As{Service: r.identity.Service, Instance: r.identity.Instance, Region: r.identity.Region, Node: r.identity.Node, Machine: machine}
+	now := ledger.As{Service: r.identity.Service, Instance: r.identity.Instance, Region: r.identity.Region,
+		Node: r.identity.Node, Machine: machine}
 	changed = r.ledger.As == nil || *r.ledger.As != now
 	r.ledger.As = &now
 	return changed
@@ -148,7 +150,8 @@ func (r *run) identifyAlone(ctx context.Context) error {
 	}
 	r.identity, _, err = r.Who(ctx, grains.Identity{}, host)
 	if err != nil {
-		r.identity = grains.Identity{Instance: r.Config.Instance} // the identity of the host is unknown, and a project does not need it
+		// the identity of the host is unknown, and a project does not need it
+		r.identity = grains.Identity{Instance: r.Config.Instance}
 	}
 	r.identity.Service = r.Alone
 	return r.project.Enter(r.Alone)

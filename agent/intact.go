@@ -22,9 +22,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// intact makes sure that the agent reads and starts what was unpacked of a pair's releases, and nothing that a user of a
-// project has put there. What such a user was given by an earlier agent becomes root's again. Code that was changed, added or
-// removed is refused: it is damage or an attack, and never a reason to do something else, or less.
+// intact makes sure that the agent reads and starts what was unpacked of a pair's releases, and nothing that a user of
+// a project has put there. What such a user was given by an earlier agent becomes root's again. Code that was changed,
+// added or removed is refused: it is damage or an attack, and never a reason to do something else, or less.
 func (r *run) intact(ctx context.Context, pair ledger.Pair) error {
 	for _, release := range pair.Releases() {
 		if release.Local == trust.ByEditable {
@@ -68,18 +68,21 @@ func (r *run) sound(ctx context.Context, release artifact.Release) error {
 }
 
 func unreadable(release artifact.Release, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) { // it was not read to its end, which says nothing of it
+	// it was not read to its end, which says nothing of it
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return failure.OfWork(fmt.Errorf("comparing %s with what was unpacked: %w", release, err))
 	}
 	if hint := diag.HintOf(err); hint != "" {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "%s", hint))
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg shows errors of a failing disk"))
+	return exit.WithCode(exit.Usage,
+		diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg shows errors of a failing disk"))
 }
 
-// changedCode is what of a release's code is not as it was unpacked. What the recipe lets the project's user change is noted
-// and is not among it.
-func (r *run) changedCode(ctx context.Context, release artifact.Release, says recipe.Recipe, list *manifest.Manifest) ([]manifest.Change, error) {
+// changedCode is what of a release's code is not as it was unpacked. What the recipe lets the project's user change is
+// noted and is not among it.
+func (r *run) changedCode(ctx context.Context, release artifact.Release, says recipe.Recipe,
+	list *manifest.Manifest) ([]manifest.Change, error) {
 	root, err := walk.OpenTree(r.LayoutOf(release.Project).Release(release.Dir()))
 	if err != nil {
 		return nil, err
@@ -97,7 +100,8 @@ func (r *run) changedCode(ctx context.Context, release artifact.Release, says re
 			return false
 		}
 		if c.Damages() {
-			r.record.Note("%s of %s %s, which %s allows; it is read and run as root nevertheless", c.Name, release, c.What, recipe.WritableCodeKey)
+			r.record.Note("%s of %s %s, which %s allows; it is read and run as root nevertheless", c.Name, release, c.What,
+				recipe.WritableCodeKey)
 		}
 		return true
 	}), err
@@ -119,11 +123,13 @@ func (r *run) refuse(release artifact.Release, changes []manifest.Change) error 
 	}
 	name := filepath.Join(r.LayoutOf(release.Project).Release(release.Dir()), first.Name)
 	return exit.WithCode(exit.Refused, diag.WithHint(
-		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; nothing of it is read or run", name, what, more, release), damaged))
+		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; nothing of it is read or run", name, what, more, release),
+		damaged))
 }
 
 // damaged is the hint for a release that is not as it was unpacked.
-const damaged = "find out what changed it (`corpus-agent verify` lists all that differs); to have the release as it was, run `corpus-agent deploy`, which fetches it again"
+const damaged = "find out what changed it (`corpus-agent verify` lists all that differs); to have the release as it " +
+	"was, run `corpus-agent deploy`, which fetches it again"
 
 // reclaim gives a release's code back to root, and says how much of it was not root's.
 func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) error {
@@ -132,14 +138,15 @@ func (r *run) reclaim(release artifact.Release, says recipe.Recipe, list *manife
 	}
 	changed, err := r.Reclaim(release, says, list)
 	if changed > 0 {
-		r.record.Note("%s of %s that the agent reads or runs, or that are not writable, belonged to another user or could be written to by others: they belong to root again",
+		r.record.Note("%s of %s that the agent reads or runs, or that are not writable, belonged to another user or could "+
+			"be written to by others: they belong to root again",
 			diag.Count(changed, "name"), release)
 	}
 	return err
 }
 
-// passable makes a release's directory, and the one that it is in, what they were made: readable by every user. Those above
-// are left as an operator has them, unless not even their owner may enter them.
+// passable makes a release's directory, and the one that it is in, what they were made: readable by every user. Those
+// above are left as an operator has them, unless not even their owner may enter them.
 func (r *run) passable(release artifact.Release) error {
 	if r.test {
 		return nil
@@ -162,7 +169,8 @@ func (r *run) passable(release artifact.Release) error {
 	return nil
 }
 
-// opened gives a directory, or the one that a link in its place leads to, releaseMode where it has a mode that is wrong.
+// opened gives a directory, or the one that a link in its place leads to, releaseMode where it has a mode that is
+// wrong.
 func (r *run) opened(root *walk.Root, name string, wrong func(fs.FileMode) bool) error {
 	dir, err := root.OpenDir(r.Layout.Inside(name))
 	if err != nil {

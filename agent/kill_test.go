@@ -56,7 +56,8 @@ func child() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	k := &killer{at: at, term: os.Getenv(childTerm) != "", ctx: ctx, step: os.Getenv(childStep)}
-	settings, err := config.Load(config.Sources{Flags: map[string]string{"store": "file://" + os.Getenv(childStore), "metadata.enabled": "false"}})
+	settings, err := config.Load(config.Sources{Flags: map[string]string{"store": "file://" + os.Getenv(childStore),
+		"metadata.enabled": "false"}})
 	if err != nil {
 		return exit.Internal
 	}
@@ -156,7 +157,8 @@ func copied(t *testing.T, host string) string {
 func spawn(t *testing.T, root, storeDir, trustRoot string, kill int, env ...string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), env...), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"="+strconv.Itoa(kill))
+	cmd.Env = append(append(os.Environ(), env...), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot,
+		childKill+"="+strconv.Itoa(kill))
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
@@ -364,7 +366,8 @@ func TestThreeInterruptedDeploysQuarantine(t *testing.T) {
 }
 
 // threeFiles are states that a cut can come between.
-const threeFiles = "/etc/app/a: {file.managed: [{contents: new}]}\n/etc/app/b: {file.managed: [{contents: new}]}\n/etc/app/c: {file.managed: [{contents: new}]}\n"
+const threeFiles = "/etc/app/a: {file.managed: [{contents: new}]}\n/etc/app/b: {file.managed: [{contents: new}]}\n" +
+	"/etc/app/c: {file.managed: [{contents: new}]}\n"
 
 // TestInterruptionsAtOneStepQuarantine cuts a deploy short in one state again and again, as a state does that takes
 // the host down, and at different states, as a power failure does.
@@ -396,10 +399,12 @@ func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 			if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
 				t.Errorf("the run after the cuts: exit code %d", code)
 			}
-			if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || strings.TrimSpace(string(v)) != c.want {
+			if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil ||
+				strings.TrimSpace(string(v)) != c.want {
 				t.Errorf("current holds %q, %v, want %s", v, err, c.want)
 			}
-			if file, err := os.ReadFile(filepath.Join(root, "var/lib/corpus/ledger.json")); err != nil || strings.Contains(string(file), "3 times in a row in file.managed /etc/app/") != (c.want == "1") {
+			if file, err := os.ReadFile(filepath.Join(root, "var/lib/corpus/ledger.json")); err != nil ||
+				strings.Contains(string(file), "3 times in a row in file.managed /etc/app/") != (c.want == "1") {
 				t.Errorf("the ledger says %s, %v", file, err)
 			}
 		})

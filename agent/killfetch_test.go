@@ -122,7 +122,8 @@ func newKilledFetch(t *testing.T) (*killedFetch, *artifacttest.Repo) {
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")
 	}
-	k := &killedFetch{store: t.TempDir(), trust: filepath.Join(t.TempDir(), "root.json"), trees: map[string]artifacttest.Files{}}
+	k := &killedFetch{store: t.TempDir(), trust: filepath.Join(t.TempDir(), "root.json"),
+		trees: map[string]artifacttest.Files{}}
 	repo := artifacttest.On(t, dir.New(k.store))
 	if err := os.WriteFile(k.trust, repo.Root(), 0o644); err != nil {
 		t.Fatal(err)
@@ -233,7 +234,8 @@ func (k *killedFetch) unharmed(t *testing.T, root string) {
 func interrupted(t *testing.T, root, storeDir, trustRoot, log string, after time.Duration) time.Duration {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"=0", childTally+"="+log)
+	cmd.Env = append(os.Environ(), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"=0",
+		childTally+"="+log)
 	var said strings.Builder
 	cmd.Stderr = &said
 	started := time.Now()

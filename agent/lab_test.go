@@ -58,7 +58,8 @@ func settings(t *testing.T) config.Config {
 // publish makes a version of the service that converges, or breaks the engine if its name says so.
 func (l *lab) publish(version string) {
 	l.t.Helper()
-	l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version, "salt/config/states/top.sls": "base: {}"})
+	l.repo.Release("myapp", version, "testing",
+		artifacttest.Files{"version": version, "salt/config/states/top.sls": "base: {}"})
 }
 
 func (l *lab) publishBase(version string) {

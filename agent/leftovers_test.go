@@ -77,7 +77,8 @@ it fails:
 		noted(t, r, "left: "+one.String())
 	}
 	got := strings.Join(left, "\n")
-	for _, want := range []string{"(cmd.run mark): what a command does cannot be taken back", "(module.run call): what a command does cannot be taken back"} {
+	for _, want := range []string{"(cmd.run mark): what a command does cannot be taken back",
+		"(module.run call): what a command does cannot be taken back"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("left are\n%s\nwant %q among them", got, want)
 		}
@@ -157,7 +158,8 @@ not run {{ pillar['token'] }}:
 	if changesErr != nil {
 		t.Fatal(changesErr)
 	}
-	for what, v := range map[string]any{"the report": r, "the error": err.Error(), "changes": changes, "the way back": back, "its error": backErr} {
+	for what, v := range map[string]any{"the report": r, "the error": err.Error(), "changes": changes,
+		"the way back": back, "its error": backErr} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,8 @@ func (r *run) promote(pair ledger.Pair, before map[string]link.Set) error {
 			if err := links.SetNext(release.Dir()); err != nil {
 				return err
 			}
-			r.record.Note("next of %s was changed during the run, by another program or a person; it leads to %s again", release.Project, release)
+			r.record.Note("next of %s was changed during the run, by another program or a person; it leads to %s again",
+				release.Project, release)
 		}
 		if err := links.Promote(release.Dir(), before[release.Project]); err != nil {
 			return err

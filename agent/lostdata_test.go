@@ -22,13 +22,15 @@ func TestLostDataIsReported(t *testing.T) {
 			if err := os.RemoveAll(data); err != nil {
 				t.Fatal(err)
 			}
-			if s, err := l.Status(); err != nil || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "/srv/projects/myapp/data is gone") {
+			if s, err := l.Status(); err != nil || len(s.Drift) != 1 ||
+				!strings.Contains(s.Drift[0], "/srv/projects/myapp/data is gone") {
 				t.Errorf("drift is %q, %v", s.Drift, err)
 			}
 			if next == "a new release" {
 				l.publish("2")
 			}
-			noted(t, l.expect(exit.OK), "/srv/projects/myapp/data is gone, and with it all that myapp kept there; a new, empty one is created")
+			noted(t, l.expect(exit.OK), "/srv/projects/myapp/data is gone, and with it all that myapp kept there; a new, "+
+				"empty one is created")
 			if info, err := os.Stat(data); err != nil || !info.IsDir() {
 				t.Errorf("the directory was not made again: %v", err)
 			}
@@ -46,7 +48,8 @@ func TestLinkedAndClosedReleaseDirectoriesDeploy(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	releases := l.Layout.Project("myapp").Releases()
-	if err := errors.Join(os.Rename(releases, releases+".elsewhere"), os.Symlink("releases.elsewhere", releases)); err != nil {
+	if err := errors.Join(os.Rename(releases, releases+".elsewhere"),
+		os.Symlink("releases.elsewhere", releases)); err != nil {
 		t.Fatal(err)
 	}
 	l.publish("2")
@@ -68,7 +71,8 @@ func TestWhyOmitsAdviceForResolvedFailures(t *testing.T) {
 	l.expect(exit.OK)
 	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
 	failed := l.expect(exit.Unreachable)
-	if w, err := l.Why(); err != nil || w.Settled || w.FailedIn != failed.ID || !strings.Contains(strings.Join(w.Next, "\n"), failed.Hint) {
+	if w, err := l.Why(); err != nil || w.Settled || w.FailedIn != failed.ID ||
+		!strings.Contains(strings.Join(w.Next, "\n"), failed.Hint) {
 		t.Errorf("while the store is down: %+v, %v", w, err)
 	}
 	l.store = l.repo.Store

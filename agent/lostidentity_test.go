@@ -69,7 +69,8 @@ func TestLostConfigurationStillConverges(t *testing.T) {
 func introducedTwice(t *testing.T) *lab {
 	t.Helper()
 	l := told(t)
-	l.repo.Release("myapp", "1", "production", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
+	l.repo.Release("myapp", "1", "production",
+		artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
 	l.ticks(exit.OK)
 	l.engine.asked = nil
 	return l
@@ -83,7 +84,8 @@ func TestSavedIdentityReplacesArguments(t *testing.T) {
 			return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Path("/srv/projects/myapp/current")}
 		},
 		"ledger, copy, links, reports": func(l *lab) []string {
-			links := []string{l.Layout.Path("/srv/service"), l.Layout.Path("/srv/projects/myapp/current"), l.Layout.Path("/srv/projects/base/current")}
+			links := []string{l.Layout.Path("/srv/service"), l.Layout.Path("/srv/projects/myapp/current"),
+				l.Layout.Path("/srv/projects/base/current")}
 			return append(links, l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports())
 		},
 	}
@@ -114,7 +116,8 @@ func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
 	l.publish("2")
 	for range 2 {
 		err := l.tick()
-		if hint := diag.HintOf(err); exit.Code(err) != exit.Refused || l.engine.last() != "b1+1" || !strings.Contains(hint, "corpus-agent deploy --trust-root") {
+		if hint := diag.HintOf(err); exit.Code(err) != exit.Refused || l.engine.last() != "b1+1" ||
+			!strings.Contains(hint, "corpus-agent deploy --trust-root") {
 			t.Errorf("exit code %d, converged %q, %v, hint %q", exit.Code(err), l.engine.asked, err, hint)
 		}
 		l.engine.asked = nil
@@ -136,8 +139,10 @@ func TestForeignIdentityFileIsIgnored(t *testing.T) {
 			must(l.t, os.MkdirAll(l.Layout.Path("/etc"), 0o755))
 			return os.WriteFile(l.Layout.Path("/etc/machine-id"), []byte(strings.Repeat("b", 32)+"\n"), 0o444)
 		}, ""},
-		"a file of another user": {func(_ *lab, file string) error { return os.Chmod(file, 0o666) }, "cannot be read from /srv/projects/myapp/.host.json"},
-		"a damaged file":         {func(_ *lab, file string) error { return os.WriteFile(file, []byte("{"), 0o600) }, "cannot be read from /srv/projects/myapp/.host.json: it is damaged"},
+		"a file of another user": {func(_ *lab, file string) error { return os.Chmod(file, 0o666) },
+			"cannot be read from /srv/projects/myapp/.host.json"},
+		"a damaged file": {func(_ *lab, file string) error { return os.WriteFile(file, []byte("{"), 0o600) },
+			"cannot be read from /srv/projects/myapp/.host.json: it is damaged"},
 		"a directory": {func(_ *lab, file string) error {
 			return errors.Join(os.Remove(file), os.Mkdir(file, 0o755))
 		}, "cannot be read from /srv/projects/myapp/.host.json"},
@@ -154,7 +159,8 @@ func TestForeignIdentityFileIsIgnored(t *testing.T) {
 			}
 			must(t, c.spoil(l, l.Layout.Project("myapp").Who()))
 			r, err := l.Deploy(t.Context(), agent.Given{}, false)
-			if want := "corpus-agent deploy myapp INSTANCE --store URL, where INSTANCE may be production, testing"; exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), want) {
+			if want := "corpus-agent deploy myapp INSTANCE --store URL, where INSTANCE may be production, " +
+				"testing"; exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), want) {
 				t.Errorf("exit code %d, %v, hint %q, want %q in it", exit.Code(err), err, diag.HintOf(err), want)
 			}
 			if !strings.Contains(strings.Join(r.Notes, "\n"), c.notes) {
@@ -173,7 +179,8 @@ func TestHintAfterTotalLossHasTheWholeCommand(t *testing.T) {
 	must(t, os.RemoveAll(l.Layout.State()))
 	must(t, os.RemoveAll(l.Layout.Path("/srv")))
 	err := l.tick()
-	if want := "corpus-agent deploy SERVICE INSTANCE --store URL --trust-root FILE"; exit.Code(err) != exit.Usage || !strings.HasSuffix(diag.HintOf(err), want) {
+	if want := "corpus-agent deploy SERVICE INSTANCE --store URL --trust-root FILE"; exit.Code(err) != exit.Usage ||
+		!strings.HasSuffix(diag.HintOf(err), want) {
 		t.Errorf("exit code %d, %v, hint %q, want %q", exit.Code(err), err, diag.HintOf(err), want)
 	}
 }
@@ -181,7 +188,8 @@ func TestHintAfterTotalLossHasTheWholeCommand(t *testing.T) {
 // A host that becomes another service keeps nothing of the one before.
 func TestServiceChangeRemovesSavedIdentity(t *testing.T) {
 	l := told(t)
-	l.repo.Release("other", "1", "testing", artifacttest.Files{"version": "other 1", "salt/config/states/top.sls": "base: {}"})
+	l.repo.Release("other", "1", "testing",
+		artifacttest.Files{"version": "other 1", "salt/config/states/top.sls": "base: {}"})
 	if _, err := l.Deploy(t.Context(), given("other", "testing"), false); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +222,8 @@ func TestServiceChangeWithTheSameBytes(t *testing.T) {
 // and its trust what it is.
 func TestHostWithLostIdentityConverges(t *testing.T) {
 	l := told(t)
-	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports(), l.Layout.Project("myapp").Who()} {
+	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports(),
+		l.Layout.Project("myapp").Who()} {
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
 		}

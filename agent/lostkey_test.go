@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 )
 
-// TestLostHostKeyIsReported lets a host lose its key: each run and status say that what it signs does not count, until a
-// person has the former key forgotten.
+// TestLostHostKeyIsReported lets a host lose its key: each run and status say that what it signs does not count, until
+// a person has the former key forgotten.
 func TestLostHostKeyIsReported(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 1, twoWaves())
@@ -21,7 +21,8 @@ func TestLostHostKeyIsReported(t *testing.T) {
 	says := func(want bool) {
 		t.Helper()
 		r := f.run(h, exit.OK)
-		said := strings.Contains(strings.Join(r.Notes, "\n"), "another key than the one that it registered first ("+string(first.Public())+")")
+		said := strings.Contains(strings.Join(r.Notes, "\n"),
+			"another key than the one that it registered first ("+string(first.Public())+")")
 		s, err := h.Status()
 		must(t, err)
 		if said != want || (s.Rekeyed == string(first.Public())) != want || !want && s.Rekeyed != "" {

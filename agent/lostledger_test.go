@@ -21,7 +21,8 @@ func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
 	l := told(t)
 	l.Config.Store = "mem://"
 	l.publish("2")
-	l.repo.Release("myapp", "1", "production", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
+	l.repo.Release("myapp", "1", "production",
+		artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
 	l.ticks(exit.OK)
 	if unnamed {
 		must(t, l.Hold("load test"))
@@ -29,7 +30,8 @@ func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
 		l.ticks(exit.OK)
 	}
 	l.engine.asked, l.Config.Store = nil, ""
-	for _, path := range append([]string{"/var/lib/corpus/ledger.json", "/srv/projects/.ledger.json", "/srv/projects/myapp/current"}, lost...) {
+	for _, path := range append([]string{"/var/lib/corpus/ledger.json", "/srv/projects/.ledger.json",
+		"/srv/projects/myapp/current"}, lost...) {
 		must(t, os.RemoveAll(l.Layout.Path(path)))
 	}
 	return l
@@ -81,7 +83,8 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 // TestReleasesThatNoLinkNamesAreNotDeployed though they are on the disk: a dry run leaves such releases, too. The next
 // deploy is a first one.
 func TestReleasesThatNoLinkNamesAreNotDeployed(t *testing.T) {
-	l := robbed(t, false, lostReports, lostWho, "/srv/projects/myapp/next", "/srv/projects/myapp/previous", "/srv/projects/myapp/project", "/srv/service",
+	l := robbed(t, false, lostReports, lostWho, "/srv/projects/myapp/next", "/srv/projects/myapp/previous",
+		"/srv/projects/myapp/project", "/srv/service",
 		"/srv/base", "/srv/projects/base/current", "/srv/projects/base/next", "/srv/projects/base/project")
 	if s := mustStatus(t, l); s.Deployed != nil || s.BaseAlone != nil {
 		t.Errorf("status says that %v is deployed, base %v alone", s.Deployed, s.BaseAlone)
@@ -102,7 +105,9 @@ func TestHostWithoutAnyRecordOfItsIdentity(t *testing.T) {
 	l := robbed(t, true, lostReports, lostWho)
 	for range 2 {
 		_, err := l.Deploy(t.Context(), agent.Given{}, false)
-		if hint := diag.HintOf(err); exit.Code(err) != exit.Usage || !strings.Contains(hint, "corpus-agent deploy myapp INSTANCE --store URL, where INSTANCE may be production, testing") {
+		if hint := diag.HintOf(err); exit.Code(err) != exit.Usage ||
+			!strings.Contains(hint, "corpus-agent deploy myapp INSTANCE --store URL, where INSTANCE may be production, "+
+				"testing") {
 			t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, hint)
 		}
 	}
@@ -126,7 +131,8 @@ func TestQuarantinedReleaseIsNotTakenAsDeployed(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("%v, %v", dirs, err)
 	}
-	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Path("/srv/projects/myapp/current"), l.Layout.Path("/srv/projects/myapp/next")} {
+	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Path("/srv/projects/myapp/current"),
+		l.Layout.Path("/srv/projects/myapp/next")} {
 		must(t, os.Remove(path))
 	}
 	l.ticks(exit.OK)

@@ -24,10 +24,13 @@ import (
 func failingHook(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"os\"\n\nfunc main() { os.Stderr.WriteString(\"no migration\\n\"); os.Exit(3) }\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.go"),
+		[]byte("package main\n\nimport \"os\"\n\nfunc main() { os.Stderr.WriteString(\"no migration\\n\"); os.Exit(3) }\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "hook"), filepath.Join(dir, "main.go"))
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "hook"),
+		filepath.Join(dir, "main.go"))
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -63,13 +66,16 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 			l.app("2", artifacttest.Files{"hooks/" + stage + ".d/10-migrate": "#!/bin/sh\n"})
 			r := l.expect(exit.RolledBack)
 			l.pairRuns("1", "1")
-			if got := l.inQuarantine(); !slices.Equal(got, []string{"myapp 2"}) || r.Fault.String() != "myapp 2 was quarantined" {
+			if got := l.inQuarantine(); !slices.Equal(got, []string{"myapp 2"}) ||
+				r.Fault.String() != "myapp 2 was quarantined" {
 				t.Errorf("in quarantine is %v, and the report says %q", got, r.Fault)
 			}
-			if h := r.Hooks[stage]; len(h) != 1 || h[0].Release != "myapp 2" || !strings.Contains(h[0].Error, "exit status 3") || h[0].Output != "no migration" {
+			if h := r.Hooks[stage]; len(h) != 1 || h[0].Release != "myapp 2" || !strings.Contains(h[0].Error, "exit status 3") ||
+				h[0].Output != "no migration" {
 				t.Errorf("hooks are %+v", r.Hooks)
 			}
-			if w, err := l.Why(); err != nil || !strings.Contains(w.Failed, "exit status 3") || !strings.HasSuffix(w.Failed, "\nno migration") {
+			if w, err := l.Why(); err != nil || !strings.Contains(w.Failed, "exit status 3") ||
+				!strings.HasSuffix(w.Failed, "\nno migration") {
 				t.Errorf("why says %q, %v", w.Failed, err)
 			}
 			var told bytes.Buffer
@@ -94,7 +100,9 @@ func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	report.Replay(r, &report.Lines{Out: &again, Verbose: true})
 	told := strings.ReplaceAll(again.String(), "stage    ", "")
 	at := 0
-	for _, want := range []string{"converge", "unit     app.service restarted", "FAILED   health unit app.service", "note     rolling back to myapp 1", "roll back", "unit     app.service started", "healthy  unit app.service runs the release: its program"} {
+	for _, want := range []string{"converge", "unit     app.service restarted", "FAILED   health unit app.service",
+		"note     rolling back to myapp 1", "roll back", "unit     app.service started",
+		"healthy  unit app.service runs the release: its program"} {
 		next := strings.Index(told[at:], want)
 		if next < 0 {
 			t.Fatalf("%q does not follow in\n%s\nthe run told\n%s", want, &again, &live)
@@ -104,10 +112,12 @@ func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	if !strings.Contains(told, "top.sls decided which states run\n") {
 		t.Errorf("the replay does not name the top file:\n%s", told)
 	}
-	again = *bytes.NewBufferString(regexp.MustCompile("(?m)^note .* decided which states run\n").ReplaceAllString(again.String(), ""))
+	again = *bytes.NewBufferString(regexp.MustCompile("(?m)^note .* decided which states run\n").ReplaceAllString(
+		again.String(), ""))
 	live = *bytes.NewBufferString(regexp.MustCompile("(?m)^fetched .*\n").ReplaceAllString(live.String(), ""))
 	for i, line := range strings.Split(live.String(), "\n") {
-		if lines := strings.Split(again.String(), "\n"); i >= len(lines) || !strings.HasPrefix(line, strings.TrimSpace(lines[i])) {
+		if lines := strings.Split(again.String(), "\n"); i >= len(lines) ||
+			!strings.HasPrefix(line, strings.TrimSpace(lines[i])) {
 			t.Errorf("line %d was %q; the run said\n%s\nand its replay\n%s", i, line, &live, &again)
 			break
 		}
@@ -117,7 +127,8 @@ func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	old.Order, old.Hooks = nil, map[string][]hook.Result{"pre-release": {{Name: "10-say"}}}
 	again.Reset()
 	report.Replay(&old, &report.Lines{Out: &again})
-	if !strings.Contains(again.String(), "hook     pre-release 10-say (") || !strings.Contains(again.String(), "unit     app.service restarted") {
+	if !strings.Contains(again.String(), "hook     pre-release 10-say (") ||
+		!strings.Contains(again.String(), "unit     app.service restarted") {
 		t.Errorf("without an order: %s", &again)
 	}
 }
@@ -145,7 +156,8 @@ func TestOrdinaryUsersGetAHint(t *testing.T) {
 	_, history := l.History()
 	_, why := l.Why()
 	for name, err := range map[string]error{"status": status, "report": last, "history": history, "why": why} {
-		if exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "run it as the user that deployed below") || !strings.Contains(err.Error(), "only root may read reports") {
+		if exit.Code(err) != exit.Usage || !strings.Contains(diag.HintOf(err), "run it as the user that deployed below") ||
+			!strings.Contains(err.Error(), "only root may read reports") {
 			t.Errorf("%s: exit code %d, %v, hint %q", name, exit.Code(err), err, diag.HintOf(err))
 		}
 	}
@@ -157,14 +169,20 @@ func TestServiceTopFileThatReplacesBaseIsNoted(t *testing.T) {
 	l := newLab(t)
 	l.Engine = nil
 	state := "/etc/NAME:\n  file.managed:\n    - makedirs: True\n    - contents: one\n"
-	l.repo.Release("base", "1", "production", artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*':\n    - common\n", "states/common.sls": strings.Replace(state, "NAME", "common", 1)})
-	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": strings.Replace(state, "NAME", "app", 1)})
+	l.repo.Release("base", "1", "production",
+		artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*':\n    - common\n",
+			"states/common.sls": strings.Replace(state, "NAME", "common", 1)})
+	l.repo.Release("myapp", "1", "testing",
+		artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base:\n  '*':\n    - app\n",
+			"salt/config/states/app.sls": strings.Replace(state, "NAME", "app", 1)})
 	text := "no state of base 1 ran: myapp 1 has a top.sls of its own"
 	noted(t, l.expect(exit.OK), text)
 	if r := l.expect(exit.OK); strings.Contains(strings.Join(r.Notes, "\n"), text) {
 		t.Errorf("a tick notes it again: %q", r.Notes)
 	}
-	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "salt/config/states/top.sls": "base:\n  '*':\n    - common\n    - app\n", "salt/config/states/app.sls": strings.Replace(state, "NAME", "app", 1)})
+	l.repo.Release("myapp", "2", "testing",
+		artifacttest.Files{"version": "2", "salt/config/states/top.sls": "base:\n  '*':\n    - common\n    - app\n",
+			"salt/config/states/app.sls": strings.Replace(state, "NAME", "app", 1)})
 	if r := l.expect(exit.OK); len(r.Notes) != 0 {
 		t.Errorf("a top file that names base's states: %q", r.Notes)
 	}
@@ -183,7 +201,8 @@ func TestDryRollbackOutputIsConditional(t *testing.T) {
 	if _, err := l.RollbackConverge(context.Background(), "", true); err != nil {
 		t.Fatal(err)
 	}
-	if text := told.String(); strings.Contains(text, "converged:") || !strings.Contains(text, "dry run, nothing was done, would go back to: myapp 1;") {
+	if text := told.String(); strings.Contains(text, "converged:") ||
+		!strings.Contains(text, "dry run, nothing was done, would go back to: myapp 1;") {
 		t.Errorf("it says %s", text)
 	}
 	l.links("2", "2", "1")

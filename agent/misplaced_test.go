@@ -40,7 +40,8 @@ func TestMisplacedConfigurationStillConverges(t *testing.T) {
 			l.publish("3")
 			for range 2 {
 				_, err := l.Deploy(t.Context(), given("", ""), false)
-				if hint := diag.HintOf(err); exit.Code(err) != exit.Usage || !strings.Contains(hint, "mv -T "+l.Layout.Configuration()) {
+				if hint := diag.HintOf(err); exit.Code(err) != exit.Usage ||
+					!strings.Contains(hint, "mv -T "+l.Layout.Configuration()) {
 					t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, hint)
 				}
 			}
@@ -99,10 +100,15 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 		lost  func(l *lab) []string
 		notes string
 	}{
-		"a new host":            {nil, "base b1 converges alone, since nothing of myapp can be deployed yet: the pillar of myapp is not rendered"},
-		"without ledger, copy":  {func(l *lab) []string { return []string{l.Layout.Ledger(), l.Layout.LedgerCopy()} }, "was rebuilt from links and reports"},
-		"and without reports":   {func(l *lab) []string { return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()} }, "the reports of earlier runs are gone"},
-		"and without its links": {(*lab).allThatNames, "base b1 converges alone, since nothing of myapp can be deployed yet: the pillar of myapp is not rendered"},
+		"a new host": {nil, "base b1 converges alone, since nothing of myapp can be deployed yet: the pillar of " +
+			"myapp is not rendered"},
+		"without ledger, copy": {func(l *lab) []string { return []string{l.Layout.Ledger(), l.Layout.LedgerCopy()} },
+			"was rebuilt from links and reports"},
+		"and without reports": {func(l *lab) []string {
+			return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()}
+		}, "the reports of earlier runs are gone"},
+		"and without its links": {(*lab).allThatNames, "base b1 converges alone, since nothing of myapp can be deployed " +
+			"yet: the pillar of myapp is not rendered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +128,8 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 			for run := range 2 {
 				l.engine.asked = nil
 				r := l.expect(exit.Usage)
-				if l.engine.last() != "b1+" || !strings.Contains(r.Error, pillar+" is no directory") || !strings.Contains(r.Hint, "mv -T "+pillar) {
+				if l.engine.last() != "b1+" || !strings.Contains(r.Error, pillar+" is no directory") ||
+					!strings.Contains(r.Hint, "mv -T "+pillar) {
 					t.Errorf("converged %q, %s, the hint is %q", l.engine.asked, r.Error, r.Hint)
 				}
 				if run == 0 {
@@ -157,12 +164,15 @@ func (l *lab) allThatNames() []string {
 
 // TestMisplacedLinkIsMovedAside before the first deploy is set aside.
 func TestMisplacedLinkIsMovedAside(t *testing.T) {
-	put := map[string]func(path string) error{"a directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755) }}
+	put := map[string]func(path string) error{"a directory": func(path string) error {
+		return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755)
+	}}
 	for _, name := range []string{"a file", "a pipe"} {
 		put[name] = instead[name]
 	}
 	for name, put := range put {
-		for _, link := range []string{"myapp/next", "myapp/current", "myapp/previous", "myapp/project", "base/next", "base/current"} {
+		for _, link := range []string{"myapp/next", "myapp/current", "myapp/previous", "myapp/project", "base/next",
+			"base/current"} {
 			t.Run(name+" "+link, func(t *testing.T) {
 				t.Parallel()
 				l := newLab(t)

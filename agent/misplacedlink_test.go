@@ -30,7 +30,8 @@ func TestStatusReportsReplacedLink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if drift := strings.Join(w.Drift, "\n"); !strings.Contains(drift, "current of myapp is "+what+" and no link; the next run sets it aside") {
+			if drift := strings.Join(w.Drift, "\n"); !strings.Contains(drift,
+				"current of myapp is "+what+" and no link; the next run sets it aside") {
 				t.Errorf("drift is %q", drift)
 			}
 			l.expect(exit.OK)

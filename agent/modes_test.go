@@ -43,8 +43,9 @@ func TestModesOfAReleaseAreRestoredBeforeItsLinks(t *testing.T) {
 		run  func(l *lab) error
 		want string
 	}{
-		"rollback":            {func(l *lab) error { _, err := l.Rollback(l.t.Context()); return err }, "1"},
-		"rollback --converge": {func(l *lab) error { _, err := l.RollbackConverge(l.t.Context(), "", false); return err }, "1"},
+		"rollback": {func(l *lab) error { _, err := l.Rollback(l.t.Context()); return err }, "1"},
+		"rollback --converge": {func(l *lab) error { _, err := l.RollbackConverge(l.t.Context(), "", false); return err },
+			"1"},
 		"deploy of one that is kept": {func(l *lab) error {
 			l.repo.Release("myapp", "1", "testing", large("1"))
 			_, err := l.deploy()

@@ -136,13 +136,16 @@ func seenAfter(l *lab, next func(*lab) (*report.Report, error)) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit code %d: %v\nconverged %q\n", exit.Code(err), err, l.engine.asked)
 	if r != nil {
-		fmt.Fprintf(&b, "from %v, left %v, alone %v, quarantined %v, undo %v\nnotes %s\n", r.From, r.Left, r.BaseAlone, r.Quarantined, r.Undo, strings.Join(r.Notes, "\n      "))
+		fmt.Fprintf(&b, "from %v, left %v, alone %v, quarantined %v, undo %v\nnotes %s\n", r.From, r.Left, r.BaseAlone,
+			r.Quarantined, r.Undo, strings.Join(r.Notes, "\n      "))
 	}
 	s := mustStatus(l.t, l)
-	fmt.Fprintf(&b, "deployed %v, alone %v, previous %v, drift %q, %d quarantined, others %v\n", s.Deployed, s.BaseAlone, s.Previous, s.Drift, len(s.Quarantined), s.Others)
+	fmt.Fprintf(&b, "deployed %v, alone %v, previous %v, drift %q, %d quarantined, others %v\n", s.Deployed, s.BaseAlone,
+		s.Previous, s.Drift, len(s.Quarantined), s.Others)
 	w, err := l.Why()
 	must(l.t, err)
-	fmt.Fprintf(&b, "why: deployed %v, nothing is deployed %v\n", w.Deployed, strings.HasPrefix(w.Reason, "nothing is deployed"))
+	fmt.Fprintf(&b, "why: deployed %v, nothing is deployed %v\n", w.Deployed,
+		strings.HasPrefix(w.Reason, "nothing is deployed"))
 	for _, project := range []string{"base", "myapp"} {
 		links, err := link.Of(l.Layout.Project(project)).Read()
 		must(l.t, err)

@@ -28,7 +28,8 @@ func TestNoexecMountIsAHostError(t *testing.T) {
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_NOEXEC)
 	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "hooks/post-release.d/10": "#!/bin/sh\n"})
 	r, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "/srv is mounted with the option noexec") || !strings.Contains(diag.HintOf(err), "mount -o remount,exec /srv,") {
+	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "/srv is mounted with the option noexec") ||
+		!strings.Contains(diag.HintOf(err), "mount -o remount,exec /srv,") {
 		t.Fatalf("the deploy ended with %v, hint %q", err, diag.HintOf(err))
 	}
 	if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost {
@@ -47,20 +48,23 @@ func TestNoexecDuringRollback(t *testing.T) {
 	}
 	l := hooked(t)
 	const hook = "#!/bin/sh\n"
-	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre-release.d/10": hook, "hooks/post-release.d/10": hook})
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre-release.d/10": hook,
+		"hooks/post-release.d/10": hook})
 	l.expect(exit.OK)
 	srv := l.Layout.Path("/srv")
 	mount(t, srv, syscall.MS_BIND)
 	t.Cleanup(func() { _ = syscall.Unmount(srv, syscall.MNT_DETACH) })
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_NOEXEC)
-	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "hooks/pre-release.d/10": hook, "hooks/post-release.d/10": hook})
+	l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "hooks/pre-release.d/10": hook,
+		"hooks/post-release.d/10": hook})
 	r, err := l.deploy()
 	if exit.Code(err) != exit.RolledBack || !strings.Contains(diag.HintOf(err), "mount -o remount,exec /srv,") {
 		t.Fatalf("the deploy ended with %v, hint %q", err, diag.HintOf(err))
 	}
 	noted(t, r, "could not be started either")
 	w, err := l.Why()
-	if err != nil || !strings.Contains(w.Failed, "pre-release hook 10 of myapp 2") || !strings.Contains(w.Failed, "mounted with the option noexec") {
+	if err != nil || !strings.Contains(w.Failed, "pre-release hook 10 of myapp 2") ||
+		!strings.Contains(w.Failed, "mounted with the option noexec") {
 		t.Errorf("why says %q failed first, %v", w.Failed, err)
 	}
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)

@@ -56,7 +56,8 @@ func (r *run) tell(ctx context.Context) {
 func (r *run) notify(ctx context.Context, notice notify.Notice) {
 	senders, skipped := notify.Senders(r.Config.Notify, r.Layout.Relocated())
 	if len(skipped) > 0 {
-		r.record.Note("%s: no notification was sent, since that is a program of the running system and not of %s", strings.Join(skipped, ", "), r.Layout.Root)
+		r.record.Note("%s: no notification was sent, since that is a program of the running system and not of %s",
+			strings.Join(skipped, ", "), r.Layout.Root)
 	}
 	for _, s := range senders {
 		if err := s.Send(ctx, notice); err != nil {
@@ -71,8 +72,8 @@ func ReportKey(project, host, run string) string {
 	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
 }
 
-// upload puts the report of the run into the store, and the host's record, which says how the host now is. A run that has
-// nothing new to report puts nothing there, but once per reports.heartbeat the record that is there already.
+// upload puts the report of the run into the store, and the host's record, which says how the host now is. A run that
+// has nothing new to report puts nothing there, but once per reports.heartbeat the record that is there already.
 func (r *run) upload(ctx context.Context) error {
 	url := r.storeURL()
 	if url == "" || r.identity.Service == "" {
@@ -85,8 +86,8 @@ func (r *run) upload(ctx context.Context) error {
 		return err
 	}
 	if first := hostkey.Replaced(r.Layout.HostKey(), r.Layout.HostRegistered()); first != "" {
-		r.record.Note("this host signs with another key than the one that it registered first (%s): its reports and its results in "+
-			"rollouts count for nothing until `corpus host forget %s`", first, r.report.Host)
+		r.record.Note("this host signs with another key than the one that it registered first (%s): its reports and its "+
+			"results in rollouts count for nothing until `corpus host forget %s`", first, r.report.Host)
 	}
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Layout.HostRecord(), Now: r.Time()}
 	if !news && !record.Due(r.Config.Heartbeat) && record.Has(says) {
@@ -146,14 +147,16 @@ func (r *run) signingKey() (hostkey.Key, error) {
 // what has no signature.
 func (r *run) register(ctx context.Context, s store.Store, key hostkey.Key) {
 	about := hostkey.Registration{Host: r.report.Host, At: r.Time(), Agent: r.Version}
-	if err := key.RegisterDaily(store.LockWait(ctx, uploadLockWait), s, redact.URLs(r.storeURL()), r.Layout.HostRegistered(), about); err != nil {
+	if err := key.RegisterDaily(store.LockWait(ctx, uploadLockWait), s, redact.URLs(r.storeURL()),
+		r.Layout.HostRegistered(), about); err != nil {
 		r.record.Note("%v", err)
 	}
 }
 
 // outgoing is the report as it may leave the host.
 func (r *run) outgoing() *report.Report {
-	f := outgoing.Filter{Report: r.report, Ledger: r.ledger, Record: r.record, Printed: r.FailedOutput(), Readable: r.readable}
+	f := outgoing.Filter{Report: r.report, Ledger: r.ledger, Record: r.record, Printed: r.FailedOutput(),
+		Readable: r.readable}
 	return f.Copy()
 }
 
@@ -172,7 +175,9 @@ func (r *run) event() notify.Event {
 
 // unannounced are the signatures that expire soon, and of which no notification was sent.
 func (r *run) unannounced() []trust.Expiry {
-	return structsort.Without(r.report.Expiring, func(e trust.Expiry) bool { return slices.Contains(r.ledger.Announced, e) })
+	return structsort.Without(r.report.Expiring, func(e trust.Expiry) bool {
+		return slices.Contains(r.ledger.Announced, e)
+	})
 }
 
 // announce notes that notifications named what expires soon.

@@ -44,14 +44,16 @@ func TestRunIsSentToAWebhookAndMetrics(t *testing.T) {
 		t.Errorf("told were %v, want a success and a rollback", events)
 	}
 	data, err := os.ReadFile(l.Layout.Path("/metrics/corpus.prom"))
-	if err != nil || !strings.Contains(string(data), `version="1"`) || !strings.Contains(string(data), "corpus_agent_quarantined 1") {
+	if err != nil || !strings.Contains(string(data), `version="1"`) ||
+		!strings.Contains(string(data), "corpus_agent_quarantined 1") {
 		t.Errorf("metrics are\n%s%v", data, err)
 	}
 }
 
 func TestUnreachableWebhookDoesNotFailTheRun(t *testing.T) {
 	l := newLab(t)
-	l.Config.Notify.WebhookURL, l.Config.Notify.WebhookTimeout, l.Config.Notify.WebhookTries = "http://127.0.0.1:1/", time.Second, 1
+	l.Config.Notify.WebhookURL, l.Config.Notify.WebhookTimeout, l.Config.Notify.WebhookTries = "http://127.0.0.1:1/",
+		time.Second, 1
 	l.publish("1")
 	r := l.expect(exit.OK)
 	noted(t, r, "notifying the webhook")
@@ -68,7 +70,8 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 	l.Config.UploadReports = true
 	l.publish("1")
 	r := l.expect(exit.OK)
-	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com", r.ID), 0)
+	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com",
+		r.ID), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +82,8 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 		t.Errorf("the store has %s, %v", data, err)
 	}
 	agents, err := fleet.Agents(t.Context(), l.repo.Store, r.Started)
-	if err != nil || len(agents) != 1 || agents[0].Host != "myapp-testing-useast1-1.example.com" || agents[0].Form != trust.NewestForm {
+	if err != nil || len(agents) != 1 || agents[0].Host != "myapp-testing-useast1-1.example.com" ||
+		agents[0].Form != trust.NewestForm {
 		t.Errorf("the reports speak of the agents %+v, %v", agents, err)
 	}
 }
@@ -90,8 +94,9 @@ func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
 	l := converging(t)
 	l.Config.UploadReports = true
 	states := func(version, text string) {
-		l.states(version, "/etc/private:\n  file.managed:\n    - mode: '0600'\n    - contents: |\n        one\n        hunter2 "+text+"\n"+
-			"/etc/public:\n  file.managed:\n    - contents: |\n        one\n        open "+text+"\n")
+		l.states(version,
+			"/etc/private:\n  file.managed:\n    - mode: '0600'\n    - contents: |\n        one\n        hunter2 "+text+"\n"+
+				"/etc/public:\n  file.managed:\n    - contents: |\n        one\n        open "+text+"\n")
 	}
 	if err := os.MkdirAll(l.Layout.Path("/etc"), 0o755); err != nil {
 		t.Fatal(err)
@@ -100,7 +105,8 @@ func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
 	l.expect(exit.OK)
 	states("2", "2")
 	r := l.expect(exit.OK)
-	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com", r.ID), 0)
+	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com",
+		r.ID), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +115,8 @@ func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(uploaded); strings.Contains(text, "hunter2") || !strings.Contains(text, "open 2") || !strings.Contains(text, "/etc/private") {
+	if text := string(uploaded); strings.Contains(text, "hunter2") || !strings.Contains(text, "open 2") ||
+		!strings.Contains(text, "/etc/private") {
 		t.Errorf("the store has %s", text)
 	}
 	kept, err := report.Archive{Dir: l.Layout.Reports()}.Load(r.ID)

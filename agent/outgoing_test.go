@@ -24,9 +24,12 @@ func TestPrivateContentIsNotUploaded(t *testing.T) {
 	l := converging(t)
 	l.Config.UploadReports = true
 	var told []byte
-	hooks := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told, _ = io.ReadAll(r.Body) }))
+	hooks := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		told, _ = io.ReadAll(r.Body)
+	}))
 	defer hooks.Close()
-	l.Config.Notify = config.Notify{On: []string{"failure"}, WebhookURL: hooks.URL, WebhookTimeout: time.Minute, WebhookTries: 1}
+	l.Config.Notify = config.Notify{On: []string{"failure"}, WebhookURL: hooks.URL, WebhookTimeout: time.Minute,
+		WebhookTries: 1}
 	for dir, mode := range map[string]os.FileMode{"/etc": 0o755, "/etc/closed": 0o700} {
 		if err := os.MkdirAll(l.Layout.Path(dir), mode); err != nil {
 			t.Fatal(err)
@@ -35,7 +38,8 @@ func TestPrivateContentIsNotUploaded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for file, mode := range map[string]os.FileMode{"/etc/app.ini": 0o600, "/etc/closed/file": 0o644, "/etc/opened": 0o600, "/etc/closing": 0o644} {
+	for file, mode := range map[string]os.FileMode{"/etc/app.ini": 0o600, "/etc/closed/file": 0o644, "/etc/opened": 0o600,
+		"/etc/closing": 0o644} {
 		l.put(file, "[db]\npassword = swordfish-before\n", mode)
 	}
 	l.put("/etc/public", "open\n", 0o644)
@@ -86,13 +90,15 @@ fails:
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	for _, here := range []string{"swordfish-ini", "swordfish-closed", "swordfish-before", "swordfish-closing", "swordfish-environ", "everybody-knows"} {
+	for _, here := range []string{"swordfish-ini", "swordfish-closed", "swordfish-before", "swordfish-closing",
+		"swordfish-environ", "everybody-knows"} {
 		if !strings.Contains(string(kept), here) {
 			t.Errorf("the host's own report lacks %s", here)
 		}
 	}
 	var sent report.Report
-	if err := json.Unmarshal(uploaded, &sent); err != nil || len(sent.Steps) != len(r.Steps) || sent.FirstFailure() == nil {
+	if err := json.Unmarshal(uploaded, &sent); err != nil || len(sent.Steps) != len(r.Steps) ||
+		sent.FirstFailure() == nil {
 		t.Errorf("the upload has %d steps of %d, %v", len(sent.Steps), len(r.Steps), err)
 	}
 	if !strings.Contains(string(uploaded), "everybody-knows") || !strings.Contains(string(uploaded), "PASSWORD_OF_APP") {

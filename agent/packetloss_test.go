@@ -56,11 +56,13 @@ func TestDeployThroughPacketLoss(t *testing.T) {
 			t.Logf("%s %s: %v", r.Op, r.Key, r.Err)
 		}
 	})
-	nft("add table inet loss; add chain inet loss in { type filter hook input priority 0; }; add rule inet loss in meta l4proto tcp numgen random mod 100 < 30 counter drop")
+	nft("add table inet loss; add chain inet loss in { type filter hook input priority 0; }; add rule inet loss in meta " +
+		"l4proto tcp numgen random mod 100 < 30 counter drop")
 	started := time.Now()
 	l.expect(exit.OK)
 	took := time.Since(started)
-	if data, err := os.ReadFile(filepath.Join(l.Layout.Path("/srv/service/current"), "data")); err != nil || string(data) != content {
+	if data, err := os.ReadFile(filepath.Join(l.Layout.Path("/srv/service/current"), "data")); err != nil ||
+		string(data) != content {
 		t.Errorf("%d bytes that are not those published, %v", len(data), err)
 	}
 	const part = 8 << 20
@@ -75,7 +77,8 @@ func TestDeployThroughPacketLoss(t *testing.T) {
 	if err != nil || lost < 8 {
 		t.Errorf("%d packets were lost, %v; want dozens", lost, err)
 	}
-	t.Logf("%d bytes of an artifact of %d in %.1f s, with %d packets lost", fetched.Load(), release.Length, took.Seconds(), lost)
+	t.Logf("%d bytes of an artifact of %d in %.1f s, with %d packets lost", fetched.Load(), release.Length, took.Seconds(),
+		lost)
 }
 
 // nftables gives the kernel's packet filter: Debian's program where the host has none.
@@ -85,7 +88,8 @@ func nftables(t *testing.T) func(string) string {
 	env := os.Environ()
 	if err != nil {
 		dir := t.TempDir()
-		sh(t, "cd "+dir+" && apt-get download -q nftables libnftables1 libnftnl11 libmnl0 libxtables12 libjansson4 libgmp10 libedit2 libbsd0 libmd0 libtinfo6 && for f in *.deb; do dpkg-deb -x $f . || exit; done")
+		sh(t, "cd "+dir+" && apt-get download -q nftables libnftables1 libnftnl11 libmnl0 libxtables12 libjansson4 "+
+			"libgmp10 libedit2 libbsd0 libmd0 libtinfo6 && for f in *.deb; do dpkg-deb -x $f . || exit; done")
 		program = filepath.Join(dir, "usr/sbin/nft")
 		env = append(env, fmt.Sprintf("LD_LIBRARY_PATH=%s/usr/lib/x86_64-linux-gnu:%s/lib/x86_64-linux-gnu", dir, dir))
 	}

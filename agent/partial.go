@@ -22,7 +22,8 @@ import (
 // pairOf is the pair that a host runs where the store cannot say of one project what to run: that
 // project stays as it is, and the other is deployed. The failure stays the result of the run. A host
 // that has no release of the service gets base alone, and one that has none of base gets nothing.
-func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Release, serviceErr, baseErr error) (ledger.Pair, error) {
+func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Release,
+	serviceErr, baseErr error) (ledger.Pair, error) {
 	switch good := r.ledger.Good; {
 	case serviceErr == nil && baseErr == nil:
 		return pair, nil
@@ -123,7 +124,8 @@ func (r *run) orTrouble(err error) error {
 func (r *run) deploysBaseWithout(refused error) bool {
 	var without *site.PillarRefused
 	runs := r.ledger.Runs()
-	if !errors.As(refused, &without) || runs != nil && !runs.BaseAlone() || r.Alone != "" || !r.only.All() || r.ledger.Running != nil || r.ledger.Failing != nil {
+	if !errors.As(refused, &without) || runs != nil && !runs.BaseAlone() || r.Alone != "" || !r.only.All() ||
+		r.ledger.Running != nil || r.ledger.Failing != nil {
 		return false
 	}
 	r.WithoutPillar = true
@@ -171,7 +173,8 @@ func (r *run) without(ctx context.Context, cause error) error {
 		return cause
 	}
 	if errors.Is(err, errGone) {
-		return exit.WithCode(exit.Code(cause), diag.WithHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), "%s", diag.HintOf(cause)))
+		return exit.WithCode(exit.Code(cause),
+			diag.WithHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), "%s", diag.HintOf(cause)))
 	}
 	if err != nil {
 		return err
@@ -185,7 +188,8 @@ func (r *run) without(ctx context.Context, cause error) error {
 func (r *run) baseWithout(ctx context.Context, refused error) error {
 	var without *site.PillarRefused
 	runs := r.ledger.Runs()
-	if !errors.As(refused, &without) || runs == nil || runs.Base == nil || r.Alone != "" || r.ledger.Running != nil || r.ledger.Failing != nil {
+	if !errors.As(refused, &without) || runs == nil || runs.Base == nil || r.Alone != "" || r.ledger.Running != nil ||
+		r.ledger.Failing != nil {
 		return refused
 	}
 	if !runs.BaseAlone() && r.Config.Top != site.TopMerge {
@@ -195,7 +199,8 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 			return errors.Join(refused, err)
 		}
 		if found {
-			r.record.Note("%s does not converge alone, since the top file of %s decides what of it runs", runs.Base, runs.Service)
+			r.record.Note("%s does not converge alone, since the top file of %s decides what of it runs", runs.Base,
+				runs.Service)
 			return refused
 		}
 	}

@@ -14,7 +14,8 @@ func newestHead(l *lab, project string) string {
 	l.t.Helper()
 	best := ""
 	for key := range l.repo.Snapshot() {
-		if strings.HasSuffix(key, "."+trust.HeadRole(project)+".json") && (len(key) > len(best) || len(key) == len(best) && key > best) {
+		if strings.HasSuffix(key, "."+trust.HeadRole(project)+".json") &&
+			(len(key) > len(best) || len(key) == len(best) && key > best) {
 			best = key
 		}
 	}

@@ -22,8 +22,10 @@ const bob = 4711
 
 // stranger has a process of bob's listen at an address.
 func (u *fakeUnits) stranger(address string) {
-	u.alone = map[int]processes.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob, Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
-	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{812}}}
+	u.alone = map[int]processes.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob,
+		Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
+	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob,
+		Holders: []int{812}}}
 }
 
 // asking is a corpus.yaml with a probe and what more is given.
@@ -85,7 +87,8 @@ func TestMainProcessIsRecognizedInAnyCgroup(t *testing.T) {
 	l.ProbeAnyRoot = true
 	s := u.all["app.service"]
 	s.Cgroup, s.user = "", bob
-	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob, Holders: []int{s.MainPID + 1}}}
+	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob,
+		Holders: []int{s.MainPID + 1}}}
 	l.app("2", asking("tcp: "+address, ""))
 	l.expect(exit.OK)
 }
@@ -96,7 +99,8 @@ func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
 	u.stranger(address)
-	u.alone[812] = processes.Process{Program: "/usr/lib/postgresql/bin/postgres", User: bob, Cgroup: "/system.slice/postgres.service"}
+	u.alone[812] = processes.Process{Program: "/usr/lib/postgresql/bin/postgres", User: bob,
+		Cgroup: "/system.slice/postgres.service"}
 	db := u.add("postgres.service", "/usr/lib/postgresql/bin/postgres")
 	db.Active = "active"
 	l.app("2", asking("tcp: "+address, ""))
@@ -121,9 +125,12 @@ func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 		socket  processes.Socket
 		text    string
 	}{
-		"the unit ends":             {"2.exits", processes.Socket{Listens: true}, "process 812 (/usr/bin/python3) of user 4711 listens on "},
-		"the socket is a connected": {"2.exits", processes.Socket{Remote: netip.MustParseAddrPort("192.0.2.1:80")}, "process 812 (/usr/bin/python3) of user 4711"},
-		"another address":           {"2.exits", processes.Socket{Local: netip.MustParseAddrPort("127.0.0.9:1"), Listens: true}, "listens on 127.0.0.9:1"},
+		"the unit ends": {"2.exits", processes.Socket{Listens: true},
+			"process 812 (/usr/bin/python3) of user 4711 listens on "},
+		"the socket is a connected": {"2.exits", processes.Socket{Remote: netip.MustParseAddrPort("192.0.2.1:80")},
+			"process 812 (/usr/bin/python3) of user 4711"},
+		"another address": {"2.exits", processes.Socket{Local: netip.MustParseAddrPort("127.0.0.9:1"), Listens: true},
+			"listens on 127.0.0.9:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
@@ -148,9 +155,12 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	l.ProbeAnyRoot = true
 	u.stranger("127.0.0.1:2") // another port
 	u.alone[813] = processes.Process{Program: "/usr/sbin/nginx", Cgroup: "/system.slice/nginx.service"}
-	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true, Holders: []int{813}})
-	u.alone[814] = processes.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"} // its worker
-	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
+	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true,
+		Holders: []int{813}})
+	// its worker
+	u.alone[814] = processes.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"}
+	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"),
+		Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
 	l.app("2.exits", asking("tcp: 127.0.0.1:1", ""))
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); len(got) != 1 || got[0] != "myapp 2.exits" {
@@ -162,7 +172,9 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 	for name, arrange := range map[string]func(l *lab, u *fakeUnits, s *unit){
 		"working directory": func(l *lab, u *fakeUnits, s *unit) { seem(l, u, s, "/srv/service/current") },
-		"program":           func(l *lab, u *fakeUnits, s *unit) { s.user, s.runs = bob, real(l, "/srv/service/current/bin/app") },
+		"program": func(l *lab, u *fakeUnits, s *unit) {
+			s.user, s.runs = bob, real(l, "/srv/service/current/bin/app")
+		},
 		"user manager": func(l *lab, u *fakeUnits, s *unit) {
 			delete(u.all, s.Name)
 			s.Name, s.Settings = "user@4711.service", []string{"/srv/service/current/bin/app"}
@@ -187,7 +199,8 @@ func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 			if did(r) != "restarted app.service for myapp 2" {
 				t.Errorf("the report says %q", did(r))
 			}
-			if process := s.user == bob; process != strings.Contains(strings.Join(r.Notes, "\n"), "bobd.service was not restarted: its process belongs to user 4711 and seems to run from myapp 1-") {
+			if process := s.user == bob; process != strings.Contains(strings.Join(r.Notes, "\n"),
+				"bobd.service was not restarted: its process belongs to user 4711 and seems to run from myapp 1-") {
 				t.Errorf("the notes are %q", r.Notes)
 			}
 			st := mustStatus(t, l)
@@ -213,7 +226,8 @@ func TestRootProcessProvesRelease(t *testing.T) {
 // seem has a unit's process be a shell of bob's in a directory.
 func seem(l *lab, u *fakeUnits, s *unit, dir string) {
 	s.user, s.MainPID = bob, 900
-	u.alone = map[int]processes.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob, Cgroup: s.Cgroup}}
+	u.alone = map[int]processes.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob,
+		Cgroup: s.Cgroup}}
 }
 
 // real is where a path of the host is on this machine.

@@ -21,7 +21,8 @@ import (
 
 // sets is an SLS file that writes a text into a file of the host.
 func sets(file, text string) string {
-	return "write " + file + ":\n  file.managed:\n    - name: " + file + "\n    - contents: '" + text + "'\n    - makedirs: true\n"
+	return "write " + file + ":\n  file.managed:\n    - name: " + file + "\n    - contents: '" + text +
+		"'\n    - makedirs: true\n"
 }
 
 const breaks = "break:\n  test.fail_without_changes: []\n"
@@ -52,7 +53,8 @@ func TestMergedOrderOfADeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{
-		"10_b.sls": sets("/srv/out/b", "{{ cfg.data.greeting }} {{ cfg.version }}"), "00_a.sls": sets("/srv/out/a", "{{ cfg.data_root }}"),
+		"10_b.sls":   sets("/srv/out/b", "{{ cfg.data.greeting }} {{ cfg.version }}"),
+		"00_a.sls":   sets("/srv/out/a", "{{ cfg.data_root }}"),
 		"task_x.sls": breaks, "PILLAR.sample": "makina-projects.myapp:\n  data: {greeting: hello}\n",
 	})
 	r := l.expect(exit.OK)
@@ -62,7 +64,8 @@ func TestMergedOrderOfADeploy(t *testing.T) {
 	if l.host("/srv/out/a") != "/srv/projects/myapp/data" || l.host("/srv/out/b") != "hello 1" {
 		t.Errorf("install wrote %q and %q", l.host("/srv/out/a"), l.host("/srv/out/b"))
 	}
-	for link, want := range map[string]string{"/srv/salt/makina-projects/myapp": "../../projects/myapp/next/.salt", "/srv/pillar/makina-projects/myapp": "../../projects/myapp/pillar"} {
+	for link, want := range map[string]string{"/srv/salt/makina-projects/myapp": "../../projects/myapp/next/.salt",
+		"/srv/pillar/makina-projects/myapp": "../../projects/myapp/pillar"} {
 		if got, err := os.Readlink(l.Layout.Path(link)); err != nil || got != want {
 			t.Errorf("%s leads to %q, %v, want %q", link, got, err, want)
 		}
@@ -91,16 +94,19 @@ func TestMergedOrderOfADeploy(t *testing.T) {
 func TestInstallStopsAtTheFirstFailureAndRollsBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1"), "rollback.sls": sets("/srv/out/rollback", "to {{ cfg.version }}")})
+	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "1"),
+		"rollback.sls": sets("/srv/out/rollback", "to {{ cfg.version }}")})
 	l.expect(exit.OK)
-	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2"), "10.sls": breaks, "20.sls": sets("/srv/out/c", "2"), "rollback.sls": breaks})
+	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2"), "10.sls": breaks,
+		"20.sls": sets("/srv/out/c", "2"), "rollback.sls": breaks})
 	r := l.expect(exit.RolledBack)
 	if !strings.Contains(r.Error, "install of 10") {
 		t.Errorf("the error is %q", r.Error)
 	}
 	l.links("1", "1", "")
 	if l.host("/srv/out/a") != "1" || l.host("/srv/out/c") != "" || l.host("/srv/out/rollback") != "to 1" {
-		t.Errorf("after the rollback: a %q, c %q, rollback %q", l.host("/srv/out/a"), l.host("/srv/out/c"), l.host("/srv/out/rollback"))
+		t.Errorf("after the rollback: a %q, c %q, rollback %q", l.host("/srv/out/a"), l.host("/srv/out/c"),
+			l.host("/srv/out/rollback"))
 	}
 }
 
@@ -109,7 +115,8 @@ func TestReleaseWithoutStatesIsPutInPlace(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishSalt("1", map[string]string{"fixperms.sls": sets("/srv/out/f", "1")})
-	noted(t, l.expect(exit.OK), "myapp 1 has no states: its files are in place at /srv/projects/myapp/current, and nothing else was done")
+	noted(t, l.expect(exit.OK), "myapp 1 has no states: its files are in place at /srv/projects/myapp/current, and "+
+		"nothing else was done")
 	l.links("1", "1", "")
 	only, err := procedure.ParseOnly("install")
 	if err != nil {
@@ -127,12 +134,15 @@ func TestProjectProceduresReplaceBuiltInOnes(t *testing.T) {
 	own := map[string]string{
 		"00.sls": sets("/srv/out/a", "1"), "fixperms.sls": sets("/srv/out/fixperms", "{{ cfg.user }}"),
 		"release-sync.sls": sets("/srv/out/sync", "{{ cfg.release }}"),
-		"notify.sls":       sets("/srv/out/notify", "{{ cfg.version }}"), "archive.sls": sets("/srv/out/archive", "{{ cfg.current_archive_dir }}"),
+		"notify.sls":       sets("/srv/out/notify", "{{ cfg.version }}"),
+		"archive.sls":      sets("/srv/out/archive", "{{ cfg.current_archive_dir }}"),
 	}
 	l.publishSalt("1", own)
 	l.expect(exit.OK)
-	if l.host("/srv/out/fixperms") != "myapp-user" || l.host("/srv/out/notify") != "1" || l.host("/srv/out/archive") != "" {
-		t.Errorf("fixperms %q, notify %q, archive %q", l.host("/srv/out/fixperms"), l.host("/srv/out/notify"), l.host("/srv/out/archive"))
+	if l.host("/srv/out/fixperms") != "myapp-user" || l.host("/srv/out/notify") != "1" ||
+		l.host("/srv/out/archive") != "" {
+		t.Errorf("fixperms %q, notify %q, archive %q", l.host("/srv/out/fixperms"), l.host("/srv/out/notify"),
+			l.host("/srv/out/archive"))
 	}
 	if !strings.HasPrefix(l.host("/srv/out/sync"), "/srv/projects/myapp/releases/1-") {
 		t.Errorf("release-sync was told %q", l.host("/srv/out/sync"))
@@ -153,13 +163,15 @@ func TestProjectProceduresReplaceBuiltInOnes(t *testing.T) {
 func TestArchiveThatDoesNotFitStopsNoDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"), "corpus.yaml": "writable: [big]\n", "big": strings.Repeat("x", 1<<20)})
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"),
+		"corpus.yaml": "writable: [big]\n", "big": strings.Repeat("x", 1<<20)})
 	l.expect(exit.OK)
 	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out/a", "2")})
 	mounted(t, l.Layout.Project("myapp").Archives(), "size=256k", func() {
 		l.Config.ArchiveRequired = true
 		_, err := l.deploy()
-		if err == nil || !strings.Contains(err.Error(), "the archive would take 1.0 MiB") || !strings.Contains(err.Error(), "256.0 KiB free; largest: big (1.0 MiB)") {
+		if err == nil || !strings.Contains(err.Error(), "the archive would take 1.0 MiB") ||
+			!strings.Contains(err.Error(), "256.0 KiB free; largest: big (1.0 MiB)") {
 			t.Errorf("error is %v, want both sizes and the largest file", err)
 		}
 		l.links("1", "1", "")
@@ -179,8 +191,9 @@ func TestOldArchivesMakeRoomForANewOne(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	release := func(version string) {
-		l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version, ".salt/00.sls": sets("/srv/out/a", version),
-			"corpus.yaml": "writable: [big]\n", "big": strings.Repeat(version, 1<<20)})
+		l.repo.Release("myapp", version, "testing",
+			artifacttest.Files{"version": version, ".salt/00.sls": sets("/srv/out/a", version),
+				"corpus.yaml": "writable: [big]\n", "big": strings.Repeat(version, 1<<20)})
 	}
 	release("1")
 	l.expect(exit.OK)
@@ -207,7 +220,8 @@ func TestOldArchivesMakeRoomForANewOne(t *testing.T) {
 func TestStepsByName(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "{{ cfg.data.n }}"), "PILLAR.sample": "data: {n: one}\n", "fixperms.sls": sets("/srv/out/f", "1")})
+	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out/a", "{{ cfg.data.n }}"),
+		"PILLAR.sample": "data: {n: one}\n", "fixperms.sls": sets("/srv/out/f", "1")})
 	l.expect(exit.OK)
 	for _, path := range []string{"/srv/out/a", "/srv/out/f"} {
 		if err := os.Remove(l.Layout.Path(path)); err != nil {
@@ -311,7 +325,8 @@ func TestEditableTreeOfOwnServiceHoldsTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if _, err := l.DeployEditable(ctx, "", t.TempDir(), agent.Given{}); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "outside of the root") {
+	if _, err := l.DeployEditable(ctx, "", t.TempDir(), agent.Given{}); exit.Code(err) != exit.Usage ||
+		!strings.Contains(err.Error(), "outside of the root") {
 		t.Errorf("a tree outside of the root: %v", err)
 	}
 	r, err := l.DeployEditable(ctx, "", tree, agent.Given{})

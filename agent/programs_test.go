@@ -51,7 +51,9 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 		"notify.mail.sendmail": func(l *lab, program string) {
 			l.Config.Notify.MailTo, l.Config.Notify.Sendmail = []string{"ops@example.com"}, program
 		},
-		"engine_command": func(l *lab, program string) { l.Config.Engine, l.Config.EngineCommand = "command", []string{program} },
+		"engine_command": func(l *lab, program string) {
+			l.Config.Engine, l.Config.EngineCommand = "command", []string{program}
+		},
 	}
 	for setting, name := range names {
 		for what, share := range shares {
@@ -91,11 +93,13 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 func wantUnfit(t *testing.T, l *lab, setting string, p tool) {
 	t.Helper()
 	_, err := l.deploy()
-	if exit.Code(err) != exit.Refused || err == nil || !strings.Contains(err.Error(), "("+setting+")") || !strings.Contains(err.Error(), p.dir) {
+	if exit.Code(err) != exit.Refused || err == nil || !strings.Contains(err.Error(), "("+setting+")") ||
+		!strings.Contains(err.Error(), p.dir) {
 		t.Errorf("got code %d, %v", exit.Code(err), err)
 	}
 	// A directory is given to root; a file is replaced, since a user may have the old one open.
-	if hint := diag.HintOf(err); !strings.Contains(hint, "chown root: "+p.dir) && !strings.Contains(hint, "mv -f "+p.file+".new "+p.file) {
+	if hint := diag.HintOf(err); !strings.Contains(hint, "chown root: "+p.dir) &&
+		!strings.Contains(hint, "mv -f "+p.file+".new "+p.file) {
 		t.Errorf("the hint is %q", hint)
 	}
 	if _, err := os.Stat(p.ran); err == nil {
@@ -117,7 +121,8 @@ func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := func(version, runs string) {
-		l.repo.Release("myapp", version, "testing", artifacttest.Files{"version": version, "hooks/pre-release.d/10": "#!" + runs + "\necho " + version + " ran\n"})
+		l.repo.Release("myapp", version, "testing",
+			artifacttest.Files{"version": version, "hooks/pre-release.d/10": "#!" + runs + "\necho " + version + " ran\n"})
 	}
 	release("1", "/bin/sh")
 	l.expect(exit.OK)
@@ -126,7 +131,8 @@ func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 	}
 	release("2", "/tools/sh")
 	r, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "is run by /tools/sh, and user 64011 can change "+tools) {
+	if exit.Code(err) != exit.RolledBack ||
+		!strings.Contains(err.Error(), "is run by /tools/sh, and user 64011 can change "+tools) {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(diag.HintOf(err), "chown root: "+tools) {

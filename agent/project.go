@@ -27,7 +27,9 @@ func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
 	if name == artifact.Base {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("base is deployed together with the service and not by itself"), "`corpus-agent deploy` brings both"))
+		return nil,
+			exit.WithCode(exit.Usage, diag.WithHint(errors.New("base is deployed together with the service and not by itself"),
+				"`corpus-agent deploy` brings both"))
 	}
 	book, err := a.ReadLedger()
 	if err != nil {
@@ -52,7 +54,9 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 		return nil, err
 	}
 	if book, err := own.ReadLedger(); !entered && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
-		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("this host has no project %q", name), "%s", a.otherProjects(name))))
+		return nil,
+			exit.WithCode(exit.Usage,
+				errors.Join(err, diag.WithHint(fmt.Errorf("this host has no project %q", name), "%s", a.otherProjects(name))))
 	}
 	return own, nil
 }
@@ -88,10 +92,13 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 		return nil, err
 	}
 	if entered, err := a.Registered(name); err != nil || !entered && !recipe.IsName(name) {
-		return nil, exit.WithCode(exit.Usage, cmp.Or(err, diag.WithHint(fmt.Errorf("%q cannot be the name of a project in %s", name, recipe.Name),
-			"a name is lower-case letters, digits and hyphens, and begins with a letter")))
+		return nil,
+			exit.WithCode(exit.Usage,
+				cmp.Or(err, diag.WithHint(fmt.Errorf("%q cannot be the name of a project in %s", name, recipe.Name),
+					"a name is lower-case letters, digits and hyphens, and begins with a letter")))
 	}
-	if err := errors.Join(project.CheckEnvironment(init.Env), project.CheckUser(init.User), project.CheckBranch(init.Branch)); err != nil {
+	if err := errors.Join(project.CheckEnvironment(init.Env), project.CheckUser(init.User),
+		project.CheckBranch(init.Branch)); err != nil {
 		return nil, err
 	}
 	_, err = own.pass(ctx, "project init", false, func(r *run) error {
@@ -207,10 +214,13 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 		return own.Deploy(ctx, given, false)
 	}
 	if entry == nil || entry.Branch == "" {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is not this host's service and has no repository to deploy from", name),
-			"corpus-agent project init %s --git, or project deploy %s --editable DIR", name, name))
+		return nil,
+			exit.WithCode(exit.Usage,
+				diag.WithHint(fmt.Errorf("%s is not this host's service and has no repository to deploy from", name),
+					"corpus-agent project init %s --git, or project deploy %s --editable DIR", name, name))
 	}
-	return own.deployLocal(ctx, "project deploy", given, func(r *run) (project.Tree, error) { return r.project.Pushed(ctx, entry.Branch) })
+	return own.deployLocal(ctx, "project deploy", given,
+		func(r *run) (project.Tree, error) { return r.project.Pushed(ctx, entry.Branch) })
 }
 
 // pulls reports whether the host's service comes from a store.

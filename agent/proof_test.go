@@ -37,10 +37,12 @@ func TestOnlyRunsThatCheckedHealthAreProof(t *testing.T) {
 	}
 	tick := l.expect(exit.OK)
 	if proved(tick) != first.ID || len(tick.Unserved) > 0 {
-		t.Errorf("a tick that asked no probe is proven by %q, want the deploy %s; unserved: %v", proved(tick), first.ID, tick.Unserved)
+		t.Errorf("a tick that asked no probe is proven by %q, want the deploy %s; unserved: %v", proved(tick), first.ID,
+			tick.Unserved)
 	}
 	u.all["app.service"].Restarts++
-	if tick = l.expect(exit.OK); len(tick.Unserved) != 1 || !strings.Contains(tick.Unserved[0], "ended once since run "+first.ID) {
+	if tick = l.expect(exit.OK); len(tick.Unserved) != 1 ||
+		!strings.Contains(tick.Unserved[0], "ended once since run "+first.ID) {
 		t.Errorf("a tick says of a unit that crashed since: %q", tick.Unserved)
 	}
 	noted(t, tick, "app.service ended once")
@@ -68,7 +70,8 @@ func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 	}
 	unproven := func(r *report.Report) {
 		t.Helper()
-		if len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "app.service was started again") || !strings.Contains(r.Unserved[0], "--only health") {
+		if len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "app.service was started again") ||
+			!strings.Contains(r.Unserved[0], "--only health") {
 			t.Errorf("the report says %q of a unit that a state started again", r.Unserved)
 		}
 	}
@@ -83,7 +86,8 @@ func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 	}
 	proof, err := l.Deploy(context.Background(), agent.Given{Only: only}, false)
 	if err != nil || proved(proof) != proof.ID || len(proof.Unserved) > 0 {
-		t.Errorf("a run that asks units and probes is proven by %q, not %s; unserved: %q; %v", proved(proof), first.ID, proof.Unserved, err)
+		t.Errorf("a run that asks units and probes is proven by %q, not %s; unserved: %q; %v", proved(proof), first.ID,
+			proof.Unserved, err)
 	}
 	if tick := l.expect(exit.OK); len(tick.Unserved) > 0 {
 		t.Errorf("after a new proof: %q", tick.Unserved)
@@ -139,7 +143,8 @@ func TestManuallyRolledBackReleaseIsInEveryReport(t *testing.T) {
 		t.Errorf("the rollback leaves %v and is proven by %q", back.Leaves, proved(back))
 	}
 	tick := l.expect(exit.OK)
-	if len(tick.Quarantined) != 1 || tick.Quarantined[0].Release.Version != "2" || tick.Quarantined[0].Reason != "rolled back by hand" {
+	if len(tick.Quarantined) != 1 || tick.Quarantined[0].Release.Version != "2" ||
+		tick.Quarantined[0].Reason != "rolled back by hand" {
 		t.Errorf("the tick after it lists in quarantine %+v", tick.Quarantined)
 	}
 }
@@ -244,7 +249,8 @@ func TestWhyNamesReleaseOfChannelAfterRollbacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, err := l.Why()
-		if err != nil || !strings.Contains(w.Reason, "named myapp 3 when") || !strings.Contains(w.Reason, "myapp 3 is quarantined") {
+		if err != nil || !strings.Contains(w.Reason, "named myapp 3 when") ||
+			!strings.Contains(w.Reason, "myapp 3 is quarantined") {
 			t.Errorf("after going back from %s why says %q, %v", left, w.Reason, err)
 		}
 		if advice := strings.Join(w.Next, "\n"); !strings.Contains(advice, "corpus-agent unquarantine 3") {
@@ -263,7 +269,8 @@ func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	l.Stopping = func(context.Context) bool { return true }
 	l.expect(exit.Interrupted)
 	l.Stopping = nil
-	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") || !strings.Contains(w.Reason, "interrupted") {
+	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") ||
+		!strings.Contains(w.Reason, "interrupted") {
 		t.Errorf("after an interrupted deploy why says %q, %v", w.Reason, err)
 	}
 }
@@ -278,8 +285,9 @@ func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 	}{
 		"nothing":               {func(*fakeUnits, *unit) {}, "was started again by the states"},
 		"a person restarted it": {func(u *fakeUnits, app *unit) { u.clock += time.Second; app.begin(u) }, ""},
-		"it was stopped":        {func(_ *fakeUnits, app *unit) { app.Active, app.Sub, app.MainPID = "inactive", "dead", 0 }, "app.service does not run myapp 2: it is inactive"},
-		"it is gone":            {func(u *fakeUnits, _ *unit) { delete(u.all, "app.service") }, ""},
+		"it was stopped": {func(_ *fakeUnits, app *unit) { app.Active, app.Sub, app.MainPID = "inactive", "dead", 0 },
+			"app.service does not run myapp 2: it is inactive"},
+		"it is gone": {func(u *fakeUnits, _ *unit) { delete(u.all, "app.service") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +297,8 @@ func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 			l.expect(exit.OK)
 			l.engine.during = func(state.Request) { app.begin(u) }
 			app.Active, app.Sub, app.MainPID = "failed", "failed", 0
-			if r := l.expect(exit.OK); len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "was started again by the states of run "+r.ID) {
+			if r := l.expect(exit.OK); len(r.Unserved) != 1 ||
+				!strings.Contains(r.Unserved[0], "was started again by the states of run "+r.ID) {
 				t.Fatalf("the report says %q of a unit that a state started again", r.Unserved)
 			}
 			l.engine.during = nil

@@ -135,7 +135,8 @@ func (r *run) inQuarantine() []report.Quarantined {
 	var all []report.Quarantined
 	for _, b := range r.ledger.Bad {
 		if b.Release != nil {
-			all = append(all, report.Quarantined{Release: *b.Release, Reason: r.record.Show(strings.TrimSpace(b.Reason)), Run: b.Run})
+			all = append(all, report.Quarantined{Release: *b.Release, Reason: r.record.Show(strings.TrimSpace(b.Reason)),
+				Run: b.Run})
 		}
 	}
 	return all
@@ -166,11 +167,13 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04 MST"), named)
 		return r.withhold(named), nil
 	case early && good != nil:
-		r.record.Note("%s waits until %s: it failed %d times because of the host, last in run %s: %s; to retry it at once: %s",
+		r.record.Note("%s waits until %s: it failed %d times because of the host, last in run %s: %s; to retry it at "+
+			"once: %s",
 			pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
 		return r.withhold(named), nil
 	case wait.Failures > 0:
-		r.record.Note(r.orWould("%s is retried: it failed because of the host in run %s: %s", "%s would be retried: it failed because of the host in run %s: %s"), pair, wait.Run, wait.Reason)
+		r.record.Note(r.orWould("%s is retried: it failed because of the host in run %s: %s",
+			"%s would be retried: it failed because of the host in run %s: %s"), pair, wait.Run, wait.Reason)
 		return false, nil
 	}
 	if !pair.Same(named) {
@@ -188,11 +191,14 @@ func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
 	case !quarantined:
 		return false, nil
 	case good == nil:
-		return false, exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
-			hint, ledger.Release(bad).Version))
+		return false,
+			exit.WithCode(exit.Failed,
+				diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
+					hint, ledger.Release(bad).Version))
 	case r.ledger.Good == nil && !pair.BaseAlone():
-		r.trouble = exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
-			hint, ledger.Release(bad).Version))
+		r.trouble = exit.WithCode(exit.Failed,
+			diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
+				hint, ledger.Release(bad).Version))
 	case !good.Same(pair):
 		r.record.Note("%s is quarantined since run %s: %s", bad.What(), bad.Run, bad.Reason)
 	default:
@@ -225,7 +231,8 @@ func (r *run) withhold(named ledger.Pair) bool {
 // heldMeanwhile reports whether the host was held since the run decided to deploy a pair.
 func (r *run) heldMeanwhile(pair ledger.Pair) bool {
 	runs := r.ledger.Runs()
-	if r.test || r.Requested(r.ledger) != nil || r.ledger.Hold == nil || runs == nil || r.ledger.Running != nil || runs.Same(pair) ||
+	if r.test || r.Requested(r.ledger) != nil || r.ledger.Hold == nil || runs == nil || r.ledger.Running != nil ||
+		runs.Same(pair) ||
 		r.ledger.StandsInFor(pair) {
 		return false
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 )
 
-// TestFleetKeepsErrorOfQuarantine asks the fleet why a release is in quarantine, right after it failed, after the runs that keep it
-// away, and after the record was repeated.
+// TestFleetKeepsErrorOfQuarantine asks the fleet why a release is in quarantine, right after it failed, after the runs
+// that keep it away, and after the record was repeated.
 func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -43,7 +43,8 @@ func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 		at = at.Add(35 * time.Minute) // the record is due again
 		l.expect(exit.OK)
 		said, hint := why(fleet.Quarantined)
-		if said == "" || !strings.Contains(failed, said) && !strings.Contains(said, failed) || !strings.Contains(hint, "publish a corrected version") {
+		if said == "" || !strings.Contains(failed, said) && !strings.Contains(said, failed) ||
+			!strings.Contains(hint, "publish a corrected version") {
 			t.Errorf("why: %q, hint %q; the failure was %q", said, hint, failed)
 		}
 	}

@@ -28,7 +28,8 @@ func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 	for range 2 {
 		l.engine.asked = nil
 		_, err := l.deploy()
-		if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "read-only") || !strings.Contains(diag.HintOf(err), "mount that filesystem for writing") {
+		if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "read-only") ||
+			!strings.Contains(diag.HintOf(err), "mount that filesystem for writing") {
 			t.Errorf("the deploy ended with %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 		}
 		if len(l.engine.asked) != 1 || l.engine.last() != "+2" {

@@ -26,7 +26,8 @@ import (
 )
 
 // deployLocal deploys an unsigned tree.
-func (a *Agent) deployLocal(ctx context.Context, command string, given Given, bring func(*run) (project.Tree, error)) (*report.Report, error) {
+func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
+	bring func(*run) (project.Tree, error)) (*report.Report, error) {
 	return a.pass(ctx, command, false, func(r *run) error {
 		r.only, r.project.Settings = given.Only, given.Settings
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
@@ -90,7 +91,8 @@ func (r *run) keepFromStore(release artifact.Release) error {
 		return nil
 	}
 	r.ledger.Hold = &ledger.Hold{Since: r.Time().UTC(), Reason: release.String() + " came by " + release.Local}
-	r.record.Note("this host is held, so that its channel does not replace it; `corpus-agent unhold` returns to the channel")
+	r.record.Note("this host is held, so that its channel does not replace it; `corpus-agent unhold` returns to the " +
+		"channel")
 	return r.save()
 }
 
@@ -122,9 +124,12 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 	}
 	return own.deployLocal(ctx, "deploy", given, func(r *run) (project.Tree, error) {
 		if r.Layout.Relocated() && !strings.HasPrefix(dir+"/", filepath.Clean(r.Layout.Root)+"/") {
-			return project.Tree{}, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s lies outside of the root %s", dir, r.Layout.Root), "put the working tree below the root"))
+			return project.Tree{},
+				exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s lies outside of the root %s", dir, r.Layout.Root),
+					"put the working tree below the root"))
 		}
-		local, err := trust.NewLocal(name, "editable", trust.ByEditable, artifact.NewDigest(sha256.Sum256([]byte(r.Layout.Inside(dir)))))
+		local, err := trust.NewLocal(name, "editable", trust.ByEditable,
+			artifact.NewDigest(sha256.Sum256([]byte(r.Layout.Inside(dir)))))
 		return project.Tree{Local: local, Install: func(release string) error {
 			target, err := filepath.Rel(filepath.Dir(release), dir)
 			if err != nil {
@@ -145,7 +150,10 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	}
 	entry, _, err := a.Entry(name, false)
 	if err != nil || entry == nil || entry.Branch == "" {
-		return nil, exit.WithCode(exit.Usage, errors.Join(err, diag.WithHint(fmt.Errorf("%s does not accept pushes", name), "corpus-agent project init %s --git", name)))
+		return nil,
+			exit.WithCode(exit.Usage,
+				errors.Join(err, diag.WithHint(fmt.Errorf("%s does not accept pushes", name), "corpus-agent project init %s --git",
+					name)))
 	}
 	commit := ""
 	lines := bufio.NewScanner(refs)
@@ -161,7 +169,9 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	if which == "pillar" {
 		return own.receivePillar(ctx, commit)
 	}
-	return own.deployLocal(ctx, "push", Given{}, func(r *run) (project.Tree, error) { return r.project.Pushed(ctx, commit) })
+	return own.deployLocal(ctx, "push", Given{}, func(r *run) (project.Tree, error) {
+		return r.project.Pushed(ctx, commit)
+	})
 }
 
 // receivePillar puts a pushed pillar in the place of the one before, and runs what reads it. If that

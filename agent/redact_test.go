@@ -37,7 +37,8 @@ exit 3
 		t.Fatal(readErr)
 	}
 	report, _ := json.Marshal(r)
-	for what, text := range map[string]string{"the report": string(report), "the error": err.Error(), "the ledger": string(book)} {
+	for what, text := range map[string]string{"the report": string(report), "the error": err.Error(),
+		"the ledger": string(book)} {
 		for _, private := range []string{"battery", "b3JzZSBiYXR0ZXJ5", "%2Fstaple", "ain@git", "abcdef", "\x1b", `\u001b`} {
 			if strings.Contains(text, private) {
 				t.Errorf("%s shows %q: %s", what, private, text)
@@ -45,7 +46,8 @@ exit 3
 		}
 	}
 	output := r.Hooks["install"][0].Output
-	for _, kept := range []string{"configured with <secret>", "cloning https://<secret>@git.example.com/x.git?sig=<secret>", `title \x1b]52`} {
+	for _, kept := range []string{"configured with <secret>",
+		"cloning https://<secret>@git.example.com/x.git?sig=<secret>", `title \x1b]52`} {
 		if !strings.Contains(output, kept) {
 			t.Errorf("the output %q lacks %q", output, kept)
 		}

@@ -30,18 +30,21 @@ func TestPermanentlyHeldLockIsAFailure(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		code  int
-	}{{0, exit.Locked}, {4 * time.Minute, exit.Locked}, {5 * time.Minute, exit.Starved}, {10 * time.Minute, exit.Starved}} {
+	}{{0, exit.Locked}, {4 * time.Minute, exit.Locked}, {5 * time.Minute, exit.Starved},
+		{10 * time.Minute, exit.Starved}} {
 		l.Now = func() time.Time { return began.Add(step.after) }
 		_, err := l.deploy()
 		if exit.Code(err) != step.code {
 			t.Errorf("after %v the exit code is %d, want %d: %v", step.after, exit.Code(err), step.code, err)
 		}
-		if step.code == exit.Starved && (!strings.Contains(err.Error(), "no run got the lock since") || !strings.Contains(diag.HintOf(err), "fuser -v /var/lib/corpus/lock")) {
+		if step.code == exit.Starved && (!strings.Contains(err.Error(), "no run got the lock since") ||
+			!strings.Contains(diag.HintOf(err), "fuser -v /var/lib/corpus/lock")) {
 			t.Errorf("error %v, hint %q", err, diag.HintOf(err))
 		}
 	}
 	s, err := l.Status()
-	if err != nil || s.Refused == nil || s.Refused.Count != 4 || s.Refused.Holder.Command != "converge" || s.Refused.Last.Sub(s.Refused.Since) != 10*time.Minute {
+	if err != nil || s.Refused == nil || s.Refused.Count != 4 || s.Refused.Holder.Command != "converge" ||
+		s.Refused.Last.Sub(s.Refused.Since) != 10*time.Minute {
 		t.Errorf("status says %+v, %v", s.Refused, err)
 	}
 	if text := l.metrics("corpus_lock.prom"); !strings.Contains(text, "corpus_agent_lock_refused_runs 4\n") {

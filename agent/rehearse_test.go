@@ -23,7 +23,8 @@ func TestDryRunResolvesNextToNewRelease(t *testing.T) {
 			}
 			did := l.expect(exit.OK)
 			if dry.States.Pending != 1 || did.States.Changed != 1 {
-				t.Errorf("%s through %s: the dry run would change %d, and the deploy changed %d", version, through, dry.States.Pending, did.States.Changed)
+				t.Errorf("%s through %s: the dry run would change %d, and the deploy changed %d", version, through,
+					dry.States.Pending, did.States.Changed)
 			}
 			data, err := os.ReadFile(l.Layout.Path("/etc/version"))
 			if err != nil || string(data) != version {

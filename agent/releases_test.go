@@ -36,14 +36,15 @@ func TestReleasesAreMarked(t *testing.T) {
 		got[k.Release.String()] = strings.Join(k.Marks(), "; ")
 	}
 	for release, want := range map[string]string{
-		"base b1": "deployed", "myapp 2": "deployed", "myapp 1": "previous; withdrawn: on ", "myapp 3-broken": "quarantined: file.managed of Ensure something failed",
-		"myapp 4": "held: since ",
+		"base b1": "deployed", "myapp 2": "deployed", "myapp 1": "previous; withdrawn: on ",
+		"myapp 3-broken": "quarantined: file.managed of Ensure something failed", "myapp 4": "held: since ",
 	} {
 		if !strings.HasPrefix(got[release], want) {
 			t.Errorf("%s is marked %q, want %q", release, got[release], want)
 		}
 	}
-	if !strings.HasSuffix(got["myapp 4"], "the fair; not on this host") || !strings.HasSuffix(got["myapp 1"], "it leaks") || len(got) != 5 {
+	if !strings.HasSuffix(got["myapp 4"], "the fair; not on this host") ||
+		!strings.HasSuffix(got["myapp 1"], "it leaks") || len(got) != 5 {
 		t.Errorf("marked are %q", got)
 	}
 }

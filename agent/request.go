@@ -23,9 +23,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// learnSecrets makes the secrets of a pair's pillar known to the redactor. Hooks and engines that are programs come before
-// or in place of what decrypts the pillar, and may print what they know of it. A pillar that does not compile stops
-// the run where it is needed; what was decrypted of it until then is known.
+// learnSecrets makes the secrets of a pair's pillar known to the redactor. Hooks and engines that are programs come
+// before or in place of what decrypts the pillar, and may print what they know of it. A pillar that does not compile
+// stops the run where it is needed; what was decrypted of it until then is known.
 func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
 	if slices.ContainsFunc(r.decrypted, pair.Same) {
 		return
@@ -72,7 +72,8 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	if err != nil {
 		return request, err
 	}
-	if r.WithoutPillar && r.ledger.Good != nil { // base alone renders with the pillar that the releases bring, as it did before
+	// base alone renders with the pillar that the releases bring, as it did before
+	if r.WithoutPillar && r.ledger.Good != nil {
 		service, _ := r.PairDirs(*r.ledger.Good) // links of it may be lost
 		request.PillarRoots = layout.PillarRoots(service, base)
 	}
@@ -92,8 +93,9 @@ func (r *run) log(level, message string) {
 	}
 }
 
-// foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories: while states
-// run, next of each project and current of base lead to them, and current of the service to the release before.
+// foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories:
+// while states run, next of each project and current of base lead to them, and current of the service to the release
+// before.
 func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
 	links := map[string]string{}
 	for _, release := range pair.Releases() {

@@ -86,11 +86,12 @@ func (l *lab) publishTemplate(version, template string) {
 	l.t.Helper()
 	l.repo.Release("myapp", version, "testing", artifacttest.Files{
 		"version": version, "etc/app.conf.j2": template,
-		"salt/config/states/top.sls":   "base:\n  '*': [app]\n",
-		"salt/config/states/app.sls":   "told:\n  test.succeed_with_changes:\n  - onchanges: [{file: /etc/myapp/app.conf}]\n",
-		"salt/config/pillar/top.sls":   "base:\n  '*': [app]\n",
-		"salt/config/pillar/app.sls":   "port: 8080\n",
-		recipe.Name:                    "unheard_of: 1\ntemplates:\n- {source: etc/app.conf.j2, target: /etc/myapp/app.conf, mode: 0640}\n",
+		"salt/config/states/top.sls": "base:\n  '*': [app]\n",
+		"salt/config/states/app.sls": "told:\n  test.succeed_with_changes:\n  - onchanges: [{file: /etc/myapp/app.conf}]\n",
+		"salt/config/pillar/top.sls": "base:\n  '*': [app]\n",
+		"salt/config/pillar/app.sls": "port: 8080\n",
+		recipe.Name: "unheard_of: 1\ntemplates:\n- {source: etc/app.conf.j2, target: " +
+			"/etc/myapp/app.conf, mode: 0640}\n",
 		"salt/config/states/other.sls": "{}",
 	})
 }
@@ -111,7 +112,8 @@ func TestTemplatesOfARecipeAreRenderedAsStates(t *testing.T) {
 		t.Errorf("%d states changed, want the file and what watches it", r.States.Changed)
 	}
 	data, err := os.ReadFile(conf)
-	if info, statErr := os.Stat(conf); err != nil || statErr != nil || !strings.HasPrefix(string(data), "port=8080 id=myapp-testing") || info.Mode().Perm() != 0o640 {
+	if info, statErr := os.Stat(conf); err != nil || statErr != nil ||
+		!strings.HasPrefix(string(data), "port=8080 id=myapp-testing") || info.Mode().Perm() != 0o640 {
 		t.Errorf("the file is %q, %v, %v", data, err, statErr)
 	}
 	if r := l.expect(exit.OK); r.States.Changed != 0 {

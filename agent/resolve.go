@@ -24,7 +24,8 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	if channel == "" {
 		channel = r.identity.Instance
 	}
-	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel}, {Project: r.identity.Service, Channel: channel}}
+	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel},
+		{Project: r.identity.Service, Channel: channel}}
 	var has *artifact.Release
 	if good := r.ledger.Good; good != nil && good.Service.Project == r.identity.Service {
 		has = &good.Service
@@ -41,7 +42,8 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 
 // resolveOr asks what a channel names. Where that was withdrawn the host keeps what it has; one that
 // has nothing gets nothing.
-func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.Ref, has *artifact.Release) (artifact.Release, error) {
+func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.Ref,
+	has *artifact.Release) (artifact.Release, error) {
 	release, err := client.Resolve(ctx, ref)
 	if err == nil {
 		err = client.SameBytes(release, r.known()...)
@@ -111,7 +113,8 @@ func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.
 		r.record.Note("the store has no base any more; this host keeps base %s", r.ledger.Good.Base.Version)
 		return r.ledger.Good.Base, nil
 	}
-	r.record.Note("%s", r.orWould("the store has no base, so the service is deployed alone", "the store has no base, so the service would be deployed alone"))
+	r.record.Note("%s", r.orWould("the store has no base, so the service is deployed alone",
+		"the store has no base, so the service would be deployed alone"))
 	return nil, nil
 }
 
@@ -137,8 +140,8 @@ func (r *run) learn(ctx context.Context, client *trust.Client) {
 	r.completeDigests(ctx, client)
 }
 
-// completeDigests gives the releases of a ledger that was rebuilt from links, whose names have the start of a digest alone,
-// their digests: without them nothing of a release can be fetched again, and it compares as another one.
+// completeDigests gives the releases of a ledger that was rebuilt from links, whose names have the start of a digest
+// alone, their digests: without them nothing of a release can be fetched again, and it compares as another one.
 func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
 	for _, pair := range r.ledger.Pairs() {
 		for _, release := range []*artifact.Release{pair.Base, &pair.Service} {

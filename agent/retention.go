@@ -105,7 +105,8 @@ func (r *run) isUsed(p layout.Project, dir string, s link.Set) bool {
 // sweep removes what a killed run left behind; under the lock no other run writes.
 func (r *run) sweep(ctx context.Context) error {
 	state := r.Layout.State()
-	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(), filepath.Join(r.Layout.Trust(), "projects"),
+	dirs := []string{state, filepath.Join(state, "projects"), r.Layout.Incoming(), r.Layout.Reports(), r.Layout.Trust(),
+		filepath.Join(r.Layout.Trust(), "projects"),
 		r.Layout.Path("/srv"), r.Layout.Path(project.StatesDir), r.Layout.Path(project.PillarsDir)}
 	if file := r.Config.Metrics; file != "" {
 		dirs = append(dirs, r.Layout.Path(filepath.Dir(file)))

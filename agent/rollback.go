@@ -81,7 +81,9 @@ func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return exit.WithCode(exit.Refused, diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after its directory below releases was removed: deploy fetches it again"))
+		return exit.WithCode(exit.Refused,
+			diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after "+
+				"its directory below releases was removed: deploy fetches it again"))
 	}
 	return nil
 }
@@ -102,8 +104,10 @@ func (r *run) withdrawn(target ledger.Pair) error {
 	if !yes {
 		return nil
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"), w.Reason),
-		"publish a corrected version; `corpus yank --undo` reverts the withdrawal"))
+	return exit.WithCode(exit.Refused,
+		diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"),
+			w.Reason),
+			"publish a corrected version; `corpus yank --undo` reverts the withdrawal"))
 }
 
 // earlier finds the pair to go back to.
@@ -138,21 +142,24 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 	if len(known) > 0 {
 		hint = "kept on this host: " + strings.Join(known, ", ")
 	}
-	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s", hint)
+	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s",
+		hint)
 }
 
 // keptHint names the releases that a person can go back to with --to.
 func (r *run) keptHint() string {
 	var known []string
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if r.ledger.Good != nil && !pair.Same(*r.ledger.Good) && r.Held().Has(pair.Releases()...) && !slices.Contains(known, pair.Service.Version) {
+		if r.ledger.Good != nil && !pair.Same(*r.ledger.Good) && r.Held().Has(pair.Releases()...) &&
+			!slices.Contains(known, pair.Service.Version) {
 			known = append(known, pair.Service.Version)
 		}
 	}
 	if len(known) == 0 {
 		return "nothing else is kept on this host; promote a version to its channel"
 	}
-	return "rollback --to VERSION goes to one that is in quarantine or was withdrawn; kept on this host: " + strings.Join(known, ", ")
+	return "rollback --to VERSION goes to one that is in quarantine or was withdrawn; kept on this host: " +
+		strings.Join(known, ", ")
 }
 
 // ShowRollback is the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and
@@ -169,7 +176,8 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 			return err
 		}
 		version := r.unlessGood(version)
-		if cut := r.ledger.Running; cut != nil && version == "" && r.ledger.Failing == nil && (r.goingBack(cut) || r.cutDeploy() != nil) {
+		if cut := r.ledger.Running; cut != nil && version == "" && r.ledger.Failing == nil &&
+			(r.goingBack(cut) || r.cutDeploy() != nil) {
 			return r.showStayBack(ctx, cut.Pair)
 		}
 		target, err := r.earlier(version)
@@ -205,6 +213,7 @@ func (r *run) neverDeployed() error {
 	if r.Alone != "" {
 		what, first = "of "+r.Alone, "corpus-agent project deploy "+r.Alone
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
-		"deploy first: %s; corpus-agent why says what keeps it from that", first))
+	return exit.WithCode(exit.Usage,
+		diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
+			"deploy first: %s; corpus-agent why says what keeps it from that", first))
 }

@@ -52,7 +52,8 @@ func TestRollbackOfAHostThatNeverDeployed(t *testing.T) {
 		l.Hostname = func() (string, error) { return hostname, nil }
 		for _, version := range []string{"", "1"} {
 			_, err := l.RollbackTo(context.Background(), version)
-			if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "nothing on this host was deployed yet") || !strings.Contains(diag.HintOf(err), "corpus-agent deploy") {
+			if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "nothing on this host was deployed yet") ||
+				!strings.Contains(diag.HintOf(err), "corpus-agent deploy") {
 				t.Errorf("%s: a rollback to %q ends with %v, hint %q", hostname, version, err, diag.HintOf(err))
 			}
 		}
@@ -211,7 +212,8 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	l.expect(exit.OK)
 	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // from now on nobody answers
 	w, err := l.Why()
-	if err != nil || w.Reason != "it is what base/production and myapp/testing named when the store was last asked" || w.Failed != "" {
+	if err != nil || w.Reason != "it is what base/production and myapp/testing named when the store was last asked" ||
+		w.Failed != "" {
 		t.Errorf("a good host says %+v, %v", w, err)
 	}
 	if len(w.Signed) != 1 || len(w.Signed[0].Keys) != 1 || w.Signed[0].Channels["testing"].Version != "1" {
@@ -221,10 +223,12 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	l.publish("2-broken")
 	r := l.expect(exit.RolledBack)
 	w, err = l.Why()
-	if err != nil || !strings.Contains(w.Reason, "myapp 2-broken, which the channels name, failed in run") || !strings.Contains(w.Failed, "Ensure something failed") || w.FailedIn != r.ID {
+	if err != nil || !strings.Contains(w.Reason, "myapp 2-broken, which the channels name, failed in run") ||
+		!strings.Contains(w.Failed, "Ensure something failed") || w.FailedIn != r.ID {
 		t.Errorf("after a rollback it says %+v, %v", w, err)
 	}
-	if next := strings.Join(w.Next, "\n"); !strings.Contains(next, "corpus-agent report "+r.ID) || !strings.Contains(next, "corpus-agent unquarantine 2-broken") {
+	if next := strings.Join(w.Next, "\n"); !strings.Contains(next, "corpus-agent report "+r.ID) ||
+		!strings.Contains(next, "corpus-agent unquarantine 2-broken") {
 		t.Errorf("what to do next: %s", next)
 	}
 }

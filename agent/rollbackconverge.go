@@ -132,10 +132,12 @@ func (r *run) leftBy(id string) (ledger.Pair, error) {
 		return ledger.Pair{}, err
 	}
 	if rep.Left == nil {
-		return ledger.Pair{}, diag.WithHint(fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id), "`corpus-agent history` lists the runs")
+		return ledger.Pair{}, diag.WithHint(fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id),
+			"`corpus-agent history` lists the runs")
 	}
 	if !r.Held().Has(rep.Left.Releases()...) {
-		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s, which run %s left, is not on this host any more", rep.Left, id), "promote that version to its channel, or go back to a later run")
+		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s, which run %s left, is not on this host any more", rep.Left, id),
+			"promote that version to its channel, or go back to a later run")
 	}
 	return *rep.Left, nil
 }
@@ -201,7 +203,8 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	r.ledger.Running.Before, r.ledger.Running.Back, r.ledger.Running.UndoTo = links, true, w.scope.Run
 	r.left, r.undo.Over, r.undo.Left = &w.from, &w.from, &w.from
 	r.serving.FollowBack(ctx, &w.target)
-	err = r.record.Stage("roll back", w.target.String(), func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
+	err = r.record.Stage("roll back", w.target.String(),
+		func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
 	if err != nil {
 		return r.stuckBack(err)
 	}

@@ -36,14 +36,18 @@ func cutDeploy(t *testing.T, promoted bool) *lab {
 	return l
 }
 
-// TestRollbackAfterInterruptedDeployKeepsGoodRelease before it, and not one release further back, and the next deploy does
-// not bring the release that was left.
+// TestRollbackAfterInterruptedDeployKeepsGoodRelease before it, and not one release further back, and the next deploy
+// does not bring the release that was left.
 func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 	for name, back := range map[string]func(*lab) (*report.Report, error){
-		"rollback":                 func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },
-		"rollback --to 2":          func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "2") },
-		"rollback --converge":      func(l *lab) (*report.Report, error) { return l.RollbackConverge(l.t.Context(), "", false) },
-		"rollback --converge to 2": func(l *lab) (*report.Report, error) { return l.RollbackConverge(l.t.Context(), "2", false) },
+		"rollback":        func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },
+		"rollback --to 2": func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "2") },
+		"rollback --converge": func(l *lab) (*report.Report, error) {
+			return l.RollbackConverge(l.t.Context(), "", false)
+		},
+		"rollback --converge to 2": func(l *lab) (*report.Report, error) {
+			return l.RollbackConverge(l.t.Context(), "2", false)
+		},
 	} {
 		for where, promoted := range map[string]bool{"in its states": false, "after its links": true} {
 			t.Run(name+", cut "+where, func(t *testing.T) {
@@ -79,8 +83,11 @@ func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 // TestRollbackToAfterInterruptedDeploy to a version that is named, and one that is not kept changes nothing.
 func TestRollbackToAfterInterruptedDeploy(t *testing.T) {
 	for name, back := range map[string]func(l *lab, to string) error{
-		"rollback":            func(l *lab, to string) error { _, err := l.RollbackTo(l.t.Context(), to); return err },
-		"rollback --converge": func(l *lab, to string) error { _, err := l.RollbackConverge(l.t.Context(), to, false); return err },
+		"rollback": func(l *lab, to string) error { _, err := l.RollbackTo(l.t.Context(), to); return err },
+		"rollback --converge": func(l *lab, to string) error {
+			_, err := l.RollbackConverge(l.t.Context(), to, false)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := cutDeploy(t, true)

@@ -21,8 +21,8 @@ func (l *lab) lose(link, name string) {
 	}
 }
 
-// TestRollbackFetchesMissingReleases deploys a release whose states fail, while a file of the release before is gone from the
-// disk: that is fetched again, and the host is rolled back.
+// TestRollbackFetchesMissingReleases deploys a release whose states fail, while a file of the release before is gone
+// from the disk: that is fetched again, and the host is rolled back.
 func TestRollbackFetchesMissingReleases(t *testing.T) {
 	needsRoot(t)
 	for what, file := range map[string]string{"states": "salt/config/states/app.sls", "a file that states copy": "data"} {
@@ -50,7 +50,8 @@ func TestRollbackFetchesMissingReleases(t *testing.T) {
 	}
 }
 
-// TestMissingFileOfBaseIsRefetchedBeforeDeploy deploys a service while a file of base is gone: base is fetched again first.
+// TestMissingFileOfBaseIsRefetchedBeforeDeploy deploys a service while a file of base is gone: base is fetched again
+// first.
 func TestMissingFileOfBaseIsRefetchedBeforeDeploy(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)

@@ -61,7 +61,8 @@ func (s *timedStore) modified(key string) time.Time {
 	return s.times[key]
 }
 
-func (s *timedStore) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *timedStore) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	s.note("put", key)
 	info, err := s.Store.Put(ctx, key, r, size, cond)
 	if err == nil {
@@ -232,8 +233,8 @@ func (f *rolling) start(version, before string, more ...func(*plans.Start)) {
 	}
 	var roster rollout.Roster
 	for _, h := range f.hosts {
-		roster.Hosts = append(roster.Hosts, rollout.Member{Name: h.name + ".example.com", Region: "useast1", Cluster: "myapp-production-useast1",
-			Key: known[h.name+".example.com"][0].Key})
+		roster.Hosts = append(roster.Hosts, rollout.Member{Name: h.name + ".example.com", Region: "useast1",
+			Cluster: "myapp-production-useast1", Key: known[h.name+".example.com"][0].Key})
 	}
 	f.ids++
 	start := f.plan.NewStart(fmt.Sprintf("%d-c0ffee", f.ids), string(release.Digest), f.store.now, roster.Places())
@@ -512,8 +513,9 @@ func TestInterruptedDeployChecksRolloutAgain(t *testing.T) {
 				f.run(h, exit.RolledBack)
 			}
 		}, want: "1", note: "it failed on 2 of"},
-		"store not listed": {change: func(f *rolling) { f.store.unlisted = store.ErrUnreachable }, want: "1", note: "waits for the turn"},
-		"running":          {change: func(*rolling) {}, want: "2", note: "is resumed"},
+		"store not listed": {change: func(f *rolling) { f.store.unlisted = store.ErrUnreachable }, want: "1",
+			note: "waits for the turn"},
+		"running": {change: func(*rolling) {}, want: "2", note: "is resumed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -602,7 +604,8 @@ func TestNoHostIsAheadWithoutEvidence(t *testing.T) {
 
 func TestClocksOfHostsDoNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, off := range []time.Duration{24 * time.Hour, -45 * time.Minute} { // a clock before the last signature is refused
+	// a clock before the last signature is refused
+	for _, off := range []time.Duration{24 * time.Hour, -45 * time.Minute} {
 		f := newRolling(t, 4, twoWaves())
 		f.start("2", "1")
 		waves := f.inOrder()
@@ -636,7 +639,9 @@ func TestDeployAheadIgnoresWaves(t *testing.T) {
 	}
 	f.runs(later, "2")
 	noted(t, r, "ahead of the rollout")
-	said := slices.ContainsFunc(f.store.requests(), func(a string) bool { return strings.Contains(a, "/results/"+later.name+".example.com/healthy.") })
+	said := slices.ContainsFunc(f.store.requests(), func(a string) bool {
+		return strings.Contains(a, "/results/"+later.name+".example.com/healthy.")
+	})
 	if !said {
 		t.Error("the host did not record how it fared")
 	}
@@ -728,7 +733,9 @@ func TestRenamedHostKeepsItsWave(t *testing.T) {
 	f.store.now = f.store.now.Add(time.Hour)
 	f.run(first, exit.OK)
 	f.runs(first, "2")
-	said := slices.ContainsFunc(f.store.requests(), func(a string) bool { return strings.Contains(a, "/results/"+was+".example.com/healthy.") })
+	said := slices.ContainsFunc(f.store.requests(), func(a string) bool {
+		return strings.Contains(a, "/results/"+was+".example.com/healthy.")
+	})
 	if !said {
 		t.Error("what it says does not count under the name that the roster has")
 	}
@@ -811,7 +818,8 @@ func TestAResultThatTheStoreHasLostIsRecordedAfterAResume(t *testing.T) {
 	for _, want := range []int{1, 0} {
 		f.store.requests()
 		f.run(h, exit.OK)
-		if about := rolloutRequests(f.store.requests()); len(about) != want || want == 1 && !strings.Contains(about[0], "/results/"+h.name) {
+		if about := rolloutRequests(f.store.requests()); len(about) != want || want == 1 &&
+			!strings.Contains(about[0], "/results/"+h.name) {
 			t.Errorf("after a resume it asked %q, want %d", about, want)
 		}
 	}
@@ -827,7 +835,8 @@ func (s away) Get(_ context.Context, key string, _ int64) (io.ReadCloser, store.
 // refusing takes no results.
 type refusing struct{ store.Store }
 
-func (s refusing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s refusing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if strings.Contains(key, "/results/") {
 		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable}
 	}
@@ -854,7 +863,10 @@ func TestHostWithReleaseRecordsResult(t *testing.T) {
 	if len(about) != 1 || !strings.Contains(about[0], "put rollouts/myapp/production/again-1/results/"+f.hosts[0].name) {
 		t.Errorf("it asked %q", about)
 	}
-	if about = func() []string { f.run(f.hosts[0], exit.OK); return rolloutRequests(f.store.requests()) }(); len(about) != 0 {
+	if about = func() []string {
+		f.run(f.hosts[0], exit.OK)
+		return rolloutRequests(f.store.requests())
+	}(); len(about) != 0 {
 		t.Errorf("and then %q", about)
 	}
 }

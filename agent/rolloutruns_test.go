@@ -71,8 +71,8 @@ func newChaos(t *testing.T, seed uint64, many int) *chaos {
 	t.Helper()
 	plan := plans.Default()
 	plan.Waves, _ = plans.ParseWaves("30%:1h,60%:1h,100%")
-	c := &chaos{rolling: newRolling(t, 0, plan), random: rand.New(rand.NewPCG(seed, 19)), tried: map[string]map[string]bool{},
-		failed: map[string]int{}, began: func(*rollHost, string) {}}
+	c := &chaos{rolling: newRolling(t, 0, plan), random: rand.New(rand.NewPCG(seed, 19)),
+		tried: map[string]map[string]bool{}, failed: map[string]int{}, began: func(*rollHost, string) {}}
 	for i := range many {
 		h := c.add(fmt.Sprintf("myapp-production-useast1-%d", i+1))
 		whole := h.OpenStore
@@ -222,8 +222,8 @@ func (c *chaos) arrives() {
 	c.allRun("4", nil)
 }
 
-// isAborted is a release that a person aborts under way: every host that took it goes back, also one that is killed on the
-// way.
+// isAborted is a release that a person aborts under way: every host that took it goes back, also one that is killed on
+// the way.
 func (c *chaos) isAborted() {
 	c.published("5", "4")
 	c.began = c.neverAhead("5")
@@ -307,7 +307,8 @@ func (c *chaos) neverAhead(version string) func(*rollHost, string) {
 
 // saidHealthy is when the store got the word of a host that it is healthy.
 func (c *chaos) saidHealthy(id int, h *rollHost) (at time.Time, said bool) {
-	prefix := fmt.Sprintf("%sresults/%s.example.com/healthy.", plans.Prefix(production, fmt.Sprintf("%d-c0ffee", id)), h.name)
+	prefix := fmt.Sprintf("%sresults/%s.example.com/healthy.", plans.Prefix(production, fmt.Sprintf("%d-c0ffee", id)),
+		h.name)
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	for key, t := range c.store.times {
@@ -347,7 +348,8 @@ func (s chancy) reach(op store.Op, key string) error {
 	return nil
 }
 
-func (s chancy) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s chancy) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if err := s.reach(store.OpPut, key); err != nil {
 		return store.Info{}, err
 	}

@@ -175,8 +175,8 @@ func (a *Agent) checkHost() error {
 // repaired says what a run repaired before it had a report.
 type repaired struct{ shared, ledger []string }
 
-// readHost reads the ledger, after the directories and links of the agent were given back to root. It writes nothing in a dry
-// run, nor on a host that is refused.
+// readHost reads the ledger, after the directories and links of the agent were given back to root. It writes nothing in
+// a dry run, nor on a host that is refused.
 func (a *Agent) readHost(test bool, refused error) (book *ledger.Ledger, done repaired, err error) {
 	if refused == nil {
 		if done.shared, err = a.ReclaimShared(nil, test); err != nil {
@@ -189,10 +189,12 @@ func (a *Agent) readHost(test bool, refused error) (book *ledger.Ledger, done re
 
 // noteLostLock notes that the file of the lock was removed during the run.
 func (r *run) noteLostLock() {
-	r.record.Note("%s was removed while this run held its lock; it was created and locked again", r.Layout.Inside(r.Layout.Lock()))
+	r.record.Note("%s was removed while this run held its lock; it was created and locked again",
+		r.Layout.Inside(r.Layout.Lock()))
 }
 
-// reclaimProjects gives the directories and links of the host's projects back to root, and notes all that was repaired so far.
+// reclaimProjects gives the directories and links of the host's projects back to root, and notes all that was repaired
+// so far.
 func (r *run) reclaimProjects(refused error, done repaired) (err error) {
 	if refused == nil {
 		var more []string
@@ -254,7 +256,8 @@ func withAlso(err, also error) error {
 	return exit.WithCode(exit.Code(err), errors.Join(err, also))
 }
 
-// remember writes into the ledger who the host is and where its links lead, and reports whether that was not there before.
+// remember writes into the ledger who the host is and where its links lead, and reports whether that was not there
+// before.
 func (r *run) remember() (changed bool) {
 	links := r.serving.RememberLinks()
 	return r.rememberWho() || links
@@ -268,7 +271,8 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	}
 	a.Lists = &fetch.Lists{} // of this run
 	started := a.Time()
-	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(), From: book.Good, OtherRoot: a.Layout.Relocated()}
+	rep := &report.Report{ID: report.NewID(started), Command: command, Test: test, Host: hostname, Started: started.UTC(),
+		From: book.Good, OtherRoot: a.Layout.Relocated()}
 	return a.newRun(test, book, rep, report.Record(rep, a.Secrets(), a.Sinks...)), nil
 }
 
@@ -290,8 +294,8 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,
-		Intact: r.intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing, Synced: r.undo.Synced,
-		RecordProgram: r.undo.BeforeProgram, Kept: func(dir string) { r.kept = append(r.kept, dir) },
+		Intact: r.intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing,
+		Synced: r.undo.Synced, RecordProgram: r.undo.BeforeProgram, Kept: func(dir string) { r.kept = append(r.kept, dir) },
 	}
 	return r
 }

@@ -44,7 +44,8 @@ func TestVersionWithOtherBytesIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l.repo.Release("myapp", "1.1", "testing", artifacttest.Files{"version": "1.1 again", "salt/config/states/top.sls": "base: {}"})
+			l.repo.Release("myapp", "1.1", "testing",
+				artifacttest.Files{"version": "1.1 again", "salt/config/states/top.sls": "base: {}"})
 			l.publishBase("2")
 			r := l.expect(exit.Refused)
 			l.links("1.1", "1.1", "")

@@ -23,7 +23,8 @@ func hostAtFault(t *testing.T, l *lab) error {
 	if exit.Code(err) != exit.RollbackFailed {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
-	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
+	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
+		r.Fault.Retry == nil {
 		t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
 	}
 	return err
@@ -115,7 +116,8 @@ func TestMaskedUnitIsAHostError(t *testing.T) {
 	l.Engine = nil
 	states := func(version string) artifacttest.Files {
 		return artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [app]\n",
-			"salt/config/states/app.sls": "/etc/systemd/system/web.service:\n  file.managed:\n  - contents: '# " + version + "'\n  - makedirs: true\n"}
+			"salt/config/states/app.sls": "/etc/systemd/system/web.service:\n  file.managed:\n  - contents: '# " + version +
+				"'\n  - makedirs: true\n"}
 	}
 	l.app("1", states("1"))
 	l.expect(exit.OK)
@@ -127,7 +129,8 @@ func TestMaskedUnitIsAHostError(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.app("2", states("2"))
-	if err := hostAtFault(t, l); !strings.Contains(err.Error(), "web.service is masked") || !strings.Contains(err.Error(), "systemctl unmask web.service") {
+	if err := hostAtFault(t, l); !strings.Contains(err.Error(), "web.service is masked") ||
+		!strings.Contains(err.Error(), "systemctl unmask web.service") {
 		t.Errorf("it does not say that the unit is masked: %v", err)
 	}
 }
@@ -143,7 +146,8 @@ func TestImmutableFileIsAHostError(t *testing.T) {
 	l.Engine = nil
 	states := func(version string) artifacttest.Files {
 		return artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [app]\n",
-			"salt/config/states/app.sls": "/etc/app.conf:\n  file.managed:\n  - contents: '# " + version + "'\n  - makedirs: true\n"}
+			"salt/config/states/app.sls": "/etc/app.conf:\n  file.managed:\n  - contents: '# " + version +
+				"'\n  - makedirs: true\n"}
 	}
 	l.app("1", states("1"))
 	l.expect(exit.OK)
@@ -157,7 +161,8 @@ func TestImmutableFileIsAHostError(t *testing.T) {
 	if err == nil || !strings.Contains(diag.HintOf(err), "chattr -i /etc/app.conf") {
 		t.Errorf("the hint of %v is %q", err, diag.HintOf(err))
 	}
-	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
+	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
+		r.Fault.Retry == nil {
 		t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
 	}
 	must(t, exec.Command("chattr", "-i", file).Run())

@@ -57,7 +57,8 @@ func (r *run) selfTest(ctx context.Context) error {
 			}
 		}
 		now := r.Self.Look()
-		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.unitsBefore(ctx), Lock: r.held.Lend(), Known: r.Alone == "", DryRun: r.dryRunTells(), Least: r.took})
+		verdict, err := r.Self.Try(ctx, self.Trial{Before: r.unitsBefore(ctx), Lock: r.held.Lend(), Known: r.Alone == "",
+			DryRun: r.dryRunTells(), Least: r.took})
 		r.failedTrial = nil
 		var broken *self.Broken
 		if errors.As(err, &broken) && !broken.Units {
@@ -100,7 +101,8 @@ func describeTrial(changed []string, v self.Verdict) string {
 	case v.Program == "":
 		return what + "; no unit starts the agent, and its program was not tried, since other users may replace it"
 	case v.Old:
-		return fmt.Sprintf("%s; %s was tried and works: %s. It is an older one that cannot run beside this run, so what is deployed was not tried with it", what, v.Program, v.Version)
+		return fmt.Sprintf("%s; %s was tried and works: %s. It is an older one that cannot run beside this run, so what is "+
+			"deployed was not tried with it", what, v.Program, v.Version)
 	}
 	return fmt.Sprintf("%s; %s was tried and works: %s", what, v.Program, v.Version)
 }
@@ -147,7 +149,9 @@ func (r *run) keepSelf(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("what this run changed was taken back: %w", errors.Join(broken, undone)), "%s", diag.HintOf(broken)))
+	return exit.WithCode(exit.Failed,
+		diag.WithHint(fmt.Errorf("what this run changed was taken back: %w", errors.Join(broken, undone)), "%s",
+			diag.HintOf(broken)))
 }
 
 // restoreSelf puts the agent's own files back as they were when the run began, as the last resort.
@@ -167,7 +171,8 @@ func (r *run) restoreSelf(ctx context.Context) error {
 	if err := r.selfTest(ctx); err != nil {
 		return err
 	}
-	r.record.Note("%s: this run put them back as it had found them; whatever replaced them, such as the package database, does not know that", strings.Join(restored, ", "))
+	r.record.Note("%s: this run put them back as it had found them; whatever replaced them, such as the package "+
+		"database, does not know that", strings.Join(restored, ", "))
 	return nil
 }
 

@@ -41,8 +41,9 @@ func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
 		t.Fatal(err)
 	}
 	l.Self = &self.Self{
-		Executable: path, Image: image, Files: []string{l.Layout.Config()}, UnitDirs: []string{l.Layout.Path("/etc/systemd/system")},
-		Env: []string{"PATH=/usr/bin:/bin", "ASKED=" + log, "CONFIG=" + l.Layout.Config()}, Limit: 5 * time.Second,
+		Executable: path, Image: image, Files: []string{l.Layout.Config()},
+		UnitDirs: []string{l.Layout.Path("/etc/systemd/system")},
+		Env:      []string{"PATH=/usr/bin:/bin", "ASKED=" + log, "CONFIG=" + l.Layout.Config()}, Limit: 5 * time.Second,
 	}
 	return l, func() string {
 		data, _ := os.ReadFile(log)
@@ -52,7 +53,8 @@ func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
 
 // program is a state that replaces the program.
 func program(script string) string {
-	return ownProgram + ":\n  file.managed:\n    - mode: '0755'\n    - contents: |\n        " + strings.ReplaceAll(strings.TrimSpace(script), "\n", "\n        ") + "\n"
+	return ownProgram + ":\n  file.managed:\n    - mode: '0755'\n    - contents: |\n        " +
+		strings.ReplaceAll(strings.TrimSpace(script), "\n", "\n        ") + "\n"
 }
 
 // runs checks which version the program of a host is.
@@ -89,16 +91,18 @@ func TestANewAgentIsTriedBeforeTheReleaseCounts(t *testing.T) {
 // broken are programs that do not work, by what is said of each.
 func broken() map[string]string {
 	return map[string]string{
-		"version: exit status 1":                        program("#!/bin/sh\nexit 1"),
-		"segmentation fault":                            program("#!/bin/sh\nkill -SEGV $$"),
-		"no answer within":                              program("#!/bin/sh\nsleep 600"),
-		"exec format error":                             program("a program for another machine"),
-		"it cannot be started: no such file":            program("#!/no/such/interpreter"),
-		"config check: exit status 2: unknown setting":  program("#!/bin/sh\n[ $1 = version ] && exit\necho unknown setting >&2; exit 2"),
+		"version: exit status 1":             program("#!/bin/sh\nexit 1"),
+		"segmentation fault":                 program("#!/bin/sh\nkill -SEGV $$"),
+		"no answer within":                   program("#!/bin/sh\nsleep 600"),
+		"exec format error":                  program("a program for another machine"),
+		"it cannot be started: no such file": program("#!/no/such/interpreter"),
+		"config check: exit status 2: unknown setting": program("#!/bin/sh\n[ $1 = version ] && exit\necho unknown " +
+			"setting >&2; exit 2"),
 		"status: exit status 2":                         program("#!/bin/sh\n[ $1 != status ] || exit 2"),
 		"converge --test: exit status 3":                program("#!/bin/sh\n[ $1 != converge ] || exit 3"),
 		"it cannot be started: no such file or directo": ownProgram + ":\n  file.absent: []\n",
-		"it cannot be started: permission denied":       ownProgram + ":\n  file.managed:\n    - mode: '0644'\n    - replace: False\n",
+		"it cannot be started: permission denied": ownProgram + ":\n  file.managed:\n    - mode: '0644'\n    - " +
+			"replace: False\n",
 	}
 }
 
@@ -113,7 +117,8 @@ func TestReleaseWithBrokenAgentIsRolledBack(t *testing.T) {
 			l.expect(exit.OK)
 			l.states("2", states)
 			r := l.expect(exit.RolledBack)
-			if !strings.Contains(r.Error, "the agent that this host would run next does not work") || !strings.Contains(r.Error, want) || !strings.Contains(r.Hint, "troubleshooting") {
+			if !strings.Contains(r.Error, "the agent that this host would run next does not work") ||
+				!strings.Contains(r.Error, want) || !strings.Contains(r.Hint, "troubleshooting") {
 				t.Errorf("error %q, hint %q; want %q in it", r.Error, r.Hint, want)
 			}
 			l.links("1", "1", "")
@@ -169,10 +174,12 @@ func TestConvergeThatBreaksAgentIsUndone(t *testing.T) {
 
 func TestABrokenConfigurationIsRolledBack(t *testing.T) {
 	l, _ := withProgram(t, "1")
-	checking := "#!/bin/sh\n[ \"$1\" != config ] || ! grep -q nonsense $CONFIG 2>/dev/null || { echo unknown setting nonsense; exit 2; }\n"
+	checking := "#!/bin/sh\n[ \"$1\" != config ] || ! grep -q nonsense $CONFIG 2>/dev/null || { echo unknown setting " +
+		"nonsense; exit 2; }\n"
 	l.states("1", program(checking))
 	l.expect(exit.OK)
-	l.states("2", program(checking)+"/etc/corpus/agent.yaml:\n  file.managed:\n    - makedirs: True\n    - contents: 'nonsense: 1'\n")
+	l.states("2",
+		program(checking)+"/etc/corpus/agent.yaml:\n  file.managed:\n    - makedirs: True\n    - contents: 'nonsense: 1'\n")
 	if r := l.expect(exit.RolledBack); !strings.Contains(r.Error, "unknown setting nonsense") {
 		t.Errorf("error %q", r.Error)
 	}
@@ -242,7 +249,8 @@ func TestAnInterruptedRunLeavesAnAgentThatWorks(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	l.states("1", "nothing:\n  test.nop: []\n")
 	l.expect(exit.OK)
-	l.states("2", program("#!/bin/sh\nexit 1")+"wait:\n  cmd.run:\n    - name: 'true'\n    - require: [file: "+ownProgram+"]\n")
+	l.states("2", program("#!/bin/sh\nexit 1")+"wait:\n  cmd.run:\n    - name: 'true'\n    - require: [file: "+ownProgram+
+		"]\n")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	replaced := make(chan struct{})

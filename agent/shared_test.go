@@ -40,7 +40,8 @@ func sharings(t *testing.T) map[string]func(path string) error {
 		tag, perm uint16
 		id        uint32
 	}{{1, 7, ^uint32(0)}, {2, 7, projectUser}, {4, 5, ^uint32(0)}, {16, 7, ^uint32(0)}, {32, 5, ^uint32(0)}} {
-		list = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(list, e.tag), e.perm), e.id)
+		list = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(list,
+			e.tag), e.perm), e.id)
 	}
 	share := func(path string) error { return unix.Setxattr(path, "system.posix_acl_access", list, 0) }
 	if share(t.TempDir()) == nil { // the filesystem has lists
@@ -121,7 +122,8 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 		"/srv/service":                        link,
 	} {
 		for how, share := range sharings(t) {
-			if kind == link && how != "other owner" || path == "/" && how == "other owner" || strings.HasSuffix(how, "user") && (kind == above || kind == directory || kind == closed) {
+			if kind == link && how != "other owner" || path == "/" && how == "other owner" || strings.HasSuffix(how, "user") &&
+				(kind == above || kind == directory || kind == closed) {
 				continue // a link has no mode, and whose the tree is, that user is trusted in it
 			}
 			t.Run(path+" "+how, func(t *testing.T) {
@@ -131,18 +133,22 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				status, err := l.Status()
-				if drift := strings.Join(status.Drift, "\n"); path != "/var" && path != "/var/lib" && (err != nil || !strings.Contains(drift, path)) {
+				if drift := strings.Join(status.Drift, "\n"); path != "/var" && path != "/var/lib" &&
+					(err != nil || !strings.Contains(drift, path)) {
 					t.Errorf("status: drift %q, %v", drift, err)
 				}
 				r, err := l.Deploy(t.Context(), agent.Given{}, false)
 				switch {
 				case kind == above:
-					if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 || !strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), "chown root: "+at+" && chmod 755 "+at) {
+					if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 ||
+						!strings.Contains(err.Error(), at+" can be changed by") ||
+						!strings.Contains(diag.HintOf(err), "chown root: "+at+" && chmod 755 "+at) {
 						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
 					}
 					return
 				case kind == content:
-					if exit.Code(err) != exit.Refused || l.engine.last() != "b1+" || !strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), at) {
+					if exit.Code(err) != exit.Refused || l.engine.last() != "b1+" ||
+						!strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), at) {
 						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
 					}
 					l.refusesContent(at)
@@ -209,7 +215,8 @@ func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 	if _, err := os.Stat(evil); err == nil || !strings.Contains(r.Error, init+" can be changed by user 64011") {
 		t.Errorf("the pillar was rendered; error %q", r.Error)
 	}
-	if !strings.Contains(r.Hint, "cp --remove-destination "+init+" "+init+".new && chmod go-w "+init+".new && mv -f "+init+".new "+init) {
+	if !strings.Contains(r.Hint,
+		"cp --remove-destination "+init+" "+init+".new && chmod go-w "+init+".new && mv -f "+init+".new "+init) {
 		t.Errorf("hint %q", r.Hint)
 	}
 }
@@ -218,7 +225,8 @@ func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 	needsRoot(t)
 	whole := sharedHost(t)
-	for _, path := range []string{"/var/lib/corpus/ledger.json", "/var/lib/corpus/trust/root.json", "/var/lib/corpus/trust", "/srv/projects/.ledger.json"} {
+	for _, path := range []string{"/var/lib/corpus/ledger.json", "/var/lib/corpus/trust/root.json",
+		"/var/lib/corpus/trust", "/srv/projects/.ledger.json"} {
 		for how, share := range sharings(t) {
 			if how == "a link of another user" {
 				continue
@@ -240,10 +248,14 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 					return
 				}
 				_, err := l.Deploy(t.Context(), agent.Given{}, false)
-				if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 || !strings.Contains(err.Error(), at+" can be changed by") {
+				if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 ||
+					!strings.Contains(err.Error(), at+" can be changed by") {
 					t.Errorf("%v; converged %q", err, l.engine.asked)
 				}
-				must(t, exec.Command("sh", "-c", strings.ReplaceAll("cp -dR STATE STATE.new && chmod -R go-w STATE.new && mv STATE STATE.old && mv STATE.new STATE", "STATE", l.Layout.State())).Run())
+				must(t,
+					exec.Command("sh", "-c",
+						strings.ReplaceAll("cp -dR STATE STATE.new && chmod -R go-w STATE.new && mv STATE STATE.old && mv "+
+							"STATE.new STATE", "STATE", l.Layout.State())).Run())
 				if _, err := l.Deploy(t.Context(), agent.Given{}, false); err != nil && how != "ACL" {
 					t.Errorf("after the cure of the hint: %v", err)
 				}
@@ -265,7 +277,8 @@ func TestSharedSrvSaltIsRefused(t *testing.T) {
 	write(t, common, sets("/srv/out/common", "1"))
 	must(t, os.Chmod(filepath.Dir(common), 0o777))
 	r, err := l.deploy()
-	if err == nil || !strings.Contains(r.Error, filepath.Dir(common)+" can be changed by any user") || len(r.Quarantined) > 0 {
+	if err == nil || !strings.Contains(r.Error, filepath.Dir(common)+" can be changed by any user") ||
+		len(r.Quarantined) > 0 {
 		t.Errorf("%v, quarantined %v", err, r.Quarantined)
 	}
 	must(t, os.Chmod(filepath.Dir(common), 0o755))

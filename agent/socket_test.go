@@ -15,8 +15,8 @@ import (
 // TestSocketIsRestartedWithItsService names the units of a release in every way in which a socket can be among them.
 func TestSocketIsRestartedWithItsService(t *testing.T) {
 	for names, starts := range map[string]bool{
-		"[web.service, sk.socket]": true, "[sk.service, sk.socket]": true, "[sk.socket, sk.service]": true, "[sk.socket]": true,
-		"[sk.socket, web.service]": false,
+		"[web.service, sk.socket]": true, "[sk.service, sk.socket]": true, "[sk.socket, sk.service]": true,
+		"[sk.socket]": true, "[sk.socket, web.service]": false,
 	} {
 		t.Run(names, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "web.service", "sk.service")
@@ -24,7 +24,8 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 				u.all["sk.service"].Active, u.all["sk.service"].MainPID = "inactive", 0 // no connection came yet
 			}
 			socket := u.add("sk.socket", "")
-			socket.Active, socket.Triggers, socket.Began, socket.BeganAt = "active", []string{"sk.service"}, u.Clock(), time.Now()
+			socket.Active, socket.Triggers, socket.Began, socket.BeganAt = "active", []string{"sk.service"}, u.Clock(),
+				time.Now()
 			named := artifacttest.Files{recipe.Name: "units: " + names + "\n"}
 			l.app("2", named)
 			r := l.expect(exit.OK)
@@ -33,7 +34,8 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 			if socket.Active != "active" {
 				t.Errorf("the socket is %s after %q", socket.Active, u.acted)
 			}
-			if slices.IndexFunc(u.acted, func(s string) bool { return s == "restart sk.service" }) < slices.Index(u.acted, "restart sk.socket") && starts {
+			if slices.IndexFunc(u.acted, func(s string) bool { return s == "restart sk.service" }) < slices.Index(u.acted,
+				"restart sk.socket") && starts {
 				t.Errorf("the service came before its socket: %q", u.acted)
 			}
 			if starts && !strings.Contains(did(r), "restarted sk.service for myapp 2") {

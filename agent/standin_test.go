@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestReplacementReleaseIsReportedUntilDeploy removes the directory of the deployed release. What `why` names brings it back; a
-// converge, which asks no store, goes on with the release before, and says for what that stands in.
+// TestReplacementReleaseIsReportedUntilDeploy removes the directory of the deployed release. What `why` names brings it
+// back; a converge, which asks no store, goes on with the release before, and says for what that stands in.
 func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	l := converging(t)
 	clock := time.Now().Add(time.Minute).UTC()
@@ -38,8 +38,10 @@ func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := mustStatus(t, l)
-	if s.Deployed.Service.Version != "1" || s.StandsFor == nil || s.StandsFor.Service.Version != "2" || !s.Since.Equal(clock) || len(s.Drift) > 0 {
-		t.Errorf("deployed %v since %v for %v, drift %q; want 1 since %v for 2", s.Deployed, s.Since, s.StandsFor, s.Drift, clock)
+	if s.Deployed.Service.Version != "1" || s.StandsFor == nil || s.StandsFor.Service.Version != "2" ||
+		!s.Since.Equal(clock) || len(s.Drift) > 0 {
+		t.Errorf("deployed %v since %v for %v, drift %q; want 1 since %v for 2", s.Deployed, s.Since, s.StandsFor, s.Drift,
+			clock)
 	}
 	advises("corpus-agent deploy")
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "replaces myapp 2") {
@@ -54,8 +56,8 @@ func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	}
 }
 
-// TestRolledBackReleasesDoNotDisplaceGoodOnes goes back by hand from one release after another. Those that were good before
-// stay, and a rollback still has one to go to.
+// TestRolledBackReleasesDoNotDisplaceGoodOnes goes back by hand from one release after another. Those that were good
+// before stay, and a rollback still has one to go to.
 func TestRolledBackReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -89,7 +91,8 @@ func TestRolledBackReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 	}
 }
 
-// TestRollbackNeverSelectsLaterRelease goes back to a version by its name. What was good after it is not what `rollback` goes to.
+// TestRollbackNeverSelectsLaterRelease goes back to a version by its name. What was good after it is not what
+// `rollback` goes to.
 func TestRollbackNeverSelectsLaterRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

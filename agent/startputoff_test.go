@@ -149,7 +149,8 @@ func TestInterruptedRunRestartsScripts(t *testing.T) {
 	l.links("1", "1", "")
 	u.runs(t, "app.service", "1")
 	s := mustStatus(t, l)
-	if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Drift) != 0 || !strings.HasPrefix(s.Units[0].Release, "1-") {
+	if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Drift) != 0 ||
+		!strings.HasPrefix(s.Units[0].Release, "1-") {
 		t.Errorf("units %+v, drift %q, %v", s.Units, s.Drift, err)
 	}
 }
@@ -163,7 +164,8 @@ func TestStatusAfterInterruptionShowsTargetOfCurrent(t *testing.T) {
 	l.killed()
 	u.runs(t, "app.service", "2")
 	s := mustStatus(t, l)
-	if err := l.RunningUnits(context.Background(), &s); err != nil || !strings.HasPrefix(s.Units[0].Release, "2-") || s.Units[0].Deployed {
+	if err := l.RunningUnits(context.Background(), &s); err != nil || !strings.HasPrefix(s.Units[0].Release, "2-") ||
+		s.Units[0].Deployed {
 		t.Errorf("units %+v, %v", s.Units, err)
 	}
 	if len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "app.service runs 2-") {
@@ -188,7 +190,8 @@ func TestRollbackToABrokenPairReturns(t *testing.T) {
 	u.runs(t, "app.service", "2")
 	l.links("2", "2", "1.crashes")
 	s := mustStatus(t, l)
-	if s.Deployed == nil || s.Deployed.Service.Version != "2" || len(s.Quarantined) != 1 || s.Quarantined[0].Release.Version != "1.crashes" {
+	if s.Deployed == nil || s.Deployed.Service.Version != "2" || len(s.Quarantined) != 1 ||
+		s.Quarantined[0].Release.Version != "1.crashes" {
 		t.Errorf("deployed %v, quarantined %+v", s.Deployed, s.Quarantined)
 	}
 	l.expect(exit.OK)
@@ -206,13 +209,15 @@ func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 	l.app("2.broken", hook)
 	l.engine.fails = func(string) error { return exit.WithCode(exit.Failed, fmt.Errorf("a state failed")) }
 	r := l.expect(exit.RollbackFailed)
-	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "the post-release hooks were skipped") }) {
+	if !slices.ContainsFunc(r.Notes, func(n string) bool {
+		return strings.Contains(n, "the post-release hooks were skipped")
+	}) {
 		t.Errorf("the hooks of the good release were not come to: %q", r.Notes)
 	}
 }
 
-// TestProgramOfEarlierReleaseThatExitsIsRestarted is that of the release before, which a state started: it ends with status 0
-// while other states run. The unit is started after the links have moved, and judged.
+// TestProgramOfEarlierReleaseThatExitsIsRestarted is that of the release before, which a state started: it ends with
+// status 0 while other states run. The unit is started after the links have moved, and judged.
 func TestProgramOfEarlierReleaseThatExitsIsRestarted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -31,7 +31,9 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 	}
 	url := r.storeURL()
 	if url == "" {
-		return nil, r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s", r.Introducing(r.ledger, given.Identity)))
+		return nil,
+			r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s",
+				r.Introducing(r.ledger, given.Identity)))
 	}
 	s, err := r.openStores(url)
 	if err != nil {
@@ -51,7 +53,8 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, err
 	}
 	if r.ledger.Good != nil && !remembers {
-		r.record.Note("the record of what this host has seen of the store is gone, so it could not detect a rollback of the store since the last run")
+		r.record.Note("the record of what this host has seen of the store is gone, so it could not detect a rollback of " +
+			"the store since the last run")
 	}
 	return client, nil
 }
@@ -85,11 +88,13 @@ func (r *run) keepTrust(err error) error {
 	lost, failed := r.client.PutBack()
 	switch {
 	case failed != nil && err == nil:
-		return exit.WithCode(exit.Refused, fmt.Errorf("the root of trust was removed while this run was under way, and could not be written back: %w", failed))
+		return exit.WithCode(exit.Refused,
+			fmt.Errorf("the root of trust was removed while this run was under way, and could not be written back: %w", failed))
 	case failed != nil:
 		r.record.Note("the root of trust was removed while this run was under way, and could not be written back: %v", failed)
 	case lost:
-		r.record.Note("%s was gone, with the root of trust, while this run was under way; it was written again", r.Layout.Inside(r.Layout.Trust()))
+		r.record.Note("%s was gone, with the root of trust, while this run was under way; it was written again",
+			r.Layout.Inside(r.Layout.Trust()))
 	}
 	return err
 }
@@ -132,8 +137,10 @@ func (r *run) untrusting(given grains.Identity) error {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}
-	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store", Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
-		"give it again, from a place that you trust: %s, where FILE is the keys/root.json of `corpus store init`, or sha256:HEX of it", r.Introducing(r.ledger, given))
+	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store",
+		Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
+		"give it again, from a place that you trust: %s, where FILE is the keys/root.json of `corpus store init`, or "+
+			"sha256:HEX of it", r.Introducing(r.ledger, given))
 }
 
 // openStores opens the store and its mirrors as one.
@@ -224,7 +231,8 @@ func (r *run) keepStore() error {
 		return nil
 	}
 	if before := r.ledger.Host.Store; before != "" {
-		r.record.Note(r.orWould("this host uses the store %s from now on, and no longer %s", "this host would use the store %s from then on, and no longer %s"),
+		r.record.Note(r.orWould("this host uses the store %s from now on, and no longer %s",
+			"this host would use the store %s from then on, and no longer %s"),
 			redact.URLs(url), redact.URLs(before))
 	}
 	r.ledger.Host.Store = url
@@ -238,8 +246,9 @@ func (r *run) wentBack(err error) error {
 		return err
 	}
 	url := redact.URLs(r.storeURL())
-	return diag.WithHint(err, "the store %s is older than what this host has seen. To use another one: corpus-agent deploy --store URL (or `store` in agent.yaml); "+
-		"else restore its newest metadata, or find out who replaced it; if it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
+	return diag.WithHint(err, "the store %s is older than what this host has seen. To use another one: corpus-agent "+
+		"deploy --store URL (or `store` in agent.yaml); else restore its newest metadata, or find out who replaced it; if "+
+		"it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
 }
 
 // rootGiven is the root that a person named by its content or its digest.

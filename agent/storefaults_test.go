@@ -63,7 +63,8 @@ func newServed(t *testing.T) *served {
 
 // patient is the same store for who tries again at once, and as often as by default.
 func (s *served) patient() store.Store {
-	return store.Stack(web.New(s.address, web.Options{}), store.Settings{Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond}})
+	return store.Stack(web.New(s.address, web.Options{}),
+		store.Settings{Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond}})
 }
 
 // size is how long the object of a request really is.
@@ -241,7 +242,8 @@ func hooked(t *testing.T) *lab {
 
 func TestHooksRunBeforeAndAfterTheRelease(t *testing.T) {
 	l := hooked(t)
-	say := "#!/bin/sh\necho $CORPUS_STAGE $CORPUS_VERSION after ${CORPUS_PREVIOUS_VERSION:-nothing}: $(read v </srv/service/current/version; echo $v)\n"
+	say := "#!/bin/sh\necho $CORPUS_STAGE $CORPUS_VERSION after ${CORPUS_PREVIOUS_VERSION:-nothing}: $(read v " +
+		"</srv/service/current/version; echo $v)\n"
 	files := func(v string) artifacttest.Files {
 		return artifacttest.Files{"version": v, "hooks/pre-release.d/10-say": say, "hooks/post-release.d/10-say": say}
 	}
@@ -265,7 +267,8 @@ func TestFailingHookCausesRollback(t *testing.T) {
 			l := hooked(t)
 			l.publish("1")
 			l.expect(exit.OK)
-			l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "hooks/" + stage + ".d/10-fail": "#!/bin/sh\necho no; exit 1\n"})
+			l.repo.Release("myapp", "2", "testing",
+				artifacttest.Files{"version": "2", "hooks/" + stage + ".d/10-fail": "#!/bin/sh\necho no; exit 1\n"})
 			r := l.expect(exit.RolledBack)
 			l.links("1", "1", "")
 			if !strings.Contains(r.Error, "10-fail") {
@@ -311,7 +314,8 @@ func TestEmptyHookDirectoryIsNotAStage(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{
-		"version": "1", "salt/config/states/top.sls": "base: {}", "hooks/pre-release.d/README.md": "hooks go here", "hooks/post-release.d/.keep": "",
+		"version": "1", "salt/config/states/top.sls": "base: {}", "hooks/pre-release.d/README.md": "hooks go here",
+		"hooks/post-release.d/.keep": "",
 	})
 	if r := l.expect(exit.OK); len(r.Hooks) != 0 || strings.Contains(strings.Join(r.Notes, "\n"), "hooks were skipped") {
 		t.Errorf("hooks are %+v, notes %q", r.Hooks, r.Notes)

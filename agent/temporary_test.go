@@ -89,7 +89,8 @@ func TestKilledManualRollbackIsFinished(t *testing.T) {
 	kept := t.TempDir()
 	l.engine.during = func(state.Request) {
 		l.engine.during = nil
-		if err := os.CopyFS(filepath.Join(kept, "state"), os.DirFS(l.Layout.State())); err != nil { // as the disk is at that moment
+		// as the disk is at that moment
+		if err := os.CopyFS(filepath.Join(kept, "state"), os.DirFS(l.Layout.State())); err != nil {
 			t.Error(err)
 		}
 	}

@@ -47,7 +47,8 @@ func TestDryRunListsFilesAboveUndoLimit(t *testing.T) {
 		t.Errorf("the notes are\n%s", notes)
 	}
 	l.Config.UndoFileLimit = 100
-	if r, err = l.Deploy(context.Background(), l.trusting(), true); err != nil || strings.Contains(strings.Join(r.Notes, "\n"), "undo.file_limit") {
+	if r, err = l.Deploy(context.Background(), l.trusting(), true); err != nil ||
+		strings.Contains(strings.Join(r.Notes, "\n"), "undo.file_limit") {
 		t.Errorf("below the limit: %v, %q", err, r.Notes)
 	}
 }

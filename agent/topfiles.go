@@ -118,7 +118,8 @@ func (r *run) hasState(pair ledger.Pair, is func(name string) bool) (found bool)
 // files that say so are as they were signed.
 func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outcome) error {
 	had, has := r.ledger.States, len(outcome.Results)
-	if outcome.Output != "" || r.WithoutPillar { // another program's states are not counted, and those of base alone are some of them
+	// another program's states are not counted, and those of base alone are some of them
+	if outcome.Output != "" || r.WithoutPillar {
 		return nil
 	}
 	if has == 0 && had > 0 {
@@ -127,10 +128,13 @@ func (r *run) emptied(ctx context.Context, pair ledger.Pair, outcome state.Outco
 			return err
 		}
 		if why != "" {
-			return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
-				"check the top file; for a host without states deploy a signed release without them, or a state that does nothing, such as test.nop"))
+			return exit.WithCode(exit.Failed,
+				diag.WithHint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
+					"check the top file; for a host without states deploy a signed release without them, or a state that does "+
+						"nothing, such as test.nop"))
 		}
-		r.record.Note("no state is meant for this host any more, as its releases were signed; it had %d in the last converge", had)
+		r.record.Note("no state is meant for this host any more, as its releases were signed; it had %d in the last converge",
+			had)
 	}
 	if r.test || had == has || ctx.Err() != nil {
 		return nil

@@ -32,7 +32,9 @@ func TestWrongRootIsNotPinned(t *testing.T) {
 	l.publish("1.0")
 	other := rootFile(t, artifacttest.New(t).Root())
 	_, err := l.Deploy(context.Background(), agent.Given{TrustRoot: other}, false)
-	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "this store is not the one these keys belong to") || !strings.Contains(diag.HintOf(err), "--store") {
+	if exit.Code(err) != exit.Refused ||
+		!strings.Contains(err.Error(), "this store is not the one these keys belong to") ||
+		!strings.Contains(diag.HintOf(err), "--store") {
 		t.Errorf("with the root of another store: exit code %d, %v\nhint: %s", exit.Code(err), err, diag.HintOf(err))
 	}
 	if names, err := os.ReadDir(l.Layout.Trust()); err != nil || len(names) != 1 || names[0].Name() != "given" {
@@ -60,10 +62,12 @@ func TestTrustRootAfterALostRoot(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := l.Deploy(context.Background(), agent.Given{}, false); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "--trust-root") {
+			if _, err := l.Deploy(context.Background(), agent.Given{}, false); exit.Code(err) != exit.Refused ||
+				!strings.Contains(diag.HintOf(err), "--trust-root") {
 				t.Errorf("without a root: exit code %d, %v", exit.Code(err), err)
 			}
-			if _, err := l.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, artifacttest.New(t).Root())}, false); exit.Code(err) != exit.Refused {
+			if _, err := l.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, artifacttest.New(t).Root())},
+				false); exit.Code(err) != exit.Refused {
 				t.Errorf("with another root: exit code %d, %v", exit.Code(err), err)
 			}
 			newest := l.repo.Snapshot()
@@ -89,7 +93,8 @@ func TestInvalidTrustRootIsReported(t *testing.T) {
 	l.publish("1.0")
 	file := filepath.Join(l.repo.Keys.Dir, "root.pub")
 	_, err := l.Deploy(context.Background(), agent.Given{TrustRoot: file}, false)
-	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), file+" is a key, and no root of trust") || !strings.Contains(diag.HintOf(err), "keys/root.json") {
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), file+" is a key, and no root of trust") ||
+		!strings.Contains(diag.HintOf(err), "keys/root.json") {
 		t.Errorf("exit code %d, %v\nhint: %s", exit.Code(err), err, diag.HintOf(err))
 	}
 }

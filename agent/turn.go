@@ -97,9 +97,9 @@ func (r *run) inTurn(ctx context.Context, client *trust.Client, ref artifact.Ref
 	return r.untilTurn(ctx, client, *start, *t, has)
 }
 
-// sayAgain lets a host that is healthy say so once more after a person has resumed the rollout: the store may have lost what
-// it said. Of several words alike the first one counts, so nothing begins again. A failure is not repeated, since it
-// would count as a new one.
+// sayAgain lets a host that is healthy say so once more after a person has resumed the rollout: the store may have lost
+// what it said. Of several words alike the first one counts, so nothing begins again. A failure is not repeated, since
+// it would count as a new one.
 func sayAgain(t *ledger.Turn, start plans.Start) {
 	resumed := ""
 	for _, m := range start.Moves {
@@ -113,8 +113,8 @@ func sayAgain(t *ledger.Turn, start plans.Start) {
 	t.Resumed = resumed
 }
 
-// decided reports whether the host needs no evidence about a release: it has it, or tried it. A deploy that was cut short
-// is no reason: other hosts may have failed meanwhile, and a person may have stopped the rollout.
+// decided reports whether the host needs no evidence about a release: it has it, or tried it. A deploy that was cut
+// short is no reason: other hosts may have failed meanwhile, and a person may have stopped the rollout.
 func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Release) bool {
 	switch {
 	case has != nil && has.Is(release), r.ledger.Failing != nil && r.ledger.Failing.Has(release):
@@ -127,8 +127,8 @@ func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Re
 	return true
 }
 
-// takesUp is the pair to which a host goes that could not ask the store, and whose deploy was cut short. Where a rollout
-// brings a release of it, that is what the host had before: whether the rollout goes on is not known.
+// takesUp is the pair to which a host goes that could not ask the store, and whose deploy was cut short. Where a
+// rollout brings a release of it, that is what the host had before: whether the rollout goes on is not known.
 func (r *run) takesUp(cut ledger.Pair) ledger.Pair {
 	good := r.ledger.Good
 	if good == nil || r.turns.ahead || !r.Held().Has(good.Releases()...) {
@@ -141,7 +141,8 @@ func (r *run) takesUp(cut ledger.Pair) ledger.Pair {
 		}
 		t.Took, t.Reason, t.Not = "", string(noEvidence), nil
 		t.Why = "its deploy was cut short, and the store could not be asked whether the rollout goes on"
-		r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and it asks again at its next run",
+		r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and it asks again at "+
+			"its next run",
 			t.Release, t.Rollout, t.Why, good)
 		return *good
 	}

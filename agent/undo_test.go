@@ -35,7 +35,8 @@ func (l *lab) states(version, sls string) {
 }
 
 func stateFiles(version, sls string) artifacttest.Files {
-	return artifacttest.Files{"version": version, "salt/config/states/top.sls": "base:\n  '*':\n    - app\n", "salt/config/states/app.sls": sls}
+	return artifacttest.Files{"version": version, "salt/config/states/top.sls": "base:\n  '*':\n    - app\n",
+		"salt/config/states/app.sls": sls}
 }
 
 // snapshot describes all of a tree but what deploys themselves keep: the agent's state and projects.
@@ -288,7 +289,8 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 				t.Errorf("the plan: exit code %d, %v (hint: %s)", exit.Code(err), err, diag.HintOf(err))
 			}
 			_, err = l.RollbackConverge(context.Background(), "", false)
-			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is restored") || !strings.Contains(diag.HintOf(err), "corpus-agent converge") {
+			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is restored") ||
+				!strings.Contains(diag.HintOf(err), "corpus-agent converge") {
 				t.Errorf("exit code %d, %v (hint: %s)", exit.Code(err), err, diag.HintOf(err))
 			}
 			if !strings.Contains(snapshot(t, l.Layout.Root), "/etc/app/new") {
@@ -359,7 +361,8 @@ then:
 	l.expect(exit.OK)
 	_, all, err := l.Changes("")
 	text := fmt.Sprint(all)
-	if err != nil || strings.Contains(text, "swordfish") || !strings.Contains(text, "not shown") || !strings.Contains(text, "+after") {
+	if err != nil || strings.Contains(text, "swordfish") || !strings.Contains(text, "not shown") ||
+		!strings.Contains(text, "+after") {
 		t.Errorf("changes are %s, %v", text, err)
 	}
 }

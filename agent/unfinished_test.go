@@ -62,7 +62,8 @@ func leftover(t *testing.T) (l *lab, file string, loose func()) {
 		l.expect(exit.OK)
 	}
 	l.edit(func(book *ledger.Ledger) {
-		book.Quarantine(ledger.Bad{Pair: *book.Previous, Release: &book.Previous.Service, Reason: "it failed later", Run: "r"})
+		book.Quarantine(ledger.Bad{Pair: *book.Previous, Release: &book.Previous.Service, Reason: "it failed later",
+			Run: "r"})
 	})
 	file = l.Layout.Path("/etc/app/d/last")
 	l.states("4", leftoverStates+"it fails:\n  test.fail_without_changes: []\n")
@@ -150,7 +151,8 @@ func TestRollbackPassesOverQuarantine(t *testing.T) {
 		l.expect(exit.OK)
 	}
 	l.edit(func(book *ledger.Ledger) {
-		book.Quarantine(ledger.Bad{Pair: *book.Previous, Release: &book.Previous.Service, Reason: "it failed later", Run: "r"})
+		book.Quarantine(ledger.Bad{Pair: *book.Previous, Release: &book.Previous.Service, Reason: "it failed later",
+			Run: "r"})
 	})
 	if s := mustStatus(t, l); s.Previous == nil || s.Previous.Service.Version != "1" {
 		t.Errorf("status says that a rollback goes to %v, want version 1", s.Previous)

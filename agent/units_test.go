@@ -74,7 +74,8 @@ func runningUnits(t *testing.T, version string, names ...string) (*lab, *fakeUni
 }
 
 func (u *fakeUnits) add(name, start string) *unit {
-	d := units.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true, Settings: []string{start}, Cgroup: "/system.slice/" + name}
+	d := units.Service{Unit: host.Unit{Name: name, Found: true, Boot: "enabled", Active: "inactive"}, Known: true,
+		Settings: []string{start}, Cgroup: "/system.slice/" + name}
 	u.all[name] = &unit{Service: d, start: start}
 	return u.all[name]
 }
@@ -133,7 +134,8 @@ func (u *fakeUnits) Sockets(wanted func(processes.Socket) bool) []processes.Sock
 	if len(u.listening) > 0 {
 		for port := range 1 << 16 {
 			at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-			all = append(all, processes.Socket{Local: at, Listens: true, Holders: u.listening, User: u.Process(u.listening[0]).User})
+			all = append(all, processes.Socket{Local: at, Listens: true, Holders: u.listening,
+				User: u.Process(u.listening[0]).User})
 		}
 	}
 	return slices.DeleteFunc(all, func(s processes.Socket) bool { return !wanted(s) })
@@ -145,7 +147,8 @@ func (u *fakeUnits) Process(pid int) processes.Process {
 	}
 	for _, s := range u.all {
 		if s.MainPID == pid && s.script {
-			return processes.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start}, User: s.user, Cgroup: s.Cgroup}
+			return processes.Process{Program: "/usr/bin/sh", Directory: "/", Arguments: []string{"/bin/sh", s.start},
+				User: s.user, Cgroup: s.Cgroup}
 		} else if s.MainPID == pid {
 			return processes.Process{Program: s.runs, Directory: "/", User: s.user, Cgroup: s.Cgroup}
 		}
@@ -274,7 +277,8 @@ func TestReleaseWithExitingProgramIsRolledBack(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2.exits")
 	r, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: it is inactive (dead): its program ended with status 0") {
+	if exit.Code(err) != exit.RolledBack ||
+		!strings.Contains(err.Error(), "unit app.service: it is inactive (dead): its program ended with status 0") {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
 	if hint := diag.HintOf(err); hint != "see what it says: journalctl -u app.service" {
@@ -306,7 +310,9 @@ func TestProbeAnsweredByOldProcessFails(t *testing.T) {
 	u.all["app.service"].start = l.Layout.Inside(first) + "/bin/app"
 	l.app("2", probe)
 	r, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "unit app.service: its main process 2 runs from 1-") || !strings.Contains(err.Error(), "and not from 2-") {
+	if exit.Code(err) != exit.RolledBack ||
+		!strings.Contains(err.Error(), "unit app.service: its main process 2 runs from 1-") ||
+		!strings.Contains(err.Error(), "and not from 2-") {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
 	var hinted interface{ Hint() string }
@@ -334,7 +340,8 @@ func TestReleaseNamesItsUnitsInOrder(t *testing.T) {
 	u.all["proxy.service"].script = true
 	l.app("2", artifacttest.Files{recipe.Name: "units: [units/b.service, proxy.service, a]\nreload: [proxy.service]\n"})
 	l.expect(exit.OK)
-	if want := []string{"restart b.service", "reload-or-restart proxy.service", "restart a.service"}; !slices.Equal(u.acted, want) {
+	if want := []string{"restart b.service", "reload-or-restart proxy.service",
+		"restart a.service"}; !slices.Equal(u.acted, want) {
 		t.Errorf("it did %q, want %q", u.acted, want)
 	}
 }
@@ -470,7 +477,8 @@ func TestStatusShowsReleasesOfUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.all["app.service"].runs = previous // somebody started it by hand
-	if s := look(); !strings.HasPrefix(s.Units[0].Release, "1-") || s.Units[0].Deployed || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "app.service runs 1-") {
+	if s := look(); !strings.HasPrefix(s.Units[0].Release, "1-") || s.Units[0].Deployed || len(s.Drift) != 1 ||
+		!strings.Contains(s.Drift[0], "app.service runs 1-") {
 		t.Errorf("it says %+v, drift %q", s.Units, s.Drift)
 	}
 }
@@ -482,7 +490,8 @@ func TestFailedFirstDeployStopsItsUnits(t *testing.T) {
 	u := newUnits(l)
 	s := u.add("app.service", "/srv/service/current/bin/app")
 	s.Active = "failed" // it was installed before there was anything to run
-	l.app("1", artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"})
+	l.app("1",
+		artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"})
 	l.expect(exit.Failed)
 	if want := []string{"restart app.service", "stop app.service"}; !slices.Equal(u.acted, want) {
 		t.Errorf("it did %q, want %q", u.acted, want)
@@ -493,11 +502,13 @@ func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2", artifacttest.Files{recipe.Name: "units: [app.service, gone.service]\n"})
 	r, err := l.deploy()
-	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "gone.service, which corpus.yaml of myapp 2 names under units, is not on this host") {
+	if exit.Code(err) != exit.RolledBack ||
+		!strings.Contains(err.Error(), "gone.service, which corpus.yaml of myapp 2 names under units, is not on this host") {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
 	u.runs(t, "app.service", "1")
-	if at := slices.IndexFunc(r.Units, func(u service.Result) bool { return u.Absent }); at < 0 || r.Units[at].Unit != "gone.service" || r.Units[at].Error == "" {
+	if at := slices.IndexFunc(r.Units, func(u service.Result) bool { return u.Absent }); at < 0 ||
+		r.Units[at].Unit != "gone.service" || r.Units[at].Error == "" {
 		t.Errorf("the report says %+v", r.Units)
 	}
 }
@@ -520,7 +531,8 @@ func TestRollbackWithMissingUnitSucceeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.runs(t, "app.service", "1")
-	if want := "old.service, which corpus.yaml of myapp 1 names under units, is not on this host"; !slices.Contains(r.Notes, want) {
+	if want := "old.service, which corpus.yaml of myapp 1 names under units, is not on " +
+		"this host"; !slices.Contains(r.Notes, want) {
 		t.Errorf("the notes are %q", r.Notes)
 	}
 }
@@ -532,7 +544,8 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 	for name, c := range map[string]struct {
 		recipe string
 		refuse bool
-	}{"unit": {"units: [agentd.service]\n", true}, "probe": {closed, false}, "absent unit": {"units: [gone.service]\n", false}} {
+	}{"unit": {"units: [agentd.service]\n", true}, "probe": {closed, false},
+		"absent unit": {"units: [gone.service]\n", false}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.ProbeAnyRoot = true
@@ -587,7 +600,9 @@ func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 			fail(u.all["app.service"], false)
 			r := l.expect(exit.OK)
 			u.runs(t, "app.service", "1")
-			if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "app.service did not run what is deployed") }) {
+			if !slices.ContainsFunc(r.Notes, func(n string) bool {
+				return strings.Contains(n, "app.service did not run what is deployed")
+			}) {
 				t.Errorf("the notes are %q", r.Notes)
 			}
 			u.acted = nil
@@ -617,7 +632,9 @@ func TestProbeAnsweredOutsideUnitsIsReported(t *testing.T) {
 			u.listening, u.alone = []int{812}, map[int]processes.Process{812: {Program: first, Directory: "/"}}
 			l.app("2", probe)
 			_, err = l.deploy()
-			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "process 812 ("+first+") of user root listens on 127.0.0.1:") || !strings.Contains(err.Error(), "runs from myapp 1-") {
+			if exit.Code(err) != exit.RolledBack ||
+				!strings.Contains(err.Error(), "process 812 ("+first+") of user root listens on 127.0.0.1:") ||
+				!strings.Contains(err.Error(), "runs from myapp 1-") {
 				t.Fatalf("exit code %d, %v", exit.Code(err), err)
 			}
 			if got := l.inQuarantine(); len(got) != 0 {

@@ -18,7 +18,8 @@ func TestUnreadFilesOfReleaseAreNoted(t *testing.T) {
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre_release.d/10-x": "#!/bin/sh\n"})
 	dry, err := l.Deploy(context.Background(), l.trusting(), true)
 	must(t, err)
-	const want = `myapp 1: hooks/pre_release.d: no stage of hooks is called so, and nothing runs it; did you mean pre-release.d?`
+	const want = `myapp 1: hooks/pre_release.d: no stage of hooks is called so, and nothing runs it; did you mean ` +
+		`pre-release.d?`
 	noted(t, dry, want)
 	noted(t, l.expect(exit.OK), want)
 	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, "\n"), "no stage of hooks") {
@@ -33,7 +34,8 @@ func TestDryRunShowsHooksAndRestarts(t *testing.T) {
 	}
 	l, _ := runningUnits(t, "1", "app.service")
 	l.Chroot = true
-	l.app("2", artifacttest.Files{"hooks/pre-release.d/10-check": "#!/bin/sh\n", "hooks/post-release.d/20-say": "#!/bin/sh\n"})
+	l.app("2", artifacttest.Files{"hooks/pre-release.d/10-check": "#!/bin/sh\n",
+		"hooks/post-release.d/20-say": "#!/bin/sh\n"})
 	dry, err := l.Deploy(context.Background(), l.trusting(), true)
 	must(t, err)
 	noted(t, dry, "would run the hooks pre-release 10-check, post-release 20-say")
@@ -42,7 +44,8 @@ func TestDryRunShowsHooksAndRestarts(t *testing.T) {
 	l.expect(exit.OK)
 	again, err := l.Deploy(context.Background(), l.trusting(), true)
 	must(t, err)
-	if text := strings.Join(again.Notes, "\n"); strings.Contains(text, "would run") || strings.Contains(text, "would restart") {
+	if text := strings.Join(again.Notes, "\n"); strings.Contains(text, "would run") ||
+		strings.Contains(text, "would restart") {
 		t.Errorf("a dry run with nothing to deploy notes %q", text)
 	}
 }

@@ -17,7 +17,8 @@ type lockWaits struct {
 	asked []time.Duration
 }
 
-func (s *lockWaits) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *lockWaits) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if strings.HasPrefix(key, "reports/") {
 		s.asked = append(s.asked, store.LockWaitOf(ctx))
 	}

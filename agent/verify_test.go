@@ -100,7 +100,8 @@ func TestVerifyListsChangedFiles(t *testing.T) {
 		}
 	}
 	if want := []string{
-		". has mode 0777", "bin/added was added", "bin/run has mode 0755", "data/large has other content", "data/other has 5 bytes, not 1048576",
+		". has mode 0777", "bin/added was added", "bin/run has mode 0755", "data/large has other content",
+		"data/other has 5 bytes, not 1048576",
 		"empty is missing", "salt has mode 0777", "salt/config/states/top.sls has mode 0644 and has other content",
 	}; !slices.Equal(named, want) {
 		t.Errorf("named %q, want %q", named, want)
@@ -155,8 +156,8 @@ func replaceByte(name string) error {
 	return os.Chmod(name, 0o444)
 }
 
-// TestVerifyNamesWhoMayChangeAFile gives files of a release to another user, by owner and by an access control list, and a
-// program privileges. Data is compared as code is.
+// TestVerifyNamesWhoMayChangeAFile gives files of a release to another user, by owner and by an access control list,
+// and a program privileges. Data is compared as code is.
 func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("giving files away takes root")
@@ -171,7 +172,8 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
 	must(t, err)
 	acl := []byte{2, 0, 0, 0}
-	for _, entry := range [][3]uint32{{1, 4, 1<<32 - 1}, {2, 6, 4711}, {4, 4, 1<<32 - 1}, {0x10, 6, 1<<32 - 1}, {0x20, 4, 1<<32 - 1}} {
+	for _, entry := range [][3]uint32{{1, 4, 1<<32 - 1}, {2, 6, 4711}, {4, 4, 1<<32 - 1}, {0x10, 6, 1<<32 - 1},
+		{0x20, 4, 1<<32 - 1}} {
 		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[0]))
 		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[1]))
 		acl = binary.LittleEndian.AppendUint32(acl, entry[2])
@@ -195,11 +197,13 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	for _, c := range audits[0].Changes {
 		named = append(named, c.Name+" "+c.What)
 	}
-	want := []string{"bin/run has capabilities (setcap), which unpacking never gives", "data/large belongs to user 4711, who can change it", "data/other has mode 0464"}
+	want := []string{"bin/run has capabilities (setcap), which unpacking never gives",
+		"data/large belongs to user 4711, who can change it", "data/other has mode 0464"}
 	if !slices.Equal(named, want) {
 		t.Errorf("verify names %q, want %q", named, want)
 	}
-	// A run makes the data root's alone again; capabilities are of a program that was changed, which a failed converge fetches again.
+	// A run makes the data root's alone again; capabilities are of a program that was changed, which a failed converge
+	// fetches again.
 	l.engine.fails = func(string) error {
 		if _, err := unix.Getxattr(filepath.Join(dir, "bin/run"), "security.capability", nil); err == nil {
 			return exit.WithCode(exit.Failed, errors.New("start of myapp.service failed"))
@@ -216,7 +220,8 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 func TestVerifyOfAPush(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	for local, want := range map[string]string{"": "run `corpus-agent deploy`", "push": "`corpus-agent project deploy shop`"} {
+	for local, want := range map[string]string{"": "run `corpus-agent deploy`",
+		"push": "`corpus-agent project deploy shop`"} {
 		_, err := l.AuditRelease(t.Context(), artifact.Release{Project: "shop", Version: "1", Local: local})
 		if exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), want) {
 			t.Errorf("a release from %q: %v (hint: %s), want %q", local, err, diag.HintOf(err), want)

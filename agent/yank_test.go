@@ -98,8 +98,10 @@ func TestNoRollbackToWithdrawnRelease(t *testing.T) {
 		"rollback --converge to its run": func() (*report.Report, error) { return l.RollbackConverge(ctx, first.ID, false) },
 	} {
 		_, err := back()
-		if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "withdrawn") || !strings.Contains(diag.HintOf(err), "corpus yank --undo") {
-			t.Errorf("%s to a withdrawn release: %v (exit code %d), want exit code %d and a hint", name, err, exit.Code(err), exit.Refused)
+		if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "withdrawn") ||
+			!strings.Contains(diag.HintOf(err), "corpus yank --undo") {
+			t.Errorf("%s to a withdrawn release: %v (exit code %d), want exit code %d and a hint", name, err, exit.Code(err),
+				exit.Refused)
 		}
 		l.links("2", "2", "1")
 	}

@@ -55,11 +55,12 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/ledger/file.go":      {state, "read"},
 		"agent/link/link.go": {project,
 			"Links.Read Links.Instead Links.SetNext Links.Named Links.name Links.Reachable Links.point Name"},
-		"agent/lock/left.go":            {state, "Left"},
-		"agent/lock/lock.go":            {state, "open exclusive read"},
-		"agent/hostkey/hostkey.go":      {state, "Open"},
-		"agent/hostkey/once.go":         {state, "Replaced lastAttempt"},
-		"agent/layout/contained.go":     {"looks at links in the state directory, which is root's, and follows none", "Layout.writable"},
+		"agent/lock/left.go":       {state, "Left"},
+		"agent/lock/lock.go":       {state, "open exclusive read"},
+		"agent/hostkey/hostkey.go": {state, "Open"},
+		"agent/hostkey/once.go":    {state, "Replaced lastAttempt"},
+		"agent/layout/contained.go": {"looks at links in the state directory, which is root's, and follows none",
+			"Layout.writable"},
 		"agent/hostrecord/write.go":     {state, "Writer.before"},
 		"agent/turn.go":                 {state, "run.roster"},
 		"agent/lock/lookers.go":         {state + ", and " + kernel, "Lookers flocks"},
@@ -98,10 +99,14 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/serving/changedlinks.go": {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/site/modes.go":           {project, "Site.Impassable"},
 		"agent/site/temporary.go":       {state, "Site.NoteTemporary Site.SweepTemporary"},
-		"agent/request.go":              {"the host's loaders and libraries, whose existence is asked for", "run.suits run.noteInterpreters"},
+		"agent/request.go": {"the host's loaders and libraries, whose existence is asked for",
+			"run.suits run.noteInterpreters"},
 	}
 	calls := regexp.MustCompile(
-		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|walk\.(ReadFile|OpenFile|ReadGiven|OpenGiven|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)
+		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|` +
+			`RemoveAll|Rename|Symlink|Link|Mkdir|MkdirAll|Stat|Lstat|ReadDir|Readlink|Truncate|DirFS|CopyFS)\(|` +
+			`walk\.(ReadFile|OpenFile|ReadGiven|OpenGiven|OpenDir|OpenTree)\(|filepath\.(Walk|WalkDir|EvalSymlinks|Glob)\(|` +
+			`\b(unix|syscall)\.(Open|Chown|Lchown|Chmod|Unlink|Rename|Rename2|Renameat2|Symlink|Link|Mkdir|Rmdir|Truncate)\(`)
 	used := map[string]bool{}
 	err := filepath.WalkDir("../agent", func(path string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

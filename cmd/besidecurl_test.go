@@ -180,7 +180,8 @@ func besideCurl(t *testing.T, server *minioserver.Server, number, rounds int) (s
 		}
 		curl = append(curl,
 			timed(t, r, "bash", "-c",
-				`set -o pipefail; mkdir tar && curl -fsS --aws-sigv4 aws:amz:us-east-1:s3 --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" `+object+` | tar --zstd -x -C tar && sync -f tar`))
+				`set -o pipefail; mkdir tar && curl -fsS --aws-sigv4 aws:amz:us-east-1:s3 --user `+
+					`"$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" `+object+` | tar --zstd -x -C tar && sync -f tar`))
 		r.must(aside)
 	}
 	for i := range rounds {

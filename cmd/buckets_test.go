@@ -134,9 +134,11 @@ func TestBucketPolicies(t *testing.T) {
 	host := "rollouts/myapp/production/20261124t210000-0badcafe/"
 	as("host-rollouts")
 	may(t, r.store, "host-rollouts", host+"results/myapp-testing-useast1-898900/probe "+host+
-		"halts/myapp-testing-useast1-898900/probe "+host+"leases/c/0.json", host+"results/other/probe "+host+"halts/other/probe "+
-		host+"roster.json "+host+"summary.json metadata/probe rollouts/other/production/20261124t210000-0badcafe/leases/c/0.json "+
-		host+"results/other/leases/0.json "+host+"results/other/results/myapp-testing-useast1-898900/x")
+		"halts/myapp-testing-useast1-898900/probe "+host+"leases/c/0.json",
+		host+"results/other/probe "+host+"halts/other/probe "+
+			host+"roster.json "+host+
+			"summary.json metadata/probe rollouts/other/production/20261124t210000-0badcafe/leases/c/0.json "+
+			host+"results/other/leases/0.json "+host+"results/other/results/myapp-testing-useast1-898900/x")
 	// Two hosts try to write what is each other's.
 	first := "myapp-testing-useast1-898900"
 	mine := func(name string) string {
@@ -161,7 +163,8 @@ func TestBucketPolicies(t *testing.T) {
 		t.Errorf("the fleet is %s", out)
 	}
 	r.must("corpus host show myapp-testing-useast1-898900")
-	may(t, r.store, "viewer", "", "metadata/probe deploy/myapp/probe reports/myapp/h/probe fleet/myapp/h/probe hosts/h/probe")
+	may(t, r.store, "viewer", "", "metadata/probe deploy/myapp/probe reports/myapp/h/probe fleet/myapp/h/probe "+
+		"hosts/h/probe")
 	as("promoter")
 	if out := r.must("corpus host ls"); !strings.HasPrefix(out, "myapp-testing-useast1-898900 ") {
 		t.Errorf("the host did not register its key: %s", out)

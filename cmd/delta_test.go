@@ -247,7 +247,8 @@ func signedIndex(t *testing.T, r *reader, version string) *chunk.Index {
 // fetchCasync gets Debian's casync and its libraries into a directory of their own.
 func fetchCasync(t *testing.T) (program string, env []string, reason string) {
 	where := t.TempDir()
-	script := `cd "$0" && apt-get download -q casync libfuse2 libcurl3-gnutls >/dev/null && for f in *.deb; do dpkg-deb -x "$f" . || exit; done`
+	script := `cd "$0" && apt-get download -q casync libfuse2 libcurl3-gnutls >/dev/null && for f in *.deb; do dpkg-deb ` +
+		`-x "$f" . || exit; done`
 	if out, err := exec.Command("sh", "-c", script, where).CombinedOutput(); err != nil {
 		return "", nil, fmt.Sprintf("%v: %s", err, strings.TrimSpace(string(out)))
 	}

@@ -128,7 +128,8 @@ func opened(debs, below, name, version string) (string, error) {
 	script := `cd "$0" && apt-get download -q "$1=$2" >/dev/null && dpkg-deb -x "$1"_*.deb "$3.new" && rm "$1"_*.deb && ` +
 		// No release may hold links that name a place on the host.
 		`find "$3.new" -lname '/*' -delete && ` +
-		`if [ -n "$4" ]; then mv "$3.new/usr/$4" "$3" && python3 -m compileall -q --invalidation-mode unchecked-hash -s "$3" -p / "$3"; else mv "$3.new" "$3"; fi`
+		`if [ -n "$4" ]; then mv "$3.new/usr/$4" "$3" && python3 -m compileall -q --invalidation-mode unchecked-hash -s ` +
+		`"$3" -p / "$3"; else mv "$3.new" "$3"; fi`
 	if out, err := exec.Command("sh", "-c", script, debs, name, version, dir, below).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w: %s", name, version, err, out)
 	}

@@ -82,9 +82,10 @@ func TestDocsListTheGroundFloor(t *testing.T) {
 	}
 	slices.Sort(want)
 	for file, list := range map[string]struct{ block, entry *regexp.Regexp }{
-		"CONTRIBUTING.md":      {regexp.MustCompile(`(?m)^    1  (.*(?:\n       .*)*)`), regexp.MustCompile(`[a-z/]+`)},
-		"docs/architecture.md": {regexp.MustCompile(`(?m)^    1  \+-*\+((?:\n       \|.*)*)`), regexp.MustCompile(`([a-z/]+): `)},
-		".golangci.yml":        {regexp.MustCompile(`bottom:\n *files: \[(.*)\]`), regexp.MustCompile(`"\*\*/([a-z/]+)/\*\.go"`)},
+		"CONTRIBUTING.md": {regexp.MustCompile(`(?m)^    1  (.*(?:\n       .*)*)`), regexp.MustCompile(`[a-z/]+`)},
+		"docs/architecture.md": {regexp.MustCompile(`(?m)^    1  \+-*\+((?:\n       \|.*)*)`),
+			regexp.MustCompile(`([a-z/]+): `)},
+		".golangci.yml": {regexp.MustCompile(`bottom:\n *files: \[(.*)\]`), regexp.MustCompile(`"\*\*/([a-z/]+)/\*\.go"`)},
 	} {
 		text, err := os.ReadFile("../" + file)
 		if err != nil {
@@ -140,8 +141,8 @@ func TestImportsPointDown(t *testing.T) {
 // mostFiles is how many files a package may have: those who look for something read their names.
 const mostFiles = 30
 
-// TestPackagesHaveFewFiles leaves out the language, each of whose parts needs the others, Salt's state module file, with
-// one file for each of its functions, and the program corpus, with one for each of its commands.
+// TestPackagesHaveFewFiles leaves out the language, each of whose parts needs the others, Salt's state module file,
+// with one file for each of its functions, and the program corpus, with one for each of its commands.
 func TestPackagesHaveFewFiles(t *testing.T) {
 	for _, p := range packages(t) {
 		path := strings.TrimPrefix(p.ImportPath, module)

@@ -38,7 +38,8 @@ func TestHostPoliciesDenyOtherHosts(t *testing.T) {
 	for key, want := range map[string]bool{
 		"hosts/h4/KEY.json": true, "reports/myapp/h4/R.json": true, "fleet/myapp/h4/R.json": true,
 		of + "results/h4/healthy.R.S.json": true, of + "halts/h4/1.R.S.json": true, of + "leases/c/0.json": true,
-		"hosts/h1/KEY.json": false, "reports/myapp/h1/R.json": false, "fleet/myapp/h1/R.json": false, "reports/other/h4/R.json": false,
+		"hosts/h1/KEY.json": false, "reports/myapp/h1/R.json": false, "fleet/myapp/h1/R.json": false,
+		"reports/other/h4/R.json":          false,
 		of + "results/h1/healthy.R.S.json": false, of + "halts/h1/1.R.S.json": false, of + "roster.json": false,
 		of + "results/h1/leases/0.json": false, of + "results/h1/results/h4/x": false, of + "halts/h1/halts/h4/x": false,
 		"rollouts/myapp/testing/20261124t210000-0badcafe/leases/c/0.json": false, "metadata/timestamp.json": false,
@@ -49,8 +50,8 @@ func TestHostPoliciesDenyOtherHosts(t *testing.T) {
 	}
 }
 
-// TestTheRoleOfTheOrchestrationTreeIsThatOfAHost holds the role that the example tree makes to the rights that docs/buckets.md
-// lists for a host, with the names of the group's hosts in the place of one.
+// TestTheRoleOfTheOrchestrationTreeIsThatOfAHost holds the role that the example tree makes to the rights that
+// docs/buckets.md lists for a host, with the names of the group's hosts in the place of one.
 func TestTheRoleOfTheOrchestrationTreeIsThatOfAHost(t *testing.T) {
 	tree, err := os.ReadFile("../packaging/trees/orchestration/orchestration/myapp.sls")
 	if err != nil {
@@ -77,7 +78,8 @@ func TestTheRoleOfTheOrchestrationTreeIsThatOfAHost(t *testing.T) {
 		given[m[1]] = true
 	}
 	if !maps.Equal(given, documented) {
-		t.Errorf("the tree gives %q, and docs/buckets.md lists %q", slices.Sorted(maps.Keys(given)), slices.Sorted(maps.Keys(documented)))
+		t.Errorf("the tree gives %q, and docs/buckets.md lists %q", slices.Sorted(maps.Keys(given)),
+			slices.Sorted(maps.Keys(documented)))
 	}
 	if strings.Contains(string(tree), "{{ aws.prefix }}/*") {
 		t.Error("the tree gives the whole store")
@@ -86,7 +88,8 @@ func TestTheRoleOfTheOrchestrationTreeIsThatOfAHost(t *testing.T) {
 
 // granted are the keys of a policy's resources, with the names of the host h4.
 func granted(resources []string) (all []*regexp.Regexp) {
-	names := strings.NewReplacer("arn:aws:s3:::BUCKET/PREFIX/", "", "PROJECT", "myapp", "CHANNEL", "production", "HOST", "h4")
+	names := strings.NewReplacer("arn:aws:s3:::BUCKET/PREFIX/", "", "PROJECT", "myapp", "CHANNEL", "production", "HOST",
+		"h4")
 	wild := strings.NewReplacer(`\*`, ".*", `\?`, ".")
 	for _, r := range resources {
 		all = append(all, regexp.MustCompile("^"+wild.Replace(regexp.QuoteMeta(names.Replace(r)))+"$"))

@@ -135,8 +135,8 @@ func (m *manyHosts) everyone(what string, codes ...int) {
 
 func (m *manyHosts) deploy(name string) (code int, out string) {
 	cmd := exec.Command(filepath.Join(bin(m.t), "corpus-agent"), "deploy")
-	cmd.Dir, cmd.Env = m.r.dir, append(slices.Clip(m.r.env), "CORPUS_STORE="+m.r.store, "CORPUS_ROOT="+filepath.Join(m.roots, name),
-		"CORPUS_TRUST_ROOT=root.json")
+	cmd.Dir, cmd.Env = m.r.dir, append(slices.Clip(m.r.env), "CORPUS_STORE="+m.r.store,
+		"CORPUS_ROOT="+filepath.Join(m.roots, name), "CORPUS_TRUST_ROOT=root.json")
 	said, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {

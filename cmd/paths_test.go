@@ -25,8 +25,10 @@ func TestPathsGoThroughTheWalker(t *testing.T) {
 		"state/host/tree_change.go":         "/proc/self/fd of a place that was opened",
 		"state/host/attributes.go":          "/proc/self/fd of a place that was opened",
 	}
-	names := `Open|OpenFile|OpenRoot|OpenInRoot|Create|CreateTemp|MkdirTemp|Mkdir|MkdirAll|ReadFile|WriteFile|Remove|RemoveAll|Rename|Chmod|Chown|Lchown|` +
-		`Chtimes|Lutimes|UtimesNano|Link|Symlink|Readlink|Stat|Lstat|ReadDir|Truncate|DirFS|CopyFS|Chdir|Chroot|Unlink|Rmdir|Mknod|Mkfifo|Access|Statfs|Mount|` +
+	names := `Open|OpenFile|OpenRoot|OpenInRoot|Create|CreateTemp|MkdirTemp|Mkdir|MkdirAll|ReadFile|WriteFile|Remove|` +
+		`RemoveAll|Rename|Chmod|Chown|Lchown|` +
+		`Chtimes|Lutimes|UtimesNano|Link|Symlink|Readlink|Stat|Lstat|ReadDir|Truncate|DirFS|CopyFS|Chdir|Chroot|Unlink|` +
+		`Rmdir|Mknod|Mkfifo|Access|Statfs|Mount|` +
 		`Setxattr|Lsetxattr|Getxattr|Lgetxattr|Listxattr|Llistxattr|Removexattr|Lremovexattr`
 	byName := regexp.MustCompile(`\b(os|unix|syscall)\.(` + names +
 		`)\(|\bfilepath\.(Walk|WalkDir|Glob|EvalSymlinks)\(|\bwalk\.(Exists|Named|Directory|Read|Glob)\(`)

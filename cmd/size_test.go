@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mostBytes is how large the program of hosts may be: 27 MiB, 1 MiB for what a fleet needs, and half of one for modules in
-// Python. docs/dependencies.md says what each megabyte is for.
+// mostBytes is how large the program of hosts may be: 27 MiB, 1 MiB for what a fleet needs, and half of one for modules
+// in Python. docs/dependencies.md says what each megabyte is for.
 const mostBytes = 57 << 19
 
 // unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker

@@ -83,7 +83,8 @@ func TestParseFailsClosed(t *testing.T) {
 
 func TestMismatchHasHint(t *testing.T) {
 	_, err := grains.Parse("web1.example.com", grains.Convention{})
-	want := `hostname "web1.example.com" does not follow {service}-{instance}-{region}-{node}, such as myapp-testing-useast1-898900`
+	want := `hostname "web1.example.com" does not follow {service}-{instance}-{region}-{node}, such as ` +
+		`myapp-testing-useast1-898900`
 	if err == nil || err.Error() != want {
 		t.Errorf("the error reads\n%v, want\n%v", err, want)
 	}
@@ -112,7 +113,8 @@ func TestParseGroup(t *testing.T) {
 		}
 	}
 	_, err := grains.ParseGroup("terraform-20240101", grains.Convention{})
-	want := `auto scaling group "terraform-20240101" does not follow {service}-{instance}-{region}, such as myapp-testing-useast1`
+	want := `auto scaling group "terraform-20240101" does not follow {service}-{instance}-{region}, such as ` +
+		`myapp-testing-useast1`
 	if err == nil || err.Error() != want {
 		t.Errorf("the error reads\n%v, want\n%v", err, want)
 	}

@@ -21,11 +21,13 @@ func TestMissing(t *testing.T) {
 		top  string
 		want []string
 	}{
-		"there, by name and package":  {"base:\n  '*':\n    - web\n    - db\n    - db.server\n", nil},
-		"two that are missing":        {"base:\n  '*': [wbe, db.sever, web]\n", []string{"wbe", "db.sever"}},
-		"matchers are no names":       {"base:\n  'os:Debian':\n    - match: grain\n    - ignore_missing: True\n    - web\n", nil},
-		"a pattern":                   {"base:\n  '*':\n    - db.*\n    - no.*\n", nil},
-		"names that templates give":   {"{% set roles = ['x'] %}\nbase:\n  '*':\n{% for r in roles %}\n    - role.{{ r }}\n{% endfor %}\n    - wbe\n", []string{"wbe"}},
+		"there, by name and package": {"base:\n  '*':\n    - web\n    - db\n    - db.server\n", nil},
+		"two that are missing":       {"base:\n  '*': [wbe, db.sever, web]\n", []string{"wbe", "db.sever"}},
+		"matchers are no names": {"base:\n  'os:Debian':\n    - match: grain\n    - ignore_missing: True\n    - web\n",
+			nil},
+		"a pattern": {"base:\n  '*':\n    - db.*\n    - no.*\n", nil},
+		"names that templates give": {"{% set roles = ['x'] %}\nbase:\n  '*':\n{% for r in roles %}\n    - role.{{ r }}\n" +
+			"{% endfor %}\n    - wbe\n", []string{"wbe"}},
 		"in a comment":                {"base:\n  '*':\n    - web # not wbe\n    # - wbe\n", nil},
 		"a program":                   {"#!py\ndef run(): return {'base': {'*': ['wbe']}}\n", nil},
 		"a target that is commented":  {"base:\n  'G@role:web and not E@db\\d':\n    - web\n", nil},
@@ -45,10 +47,13 @@ func TestMissing(t *testing.T) {
 
 func TestThroughNext(t *testing.T) {
 	got, err := packaging.ThroughNext(treeOf(map[string]string{
-		"app.service":             "[Service]\nExecStart=/usr/bin/python3 /srv/service/next/app.py\nWorkingDirectory=/srv/service/current\n# /srv/service/next\n",
-		"app@.service.j2":         "[Service]\nExecStart=/srv/projects/app/next/bin/app %i\n",
-		"states/app.sls":          "/usr/local/bin/app:\n  file.symlink:\n    - target: /srv/base/next/bin/app\n/etc/a:\n  file.managed:\n    - source: /srv/service/next/a\n",
-		"states/unit.sls":         "/etc/systemd/system/a.service:\n  file.managed:\n    - contents: |\n        [Service]\n        ExecStart=/srv/service/next\n",
+		"app.service": "[Service]\nExecStart=/usr/bin/python3 /srv/service/next/app.py\n" +
+			"WorkingDirectory=/srv/service/current\n# /srv/service/next\n",
+		"app@.service.j2": "[Service]\nExecStart=/srv/projects/app/next/bin/app %i\n",
+		"states/app.sls": "/usr/local/bin/app:\n  file.symlink:\n    - target: /srv/base/next/bin/app\n/etc/a:\n" +
+			"  file.managed:\n    - source: /srv/service/next/a\n",
+		"states/unit.sls": "/etc/systemd/system/a.service:\n  file.managed:\n    - contents: |\n        [Service]\n" +
+			"        ExecStart=/srv/service/next\n",
 		"states/make.sls":         "make --prefix=/srv/service/next/out:\n  cmd.run:\n    - cwd: /srv/service/next\n",
 		"states/nextcloud.sls":    "/etc/b:\n  file.symlink:\n    - target: /srv/service/nextcloud\n",
 		"doc/notes.md":            "ExecStart=/srv/service/next\n",

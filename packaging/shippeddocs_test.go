@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestLinksOfPackagedDocumentsResolve has each package's documents lie as in the source tree, with all that they link to.
+// TestLinksOfPackagedDocumentsResolve has each package's documents lie as in the source tree, with all that they link
+// to.
 func TestLinksOfPackagedDocumentsResolve(t *testing.T) {
 	config, err := os.ReadFile("../goreleaser.yaml")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// placed runs the generator as systemd does on a host of this name, and returns the place of its timer in the five minutes,
-// in seconds.
+// placed runs the generator as systemd does on a host of this name, and returns the place of its timer in the five
+// minutes, in seconds.
 func placed(t *testing.T, host string) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,8 @@ func placed(t *testing.T, host string) int {
 	}
 	var minute, second int
 	_, line, _ := strings.Cut(string(data), "[Timer]\nOnCalendar=\n")
-	if n, err := fmt.Sscanf(line, "OnCalendar=*:%d/5:%02d\n", &minute, &second); n != 2 || err != nil || minute > 4 || second > 59 {
+	if n, err := fmt.Sscanf(line, "OnCalendar=*:%d/5:%02d\n", &minute, &second); n != 2 || err != nil || minute > 4 ||
+		second > 59 {
 		t.Fatalf("the timer of %s is\n%s", host, data)
 	}
 	return 60*minute + second

@@ -58,11 +58,12 @@ func Starter(kind, name string) (map[string][]byte, error) {
 	return files, err
 }
 
-// renamed puts another name in the place of that of the starter trees. Names of variables of the environment are in upper
-// case and have no dashes.
+// renamed puts another name in the place of that of the starter trees. Names of variables of the environment are in
+// upper case and have no dashes.
 func renamed(text, name string) string {
 	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	return strings.NewReplacer(starterName, name, strings.ToUpper(starterName), variable, "Myapp answers", "This program answers").Replace(text)
+	return strings.NewReplacer(starterName, name, strings.ToUpper(starterName), variable, "Myapp answers",
+		"This program answers").Replace(text)
 }
 
 // StarterMode returns the permissions of a file of a starter tree with some content.

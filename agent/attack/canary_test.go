@@ -141,7 +141,8 @@ func holds(p string) bool {
 
 // annsOwn are the paths that may belong to ann: her home, copies that keep the owner, and what is writable in projects.
 var annsOwn = regexp.MustCompile(
-	`^(home/ann|srv/out|var/cache/corpus/file_backup|srv/projects/[^/]+/(data|(releases/[^/]+|archives/[^/]+/project[^/]*)/var))(/|$)`)
+	`^(home/ann|srv/out|var/cache/corpus/file_backup|srv/projects/[^/]+/(data|(releases/[^/]+|` +
+		`archives/[^/]+/project[^/]*)/var))(/|$)`)
 
 // foreign lists files of ann's outside of her home, files that ran as root and said so, and a disk that filled up.
 func (w *world) foreign() []string {

@@ -22,7 +22,8 @@ func TestGitRefusesCloneWritableThroughACL(t *testing.T) {
 		} {
 			s.begin()
 			clone := filepath.Join(s.dir, "srv/clone")
-			sh := exec.Command("sh", "-ec", `rm -rf "$2"; git clone -q "$1" "$2"; cd "$2"; git remote set-url origin /srv/in/repo.git
+			sh := exec.Command("sh", "-ec",
+				`rm -rf "$2"; git clone -q "$1" "$2"; cd "$2"; git remote set-url origin /srv/in/repo.git
 				git config core.fsmonitor /home/ann/program; git config filter.x.clean /home/ann/program
 				echo '* filter=x' >.git/info/attributes; echo changed >file
 				for h in post-checkout reference-transaction; do cp "$3" .git/hooks/$h; done`, "sh",

@@ -120,7 +120,8 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 	}
 }
 
-// TestSourcesThatUsersControlAreRefused: a state takes a file that ann can change, and makes something of it that is not ann's.
+// TestSourcesThatUsersControlAreRefused: a state takes a file that ann can change, and makes something of it that is
+// not ann's.
 func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFu ann\n"
 	s := newStates(t, "entered")
@@ -171,7 +172,8 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 		"preserve": "file.copy: [{name: /srv/out/preserve}, {source: /home/ann/in/f}, {preserve: true}]",
 		"copied":   "file.copy: [{name: /home/ann/copied}, {source: /srv/tree/sub}]",
 		"key ann":  "ssh_auth.present: [{name: key}, {user: ann}, {source: /home/ann/in/key}]",
-		"unpacked": "archive.extracted: [{name: /home/ann/unpacked}, {source: /home/ann/in/t.tar}, {enforce_toplevel: false}]",
+		"unpacked": "archive.extracted: [{name: /home/ann/unpacked}, {source: /home/ann/in/t.tar}, {enforce_toplevel: " +
+			"false}]",
 	}
 	for id, state := range refused {
 		got := s.applied("'" + id + "': {" + state + "}")
@@ -289,7 +291,8 @@ func TestGitRefusesCloneWithWriteACL(t *testing.T) {
 	}
 }
 
-// TestSetuidProgramWithForeignContentIsRefused: ann's bytes, or a path that she controls, would get setuid bits of root.
+// TestSetuidProgramWithForeignContentIsRefused: ann's bytes, or a path that she controls, would get setuid bits of
+// root.
 func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, c := range map[string]struct {
@@ -341,7 +344,8 @@ func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 	s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
 	got := s.applied(
 		"a: {file.managed: [{name: /srv/out/q}, {contents: x}, {user: root}, {mode: '4755'}]}\n" +
-			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}, {preserve: true}]}")
+			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}, {preserve: " +
+			"true}]}")
 	if found := raised(s.dir + "/srv"); len(found) != 2 {
 		t.Errorf("of root's own, these have the bits: %v\n%s", found, got.out)
 	}

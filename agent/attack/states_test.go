@@ -94,7 +94,8 @@ func (s *states) repository() {
 	repo := filepath.Join(s.dir, "srv/in/repo.git")
 	work := s.TempDir()
 	sh := exec.Command("sh", "-ec",
-		`git init -q -b main "$1"; cd "$1"; echo one >file; git add .; git -c user.name=x -c user.email=x@x commit -qm one; git clone -q --bare "$1" "$2"`, "sh", work, repo)
+		`git init -q -b main "$1"; cd "$1"; echo one >file; git add .; git -c user.name=x -c user.email=x@x commit -qm `+
+			`one; git clone -q --bare "$1" "$2"`, "sh", work, repo)
 	sh.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + work, "GIT_CONFIG_NOSYSTEM=1"}
 	if out, err := sh.CombinedOutput(); err != nil {
 		s.Fatalf("%v\n%s", err, out)

@@ -1,4 +1,5 @@
-// Package balance deregisters a host from its load balancers before a deploy, and registers it again once it is healthy.
+// Package balance deregisters a host from its load balancers before a deploy, and registers it again once it is
+// healthy.
 //
 // The ledger has what the host leaves before it leaves it, so a run that ends in between leaves the rest to the next.
 package balance
@@ -81,7 +82,8 @@ func (r *Run) Leave(ctx context.Context, pair ledger.Pair) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return exit.WithCode(exit.Interrupted, errors.New("interrupted while this host left its load balancers; nothing was deployed"))
+		return exit.WithCode(exit.Interrupted,
+			errors.New("interrupted while this host left its load balancers; nothing was deployed"))
 	}
 	return exit.WithCode(exit.Failed, withHints(&NotLeft{err},
 		"the next run tries it again; with elb.deploy: false in agent.yaml the host stays in them during deploys"))
@@ -166,7 +168,8 @@ func (r *Run) Enter(ctx context.Context, result error) error {
 	case r.Open == nil:
 		return nil
 	case ctx.Err() != nil || !r.mayServe(result):
-		r.Record.Note("this host stays out of %s, which run %s left; the next run that ends healthy registers it again", back, away.Run)
+		r.Record.Note("this host stays out of %s, which run %s left; the next run that ends healthy registers it again", back,
+			away.Run)
 		return nil
 	}
 	if err := r.enterThose(ctx, *away, back); err != nil {
@@ -198,7 +201,8 @@ func (r *Run) enterThose(ctx context.Context, away ledger.Away, back elb.Balance
 				return err
 			}
 			if client.Instance != away.Instance {
-				r.Record.Note("%s left %s, and this host is %s: it is not registered with them", away.Instance, back, client.Instance)
+				r.Record.Note("%s left %s, and this host is %s: it is not registered with them", away.Instance, back,
+					client.Instance)
 				return nil
 			}
 			return client.Register(ctx, back, r.Config.ELB.Timeout)
@@ -214,7 +218,8 @@ func (r *Run) enterThose(ctx context.Context, away ledger.Away, back elb.Balance
 // Show notes what a deploy of a pair would do about load balancers.
 func (r *Run) Show(pair ledger.Pair) {
 	if r.balances(pair) && r.Open != nil {
-		r.Record.Note("would deregister this host from %s, as far as it is registered there, and register it again once it is healthy", r.balancers())
+		r.Record.Note("would deregister this host from %s, as far as it is registered there, and register it again once it "+
+			"is healthy", r.balancers())
 	}
 }
 

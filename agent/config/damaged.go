@@ -104,7 +104,8 @@ func unread(err error) error {
 		return diag.WithHint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return diag.WithHint(wrapped, "correct --config or CORPUS_CONFIG, or leave it out: a host that needs no settings needs no file")
+		return diag.WithHint(wrapped, "correct --config or CORPUS_CONFIG, or leave it out: a host that needs no settings "+
+			"needs no file")
 	}
 	return wrapped
 }

@@ -74,8 +74,8 @@ func Keys() []Key {
 		{"converge.state_verbose", Switch, false, "show states that changed nothing too"},
 		{"converge.timeout", Duration, 2 * time.Hour, "longest converge; a state that is under way then is ended"},
 		{"converge.stop_timeout", Duration, 90 * time.Second,
-			"how long a state under way may go on when the run is asked to end, 0 for as long as it takes; a package manager may for " +
-				"10 minutes"},
+			"how long a state under way may go on when the run is asked to end, 0 for as long as it takes; a package manager " +
+				"may for 10 minutes"},
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute,
 			"longest fetch of both artifacts, and of each file that a state takes from a server"},
@@ -113,7 +113,8 @@ func Keys() []Key {
 		{"notify.mail.sendmail", Text, "/usr/sbin/sendmail", "program that sends it"},
 		{"notify.command", Texts, []string{}, "program and arguments that read the JSON document"},
 		{"metrics.textfile", Text, "", "file for the textfile collector of Prometheus's node exporter, ending in .prom"},
-		{"reports.upload", Switch, false, "put the reports of runs that have something new to report into the store, below reports/"},
+		{"reports.upload", Switch, false, "put the reports of runs that have something new to report into the store, below " +
+			"reports/"},
 		{"reports.heartbeat", Duration, 30 * time.Minute,
 			"how often a host that uploads reports writes that it runs, while nothing changes"},
 		{"environments.dev", Texts, []string{"dev", "development", "local"}, "instances that are dev environments"},
@@ -124,7 +125,8 @@ func Keys() []Key {
 		{"elb.names", Texts, []string{}, "classic load balancers of this host; the one named like its cluster by default"},
 		{"elb.target_groups", Texts, []string{}, "target groups of this host, by ARN"},
 		{"elb.deploy", Switch, false,
-			"the host leaves its load balancers before a deploy changes it, and enters them again once it is healthy; see firstboot.md"},
+			"the host leaves its load balancers before a deploy changes it, and enters them again once it is healthy; see " +
+				"firstboot.md"},
 		{"elb.timeout", Duration, 6 * time.Minute,
 			"longest wait of a deploy until load balancers have drained, and until they call the host healthy"},
 		{"undo.limit", Number, 1 << 30,

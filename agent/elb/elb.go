@@ -64,7 +64,8 @@ type Late struct {
 }
 
 func (l *Late) Error() string {
-	return fmt.Sprintf("after %s %s is not %s: %s", diag.Elapsed(l.waited), l.instance, l.state, strings.Join(l.said, ", "))
+	return fmt.Sprintf("after %s %s is not %s: %s", diag.Elapsed(l.waited), l.instance, l.state,
+		strings.Join(l.said, ", "))
 }
 
 // Client speaks for one instance.

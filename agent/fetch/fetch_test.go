@@ -268,7 +268,8 @@ func TestAgainMovesDamagedReleaseAside(t *testing.T) {
 	}
 }
 
-// TestEmptyDirectoryIsNotARelease takes a directory that holds nothing of the release for what a repaired filesystem left.
+// TestEmptyDirectoryIsNotARelease takes a directory that holds nothing of the release for what a repaired filesystem
+// left.
 func TestEmptyDirectoryIsNotARelease(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})

@@ -27,7 +27,8 @@ func ExplainSpace(err error) error {
 func hasSpace(file string, length int64) error {
 	left, size := space(file)
 	if need := length - size; need > left.Bytes {
-		return fmt.Errorf("%s takes %s more, and there are %s: %w", file, diag.Size(need), diag.Size(left.Bytes), syscall.ENOSPC)
+		return fmt.Errorf("%s takes %s more, and there are %s: %w", file, diag.Size(need), diag.Size(left.Bytes),
+			syscall.ENOSPC)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ type Agent struct {
 }
 
 // Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports of before since do not
-// count, unless the host has repeated since then that nothing changed, nor does a report that is not about the host in whose directory it lies.
+// count, unless the host has repeated since then that nothing changed, nor does a report that is not about the host in
+// whose directory it lies.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
 	known, runs, err := live(ctx, s, hostkey.List, "", prefix, since)
 	if err != nil {
@@ -47,8 +48,10 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 	return agents, nil
 }
 
-// live lists the reports of hosts from which the store got a report or a record after since, and the keys that it knows.
-func live(ctx context.Context, s store.Store, keys Keys, project, prefix string, since time.Time) (hostkey.Registry, []hostRuns, error) {
+// live lists the reports of hosts from which the store got a report or a record after since, and the keys that it
+// knows.
+func live(ctx context.Context, s store.Store, keys Keys, project, prefix string, since time.Time) (hostkey.Registry,
+	[]hostRuns, error) {
 	known, err := keys(ctx, s)
 	if err != nil {
 		return nil, nil, err

@@ -39,8 +39,8 @@ const (
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied, NoRecord,
-		Withdrawn, Silent, Unregistered, Paused, string(Held)}
+	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied,
+		NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention gathers what a person should look at, the most urgent first and then what concerns most hosts.
@@ -69,8 +69,9 @@ func attention(v *View) []Attention {
 			Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
 	}
 	for _, host := range v.unrecorded {
-		add(NoRecord, "let it write below fleet/ in the store (docs/buckets.md), and look at who may remove that; if the machine is "+
-			"gone: corpus host forget "+host, Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
+		add(NoRecord, "let it write below fleet/ in the store (docs/buckets.md), and look at who may remove that; if the "+
+			"machine is gone: corpus host forget "+host,
+			Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
 	}
 	out := []Attention{}
 	for _, a := range found {
@@ -108,8 +109,8 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
 	}
 	if !h.Signed {
-		add(Unregistered, "the host registers its key within a day, or at once without its /var/lib/corpus/registered.json; until then every user who "+
-			"may write to the store can write this", h)
+		add(Unregistered, "the host registers its key within a day, or at once without its "+
+			"/var/lib/corpus/registered.json; until then every user who may write to the store can write this", h)
 	}
 }
 

@@ -158,8 +158,9 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 			}
 			put(t, s, "reports/myapp/nonsense/20260501T110000.000000.json", "no report")
 			put(t, s, "reports/myapp/readme.txt", "no report")
-			answer, err := fleet.Ask(t.Context(), s, hostkey.List, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
-				Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
+			answer, err := fleet.Ask(t.Context(), s, hostkey.List,
+				fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+					Digest: digest(2), Since: now.AddDate(0, 0, -7), Until: now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,8 +187,9 @@ func TestHostsOfAllProjectsAttestBase(t *testing.T) {
 			Host: host, Ended: now.Add(-time.Hour), Channels: []artifact.Ref{{Project: "base", Channel: "production"}},
 			Left: pair(1), Proves: true, Proven: proven(1, "deploy", now.Add(-time.Hour))})
 	}
-	answer, err := fleet.Ask(t.Context(), s, hostkey.List, fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
-		Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
+	answer, err := fleet.Ask(t.Context(), s, hostkey.List,
+		fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
+			Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
 	hosts := []string{}
 	for _, w := range answer.Words {
 		hosts = append(hosts, w.Host)
@@ -202,8 +204,9 @@ func TestStoreThatIsOutOfReachIsAnError(t *testing.T) {
 	s := mem.New()
 	put(t, s, key("h", now), fleet.Report{Host: "h"})
 	cancel()
-	if _, err := fleet.Ask(ctx, s, hostkey.List, fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
-		Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
+	if _, err := fleet.Ask(ctx, s, hostkey.List,
+		fleet.Question{Channel: artifact.Ref{Project: "myapp", Channel: "testing"},
+			Until: now}); err == nil || !strings.Contains(err.Error(), "reading the reports of hosts") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -235,19 +238,21 @@ func TestHostWithRenewedRecordIsPresent(t *testing.T) {
 	ref := artifact.Ref{Project: "myapp", Channel: "testing"}
 	for _, host := range []string{"calm", "gone"} {
 		at := now.AddDate(0, -6, 0)
-		put(t, s, key(host, at), fleet.Report{ID: at.Format("20060102T150405.000000"), Host: host, Ended: at, Agent: "1.0", Form: 2,
-			Service: "myapp", Instance: "testing", Channels: []artifact.Ref{ref}})
+		put(t, s, key(host, at), fleet.Report{ID: at.Format("20060102T150405.000000"), Host: host, Ended: at, Agent: "1.0",
+			Form: 2, Service: "myapp", Instance: "testing", Channels: []artifact.Ref{ref}})
 		k, _, err := hostkey.Open(filepath.Join(t.TempDir(), "host.key"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := hostrecord.Writer{Store: s, URL: "mem:", Key: k, File: filepath.Join(t.TempDir(), "record.json"), Now: at}
-		r := hostrecord.Record{Project: "myapp", Host: host, Run: at.Format("20060102T150405.000000"), Outcome: "converged", Form: 2}
+		r := hostrecord.Record{Project: "myapp", Host: host, Run: at.Format("20060102T150405.000000"), Outcome: "converged",
+			Form: 2}
 		if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seen := later{s, map[string]time.Time{"fleet/myapp/calm/": now, "fleet/myapp/gone/": now.AddDate(0, -6, 0), "reports/": now.AddDate(0, -6, 0)}}
+	seen := later{s, map[string]time.Time{"fleet/myapp/calm/": now, "fleet/myapp/gone/": now.AddDate(0, -6, 0),
+		"reports/": now.AddDate(0, -6, 0)}}
 	agents, err := fleet.Agents(t.Context(), seen, now.AddDate(0, -3, 0))
 	if err != nil || len(agents) != 1 || agents[0].Host != "calm" || agents[0].Form != 2 || !agents[0].At.Equal(now) {
 		t.Errorf("agents are %+v, %v", agents, err)

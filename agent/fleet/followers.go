@@ -24,7 +24,8 @@ type Follower struct {
 }
 
 // Followers reads which hosts follow a channel, by their newest reports. Reports that the store got before since do not
-// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it lies.
+// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it
+// lies.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {

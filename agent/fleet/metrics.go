@@ -18,14 +18,16 @@ func (v *View) WriteMetrics(w io.Writer) error {
 		count      func(Row) int
 	}{
 		{"hosts", "Hosts that have the version.", func(r Row) int { return r.Hosts }},
-		{"healthy_hosts", "Hosts that have the version and whose newest run ended well.", func(r Row) int { return r.Healthy }},
+		{"healthy_hosts", "Hosts that have the version and whose newest run ended well.",
+			func(r Row) int { return r.Healthy }},
 		{"failed_hosts", "Hosts on which the version failed.", func(r Row) int { return r.Failed }},
 		{"rolled_back_hosts", "Hosts that rolled back the version.", func(r Row) int { return r.RolledBack }},
 		{"quarantined_hosts", "Hosts that keep the version in quarantine.", func(r Row) int { return r.Quarantined }},
 		{"held_hosts", "Hosts that have the version and are held.", func(r Row) int { return r.Held }},
 		{"drifted_hosts", "Hosts that have the version and were corrected by their newest run.",
 			func(r Row) int { return r.Drifted }},
-		{"behind_hosts", "Hosts that have the version while the channel names another one.", func(r Row) int { return r.Behind }},
+		{"behind_hosts", "Hosts that have the version while the channel names another one.",
+			func(r Row) int { return r.Behind }},
 		{"silent_hosts", "Hosts that have the version and do not report.", func(r Row) int { return r.Silent }},
 	} {
 		name := "corpus_fleet_" + column.name

@@ -152,9 +152,9 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	return v, nil
 }
 
-// unrecorded are the hosts that have registered a key, and of which the store has no record: such hosts are in no row. Of
-// a single project those count whose names say so by the convention, SERVICE-INSTANCE-REGION-NODE. A query for a part of
-// the hosts that only a record tells apart asks for none.
+// unrecorded are the hosts that have registered a key, and of which the store has no record: such hosts are in no row.
+// Of a single project those count whose names say so by the convention, SERVICE-INSTANCE-REGION-NODE. A query for a
+// part of the hosts that only a record tells apart asks for none.
 func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) (hosts []string) {
 	if q.Host != "" || q.Channel != "" || q.BehindOnly || q.Silent {
 		return nil

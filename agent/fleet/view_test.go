@@ -196,8 +196,8 @@ func TestAFleetIsCountedByVersion(t *testing.T) {
 	for _, a := range v.Attention {
 		says = append(says, fmt.Sprint(a.What, " ", a.Version, " ", strings.Join(a.Hosts, ","), " ", a.Why))
 	}
-	wantSays := []string{"failed 2 f f says why", "rolled back 2 d d says why", "quarantined 2 e e says why", "wrong key  h ",
-		"withdrawn 0 g ", "unregistered  g ", "held 1 c "}
+	wantSays := []string{"failed 2 f f says why", "rolled back 2 d d says why", "quarantined 2 e e says why",
+		"wrong key  h ", "withdrawn 0 g ", "unregistered  g ", "held 1 c "}
 	if !slices.Equal(says, wantSays) {
 		t.Errorf("what needs a person is\n%q\nwant\n%q", says, wantSays)
 	}
@@ -265,7 +265,8 @@ func TestVersionsWithTheSameBytes(t *testing.T) {
 	digest := artifact.Digest("sha256:" + strings.Repeat("ab", 32))
 	place := &hostrecord.Place{Channel: "production", Version: "1.0", Digest: digest.Short()}
 	key := hostKey(t)
-	r := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1, Outcome: "interrupted", Service: place}
+	r := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1, Outcome: "interrupted",
+		Service: place}
 	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
 	if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
 		t.Fatal(err)
@@ -275,8 +276,8 @@ func TestVersionsWithTheSameBytes(t *testing.T) {
 	}
 	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), Listings: []trust.Listing{{Project: "myapp",
 		Channels: map[string]trust.Pointer{"production": {Version: "1.0b", Digest: digest}}}}})
-	want := []fleet.Row{{Ref: artifact.Ref{Project: "myapp", Channel: "production"}, Version: "1.0b", Digest: digest.Short(), Named: true,
-		Also: "1.0", Hosts: 1, Healthy: 1}}
+	want := []fleet.Row{{Ref: artifact.Ref{Project: "myapp", Channel: "production"}, Version: "1.0b",
+		Digest: digest.Short(), Named: true, Also: "1.0", Hosts: 1, Healthy: 1}}
 	if err != nil || !slices.Equal(v.Rows, want) {
 		t.Errorf("%+v, %v, want %+v", v.Rows, err, want)
 	}
@@ -297,8 +298,8 @@ func TestOneKeyUnderTwoNames(t *testing.T) {
 	} {
 		s, key := mem.New(), hostKey(t)
 		for host, started := range map[string]time.Time{"a": c.first, "b": c.second} {
-			r := hostrecord.Record{Project: "myapp", Host: host, Run: started.UTC().Format("20060102T150405.000000"), Sequence: 1,
-				Outcome: "converged"}
+			r := hostrecord.Record{Project: "myapp", Host: host, Run: started.UTC().Format("20060102T150405.000000"),
+				Sequence: 1, Outcome: "converged"}
 			w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
 			if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
 				t.Fatal(err)
@@ -323,8 +324,8 @@ func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// TestHostWithoutRecordIsListed removes the record of a host that has a registered key, with keys that are read now and with
-// those of an earlier look.
+// TestHostWithoutRecordIsListed removes the record of a host that has a registered key, with keys that are read now and
+// with those of an earlier look.
 func TestHostWithoutRecordIsListed(t *testing.T) {
 	s := mem.New()
 	hosts := []string{"myapp-production-useast1-1", "myapp-production-useast1-2", "other-production-useast1-1.example.com"}

@@ -144,9 +144,9 @@ func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) 
 // slack is how far the clocks of a host and of the store may be apart.
 const slack = 10 * time.Minute
 
-// chosen is the record that counts of those that a host signed, the highest number first: that one, unless a later run has
-// a lower number, since the disk of the host was put back to an earlier state. That a run is later is what the host's
-// clock says, which counts only so far as the store had that time, too.
+// chosen is the record that counts of those that a host signed, the highest number first: that one, unless a later run
+// has a lower number, since the disk of the host was put back to an earlier state. That a run is later is what the
+// host's clock says, which counts only so far as the store had that time, too.
 func chosen(signed []Listed, passed int) Listed {
 	best := signed[0]
 	for _, r := range signed[1:] {

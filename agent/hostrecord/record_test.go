@@ -27,15 +27,15 @@ func newKey(t testing.TB) hostkey.Key {
 
 func sample(sequence int64) Record {
 	return Record{
-		Project: "myapp", Host: "myapp-production-3", Run: "20260501T120000.000000", Sequence: sequence, Outcome: "rolled-back",
-		Exit: 7, Flags: Flags{Held: true, OtherRoot: true}, Agent: "1.2.0+abc", Form: 2,
+		Project: "myapp", Host: "myapp-production-3", Run: "20260501T120000.000000", Sequence: sequence,
+		Outcome: "rolled-back", Exit: 7, Flags: Flags{Held: true, OtherRoot: true}, Agent: "1.2.0+abc", Form: 2,
 		Service: &Place{"production", "1.1~rc1+2", "68cb9278"}, Base: &Place{"production", "1.0", "712908a6"},
 		Wanted: &Place{"production", "1.2", "a40a59dc"},
 	}
 }
 
-// TestRecordNameEncodesTheRecord that a record says, also where versions have signs that stores treat in their own ways, and where
-// names are long.
+// TestRecordNameEncodesTheRecord that a record says, also where versions have signs that stores treat in their own
+// ways, and where names are long.
 func TestRecordNameEncodesTheRecord(t *testing.T) {
 	key := newKey(t)
 	long := sample(1)
@@ -169,8 +169,9 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 		"of another key":      {[]string{foreign}, 1, 0},
 		"old, put back later": {[]string{old}, 1, 0},
 		"with another state":  {[]string{strings.Replace(real, ",5,converged,", ",6,failed,", 1)}, 1, 0},
-		"no records":          {[]string{"fleet/x", "fleet/myapp/h/x.json", "fleet/a/b/c/d/e", "fleet/myapp/h/,,,,,.json"}, 1, 0},
-		"of another host":     {[]string{strings.Replace(real, "/h/", "/g/", 1)}, 1, 1},
+		"no records": {[]string{"fleet/x", "fleet/myapp/h/x.json", "fleet/a/b/c/d/e", "fleet/myapp/h/,,,,,.json"},
+			1, 0},
+		"of another host": {[]string{strings.Replace(real, "/h/", "/g/", 1)}, 1, 1},
 	} {
 		s := mem.New()
 		for _, object := range append([]string{real}, c.also...) {
@@ -190,8 +191,8 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// TestRestoredDiskContinuesFromEarlierSequence counts its runs from an earlier number on. What it says now counts, and an old record that
-// another user stores again does not.
+// TestRestoredDiskContinuesFromEarlierSequence counts its runs from an earlier number on. What it says now counts, and
+// an old record that another user stores again does not.
 func TestRestoredDiskContinuesFromEarlierSequence(t *testing.T) {
 	key, s := newKey(t), mem.New()
 	now := time.Now().UTC()
@@ -239,7 +240,8 @@ func TestTwoMachinesWithOneKey(t *testing.T) {
 		"repeated meanwhile":  {record("b", 8, -40*time.Minute, 0), true},
 		"left by a power cut": {record("b", 8, -40*time.Minute, -35*time.Minute), false},
 	} {
-		if got := chosen([]Listed{record("a", 9, -30*time.Minute, 0), c.other}, 0); got.Sequence != 9 || got.Twice != c.twice {
+		if got := chosen([]Listed{record("a", 9, -30*time.Minute, 0), c.other}, 0); got.Sequence != 9 ||
+			got.Twice != c.twice {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -39,10 +39,11 @@ type Writer struct {
 
 // written are the records that a store may have of this host.
 type written struct {
-	Store   string    `json:"store"`
-	Records []string  `json:"records"`          // their keys, the newest last
-	Object  []byte    `json:"object,omitempty"` // the content of the newest one
-	At      time.Time `json:"at,omitzero"`      // when the store last got it, by the host's clock; zero if that is not known
+	Store   string   `json:"store"`
+	Records []string `json:"records"`          // their keys, the newest last
+	Object  []byte   `json:"object,omitempty"` // the content of the newest one
+	// when the store last got it, by the host's clock; zero if that is not known
+	At time.Time `json:"at,omitzero"`
 }
 
 // mostLeft is how many records are remembered that could not be deleted.
@@ -68,12 +69,12 @@ func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	return w.put(ctx, now, r)
 }
 
-// Beat writes the newest record once more, unchanged, where the store got it that long ago, so that readers see that the
-// host still runs. It makes one request, and none before.
+// Beat writes the newest record once more, unchanged, where the store got it that long ago, so that readers see that
+// the host still runs. It makes one request, and none before.
 func (w Writer) Beat(ctx context.Context, r Record) error { return w.put(ctx, w.before(), r) }
 
-// Due reports whether the record of a run has to be written, or repeated, since the store got the one that it has of this
-// host at least that long ago.
+// Due reports whether the record of a run has to be written, or repeated, since the store got the one that it has of
+// this host at least that long ago.
 func (w Writer) Due(every time.Duration) bool {
 	age := w.Now.Sub(w.before().At)
 	return age < 0 || age >= every-every/10 // runs do not come to the second
@@ -93,8 +94,8 @@ func (w Writer) Has(r Record) bool {
 	return before.Project == r.Project && before.Host == r.Host && before.text() == r.text()
 }
 
-// Kept is what the newest record says beyond its name, if a record of a later run says that the host still keeps away the
-// release which failed then; otherwise it is the zero Detail.
+// Kept is what the newest record says beyond its name, if a record of a later run says that the host still keeps away
+// the release which failed then; otherwise it is the zero Detail.
 func (w Writer) Kept(r Record) Detail {
 	var last struct {
 		Record
@@ -110,7 +111,8 @@ func (w Writer) Kept(r Record) Detail {
 // put writes the newest record and deletes the ones before it.
 func (w Writer) put(ctx context.Context, now written, r Record) error {
 	last := len(now.Records) - 1
-	if _, err := w.Store.Put(ctx, now.Records[last], bytes.NewReader(now.Object), int64(len(now.Object)), store.Condition{}); err != nil {
+	if _, err := w.Store.Put(ctx, now.Records[last], bytes.NewReader(now.Object), int64(len(now.Object)),
+		store.Condition{}); err != nil {
 		return fmt.Errorf("writing the host's record: %w", hintRights(err, r))
 	}
 	now.At = w.Now.UTC()

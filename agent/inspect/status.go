@@ -31,17 +31,18 @@ type Status struct {
 	// what Deployed, an earlier pair, stands in for: its files were gone from the disk and were not fetched again
 	StandsFor *ledger.Pair `json:"stands_for,omitempty"`
 	// base that converged alone, since nothing of the service could be deployed
-	BaseAlone   *ledger.Pair        `json:"base_alone,omitempty"`
-	Previous    *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
-	Links       map[string]link.Set `json:"links"`
-	CutShort    *ledger.Running     `json:"cut_short,omitempty"`
-	Cut         *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
-	Hold        *ledger.Hold        `json:"hold,omitempty"`
-	Turns       []ledger.Turn       `json:"turns,omitempty"` // in rollouts of the channels
-	Away        *ledger.Away        `json:"away,omitempty"`  // load balancers that a deploy left and no run has entered again
-	Quarantined []ledger.Bad        `json:"quarantined"`
-	Postponed   *ledger.Postponed   `json:"postponed,omitempty"` // a deploy that the host failed
-	Withdrawn   []ledger.Withdrawn  `json:"withdrawn,omitempty"` // releases on this host that were taken back
+	BaseAlone *ledger.Pair        `json:"base_alone,omitempty"`
+	Previous  *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
+	Links     map[string]link.Set `json:"links"`
+	CutShort  *ledger.Running     `json:"cut_short,omitempty"`
+	Cut       *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
+	Hold      *ledger.Hold        `json:"hold,omitempty"`
+	Turns     []ledger.Turn       `json:"turns,omitempty"` // in rollouts of the channels
+	// load balancers that a deploy left and no run has entered again
+	Away        *ledger.Away       `json:"away,omitempty"`
+	Quarantined []ledger.Bad       `json:"quarantined"`
+	Postponed   *ledger.Postponed  `json:"postponed,omitempty"` // a deploy that the host failed
+	Withdrawn   []ledger.Withdrawn `json:"withdrawn,omitempty"` // releases on this host that were taken back
 	// until when signatures of the store are good, the first to expire first
 	Expires  []trust.Expiry    `json:"expires,omitempty"`
 	Expiring []trust.Expiry    `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left
@@ -105,8 +106,8 @@ func (h *Host) status() (Status, error) {
 		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since,
 		StandsFor: book.StandsFor,
 		Previous:  h.LastKeptOf(book),
-		Links:     map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away, Quarantined: book.Bad,
-		Postponed: book.Postponed, Withdrawn: book.Withdrawn,
+		Links:     map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away,
+		Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login

@@ -228,7 +228,8 @@ func (w Why) advice(named *ledger.Pair) []string {
 		"bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; "+
 			"until then runs converge what is on the disk and end with exit code 4")
 	for _, t := range w.Turns {
-		say(t.Waits() && w.Hold == nil, "corpus-agent deploy --ahead takes "+t.Release.String()+" before the turn of this host")
+		say(t.Waits() && w.Hold == nil,
+			"corpus-agent deploy --ahead takes "+t.Release.String()+" before the turn of this host")
 	}
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {

@@ -16,8 +16,9 @@ import (
 
 // Contained refuses a tree in which a directory of the agent lies behind a link that leads out of the tree, as an
 // absolute link does, or a relative one with too many "..": what converges follows such a link inside the tree, as a
-// system that runs there would, and a path of this package would not. Each part of the way to such a directory counts, so
-// that a tree is refused before the first directory is made behind a link. The machine's own "/" contains everything.
+// system that runs there would, and a path of this package would not. Each part of the way to such a directory counts,
+// so that a tree is refused before the first directory is made behind a link. The machine's own "/" contains
+// everything.
 func (l Layout) Contained() error {
 	if !l.Relocated() {
 		return nil
@@ -51,8 +52,8 @@ func (l Layout) Contained() error {
 
 // writable are the directories in which the agent writes, and what is there in their places.
 func (l Layout) writable() ([]string, error) {
-	dirs := []string{l.State(), l.Trust(), filepath.Join(l.Trust(), "projects"), l.Journal(), filepath.Dir(l.ProjectJournal("_")),
-		l.Configuration(), l.Projects()}
+	dirs := []string{l.State(), l.Trust(), filepath.Join(l.Trust(), "projects"), l.Journal(),
+		filepath.Dir(l.ProjectJournal("_")), l.Configuration(), l.Projects()}
 	kept, err := walk.Glob(filepath.Join(l.State(), "*"))
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // opening it reports that
 		return nil, err

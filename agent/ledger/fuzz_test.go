@@ -15,9 +15,11 @@ import (
 // survives being written, read and written again.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(
-		`{"version": 1, "good": {"service": {"project": "myapp", "version": "1", "digest": "sha256:aa", "length": 1, "format": "tar.zst"}}, "later": {"a": [1e3]}}`))
+		`{"version": 1, "good": {"service": {"project": "myapp", "version": "1", "digest": "sha256:aa", "length": 1, ` +
+			`"format": "tar.zst"}}, "later": {"a": [1e3]}}`))
 	f.Add([]byte(
-		`{"version": 2, "bad": [{"pair": {"service": null}, "reason": "r", "at": "2026-01-01T00:00:00Z"}], "withdrawn": [{}]}`))
+		`{"version": 2, "bad": [{"pair": {"service": null}, "reason": "r", "at": "2026-01-01T00:00:00Z"}], ` +
+			`"withdrawn": [{}]}`))
 	f.Add([]byte(`{"good": {"service": {}, "service": {"units": [null]}}, "GOOD": {}}`))
 	f.Add([]byte("\x00\x00"))
 	f.Add([]byte(`null`))

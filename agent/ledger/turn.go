@@ -27,7 +27,8 @@ type Turn struct {
 	Took  string `json:"took,omitempty"` // the run that took the release, or found that the host has it
 	Name  string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
 	Said  string `json:"said,omitempty"` // the result that the host recorded last
-	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for never.
+	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for
+	// never.
 	Resumed string `json:"resumed,omitempty"`
 	// Until is when the host stops to record that the release fails after all.
 	Until *time.Time `json:"until,omitempty"`
@@ -38,7 +39,8 @@ func (t Turn) Waits() bool { return t.Took == "" }
 
 // String says why the host waits, and when it asks again.
 func (t Turn) String() string {
-	text := fmt.Sprintf("it waits for its turn in rollout %s since %s", t.Rollout, t.Since.Local().Format("2006-01-02 15:04 MST"))
+	text := fmt.Sprintf("it waits for its turn in rollout %s since %s", t.Rollout,
+		t.Since.Local().Format("2006-01-02 15:04 MST"))
 	if t.Wave != "" {
 		text += ", in wave " + t.Wave
 	}

@@ -37,8 +37,8 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 	return out
 }
 
-// News reports whether a run has to say more than that nothing changed. A run that failed, acted, changed something or asked
-// the units and probes of what is deployed has; so does one whose record differs from the one before, which
+// News reports whether a run has to say more than that nothing changed. A run that failed, acted, changed something or
+// asked the units and probes of what is deployed has; so does one whose record differs from the one before, which
 // hostrecord.Writer finds.
 func News(r *report.Report, acted bool) bool {
 	return acted || notify.EventOf(r) != notify.NoChange || r.Proven != nil && r.Proven.Run == r.ID ||
@@ -86,5 +86,6 @@ func quarantined(r *report.Report) bool {
 
 // drifted reports whether a run that brought nothing new had to change the host.
 func drifted(r *report.Report) bool {
-	return r.Outcome == report.Converged && r.From != nil && r.Left != nil && r.From.Same(*r.Left) && r.States.Effective() > 0
+	return r.Outcome == report.Converged && r.From != nil && r.Left != nil && r.From.Same(*r.Left) &&
+		r.States.Effective() > 0
 }

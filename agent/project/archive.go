@@ -42,8 +42,8 @@ func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
 	)
 }
 
-// archiveTree archives the tree of a pair's service, and runs its hooks and its own archive procedure. The project's user
-// writes the writable paths, and must not be able to stop deploys by filling them: a tree that does not fit is not
+// archiveTree archives the tree of a pair's service, and runs its hooks and its own archive procedure. The project's
+// user writes the writable paths, and must not be able to stop deploys by filling them: a tree that does not fit is not
 // archived, which the run notes. It is an error if the archive was asked for by name, or if the configuration requires
 // archives.
 func (r *Run) archiveTree(ctx context.Context, good ledger.Pair, asked bool) error {
@@ -97,8 +97,8 @@ func isNoSpace(err error) bool {
 	return errors.As(err, &none) || fetch.Full(err)
 }
 
-// makeSpace removes the oldest archived trees of a project if the tree fits then, and returns a *procedure.NoSpace if it
-// does not. It keeps the newest archive, so that no user can have all of them removed by writing much.
+// makeSpace removes the oldest archived trees of a project if the tree fits then, and returns a *procedure.NoSpace if
+// it does not. It keeps the newest archive, so that no user can have all of them removed by writing much.
 func (r *Run) makeSpace(ctx context.Context, tree procedure.Tree, project layout.Project) error {
 	takes, err := tree.Measure(ctx)
 	if err != nil {

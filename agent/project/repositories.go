@@ -96,7 +96,8 @@ func (r *Run) Repositories(ctx context.Context, branch, command string) ([]strin
 	var remotes []string
 	for _, which := range []string{"project", "pillar"} {
 		hook := fmt.Sprintf(
-			"#!/bin/sh\n# Deploys what is pushed, before any ref moves. Written by corpus-agent.\nexec %s project receive %s %s\n",
+			"#!/bin/sh\n# Deploys what is pushed, before any ref moves. Written by corpus-agent.\nexec %s project receive "+
+				"%s %s\n",
 			command,
 			p.Name,
 			which,

@@ -30,7 +30,8 @@ func (rs *Records) repair() (lost []string, err error) {
 	s.copies()
 	s.errs = append(s.errs, rs.closeState())
 	s.files(rs.Layout.State(), func(name string) bool {
-		return strings.HasPrefix(name, "ledger") || slices.Contains(rs.Layout.StateFiles(), filepath.Join(rs.Layout.State(), name))
+		return strings.HasPrefix(name, "ledger") ||
+			slices.Contains(rs.Layout.StateFiles(), filepath.Join(rs.Layout.State(), name))
 	})
 	for _, dir := range []string{rs.Layout.Reports(), filepath.Join(rs.Layout.Trust(), "projects"),
 		filepath.Join(rs.Layout.State(), "projects"), filepath.Dir(rs.Layout.Roster("_"))} {

@@ -76,8 +76,8 @@ func (rs *Records) recallWho(book *ledger.Ledger) (unusable string, err error) {
 		name := filepath.Base(dir)
 		w, unread := rs.readWho(name)
 		if unread != nil {
-			unusable += fmt.Sprintf("; the identity of this host cannot be read from %s: %v", rs.Layout.Inside(rs.LayoutOf(name).Who()),
-				unread)
+			unusable += fmt.Sprintf("; the identity of this host cannot be read from %s: %v",
+				rs.Layout.Inside(rs.LayoutOf(name).Who()), unread)
 		}
 		if w == nil || w.As == nil || w.As.Service != name || w.As.Machine != machine || name == artifact.Base {
 			continue

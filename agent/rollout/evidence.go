@@ -130,7 +130,8 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 		}
 		g.rekeyed[n.Host] = true
 	}
-	if why == "" && n.Outcome == "" && (n.Epoch != g.rollout.epoch() || at.Before(g.rollout.Start.Resumed.Add(-clockSlack))) {
+	if why == "" && n.Outcome == "" &&
+		(n.Epoch != g.rollout.epoch() || at.Before(g.rollout.Start.Resumed.Add(-clockSlack))) {
 		why = "it was recorded before the rollout was resumed"
 	}
 	switch top := !strings.Contains(name, "/"); {
@@ -158,8 +159,8 @@ func (g *gathering) flooded() error {
 	}
 	return diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s", ErrNoEvidence,
 		strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
-		"a host, or a user with its rights, floods the store: revoke the rights, and remove what was written below %s; the server's log says "+
-			"who writes", g.prefix)
+		"a host, or a user with its rights, floods the store: revoke the rights, and remove what was written below %s; the "+
+			"server's log says who writes", g.prefix)
 }
 
 // evidence is what follows from what was gathered.

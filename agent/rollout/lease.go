@@ -100,11 +100,13 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 }
 
 // take takes one place; nil if another host has it.
-func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string, now time.Time) (*Lease, error) {
+func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string,
+	now time.Time) (*Lease, error) {
 	data, info, err := fetch(ctx, s, place, maxBody)
 	cond := store.Condition{IfMatch: info.ETag}
 	switch {
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden): // without the right to list, absence is forbidden
+	// without the right to list, absence is forbidden
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
 		cond = store.Condition{IfAbsent: true}
 	case err != nil:
 		return nil, err
@@ -143,8 +145,8 @@ func (r Rollout) isTaken(place string, data []byte, h plans.Host, info store.Inf
 	return now.Sub(info.Modified) < LeaseTime
 }
 
-// Keep renews the place as often as that until it is released, so that a deploy that takes longer than LeaseTime keeps it.
-// A renewal that fails is tried again the next time; a place that another host has meanwhile is left to it.
+// Keep renews the place as often as that until it is released, so that a deploy that takes longer than LeaseTime keeps
+// it. A renewal that fails is tried again the next time; a place that another host has meanwhile is left to it.
 func (l *Lease) Keep(ctx context.Context, every time.Duration) {
 	l.ended, l.done = make(chan struct{}), make(chan struct{})
 	go func() {

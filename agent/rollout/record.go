@@ -42,9 +42,11 @@ type Grounds struct {
 const namedInGrounds = 20
 
 // RecordHalt says that a host found the limit reached.
-func (r Rollout) RecordHalt(ctx context.Context, s store.Store, key hostkey.Key, host, run string, e Evidence, now time.Time) error {
+func (r Rollout) RecordHalt(ctx context.Context, s store.Store, key hostkey.Key, host, run string, e Evidence,
+	now time.Time) error {
 	v := r.Decide(r.Roster.member(host), e, now)
-	g := Grounds{Host: host, Run: run, At: now.UTC(), Failed: v.Failed, Finished: v.All, Limit: r.Plan.Halt.String(), Why: v.String()}
+	g := Grounds{Host: host, Run: run, At: now.UTC(), Failed: v.Failed, Finished: v.All, Limit: r.Plan.Halt.String(),
+		Why: v.String()}
 	for _, said := range e.Results {
 		if said.Outcome != Healthy && said.At.After(r.Start.Resumed) && len(g.Hosts) < namedInGrounds {
 			g.Hosts = append(g.Hosts, said.Host)

@@ -41,7 +41,8 @@ type timed struct {
 
 func newTimed() *timed { return &timed{Store: mem.New(), now: began, times: map[string]time.Time{}} }
 
-func (s *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (s *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	info, err := s.Store.Put(ctx, key, r, size, cond)
 	if err == nil {
 		s.mu.Lock()
@@ -328,7 +329,8 @@ func TestHaltWithFutureTimeDoesNotOverrideResume(t *testing.T) {
 	if e := f.read(t, s); len(e.Halts) != 0 || len(e.Ignored) != 1 {
 		t.Errorf("a halt from before it was resumed: %+v, %+v", e.Halts, e.Ignored)
 	}
-	if err := f.RecordHalt(t.Context(), s, f.keys[thief], thief, "20260105T090000.000002", f.read(t, s), s.now); err != nil {
+	if err := f.RecordHalt(t.Context(), s, f.keys[thief], thief, "20260105T090000.000002", f.read(t, s),
+		s.now); err != nil {
 		t.Fatal(err)
 	}
 	if e := f.read(t, s); len(e.Halts) != 1 {
@@ -394,8 +396,8 @@ func TestAStoreThatCannotBeListedHasASummary(t *testing.T) {
 			t.Errorf("with an old summary: %v", err)
 		}
 		s.put(t, rollout.SummaryKey(production, f.Start.ID), strings.Replace(fmt.Sprintf(
-			`{"at":%q,"names":[{"name":"results/HOST/failed.r.%s.json","at":%q}]}`, s.now.Format(time.RFC3339), strings.Repeat("A", 86),
-			s.now.Format(time.RFC3339)), "HOST", f.inWave(2)[0], 1))
+			`{"at":%q,"names":[{"name":"results/HOST/failed.r.%s.json","at":%q}]}`, s.now.Format(time.RFC3339),
+			strings.Repeat("A", 86), s.now.Format(time.RFC3339)), "HOST", f.inWave(2)[0], 1))
 		if e := f.read(t, s); len(e.Results) != 0 || len(e.Ignored) != 1 {
 			t.Errorf("a forged summary shows %+v", e)
 		}
@@ -437,7 +439,8 @@ func TestRostersAreVerified(t *testing.T) {
 	if err != nil || digest != f.Start.Roster {
 		t.Fatal(digest, err)
 	}
-	if _, err := rollout.WriteRoster(t.Context(), s, production, f.Start.ID, f.Roster); !errors.Is(err, store.ErrPrecondition) {
+	if _, err := rollout.WriteRoster(t.Context(), s, production, f.Start.ID, f.Roster); !errors.Is(err,
+		store.ErrPrecondition) {
 		t.Errorf("a roster is written over another: %v", err)
 	}
 	got, data, err := rollout.FetchRoster(t.Context(), s, production, f.Start)
@@ -580,8 +583,8 @@ func TestARosterThatIsLostHasAHint(t *testing.T) {
 	}
 }
 
-// TestHostsWithUnexpectedKeyAreReported holds that a host which signs with another key than the roster has is named until it signs
-// with that one, and that other names that do not count name no host.
+// TestHostsWithUnexpectedKeyAreReported holds that a host which signs with another key than the roster has is named
+// until it signs with that one, and that other names that do not count name no host.
 func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	f, s := newFleet(t, 4), newTimed()
 	const lost, fine = "myapp-production-useast1-2", "myapp-production-useast1-3"

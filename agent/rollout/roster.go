@@ -102,7 +102,8 @@ func (r Roster) check() error {
 func ParseRoster(data []byte, digest string) (Roster, error) {
 	var r Roster
 	if got := digestOf(data); got != digest {
-		return r, fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got, digest)
+		return r, fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got,
+			digest)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("reading the roster of the rollout: %w", err)
@@ -124,12 +125,13 @@ func WriteRoster(ctx context.Context, s store.Store, ref artifact.Ref, id string
 }
 
 // FetchRoster reads the roster of a rollout; data is its file, for ParseRoster.
-func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (r Roster, data []byte, err error) {
+func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start plans.Start) (r Roster, data []byte,
+	err error) {
 	if data, _, err = fetch(ctx, s, plans.RosterKey(ref, start.ID), maxRoster); err != nil {
 		err = fmt.Errorf("reading the roster of the rollout: %w", err)
 		if errors.Is(err, store.ErrNotFound) {
-			err = diag.WithHint(err, "the store has lost it, so no more hosts take the release: promote or point the channel again, or "+
-				"`corpus rollout abort %s %s`", ref.Project, ref.Channel)
+			err = diag.WithHint(err, "the store has lost it, so no more hosts take the release: promote or point the channel "+
+				"again, or `corpus rollout abort %s %s`", ref.Project, ref.Channel)
 		}
 		return r, nil, err
 	}

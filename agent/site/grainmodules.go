@@ -102,9 +102,9 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	return answers, nil
 }
 
-// grainCheck returns the check of programs and modules that give grains: nothing that another user can change, or that such
-// a program runs, is run by root. Those who control base's release or a whole root of the state tree are trusted with
-// it, as with their SLS files.
+// grainCheck returns the check of programs and modules that give grains: nothing that another user can change, or that
+// such a program runs, is run by root. Those who control base's release or a whole root of the state tree are trusted
+// with it, as with their SLS files.
 func (s *Site) grainCheck(dirs GrainDirs) func(path string) error {
 	open := sync.OnceValues(s.StateHost)
 	tops := make([]string, 0, len(dirs.States)+1)

@@ -80,7 +80,8 @@ type GrainDirs struct {
 }
 
 // Grains collects everything that is known about the host. Programs and modules that failed are warnings.
-func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (all *value.Map, warnings []error, err error) {
+func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (all *value.Map, warnings []error,
+	err error) {
 	root := ""
 	if s.Layout.Relocated() {
 		root = s.Layout.Root

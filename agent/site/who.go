@@ -55,7 +55,8 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 		return id, nil, err
 	}
 	doubt = diag.WithHint(
-		fmt.Errorf("the name of this host means %s %s now, and %s %s is deployed on it; the host stays that until the new identity is confirmed",
+		fmt.Errorf("the name of this host means %s %s now, and %s %s is deployed on it; the host stays that until the new "+
+			"identity is confirmed",
 			id.Service, id.Instance, was.Service, was.Instance),
 		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service,
 		id.Instance)
@@ -142,8 +143,8 @@ func (s *Site) forgot(err error, book *ledger.Ledger) error {
 	}
 	return diag.WithHint(fmt.Errorf("%w; this host has lost its identity: %s is on it, and nothing names its instance",
 		err, release),
-		"give the identity of this host: %s%s", s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}),
-		where)
+		"give the identity of this host: %s%s",
+		s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}), where)
 }
 
 // Introducing is the command by which a person says everything that a host does not know: who it is, where id says that

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
-// TestScratchOfKilledProcessIsRemoved checks that the directory of a killed process is removed by the next process, and that those of
-// a living process and of other programs stay.
+// TestScratchOfKilledProcessIsRemoved checks that the directory of a killed process is removed by the next process, and
+// that those of a living process and of other programs stay.
 func TestScratchOfKilledProcessIsRemoved(t *testing.T) {
 	if os.Getenv("CORPUS_TEST_SCRATCH") != "" {
 		dir, _, err := durable.Scratch()

@@ -13,7 +13,8 @@ import (
 )
 
 // wanderers starts processes in sessions of their own, one of them without a parent in the tree, and prints their IDs.
-const wanderers = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); sleep 0.3; `
+const wanderers = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); ` +
+	`sleep 0.3; `
 
 func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {

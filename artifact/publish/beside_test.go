@@ -76,8 +76,8 @@ func renewRoot(ctx context.Context, p *publish.Publisher) error {
 // atOnce is how many requests of a command TestConcurrentCommandsWithSharedKeys tries at the same time.
 const atOnce = 4
 
-// TestConcurrentCommandsWithSharedKeys runs a whole command at each request that another command with the same directory of
-// keys makes. Both must end well: the one that lost the race reads the store and the keys again.
+// TestConcurrentCommandsWithSharedKeys runs a whole command at each request that another command with the same
+// directory of keys makes. Both must end well: the one that lost the race reads the store and the keys again.
 func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -26,7 +26,8 @@ func FuzzParseDraft(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(
-		`{"corpus_draft":1,"role":"myapp","needs":[{"by":"x","keys":["a"],"threshold":1}],"metadata":{"signed":{"_type":"targets"},"signatures":[]}}`))
+		`{"corpus_draft":1,"role":"myapp","needs":[{"by":"x","keys":["a"],"threshold":1}],` +
+			`"metadata":{"signed":{"_type":"targets"},"signatures":[]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := publish.ParseDraft(data)
 		if err != nil {

@@ -153,7 +153,8 @@ func (v Verdict) String() string {
 		if v.Not.IsZero() {
 			return "no window of the plan is open"
 		}
-		return fmt.Sprintf("no window of the plan is open; the next one opens at %s", v.Not.UTC().Format("2006-01-02 15:04 MST"))
+		return fmt.Sprintf("no window of the plan is open; the next one opens at %s",
+			v.Not.UTC().Format("2006-01-02 15:04 MST"))
 	case Stops:
 		return fmt.Sprintf("it failed on %d of %d hosts, which is the limit", v.Failed, v.All)
 	}

@@ -24,8 +24,8 @@ func FormatWaves(waves []Wave) string {
 
 // String returns a plan in one line, for people who sign it.
 func (p Plan) String() string {
-	text := fmt.Sprintf("waves %s, stops at %s, %s of a wave healthy, %s of a cluster at once", FormatWaves(p.Waves), p.Halt,
-		p.Healthy, p.AtOnce)
+	text := fmt.Sprintf("waves %s, stops at %s, %s of a wave healthy, %s of a cluster at once", FormatWaves(p.Waves),
+		p.Halt, p.Healthy, p.AtOnce)
 	for _, list := range []struct {
 		what  string
 		items []string

@@ -54,7 +54,8 @@ func (w Window) check() error {
 }
 
 func (w Window) mistake(why string) error {
-	return diag.WithHint(fmt.Errorf("window %q: %s", string(w), why), "write one as: Mon-Thu 09:00-16:00 Europe/Paris; --window always, alone, removes them")
+	return diag.WithHint(fmt.Errorf("window %q: %s", string(w), why),
+		"write one as: Mon-Thu 09:00-16:00 Europe/Paris; --window always, alone, removes them")
 }
 
 func parseDays(text string) (days [7]bool, err error) {

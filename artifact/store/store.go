@@ -62,8 +62,8 @@ type Range struct {
 	Unless string // a version that the caller has already; ErrUnchanged if the object still has this ETag
 }
 
-// Outdated returns ErrPrecondition if an object with this ETag is not the version that a Range asks for, ErrUnchanged if
-// it is the one that the caller has already, and nil otherwise.
+// Outdated returns ErrPrecondition if an object with this ETag is not the version that a Range asks for, ErrUnchanged
+// if it is the one that the caller has already, and nil otherwise.
 func (r Range) Outdated(etag string) error {
 	switch {
 	case r.ETag != "" && r.ETag != etag:

@@ -233,7 +233,8 @@ func (s seen) proofs() (map[string]time.Time, error) {
 		return last, err
 	}
 	if err := json.Unmarshal(data, &last); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading %s: %w", proofsFile, err), "remove it from %s: it is created again", s.dir)
+		return nil, diag.WithHint(fmt.Errorf("reading %s: %w", proofsFile, err), "remove it from %s: it is created again",
+			s.dir)
 	}
 	return last, nil
 }

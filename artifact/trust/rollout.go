@@ -66,7 +66,8 @@ func (c *Client) RolloutOf(ctx context.Context, ref artifact.Ref) (*rollout.Plan
 
 // Signed returns a release that a project signs, by version and digest; false where it signs none. It reads a page of
 // the project where its head does not have the release.
-func (c *Client) Signed(ctx context.Context, project, version string, digest artifact.Digest) (artifact.Release, bool, error) {
+func (c *Client) Signed(ctx context.Context, project, version string, digest artifact.Digest) (artifact.Release, bool,
+	error) {
 	role, err := c.Project(ctx, project)
 	if err != nil {
 		return artifact.Release{}, false, err

@@ -130,7 +130,8 @@ func TestDamagedStartsOfRolloutsAreRefused(t *testing.T) {
 // Programs that know no rollouts read a pointer by its other fields.
 func TestFormerProgramsReadPointersWithRollouts(t *testing.T) {
 	start := goodStart(rollout.Default())
-	data, err := json.Marshal(map[string]trust.Pointer{"production": {Version: "1", Digest: "d", Serial: 3, Rollout: &start}})
+	data, err :=
+		json.Marshal(map[string]trust.Pointer{"production": {Version: "1", Digest: "d", Serial: 3, Rollout: &start}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,8 @@ func TestFormerProgramsReadPointersWithRollouts(t *testing.T) {
 		Serial  int64           `json:"serial"`
 		Proof   json.RawMessage `json:"proof,omitempty"`
 	}{}
-	if err := json.Unmarshal(data, &former); err != nil || former["production"].Serial != 3 || former["production"].Version != "1" {
+	if err := json.Unmarshal(data, &former); err != nil || former["production"].Serial != 3 ||
+		former["production"].Version != "1" {
 		t.Errorf("%+v, %v", former, err)
 	}
 }

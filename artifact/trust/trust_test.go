@@ -264,7 +264,10 @@ func TestNewRootIsFoundWithUnchangedTimestamp(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked := false
-	host.Store = store.Observe(repo.Store, func(r store.Request) { looked = looked || strings.HasSuffix(r.Key, ".root.json") })
+	host.Store = store.Observe(repo.Store, func(r store.Request) {
+		looked = looked ||
+			strings.HasSuffix(r.Key, ".root.json")
+	})
 	if _, err := roots.Rotate(t.Context(), repo.Publisher, "root", repo.Aside()); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +311,8 @@ func TestTargetsOutsideAProjectsPathDoNotCount(t *testing.T) {
 func FuzzRefusalsNeverPanic(f *testing.F) {
 	f.Add([]byte(`{"signed":{"_type":"timestamp"},"signatures":[]}`))
 	f.Add([]byte(
-		`{"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}},"signatures":[{"keyid":"a","sig":"00"}]}`))
+		`{"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},` +
+			`"roles":{"root":{"keyids":["a"],"threshold":1}}},"signatures":[{"keyid":"a","sig":"00"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := trust.Pin(t.TempDir(), data); err == nil && !json.Valid(data) {
 			t.Error("something that is not JSON was pinned")

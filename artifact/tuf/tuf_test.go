@@ -369,9 +369,13 @@ func TestBytesAreTheSame(t *testing.T) {
 			must(must(metadata.Targets().FromBytes(data))(t).ToBytes(false))(t))
 	}
 	for _, text := range []string{
-		`{"signatures":[],"signed":{"_type":"targets","delegations":{"keys":{},"roles":[]},"expires":"2099-01-02T03:04:05Z","spec_version":"1","targets":{},"version":1}}`,
-		`{"signatures":[],"signed":{"_type":"targets","delegations":{"keys":{},"succinct_roles":{"bit_length":3,"keyids":[],"name_prefix":"b","threshold":1}},"expires":"2099-01-02T03:04:05Z","spec_version":"1","targets":{},"version":1}}`,
-		`{"signatures":[{"keyid":"a","more":1,"sig":""}],"signed":{"_type":"targets","expires":"2099-01-02T03:04:05.5Z","spec_version":"1","targets":{"p":{"hashes":{"sha256":"00"},"length":0,"x":"\u2028"}},"version":1},"top":{}}`,
+		`{"signatures":[],"signed":{"_type":"targets","delegations":{"keys":{},"roles":[]},` +
+			`"expires":"2099-01-02T03:04:05Z","spec_version":"1","targets":{},"version":1}}`,
+		`{"signatures":[],"signed":{"_type":"targets","delegations":{"keys":{},"succinct_roles":{"bit_length":3,` +
+			`"keyids":[],"name_prefix":"b","threshold":1}},"expires":"2099-01-02T03:04:05Z","spec_version":"1","targets":{},` +
+			`"version":1}}`,
+		`{"signatures":[{"keyid":"a","more":1,"sig":""}],"signed":{"_type":"targets","expires":"2099-01-02T03:04:05.5Z",` +
+			`"spec_version":"1","targets":{"p":{"hashes":{"sha256":"00"},"length":0,"x":"\u2028"}},"version":1},"top":{}}`,
 	} {
 		compare("targets", []byte(text), must(must(Decode[TargetsType]([]byte(text)))(t).ToBytes())(t),
 			must(must(metadata.Targets().FromBytes([]byte(text)))(t).ToBytes(false))(t))
@@ -473,7 +477,8 @@ var rounded = regexp.MustCompile(`[0-9]{16}`)
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(
-		`{"signatures":[],"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},"roles":{"root":{"keyids":["a"],"threshold":1}}}}`))
+		`{"signatures":[],"signed":{"_type":"root","keys":{"a":{"keytype":"ed25519","keyval":{"public":"00"}}},` +
+			`"roles":{"root":{"keyids":["a"],"threshold":1}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if artifact.CheckJSON(data) != nil || bytes.Contains(data, []byte("null")) || rounded.Match(data) {
 			return

@@ -55,8 +55,8 @@ func kept(t *testing.T, data []byte) (*rules, int64, error) {
 	return r, int64(after.HeapAlloc) - int64(before.HeapAlloc), err
 }
 
-// TestHostileArtifactsUseBoundedResources unpacks artifacts that took gigabytes or minutes by names, link targets and links that
-// lead through one another.
+// TestHostileArtifactsUseBoundedResources unpacks artifacts that took gigabytes or minutes by names, link targets and
+// links that lead through one another.
 func TestHostileArtifactsUseBoundedResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		headers func(yield func(*tar.Header) bool)

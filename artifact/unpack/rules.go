@@ -210,8 +210,8 @@ func (r *rules) checkParents(name string) string {
 	return ""
 }
 
-// checkLink checks where a link leads: a symbolic link may be relative only, and a hard link may name an earlier file only.
-// It returns what is wrong, or "".
+// checkLink checks where a link leads: a symbolic link may be relative only, and a hard link may name an earlier file
+// only. It returns what is wrong, or "".
 func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	switch e.kind {
 	case symlink:
@@ -236,8 +236,8 @@ func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	return ""
 }
 
-// count adds an entry to the summary, and refuses it if the archive then has more entries or bytes than the limits allow,
-// or grows by a larger ratio.
+// count adds an entry to the summary, and refuses it if the archive then has more entries or bytes than the limits
+// allow, or grows by a larger ratio.
 func (r *rules) count(h *tar.Header, e entry) error {
 	r.named[e.name] = true
 	r.kinds[e.name] = e.kind

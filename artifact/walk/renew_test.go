@@ -83,8 +83,8 @@ func TestGivenFilesAreNew(t *testing.T) {
 	}
 }
 
-// TestFilesTakenOverByRootAreNotWritable: the mode of a user's file or directory no longer lets the user write when it is
-// root's.
+// TestFilesTakenOverByRootAreNotWritable: the mode of a user's file or directory no longer lets the user write when it
+// is root's.
 func TestFilesTakenOverByRootAreNotWritable(t *testing.T) {
 	for _, c := range []struct {
 		dir         bool

@@ -8,7 +8,8 @@ import (
 )
 
 func TestSpaceCountsInFragments(t *testing.T) {
-	st := unix.Statfs_t{Bsize: 1 << 20, Frsize: 4096, Blocks: 100, Bfree: 10, Bavail: 8, Files: 50, Ffree: 7, Flags: unix.ST_RDONLY}
+	st := unix.Statfs_t{Bsize: 1 << 20, Frsize: 4096, Blocks: 100, Bfree: 10, Bavail: 8, Files: 50, Ffree: 7,
+		Flags: unix.ST_RDONLY}
 	s := spaceOf(&st)
 	if want := (Space{Bytes: 40960, Unreserved: 32768, Files: 7, ReadOnly: true}); s != want {
 		t.Errorf("got %+v, want %+v", s, want)

@@ -70,7 +70,8 @@ failed states, and 5 for a pillar that does not compile. 6, another run is under
 	treeFlags(c, &given.trees)
 	flags := c.Flags()
 	flags.StringVar(&given.out, "out", "", "format of the result: "+strings.Join(outputter.Formats(), ", "))
-	flags.StringVar(&given.mode, "state-output", "", "format of the results of states: "+strings.Join(minion.Modes(), ", "))
+	flags.StringVar(&given.mode, "state-output", "",
+		"format of the results of states: "+strings.Join(minion.Modes(), ", "))
 	flags.StringVar(&given.verbose, "state-verbose", "", "False omits the states that needed no change")
 	flags.Bool("local", true, "accepted; there is no master")
 	given.salt.add(c)

@@ -18,7 +18,8 @@ func (p *program) elbCommand() *cobra.Command {
 	c := &cobra.Command{Use: "elb", Short: "Register this host with its load balancers, or deregister it"}
 	c.AddCommand(
 		p.balanceCommand("register", "Register this host with its load balancers", "registered with", (*elb.Client).Register),
-		p.balanceCommand("deregister", "Deregister this host from its load balancers", "deregistered from", (*elb.Client).Deregister))
+		p.balanceCommand("deregister", "Deregister this host from its load balancers", "deregistered from",
+			(*elb.Client).Deregister))
 	return c
 }
 

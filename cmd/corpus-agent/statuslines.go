@@ -74,8 +74,8 @@ func (l statusLines) store(s inspect.Status) {
 		l.say("expires soon", "%s", e)
 	}
 	if s.Rekeyed != "" {
-		l.say("host key", "another one than the host registered first (%s): its reports and its results in rollouts count for nothing "+
-			"until corpus host forget HOST", s.Rekeyed)
+		l.say("host key", "another one than the host registered first (%s): its reports and its results in rollouts count "+
+			"for nothing until corpus host forget HOST", s.Rekeyed)
 	}
 }
 
@@ -128,8 +128,8 @@ func (l statusLines) keptAway(s inspect.Status) {
 			elb.Balancers{Names: a.Names, TargetGroups: a.TargetGroups}, when(a.Since), a.Run)
 	}
 	if f := s.Postponed; f != nil {
-		l.say("retried", "%s, %s: it failed because of the host %s, last in run %s: %s; at once: %s", f.Pair, f.When(time.Now()),
-			diag.Count(f.Failures, "time"), f.Run, f.Reason, f.AtOnce())
+		l.say("retried", "%s, %s: it failed because of the host %s, last in run %s: %s; at once: %s", f.Pair,
+			f.When(time.Now()), diag.Count(f.Failures, "time"), f.Run, f.Reason, f.AtOnce())
 	}
 }
 

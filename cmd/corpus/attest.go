@@ -154,8 +154,8 @@ func attestedText(a proofs.Attested) string {
 		hostCount(a.Hosts), a.Project, a.Channel, shortKeys(a.Keys), a.Expires.Format("2006-01-02"))
 	if a.Missing > 0 {
 		text += fmt.Sprintf(
-			"\n%s missing: let owners of other attestation keys run `corpus attest %s %s %s`", diag.Count(a.Missing, "signature"),
-			a.Project, a.Channel, a.Version)
+			"\n%s missing: let owners of other attestation keys run `corpus attest %s %s %s`",
+			diag.Count(a.Missing, "signature"), a.Project, a.Channel, a.Version)
 		return text
 	}
 	for _, ref := range a.For {

@@ -28,8 +28,9 @@ func (p *program) bootstrapCommand() *cobra.Command {
 		Long: `bootstrap prints a script of at most 2 KiB for cloud-init. At the first boot it installs the agent, a
 package or the static binary, after checking its digest, configures the root of trust, and deploys. With
 --elb the host is registered with its load balancers after its first successful run.`,
-		Example: `  corpus bootstrap --store s3://bucket/prefix --agent https://host/corpus-agent.deb --agent-digest corpus-agent.deb --elb`,
-		Args:    cli.Args(cobra.NoArgs),
+		Example: `  corpus bootstrap --store s3://bucket/prefix --agent https://host/corpus-agent.deb --agent-digest ` +
+			`corpus-agent.deb --elb`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if p.store == "" {
 				return noStore()

@@ -109,7 +109,8 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 			"a deploy fails on hosts where nothing else installs them")
 	names, err = packaging.ThroughNext(files)
 	note(names, err,
-		"%s: next leads to releases that are not proven yet, also after a power failure; use current in units and permanent links")
+		"%s: next leads to releases that are not proven yet, also after a power failure; use current in units and "+
+			"permanent links")
 	return errors.Join(errs...)
 }
 
@@ -252,6 +253,6 @@ func (p *program) pack(ctx context.Context, tree, out string, options packaging.
 		packaging.Summary
 		File string `json:"file"`
 		Size int64  `json:"size"`
-	}{summary, out, info.Size()}, "built %s: %s, %s packed to %s", out, diag.Count(summary.Files, "file"), diag.Size(summary.Bytes),
-		diag.Size(info.Size()))
+	}{summary, out, info.Size()}, "built %s: %s, %s packed to %s", out, diag.Count(summary.Files, "file"),
+		diag.Size(summary.Bytes), diag.Size(info.Size()))
 }

@@ -50,14 +50,16 @@ func workstationLines() []string {
 	return []string{
 		"keys new --keys @other", "keys new %", "keys ls", "keys ls --keys @none", "keys use myapp awskms:%",
 		"keys use targets awskms:arn:aws:kms:x", "keys rotate targets", "keys rotate %",
-		"store init", "init @fresh --kind static", "init % --kind go --name %", "check @tree", "check @tree --grains %", "check % --format %", "build @tree -o @x.tar.zst", "build @% -o @x.tar.zst",
+		"store init", "init @fresh --kind static", "init % --kind go --name %", "check @tree", "check @tree --grains %",
+		"check % --format %", "build @tree -o @x.tar.zst", "build @% -o @x.tar.zst",
 		"build https://deploy:" + canaryLogin + "@127.0.0.1:1/x.git?sig=" + canarySigned + " -o @x.tar.zst",
 		"publish myapp 1.0 @one.tar.zst --channel testing", "publish myapp % @one.tar.zst",
 		"promote myapp testing production", "promote myapp % production",
 		"point myapp testing 1.0", "point myapp testing %", "attest myapp testing", "attest myapp testing 1.0",
 		"attest myapp % --renew", "yank myapp 1.0 --reason %", "yank myapp 1.0 --undo",
 		"host ls", "host ls --conflicts", "host show %", "host forget %", "host forget myapp-testing-1 --key %",
-		"ls", "ls --why", "ls %", "diff myapp 1.0 testing", "diff myapp % 1.0", "verify", "verify -v", "gc", "gc --dry-run", "project add shop --key @keys/root.json",
+		"ls", "ls --why", "ls %", "diff myapp 1.0 testing", "diff myapp % 1.0", "verify", "verify -v", "gc", "gc --dry-run",
+		"project add shop --key @keys/root.json",
 		"project add % --key %", "project revoke myapp --key %", "project remove %", "project remove shop",
 		"project require myapp production --from testing", "project require myapp % --none", "root show",
 		"root change --renew", "root change --add-key root=%",
@@ -120,7 +122,8 @@ func quoting(kind string) http.HandlerFunc {
 		case "listing":
 			w.Header().Set("Content-Type", "application/xml")
 			fmt.Fprintf(w,
-				"<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>p/%s</Key><Size>x%s</Size></Contents></ListBucketResult>", html.EscapeString(quoted), html.EscapeString(quoted))
+				"<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>p/%s</Key><Size>x%s</Size></Contents></"+
+					"ListBucketResult>", html.EscapeString(quoted), html.EscapeString(quoted))
 		default:
 			w.Header().Set("Content-Type", "application/xml")
 			w.WriteHeader(map[string]int{"403": 403, "400": 400, "500": 500}[status])

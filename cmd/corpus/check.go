@@ -50,7 +50,8 @@ Exit codes: 0 no mistakes, 2 usage or mistakes, 130 interrupted.`,
 	}
 	f := c.Flags()
 	cli.RepeatedVar(f, &k.grains, "grains", "", "file of hosts and their grains, YAML or JSON; may be given several times")
-	cli.RepeatedVar(f, &k.pillar, "pillar", "", "directory of pillar files beside those of the trees; may be given several times")
+	cli.RepeatedVar(f, &k.pillar, "pillar", "", "directory of pillar files beside those of the trees; may be given "+
+		"several times")
 	f.StringVar(&k.format, "format", "", "text, json, sarif or junit (default text)")
 	f.StringVarP(&k.output, "output", "o", "", "file to write instead of printing")
 	return c
@@ -209,7 +210,8 @@ func writeFindings(w io.Writer, r *check.Report) error {
 		fmt.Fprintf(w, "note: none of the hosts gets %s\n", named(r.Unused, mostListed))
 	}
 	mistakes := len(r.Mistakes())
-	_, err := fmt.Fprintf(w, "checked %s: %s from %s; %s, %s\n", diag.Count(len(r.Hosts), "host"), diag.Count(states, "state"),
+	_, err := fmt.Fprintf(w, "checked %s: %s from %s; %s, %s\n", diag.Count(len(r.Hosts), "host"),
+		diag.Count(states, "state"),
 		diag.Count(len(files), "SLS file"), diag.Count(mistakes, "mistake"), diag.Count(len(r.Findings)-mistakes, "note"))
 	return err
 }

@@ -133,7 +133,8 @@ func (c comparing) tree(ctx context.Context, r artifact.Release) (*manifest.Mani
 }
 
 // unpacked fetches a release, verifies it, and unpacks it below tree of a directory.
-func (c comparing) unpacked(ctx context.Context, r artifact.Release, dir string, limits unpack.Limits) (*manifest.Manifest,
+func (c comparing) unpacked(ctx context.Context, r artifact.Release, dir string,
+	limits unpack.Limits) (*manifest.Manifest,
 	error) {
 	file, err := os.OpenFile(filepath.Join(dir, "artifact"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

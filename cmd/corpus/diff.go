@@ -60,7 +60,8 @@ Exit codes: 0 shown, whether or not the releases differ; 2 usage, or no such rel
 		Args: cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error { return k.diff(c.Context(), args[0], args[1], args[2]) },
 	}
-	cli.RepeatedVar(c.Flags(), &k.grains, "grains", "", "file of hosts and their grains, YAML or JSON; may be given several times")
+	cli.RepeatedVar(c.Flags(), &k.grains, "grains", "", "file of hosts and their grains, YAML or JSON; may be given "+
+		"several times")
 	return c
 }
 
@@ -77,7 +78,8 @@ func (k *checking) diff(ctx context.Context, project, older, newer string) error
 	if err != nil {
 		return err
 	}
-	d := releaseDiff{Project: project, Packages: []string{}, States: []check.StateChange{}, Units: []string{}, Unsure: []string{}}
+	d := releaseDiff{Project: project, Packages: []string{}, States: []check.StateChange{}, Units: []string{},
+		Unsure: []string{}}
 	if d.Old, err = releaseNamed(list, older); err != nil {
 		return err
 	}
@@ -132,7 +134,8 @@ func (d *releaseDiff) fill(packages [2]map[string]string, trees [2]*manifest.Man
 	}
 	var files pages.Comparison
 	changedFiles(&files, trees[0], trees[1])
-	d.Files = fileDiff{append([]string{}, files.Added...), append([]string{}, files.Removed...), append([]string{}, files.Changed...)}
+	d.Files = fileDiff{append([]string{}, files.Added...), append([]string{}, files.Removed...),
+		append([]string{}, files.Changed...)}
 	for _, name := range slices.Concat(files.Added, files.Removed, files.Changed) {
 		if isUnit(name) {
 			d.Units = append(d.Units, name)
@@ -186,7 +189,8 @@ func (d *releaseDiff) print(out cli.IO) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s -> %s\n", d.Project, d.Old.Version, d.New.Version)
 	fmt.Fprintf(&b, "size: %s -> %s\n", diag.Size(d.Old.Length), diag.Size(d.New.Length))
-	fmt.Fprintf(&b, "files: %d added, %d removed, %d changed\n", len(d.Files.Added), len(d.Files.Removed), len(d.Files.Changed))
+	fmt.Fprintf(&b, "files: %d added, %d removed, %d changed\n", len(d.Files.Added), len(d.Files.Removed),
+		len(d.Files.Changed))
 	for _, part := range []struct {
 		sign  string
 		names []string
@@ -229,6 +233,7 @@ func (d *releaseDiff) printStates(b *strings.Builder) {
 		b.WriteString("\n")
 	}
 	if len(d.Unsure) > 0 {
-		fmt.Fprintf(b, "  not compared on %s: corpus check shows why their trees do not compile here\n", named(d.Unsure, mostListed))
+		fmt.Fprintf(b, "  not compared on %s: corpus check shows why their trees do not compile here\n",
+			named(d.Unsure, mostListed))
 	}
 }

@@ -31,8 +31,10 @@ func TestDiffOfReleases(t *testing.T) {
 	})
 	s.expect(0, "promote myapp testing production", "")
 	s.publishTree("1.1", map[string]string{
-		"states/top.sls": "base: {'*': [a], 'os:Rocky': [{match: grain}, b]}\n", "bin/app": "two\n", "units/app.service": "[Service]\nType=exec\n",
-		"states/a.sls": "a:\n  file.managed:\n    - name: /etc/a\n    - contents: " + secret + "2\n", "states/b.sls": "b: {test.nop: []}\n",
+		"states/top.sls": "base: {'*': [a], 'os:Rocky': [{match: grain}, b]}\n", "bin/app": "two\n",
+		"units/app.service": "[Service]\nType=exec\n",
+		"states/a.sls":      "a:\n  file.managed:\n    - name: /etc/a\n    - contents: " + secret + "2\n",
+		"states/b.sls":      "b: {test.nop: []}\n",
 	})
 	var d releaseDiff
 	s.json("diff myapp production testing", &d)
@@ -50,7 +52,8 @@ func TestDiffOfReleases(t *testing.T) {
 		if hosts == 0 {
 			hosts = 6
 		}
-		if w, known := want[got.State]; !known || got.Change != w.Change || !slices.Equal(got.Arguments, w.Arguments) || len(got.Hosts) != hosts {
+		if w, known := want[got.State]; !known || got.Change != w.Change || !slices.Equal(got.Arguments, w.Arguments) ||
+			len(got.Hosts) != hosts {
 			t.Errorf("a state differs by %+v", got)
 		}
 		delete(want, got.State)

@@ -170,14 +170,16 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 	}, done, nil
 }
 
-// check refuses a project or a channel that neither the store nor a host knows: an empty table would say that all is well.
+// check refuses a project or a channel that neither the store nor a host knows: an empty table would say that all is
+// well.
 func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
 	if len(v.Hosts) > 0 {
 		return nil
 	}
 	found := slices.ContainsFunc(list, func(l trust.Listing) bool { return o.project == "" || l.Project == o.project })
 	if !found {
-		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(o.project)), "`corpus ls` lists the projects")
+		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(o.project)),
+			"`corpus ls` lists the projects")
 	}
 	found = slices.ContainsFunc(list, func(l trust.Listing) bool {
 		_, there := l.Channels[o.channel]
@@ -186,7 +188,8 @@ func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
 	if o.channel == "" || found {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(o.channel)), "`corpus ls` lists the channels")
+	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(o.channel)),
+		"`corpus ls` lists the channels")
 }
 
 // writeMetrics replaces the file of figures, so that a scrape never sees half of it.
@@ -244,7 +247,8 @@ func (p *program) printRows(rows []fleet.Row) error {
 			version += " (same bytes as " + trust.Printable(r.Also) + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s", name, version)
-		for _, n := range []int{r.Hosts, r.Healthy, r.Failed, r.RolledBack, r.Quarantined, r.Held, r.Drifted, r.Behind, r.Silent} {
+		for _, n := range []int{r.Hosts, r.Healthy, r.Failed, r.RolledBack, r.Quarantined, r.Held, r.Drifted, r.Behind,
+			r.Silent} {
 			fmt.Fprintf(w, "\t%s", number(n))
 		}
 		fmt.Fprintln(w)

@@ -15,7 +15,8 @@ import (
 
 // stoppedRollouts are the rollouts that only a person ends. They are read of channels that have hosts behind what they
 // name: elsewhere every host has it.
-func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, rows []fleet.Row) (found []fleet.Attention) {
+func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
+	rows []fleet.Row) (found []fleet.Attention) {
 	seen := map[artifact.Ref]bool{}
 	for _, row := range rows {
 		if row.Behind == 0 || seen[row.Ref] {
@@ -26,8 +27,8 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, r
 		switch {
 		case errors.Is(err, errNoRollout), errors.Is(err, errNoPlan), errors.Is(err, trust.ErrNoChannel):
 		case err != nil:
-			found = append(found, fleet.Attention{What: fleet.Unseen, Project: row.Project, Channel: row.Channel, Hosts: []string{},
-				Why: fmt.Sprintf("%s: %v", row.Ref, err), Hint: diag.HintOf(err)})
+			found = append(found, fleet.Attention{What: fleet.Unseen, Project: row.Project, Channel: row.Channel,
+				Hosts: []string{}, Why: fmt.Sprintf("%s: %v", row.Ref, err), Hint: diag.HintOf(err)})
 		default:
 			if a, stopped := u.stopped(); stopped {
 				found = append(found, a)

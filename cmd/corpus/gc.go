@@ -151,14 +151,16 @@ func (d *days) Set(text string) error {
 }
 
 // oldReports removes old reports of hosts, and adds their bytes to what was collected; nil without --reports.
-func (p *program) oldReports(c *cobra.Command, publisher *publish.Publisher, age days, dry bool, all *collect.Collected) (*collect.Tally, error) {
+func (p *program) oldReports(c *cobra.Command, publisher *publish.Publisher, age days, dry bool,
+	all *collect.Collected) (*collect.Tally, error) {
 	if age == 0 {
 		return nil, nil
 	}
 	tally, bytes, err := collect.Reports(c.Context(), publisher, time.Duration(age), dry)
 	all.Bytes += bytes
 	if errors.Is(err, store.ErrForbidden) {
-		err = diag.WithHint(err, "--reports takes the right to list the store, and to delete below reports/ (docs/buckets.md)")
+		err = diag.WithHint(err, "--reports takes the right to list the store, and to delete below reports/ "+
+			"(docs/buckets.md)")
 	}
 	return &tally, err
 }

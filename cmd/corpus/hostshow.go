@@ -50,7 +50,8 @@ failed there and why. It takes the right to list the store.`,
 			if err := errors.Join(p.printHosts([]knownHost{h}), p.printCurrent(h.Current)); err != nil || len(h.Conflicts) == 0 {
 				return err
 			}
-			_, err = fmt.Fprintf(p.Out, "if %s was replaced and the first key is gone with the old machine: corpus host forget %s\n",
+			_, err = fmt.Fprintf(p.Out, "if %s was replaced and the first key is gone with the old machine: corpus host "+
+				"forget %s\n",
 				h.Host, h.Host)
 			return err
 		},
@@ -61,7 +62,8 @@ failed there and why. It takes the right to list the store.`,
 func current(ctx context.Context, s store.Store, h knownHost) (*currentHost, error) {
 	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)}
 	keys := func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }
-	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Keys: keys, Known: known, Host: h.Host})
+	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Keys: keys, Known: known,
+		Host: h.Host})
 	if err != nil || len(v.Hosts) == 0 {
 		return nil, err
 	}

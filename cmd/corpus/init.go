@@ -46,7 +46,8 @@ that nginx serves. docs/packaging.md explains the files.`,
 			if err := b.write(); err != nil {
 				return exit.WithCode(exit.Usage, err)
 			}
-			return p.answer(b, "started %s of %s; next:\n  corpus check %[1]s\n  corpus build %[1]s --version 0.1 -o %[3]s-0.1.tar.zst", b.Tree,
+			return p.answer(b, "started %s of %s; next:\n  corpus check %[1]s\n  corpus build %[1]s --version 0.1 -o "+
+				"%[3]s-0.1.tar.zst", b.Tree,
 				diag.Count(len(b.Files), "file"), b.Name)
 		},
 	}

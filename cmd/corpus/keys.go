@@ -134,15 +134,17 @@ func (p *program) keysUseCommand() *cobra.Command {
 		Long: `use writes a reference to a key in AWS KMS as ROLE.key, and its public part as ROLE.pub. The key must be a
 signing key of kind ECC_NIST_P256 or RSA. Signing needs the permissions kms:GetPublicKey and kms:Sign on it;
 credentials and region are found as in other AWS programs.`,
-		Example: `  corpus keys use root awskms:arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab --keys keys`,
-		Args:    cli.Args(cobra.ExactArgs(2)),
+		Example: `  corpus keys use root ` +
+			`awskms:arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab --keys keys`,
+		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			ring, err := p.directory(c.Context())
 			if err != nil {
 				return err
 			}
 			if !strings.HasPrefix(args[1], awskms.Prefix) {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is not a reference to a key", args[1]), "write awskms:ARN"))
+				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is not a reference to a key", args[1]),
+					"write awskms:ARN"))
 			}
 			key, err := ring.Refer(args[0], args[1])
 			if err != nil {

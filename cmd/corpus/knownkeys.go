@@ -80,9 +80,9 @@ func (k *knownKeys) forget(p *program, host string) {
 	k.keep(p, k.Keys, time.Time{})
 }
 
-// hostKeys reads the keys of hosts. Where a name has several, the one is its first that the newest rollout's roster has,
-// whose digest is signed, and otherwise the one that this person's earlier looks have seen: the user who may write the
-// registrations of others can move their times. client is asked for only then; an error means that there is none.
+// hostKeys reads the keys of hosts. Where a name has several, the one is its first that the newest rollout's roster
+// has, whose digest is signed, and otherwise the one that this person's earlier looks have seen: the user who may write
+// the registrations of others can move their times. client is asked for only then; an error means that there is none.
 func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) fleet.Keys {
 	return func(ctx context.Context, s store.Store) (hostkey.Registry, error) {
 		known, err := hostkey.List(ctx, s)
@@ -100,7 +100,8 @@ func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) 
 }
 
 // preferRosters puts the keys of rosters first, those of the newest rollout at last.
-func (p *program) preferRosters(ctx context.Context, client *trust.Client, s store.Store, known hostkey.Registry) error {
+func (p *program) preferRosters(ctx context.Context, client *trust.Client, s store.Store,
+	known hostkey.Registry) error {
 	list, err := client.List(ctx)
 	if err != nil {
 		return err
@@ -121,7 +122,8 @@ func (p *program) preferRosters(ctx context.Context, client *trust.Client, s sto
 	for _, b := range all {
 		roster, _, err := hosts.FetchRoster(ctx, s, b.ref, b.start)
 		if err != nil {
-			fmt.Fprintf(p.Err, "warning: names have several keys, and which one was first is not known from the rollout of %s: %v\n", b.ref, err)
+			fmt.Fprintf(p.Err, "warning: names have several keys, and which one was first is not known from the rollout of "+
+				"%s: %v\n", b.ref, err)
 			continue
 		}
 		first := map[string]hostkey.Public{}

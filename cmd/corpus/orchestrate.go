@@ -136,8 +136,8 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the name of this machine: %w", err)
 	}
-	settings := session.Settings{Host: h, ID: id, Grains: value.NewMap("id", id), Options: value.NewMap(), Version: cli.Version,
-		Redactor: o.redactor, Test: dry, Strict: true, Parallel: o.parallel, Grace: 30 * time.Second}
+	settings := session.Settings{Host: h, ID: id, Grains: value.NewMap("id", id), Options: value.NewMap(),
+		Version: cli.Version, Redactor: o.redactor, Test: dry, Strict: true, Parallel: o.parallel, Grace: 30 * time.Second}
 	if err := o.trees(&settings); err != nil {
 		return nil, err
 	}

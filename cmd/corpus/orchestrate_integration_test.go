@@ -87,7 +87,8 @@ logs: {boto_s3_bucket.present: [Bucket: logs, profile: aws_profile]}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	o.url = server.URL
-	cfg, err := config.LoadDefaultConfig(context.Background(), config.WithRegion("us-east-1"), config.WithBaseEndpoint(endpoint),
+	cfg, err := config.LoadDefaultConfig(context.Background(), config.WithRegion("us-east-1"),
+		config.WithBaseEndpoint(endpoint),
 		config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("test", "test", "")))
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +97,8 @@ logs: {boto_s3_bucket.present: [Bucket: logs, profile: aws_profile]}
 	return o, c, cfg
 }
 
-// TestTheExampleAppliesTwice makes the example tree while each seventh request is refused, reads it back through the SDK, and
-// wants a second run to change nothing, with at most 3 requests for each resource.
+// TestTheExampleAppliesTwice makes the example tree while each seventh request is refused, reads it back through the
+// SDK, and wants a second run to change nothing, with at most 3 requests for each resource.
 func TestTheExampleAppliesTwice(t *testing.T) {
 	o, c, cfg := theExample(t)
 	args := []string{"orchestration.myapp", "--set", "service_instance=testing"}
@@ -107,7 +108,8 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 	}
 	c.refuse = 0
 	c.reset()
-	if out, _ := o.run(0, args...); !strings.Contains(out, "10 as declared, 0 to make, 0 to change, 0 to delete, 0 failed") {
+	if out, _ := o.run(0, args...); !strings.Contains(out, "10 as declared, 0 to make, 0 to change, 0 to delete, "+
+		"0 failed") {
 		t.Errorf("a second run says %s", out)
 	}
 	if c.all > 3*10 {
@@ -138,8 +140,9 @@ func readBack(t *testing.T, cfg sdk.Config) {
 			t.Errorf("%s is %v, want %v", what, got, want)
 		}
 	}
-	groups := must[*ec2.DescribeSecurityGroupsOutput](t)(ec2.NewFromConfig(cfg).DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: []types.Filter{{Name: sdk.String("group-name"), Values: []string{"myapp", "myapp-elb", "myapp-testing"}}}}))
+	groups := must[*ec2.DescribeSecurityGroupsOutput](t)(ec2.NewFromConfig(cfg).DescribeSecurityGroups(ctx,
+		&ec2.DescribeSecurityGroupsInput{
+			Filters: []types.Filter{{Name: sdk.String("group-name"), Values: []string{"myapp", "myapp-elb", "myapp-testing"}}}}))
 	ids := map[string]string{}
 	for _, g := range groups.SecurityGroups {
 		ids[*g.GroupName] = *g.GroupId
@@ -155,54 +158,72 @@ func readBack(t *testing.T, cfg sdk.Config) {
 			}
 		}
 		slices.Sort(rules)
-		want("the rules of "+*g.GroupName, rules, map[string][]string{"myapp": {"80 " + ids["myapp-elb"]}, "myapp-testing": {},
-			"myapp-elb": {"443 0.0.0.0/0", "80 0.0.0.0/0"}}[*g.GroupName])
+		want("the rules of "+*g.GroupName, rules,
+			map[string][]string{"myapp": {"80 " + ids["myapp-elb"]}, "myapp-testing": {},
+				"myapp-elb": {"443 0.0.0.0/0", "80 0.0.0.0/0"}}[*g.GroupName])
 	}
-	balancers := must[*elb.DescribeLoadBalancersOutput](t)(elb.NewFromConfig(cfg).DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{
-		LoadBalancerNames: []string{name}}))
+	balancers := must[*elb.DescribeLoadBalancersOutput](t)(elb.NewFromConfig(cfg).DescribeLoadBalancers(ctx,
+		&elb.DescribeLoadBalancersInput{
+			LoadBalancerNames: []string{name}}))
 	b := balancers.LoadBalancerDescriptions[0]
 	want("the number of listeners", len(b.ListenerDescriptions), 2)
 	want("the health check", *b.HealthCheck.Target, "HTTP:80/")
 	want("the groups of the load balancer", b.SecurityGroups, []string{ids["myapp-elb"]})
-	attributes := must[*elb.DescribeLoadBalancerAttributesOutput](t)(elb.NewFromConfig(cfg).DescribeLoadBalancerAttributes(ctx,
-		&elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})).LoadBalancerAttributes
-	want("the log", []any{attributes.AccessLog.Enabled, *attributes.AccessLog.S3BucketName, *attributes.AccessLog.EmitInterval}, "[true logs 5]")
-	zones := must[*route53.ListHostedZonesOutput](t)(route53.NewFromConfig(cfg).ListHostedZones(ctx, &route53.ListHostedZonesInput{}))
+	attributes := must[*elb.DescribeLoadBalancerAttributesOutput](t)(
+		elb.NewFromConfig(cfg).DescribeLoadBalancerAttributes(ctx,
+			&elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})).LoadBalancerAttributes
+	want("the log", []any{attributes.AccessLog.Enabled, *attributes.AccessLog.S3BucketName,
+		*attributes.AccessLog.EmitInterval}, "[true logs 5]")
+	zones := must[*route53.ListHostedZonesOutput](t)(route53.NewFromConfig(cfg).ListHostedZones(ctx,
+		&route53.ListHostedZonesInput{}))
 	sets := must[*route53.ListResourceRecordSetsOutput](t)(route53.NewFromConfig(cfg).ListResourceRecordSets(ctx,
-		&route53.ListResourceRecordSetsInput{HostedZoneId: zones.HostedZones[0].Id, StartRecordName: sdk.String("myapp-testing.example.com.")}))
-	i := slices.IndexFunc(sets.ResourceRecordSets, func(r dns.ResourceRecordSet) bool { return *r.Name == "myapp-testing.example.com." })
+		&route53.ListResourceRecordSetsInput{HostedZoneId: zones.HostedZones[0].Id,
+			StartRecordName: sdk.String("myapp-testing.example.com.")}))
+	i := slices.IndexFunc(sets.ResourceRecordSets, func(r dns.ResourceRecordSet) bool {
+		return *r.Name == "myapp-testing.example.com."
+	})
 	if i < 0 {
 		t.Fatal("the load balancer has no name in DNS")
 	}
-	want("the name", []any{*sets.ResourceRecordSets[i].ResourceRecords[0].Value, *sets.ResourceRecordSets[i].TTL}, fmt.Sprint([]any{*b.DNSName, 60}))
-	group := must[*autoscaling.DescribeAutoScalingGroupsOutput](t)(autoscaling.NewFromConfig(cfg).DescribeAutoScalingGroups(ctx,
-		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})).AutoScalingGroups[0]
-	want("the group", []any{*group.MinSize, *group.MaxSize, group.LoadBalancerNames, *group.LaunchTemplate.LaunchTemplateName,
-		*group.SuspendedProcesses[0].ProcessName, *group.Tags[0].Value}, fmt.Sprint([]any{3, 30, []string{name}, name, "AddToLoadBalancer", name}))
+	want("the name", []any{*sets.ResourceRecordSets[i].ResourceRecords[0].Value, *sets.ResourceRecordSets[i].TTL},
+		fmt.Sprint([]any{*b.DNSName, 60}))
+	group :=
+		must[*autoscaling.DescribeAutoScalingGroupsOutput](t)(autoscaling.NewFromConfig(cfg).DescribeAutoScalingGroups(ctx,
+			&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})).AutoScalingGroups[0]
+	want("the group", []any{*group.MinSize, *group.MaxSize, group.LoadBalancerNames,
+		*group.LaunchTemplate.LaunchTemplateName,
+		*group.SuspendedProcesses[0].ProcessName, *group.Tags[0].Value},
+		fmt.Sprint([]any{3, 30, []string{name}, name, "AddToLoadBalancer", name}))
 	policies := must[*autoscaling.DescribePoliciesOutput](t)(autoscaling.NewFromConfig(cfg).DescribePolicies(ctx,
 		&autoscaling.DescribePoliciesInput{AutoScalingGroupName: &name}))
 	arns := map[string]string{}
 	for _, p := range policies.ScalingPolicies {
 		arns[fmt.Sprint(*p.PolicyName, " ", *p.ScalingAdjustment, " ", *p.Cooldown)] = *p.PolicyARN
 	}
-	alarms := must[*cloudwatch.DescribeAlarmsOutput](t)(cloudwatch.NewFromConfig(cfg).DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{}))
+	alarms := must[*cloudwatch.DescribeAlarmsOutput](t)(cloudwatch.NewFromConfig(cfg).DescribeAlarms(ctx,
+		&cloudwatch.DescribeAlarmsInput{}))
 	for _, a := range alarms.MetricAlarms {
 		up := strings.Contains(*a.AlarmName, "asg-up")
-		want("the action of "+*a.AlarmName, a.AlarmActions, []string{map[bool]string{true: arns["ScaleUp 5 1800"], false: arns["ScaleDown -1 1800"]}[up]})
+		want("the action of "+*a.AlarmName, a.AlarmActions,
+			[]string{map[bool]string{true: arns["ScaleUp 5 1800"], false: arns["ScaleDown -1 1800"]}[up]})
 		want("the threshold of "+*a.AlarmName, *a.Threshold, map[bool]int{true: 50, false: 10}[up])
 	}
 	want("the number of alarms", len(alarms.MetricAlarms), 2)
-	inline := must[*iam.ListRolePoliciesOutput](t)(iam.NewFromConfig(cfg).ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: &name}))
+	inline := must[*iam.ListRolePoliciesOutput](t)(iam.NewFromConfig(cfg).ListRolePolicies(ctx,
+		&iam.ListRolePoliciesInput{RoleName: &name}))
 	want("the policies of the role", inline.PolicyNames, []string{name + "-deploy", "myapp-testing-sqs"})
-	profile := must[*iam.GetInstanceProfileOutput](t)(iam.NewFromConfig(cfg).GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name}))
+	profile := must[*iam.GetInstanceProfileOutput](t)(iam.NewFromConfig(cfg).GetInstanceProfile(ctx,
+		&iam.GetInstanceProfileInput{InstanceProfileName: &name}))
 	want("the role of the instance profile", *profile.InstanceProfile.Roles[0].RoleName, name)
-	versions := must[*ec2.DescribeLaunchTemplateVersionsOutput](t)(ec2.NewFromConfig(cfg).DescribeLaunchTemplateVersions(ctx,
-		&ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &name}))
+	versions := must[*ec2.DescribeLaunchTemplateVersionsOutput](t)(
+		ec2.NewFromConfig(cfg).DescribeLaunchTemplateVersions(ctx,
+			&ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &name}))
 	data := versions.LaunchTemplateVersions[0].LaunchTemplateData
 	slices.Sort(data.SecurityGroupIds)
 	both := []string{ids["myapp"], ids["myapp-testing"]}
 	slices.Sort(both)
-	want("the launch template", []any{len(versions.LaunchTemplateVersions), data.SecurityGroupIds, *data.IamInstanceProfile.Name, *data.Monitoring.Enabled,
+	want("the launch template", []any{len(versions.LaunchTemplateVersions), data.SecurityGroupIds,
+		*data.IamInstanceProfile.Name, *data.Monitoring.Enabled,
 		*data.UserData != ""}, fmt.Sprint([]any{1, both, name, true, true}))
 }
 
@@ -218,7 +239,8 @@ func TestManyEnvironments(t *testing.T) {
 	for i := range 20 {
 		name := fmt.Sprintf("e%d", i)
 		sls := strings.ReplaceAll(string(text), "grains.get('service_instance', 'testing')", "'"+name+"'")
-		sls = strings.NewReplacer("myapp", name, "ScaleUp", "Up-"+name, "ScaleDown", "Down-"+name, // an emulator has one policy of a name
+		// an emulator has one policy of a name
+		sls = strings.NewReplacer("myapp", name, "ScaleUp", "Up-"+name, "ScaleDown", "Down-"+name,
 			"min_size: 3", "min_size: 0").Replace(sls)
 		if err := os.WriteFile(o.dir+"/tree/"+name+".sls", []byte(sls), 0o644); err != nil {
 			t.Fatal(err)
@@ -227,7 +249,8 @@ func TestManyEnvironments(t *testing.T) {
 	}
 	o.run(0, strings.Join(args, ","))
 	c.reset()
-	if out, _ := o.run(0, strings.Join(args, ",")); !strings.Contains(out, "200 as declared, 0 to make, 0 to change, 0 to delete, 0 failed") {
+	if out, _ := o.run(0, strings.Join(args, ",")); !strings.Contains(out,
+		"200 as declared, 0 to make, 0 to change, 0 to delete, 0 failed") {
 		t.Errorf("a second run says %s", out)
 	}
 	t.Logf("%d requests for 200 resources, %d at once", c.all, c.widest)

@@ -169,7 +169,8 @@ func TestOrchestrate(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	set := []string{"shop", "--set", "service_instance=testing"}
 	out, _ := o.run(0, append(set, "--test")...)
-	if !strings.Contains(out, "+ boto_sqs.present shop-testing-a") || !strings.Contains(out, "2 to make") || len(o.queues.all) != 0 {
+	if !strings.Contains(out, "+ boto_sqs.present shop-testing-a") || !strings.Contains(out, "2 to make") ||
+		len(o.queues.all) != 0 {
 		t.Errorf("the plan is %s, and there are %v", out, o.queues.all)
 	}
 	out, errs := o.run(0, set...)
@@ -180,7 +181,8 @@ func TestOrchestrate(t *testing.T) {
 		t.Errorf("the key of the account shows: %s%s", out, errs)
 	}
 	o.queues.requests = 0
-	if out, _ = o.run(0, set...); !strings.Contains(out, "2 as declared, 0 to make, 0 to change") || o.queues.requests > 4 {
+	if out, _ = o.run(0, set...); !strings.Contains(out, "2 as declared, 0 to make, 0 to change") ||
+		o.queues.requests > 4 {
 		t.Errorf("a second run says %s and makes %d requests", out, o.queues.requests)
 	}
 	o.queues.all["shop-testing-a"]["DelaySeconds"] = "90"
@@ -214,8 +216,8 @@ func TestOrchestrateRefuses(t *testing.T) {
 	}
 }
 
-// TestOrchestrateContinuesAfterFailure holds that requests which AWS throttles are repeated, that a failure leaves the rest done, and
-// that the report is in JSON.
+// TestOrchestrateContinuesAfterFailure holds that requests which AWS throttles are repeated, that a failure leaves the
+// rest done, and that the report is in JSON.
 func TestOrchestrateContinuesAfterFailure(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.queues.throttle, o.queues.lost = 4, "shop-testing-a"
@@ -243,18 +245,20 @@ func TestOrchestrateContinuesAfterFailure(t *testing.T) {
 	}
 }
 
-// TestOrchestrateNamesWrongCredentials holds that keys which AWS does not know are named as the reason, without a second try,
-// and are not shown.
+// TestOrchestrateNamesWrongCredentials holds that keys which AWS does not know are named as the reason, without a
+// second try, and are not shown.
 func TestOrchestrateNamesWrongCredentials(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.queues.denied = "InvalidClientTokenId"
 	out, errs := o.run(3, "shop", "--set", "service_instance=testing")
-	if !strings.Contains(out+errs, "renew the credentials of the profile") || strings.Contains(out+errs, "hidden-key") || o.queues.requests != 2 {
+	if !strings.Contains(out+errs, "renew the credentials of the profile") || strings.Contains(out+errs, "hidden-key") ||
+		o.queues.requests != 2 {
 		t.Errorf("wrong credentials give %s%s after %d requests", out, errs, o.queues.requests)
 	}
 }
 
-// TestOrchestrateRunsInParallel holds that resources are read at the same time, and those that name one another in order.
+// TestOrchestrateRunsInParallel holds that resources are read at the same time, and those that name one another in
+// order.
 func TestOrchestrateRunsInParallel(t *testing.T) {
 	var text strings.Builder
 	for i := range 24 {

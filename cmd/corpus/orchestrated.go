@@ -231,5 +231,6 @@ func (p *progress) StepDone(r *exec.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
-	fmt.Fprintf(p.out, "[%d/%d] %6.1fs  %s %s %s\n", p.done, p.all, r.Duration.Seconds(), sign(r), r.Step.Function(), r.Name())
+	fmt.Fprintf(p.out, "[%d/%d] %6.1fs  %s %s %s\n", p.done, p.all, r.Duration.Seconds(), sign(r), r.Step.Function(),
+		r.Name())
 }

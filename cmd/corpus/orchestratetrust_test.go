@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOrchestrateRefusesTreesOfOtherUsers holds that a tree, its pillar, what links in it lead to, files given by name and a
-// minion's configuration are not used, not even for a plan, while another user can change them.
+// TestOrchestrateRefusesTreesOfOtherUsers holds that a tree, its pillar, what links in it lead to, files given by name
+// and a minion's configuration are not used, not even for a plan, while another user can change them.
 func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 	set := []string{"shop", "--set", "service_instance=testing", "--test"}
 	for _, c := range []struct {
@@ -58,7 +58,8 @@ func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 			if err := os.Chmod(filepath.Join(o.dir, c.open), c.mode); err != nil {
 				t.Fatal(err)
 			}
-			if _, errs := o.run(2, args...); !strings.Contains(errs, "refused, since any user can change "+filepath.Join(o.dir, c.open)) ||
+			if _, errs := o.run(2, args...); !strings.Contains(errs,
+				"refused, since any user can change "+filepath.Join(o.dir, c.open)) ||
 				!strings.Contains(errs, "hint: copy the tree") || o.queues.requests > 0 {
 				t.Errorf("after %d requests it says %s", o.queues.requests, errs)
 			}

@@ -43,7 +43,8 @@ With --signed a report counts only if its host signed it with the key that it re
 	c.Flags().IntVar(&q.Hosts, "hosts", trust.DefaultHosts, "minimum number of hosts on which it was healthy")
 	c.Flags().IntVar(&q.Fresh, "fresh", trust.DefaultFresh, "maximum age of reports, in days, when they are attested")
 	c.Flags().IntVar(&q.Holds, "holds", trust.DefaultHolds, "number of days for which a proof is valid")
-	c.Flags().BoolVar(&q.Signed, "signed", false, "count only reports that hosts signed with their registered keys (corpus host ls)")
+	c.Flags().BoolVar(&q.Signed, "signed", false, "count only reports that hosts signed with their registered keys "+
+		"(corpus host ls)")
 	c.Flags().BoolVar(&none, "none", false, "remove the requirement")
 	newChannelFlag(c, &isNew)
 	c.MarkFlagsOneRequired("from", "none")

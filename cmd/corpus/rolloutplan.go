@@ -32,9 +32,11 @@ func (f *planFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.waves, "waves", "",
 		"waves as [NAME=]SHARE[:WAIT],..., such as 1%:1h,10%:4h,50%:12h,100%; shares count all hosts up to that wave")
-	flags.StringVar(&f.haltAt, "halt-at", "", "stop at so many failed hosts, at such a share of them, or at both, such as 2,5%")
+	flags.StringVar(&f.haltAt, "halt-at", "", "stop at so many failed hosts, at such a share of them, or at both, such "+
+		"as 2,5%")
 	flags.StringVar(&f.atOnce, "at-once", "", "hosts of a cluster that deploy at the same time at most, such as 25%")
-	flags.StringVar(&f.healthy, "healthy", "", "hosts of a wave that have to be healthy before the next one begins, such as 80%")
+	flags.StringVar(&f.healthy, "healthy", "", "hosts of a wave that have to be healthy before the next one begins, "+
+		"such as 80%")
 	flags.StringArrayVar(&f.windows, "window", nil,
 		`hours in which hosts may take a release, such as "Mon-Thu 09:00-16:00 Europe/Paris"; may be repeated`)
 	flags.StringArrayVar(&f.canaries, "canary", nil,
@@ -177,7 +179,8 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	}
 	text := planText(result)
 	if result.Underway != nil && result.Plan != nil {
-		text += fmt.Sprintf("\nits rollout of %s continues with this plan; its hosts stay in the waves that they had when it started",
+		text += fmt.Sprintf("\nits rollout of %s continues with this plan; its hosts stay in the waves that they had when "+
+			"it started",
 			stamp(result.Underway.At))
 	}
 	return p.answer(result, "%s", text)
@@ -207,7 +210,8 @@ func mayEndPlan(ctx context.Context, publisher *publish.Publisher, ref artifact.
 	}
 	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf(
 		"a rollout of %s has not arrived, %s: without a plan every host would take the release at once", ref, state),
-		"end it first with `corpus rollout abort %s %s`, or let it arrive (`corpus rollout status`)", ref.Project, ref.Channel))
+		"end it first with `corpus rollout abort %s %s`, or let it arrive (`corpus rollout status`)", ref.Project,
+		ref.Channel))
 }
 
 func (p *program) showPlan(ctx context.Context, ref artifact.Ref) error {

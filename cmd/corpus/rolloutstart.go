@@ -73,7 +73,8 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 		return nil, nil, nil // it is the first release, and there is no host that it could harm
 	}
 	made.start.Before, made.start.Urgent, made.ends = b.Before, b.Urgent, ""
-	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil && !s.arrived(ctx, b) {
+	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil &&
+		!s.arrived(ctx, b) {
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
 	}
 	start := made.start
@@ -119,8 +120,8 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		return nil, exit.WithCode(exit.Refused, diag.WithHint(
 			fmt.Errorf("%s has no host that signed a report in the last %s, so nothing would stop the rollout", b.Ref,
 				rollout.Duration(inRoster)),
-			"see whether `corpus host ls` and `corpus fleet` show its hosts and whether this machine's clock is right, and let hosts "+
-				"upload reports (reports.upload in agent.yaml); a forgotten key is registered again within a day\n"+
+			"see whether `corpus host ls` and `corpus fleet` show its hosts and whether this machine's clock is right, and "+
+				"let hosts upload reports (reports.upload in agent.yaml); a forgotten key is registered again within a day\n"+
 				"only where the channel has no hosts: --urgent"))
 	}
 	id, err := newRolloutID(now)
@@ -134,10 +135,11 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 }
 
 // takenOver takes their key from followers that signed with another key than the last roster of the channel has for
-// them, while that key is registered still. Which key was registered first is seen by the store's times, which users who
-// may write there change by writing again; a roster is signed. A person forgets the key of a machine that was replaced,
-// and then its new key counts.
-func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []fleet.Follower) (names []string, err error) {
+// them, while that key is registered still. Which key was registered first is seen by the store's times, which users
+// who may write there change by writing again; a roster is signed. A person forgets the key of a machine that was
+// replaced, and then its new key counts.
+func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []fleet.Follower) (names []string,
+	err error) {
 	if b.Earlier == nil {
 		return nil, nil
 	}
@@ -176,7 +178,8 @@ func newBegun(all []fleet.Follower, since time.Time) *begun {
 		}
 	}
 	for _, f := range byKey {
-		made.roster.Hosts = append(made.roster.Hosts, hosts.Member{Name: f.Host, Region: f.Region, Cluster: f.Cluster, Key: f.Key})
+		made.roster.Hosts = append(made.roster.Hosts, hosts.Member{Name: f.Host, Region: f.Region, Cluster: f.Cluster,
+			Key: f.Key})
 	}
 	slices.SortFunc(made.roster.Hosts, func(a, b hosts.Member) int { return strings.Compare(a.Name, b.Name) })
 	return made
@@ -226,12 +229,13 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 		return s.program.answer(placed{Release: release}, "%s", text)
 	}
 	if made.others > 0 {
-		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): such hosts wait with the "+
-			"others, and count for nothing\n", diag.Count(made.others, "host"), ref)
+		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): "+
+			"such hosts wait with the others, and count for nothing\n", diag.Count(made.others, "host"), ref)
 	}
 	if len(made.taken) > 0 {
-		fmt.Fprintf(s.program.Err, "warning: %s of %s signed with another key than in its last rollout, and that key is registered still: %s; "+
-			"they count for nothing (corpus host ls --conflicts). If a machine was replaced: corpus host forget NAME\n",
+		fmt.Fprintf(s.program.Err, "warning: %s of %s signed with another key than in its last rollout, and that key is "+
+			"registered still: %s; they count for nothing (corpus host ls --conflicts). If a machine was replaced: corpus "+
+			"host forget NAME\n",
 			diag.Count(len(made.taken), "host"), ref, strings.Join(made.taken[:min(len(made.taken), mostOnLine)], ", "))
 	}
 	if made.ends != "" {

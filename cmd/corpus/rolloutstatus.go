@@ -103,7 +103,8 @@ func (u *underway) arrived() bool {
 func noRollout(ref artifact.Ref, err error) error {
 	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", ref, err),
-			"`corpus project rollout %s %s` shows its plan; with one, the next promotion starts a rollout", ref.Project, ref.Channel))
+			"`corpus project rollout %s %s` shows its plan; with one, the next promotion starts a rollout", ref.Project,
+			ref.Channel))
 	}
 	return err
 }
@@ -149,7 +150,8 @@ type rolloutStatus struct {
 	Waves   []waveStatus   `json:"waves,omitempty"`
 	Failed  []failedHost   `json:"failed,omitempty"`
 	Halts   []haltStatus   `json:"halts,omitempty"`
-	Ignored int            `json:"ignored,omitempty"` // names in the store that count for nothing; the first ones, at most 20
+	// names in the store that count for nothing; the first ones, at most 20
+	Ignored int `json:"ignored,omitempty"`
 	// hosts whose results another key signed than the roster has: the rollout waits for them
 	Rekeyed []string  `json:"rekeyed,omitempty"`
 	Summary time.Time `json:"summary,omitzero"` // when the summary was made that this is from
@@ -161,8 +163,8 @@ const mostHalts = 5
 // status says how a rollout stands.
 func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	start := u.rollout.Start
-	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan, Ignored: len(u.seen.Ignored),
-		Rekeyed: u.seen.Rekeyed, Summary: u.seen.Summary}
+	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
+		Ignored: len(u.seen.Ignored), Rekeyed: u.seen.Rekeyed, Summary: u.seen.Summary}
 	for i, w := range u.plan.Waves {
 		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
 	}
@@ -216,7 +218,8 @@ func (u *underway) tooFew(v rollout.Verdict) string {
 			}
 		}
 		if n := u.rollout.Start.Hosts[i]; n-failed < v.Need {
-			return fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts it, or gives skip-wave", v,
+			return fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts it, or "+
+				"gives skip-wave", v,
 				failed, diag.Count(n, "host"))
 		}
 		break
@@ -244,11 +247,14 @@ func (u *underway) next(waiting, failed int) (state, next string) {
 	case rollout.Paused:
 		return "paused", fmt.Sprintf("no host takes the release until `corpus rollout resume %s`", of)
 	case rollout.Halted, rollout.Stops:
-		return "halted", fmt.Sprintf("no host takes the release: `corpus rollout resume %s` continues, and `corpus rollout abort %s` rolls back",
-			of, of)
+		return "halted",
+			fmt.Sprintf("no host takes the release: `corpus rollout resume %s` continues, and `corpus rollout abort %s` "+
+				"rolls back",
+				of, of)
 	}
 	if waiting == 0 && failed > 0 {
-		return "finished", fmt.Sprintf("every host of the rollout has finished, and it failed on %s", diag.Count(failed, "host"))
+		return "finished", fmt.Sprintf("every host of the rollout has finished, and it failed on %s",
+			diag.Count(failed, "host"))
 	}
 	if waiting == 0 {
 		return "finished", "every host of the rollout has finished"

@@ -77,9 +77,11 @@ orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so
 	f := c.Flags()
 	f.IntVar(&s.params.Hosts, "hosts", 1000, "hosts of the channel")
 	f.Uint64Var(&s.params.Seed, "seed", 1, "what chance makes: the same seed gives the same result")
-	f.StringVar(&s.fails, "fails", "", "share of the hosts on which the bad release fails (100% unless another --fails flag is given)")
+	f.StringVar(&s.fails, "fails", "", "share of the hosts on which the bad release fails (100% unless another --fails "+
+		"flag is given)")
 	f.StringVar(&s.in, "fails-in", "", "region or cluster whose hosts it fails on, such as region1 or region1-0")
-	f.DurationVar(&s.params.Fails.After, "fails-after", 0, "it fails on hosts that take it later than this after the start")
+	f.DurationVar(&s.params.Fails.After, "fails-after", 0, "it fails on hosts that take it later than this after "+
+		"the start")
 	f.DurationVar(&s.params.Fails.Late, "fails-late", 0, "it is healthy first, and fails so much later")
 	f.StringVar(&s.dead, "dead", "0%", "share of the hosts that die while they deploy")
 	f.StringVar(&s.refused, "refused", "0%", "share of the requests that the store refuses (503)")

@@ -44,7 +44,8 @@ func goodText(r simulate.Result) string {
 	case r.Stopped != "":
 		return fmt.Sprintf("it stops after %s at %s: %s", shortly(r.StopAt), diag.Count(r.Tried, "host"), r.Stopped)
 	case r.Healthy < r.Hosts:
-		return fmt.Sprintf("it reaches %s of %d in %s; %d died", diag.Count(r.Healthy, "host"), r.Hosts, shortly(r.Ended), r.Dead)
+		return fmt.Sprintf("it reaches %s of %d in %s; %d died", diag.Count(r.Healthy, "host"), r.Hosts, shortly(r.Ended),
+			r.Dead)
 	}
 	return fmt.Sprintf("it reaches all %s in %s", diag.Count(r.Hosts, "host"), shortly(r.Ended))
 }

@@ -41,7 +41,8 @@ first root, its owners sign it, and ` + "`corpus import`" + ` sets the store up.
 			return p.answerInit(result)
 		},
 	}
-	init.Flags().IntVar(&threshold, "root-threshold", 0, "number of root keys that must sign a new root; 0 means more than half")
+	init.Flags().IntVar(&threshold, "root-threshold", 0, "number of root keys that must sign a new root; 0 means more "+
+		"than half")
 	p.draftFlag(init)
 	c.AddCommand(init, p.upgradeCommand())
 	return c

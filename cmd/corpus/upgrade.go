@@ -84,8 +84,8 @@ func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.
 	switch {
 	case len(old) > 0:
 		return exit.WithCode(exit.Refused, diag.WithHint(
-			fmt.Errorf("the agents of %d of %d hosts do not report that they read the new format: %s; nothing was written", len(old),
-				len(agents), namedHosts(old)),
+			fmt.Errorf("the agents of %d of %d hosts do not report that they read the new format: %s; nothing was written",
+				len(old), len(agents), namedHosts(old)),
 			"install this version of corpus-agent there, wait for its next run, and run this again; --force upgrades the "+
 				"store although these hosts then see only versions that a channel names"))
 	case len(agents) == 0:

@@ -57,8 +57,8 @@ func (p *program) yank(ctx context.Context, project, version, reason string, und
 	}
 	text := fmt.Sprintf("withdrew %s", result.Release)
 	for _, channel := range result.Channels {
-		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they run until it points at another version", project,
-			channel)
+		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they run until it points at another version",
+			project, channel)
 	}
 	return p.answer(result, "%s", text)
 }

@@ -67,7 +67,8 @@ func TestProgramsSeeACleanEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
 	dir := t.TempDir()
 	script(t, dir, "env",
-		`env | grep -v -e '^_=' -e '^PWD=' -e '^SHLVL=' -e '^OLDPWD=' -e '^CORPUS_PROCESS_TREE=' | sort | sed 's/=\(.*\)/: "\1"/'; echo "dir: $(pwd)"`)
+		`env | grep -v -e '^_=' -e '^PWD=' -e '^SHLVL=' -e '^OLDPWD=' -e '^CORPUS_PROCESS_TREE=' | sort | sed 's/=\(.*\)/: `+
+			`"\1"/'; echo "dir: $(pwd)"`)
 	r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Root: "/srv/tree",
 		Identity: grains.Identity{Service: "myapp", Instance: "testing", Region: "useast1", Node: "1"}})
 	want := "{'CORPUS_INSTANCE': 'testing', 'CORPUS_NODE': '1', 'CORPUS_REGION': 'useast1', 'CORPUS_ROOT': '/srv/tree', " +

@@ -79,7 +79,8 @@ func (m *metadata) answer(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "myapp-testing")
 	case "/latest/meta-data/iam/security-credentials/myapp-testing":
 		fmt.Fprint(w,
-			`{"Code": "Success", "AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "secret", "Token": "session", "Expiration": "2099-01-01T00:00:00Z"}`)
+			`{"Code": "Success", "AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "secret", "Token": "session", "Expiration": `+
+				`"2099-01-01T00:00:00Z"}`)
 	default:
 		http.NotFound(w, r)
 	}
@@ -111,10 +112,14 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault(w, http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation.")
 	case a.group == "":
 		fmt.Fprint(w,
-			`<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet/></DescribeTagsResponse>`)
+			`<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet/></`+
+				`DescribeTagsResponse>`)
 	default:
 		fmt.Fprintf(w,
-			`<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><tagSet><item><resourceId>%s</resourceId><resourceType>instance</resourceType><key>aws:autoscaling:groupName</key><value>%s</value></item></tagSet></DescribeTagsResponse>`, instance, a.group)
+			`<DescribeTagsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</`+
+				`requestId><tagSet><item><resourceId>%s</resourceId><resourceType>instance</`+
+				`resourceType><key>aws:autoscaling:groupName</key><value>%s</value></item></tagSet></DescribeTagsResponse>`,
+			instance, a.group)
 	}
 }
 

@@ -130,7 +130,8 @@ corpus-agent:
 				"corpus-agent.service | tail -40; corpus-agent status; corpus-agent history"))
 	}
 	if got := h.Sh(
-		"dpkg -s corpus-agent | grep ^Version; cat /etc/slow/after; systemctl show -p Result --value corpus-agent.service"); got != "Version: 99.0\n2\nsuccess" {
+		"dpkg -s corpus-agent | grep ^Version; cat /etc/slow/after; systemctl show -p Result --value " +
+			"corpus-agent.service"); got != "Version: 99.0\n2\nsuccess" {
 		t.Errorf("the host has %q", got)
 	}
 	if got := timer(h); got != "enabled active" {

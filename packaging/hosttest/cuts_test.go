@@ -113,7 +113,8 @@ func survived(t *testing.T, h *lab.Host, what, version string) {
 		t.Errorf("%s: what is current is not what was signed: exit code %d: %s%s", what, r.Code, r.Out, r.Err)
 	}
 	if r := h.Run("sh", "-ec",
-		`v=$(cat /srv/service/current/version); case $(readlink /srv/service/current) in releases/$v-*);; *) exit 1;; esac`); r.Code != 0 {
+		`v=$(cat /srv/service/current/version); case $(readlink /srv/service/current) in releases/$v-*);; *) exit `+
+			`1;; esac`); r.Code != 0 {
 		t.Errorf("%s: current does not lead to a whole release: %s", what, h.Sh("ls -l /srv/service/"))
 	}
 	if r := h.Run("corpus-agent", "deploy"); r.Code != 0 {
@@ -123,13 +124,15 @@ func survived(t *testing.T, h *lab.Host, what, version string) {
 		t.Errorf("%s: after the next run: exit code %d: %s%s", what, r.Code, r.Out, r.Err)
 	}
 	got := h.Run("sh", "-c",
-		`cat /srv/service/current/version /srv/service/next/version /etc/paged/conf; head -1 /etc/paged/big; cat /etc/paged/www/a /etc/paged/www/b/c; readlink /etc/paged/link`).Out
+		`cat /srv/service/current/version /srv/service/next/version /etc/paged/conf; head -1 /etc/paged/big; cat `+
+			`/etc/paged/www/a /etc/paged/www/b/c; readlink /etc/paged/link`).Out
 	if want := version + version + version + "\n" + version + "\na " + version + "\nc " + version + "\nversion-" +
 		version + "\n"; got != want {
 		t.Errorf("%s: after the next run the host has\n%s", what, got)
 	}
 	if left := h.Run("sh", "-c",
-		`find / -xdev -name '.corpus-tmp*'; find /srv /etc/paged /var/lib/corpus -type f -size 0 ! -name lock; ls -A /var/lib/corpus/incoming; ls -A /srv/projects/paged/releases | grep '^[.]'`).Out; left != "" {
+		`find / -xdev -name '.corpus-tmp*'; find /srv /etc/paged /var/lib/corpus -type f -size 0 ! -name lock; ls -A `+
+			`/var/lib/corpus/incoming; ls -A /srv/projects/paged/releases | grep '^[.]'`).Out; left != "" {
 		t.Errorf("%s: there is left: %s", what, left)
 	}
 }

@@ -84,7 +84,8 @@ func TestTimerDrives(t *testing.T) {
 
 	fast(h)
 	h.Sh(
-		`systemd-run -q --unit=visitor sh -c 'while :; do curl -fsS -m 5 http://localhost:8080/ >> /root/pages 2>> /root/refused; sleep 0.05; done'`)
+		`systemd-run -q --unit=visitor sh -c 'while :; do curl -fsS -m 5 http://localhost:8080/ >> /root/pages 2>> ` +
+			`/root/refused; sleep 0.05; done'`)
 	s.demo("1.1")
 	lab.Eventually(t, 60*time.Second, "the timer brings 1.1", func() bool {
 		return strings.Contains(page(h), "myapp 1.1")
@@ -242,7 +243,8 @@ func TestMinio(t *testing.T) {
 		t.Errorf("the host has version %q", got)
 	}
 	if everything := h.Sh(
-		"journalctl -u corpus-agent.service --no-pager; cat /var/lib/corpus/ledger.json /var/lib/corpus/reports/*"); strings.Contains(everything, os.Getenv("MINIO_SECRET_KEY")) {
+		"journalctl -u corpus-agent.service --no-pager; cat /var/lib/corpus/ledger.json " +
+			"/var/lib/corpus/reports/*"); strings.Contains(everything, os.Getenv("MINIO_SECRET_KEY")) {
 		t.Error("the secret key was written down")
 	}
 }

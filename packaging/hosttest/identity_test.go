@@ -33,7 +33,8 @@ func (m *metadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "", http.StatusUnauthorized)
 	case r.URL.Path == "/latest/dynamic/instance-identity/document":
 		fmt.Fprint(w,
-			`{"instanceId": "i-0abc1234def567890", "region": "us-east-1", "availabilityZone": "us-east-1a", "version": "2017-09-30"}`)
+			`{"instanceId": "i-0abc1234def567890", "region": "us-east-1", "availabilityZone": "us-east-1a", "version": `+
+				`"2017-09-30"}`)
 	case r.URL.Path == "/latest/meta-data/tags/instance/aws:autoscaling:groupName":
 		fmt.Fprint(w, "named-testing-useast1")
 	default:

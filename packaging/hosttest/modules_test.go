@@ -37,7 +37,8 @@ func caseRepository(t *testing.T, h *lab.Host) {
 	h.CopyTree(dir, "/opt/cases")
 	h.Write("/etc/apt/sources.list.d/cases.list", "deb [trusted=yes] file:/opt/cases ./\n")
 	h.Sh(
-		`cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' $f $(stat -c %s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`)
+		`cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' $f $(stat -c ` +
+			`%s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`)
 }
 
 // caseHost is a host whose release holds the cases, of which one at a time is what it converges.

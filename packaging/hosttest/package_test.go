@@ -39,7 +39,8 @@ func TestPackageLife(t *testing.T) {
 			}
 			h.Sh("systemctl start corpus-agent.service")
 			if ran := h.Sh(
-				"systemctl show -p ConditionResult -p ExecMainStartTimestampMonotonic --value corpus-agent.service | tr '\\n' ' '"); strings.Contains(ran, "yes") {
+				"systemctl show -p ConditionResult -p ExecMainStartTimestampMonotonic --value corpus-agent.service | tr " +
+					"'\\n' ' '"); strings.Contains(ran, "yes") {
 				t.Errorf("the service ran on a host that is not bootstrapped: %s", ran)
 			}
 			if failed := h.Sh("systemctl list-units --failed --plain --no-legend"); failed != "" {

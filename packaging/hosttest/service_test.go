@@ -111,7 +111,8 @@ func serves(t *testing.T, h *lab.Host, version string) {
 		t.Errorf("the status says of units %+v, drift %q", s.Units, s.Drift)
 	}
 	if from := h.Sh(
-		"readlink /proc/[0-9]*/exe | grep -c /srv/projects/ || true; readlink /proc/[0-9]*/exe | grep /archives/ || true"); from != "1" {
+		"readlink /proc/[0-9]*/exe | grep -c /srv/projects/ || true; readlink /proc/[0-9]*/exe | grep /archives/ " +
+			"|| true"); from != "1" {
 		t.Errorf("processes of releases: %s", from)
 	}
 }

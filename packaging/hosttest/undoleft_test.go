@@ -33,7 +33,8 @@ func twoReleases(t *testing.T, good, bad string, prepare func(h *lab.Host)) *lab
 }
 
 // index writes the list of the repository anew, and has the host read it.
-const index = `cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' $f $(stat -c %s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`
+const index = `cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' ` +
+	`$f $(stat -c %s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`
 
 // TestPackageThatNoRepositoryHasAnyMore names a version that cannot be had again, and takes all else back.
 func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {

@@ -11,15 +11,17 @@ import (
 func TestPathsFollowTheFiles(t *testing.T) {
 	p := installed.Place{Name: "hello", Prefix: "/opt/hello"}
 	for text, want := range map[string]string{
-		"ExecStart=/srv/projects/hello/current/bin/hello":                                          "ExecStart=/opt/hello/bin/hello",
+		"ExecStart=/srv/projects/hello/current/bin/hello": "ExecStart=/opt/hello/" +
+			"bin/hello",
 		"ExecStart=-/srv/service/current/bin/hello -c /srv/service/current/a -d=/srv/service/next": "ExecStart=-/opt/hello/bin/hello -c /opt/hello/a -d=/opt/hello",
-		"WorkingDirectory=/srv/projects/%p/project":                                                "WorkingDirectory=/opt/hello",
-		`X="/srv/service/current":/bin`:                                                            `X="/opt/hello":/bin`,
-		"/srv/projects/hello-world/current/bin":                                                    "/srv/projects/hello-world/current/bin",
-		"/srv/services/current":                                                                    "/srv/services/current",
-		"/srv/base/current/bin":                                                                    "/srv/base/current/bin",
-		"/var/lib/hello":                                                                           "/var/lib/hello",
-		"/mnt/srv/service/current":                                                                 "/mnt/srv/service/current",
+		"WorkingDirectory=/srv/projects/%p/project": "WorkingDirectory=/" +
+			"opt/hello",
+		`X="/srv/service/current":/bin`:         `X="/opt/hello":/bin`,
+		"/srv/projects/hello-world/current/bin": "/srv/projects/hello-world/current/bin",
+		"/srv/services/current":                 "/srv/services/current",
+		"/srv/base/current/bin":                 "/srv/base/current/bin",
+		"/var/lib/hello":                        "/var/lib/hello",
+		"/mnt/srv/service/current":              "/mnt/srv/service/current",
 	} {
 		if got, err := p.Text(text); err != nil || got != want {
 			t.Errorf("%s becomes %q, %v; want %q", text, got, err, want)

@@ -98,7 +98,8 @@ var (
 	// startsPrivate matches a file that begins with a private key, even if the end of the key is missing.
 	startsPrivate = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
-			`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-[0-9])`)
+			`^\s*(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|` +
+				`PuTTY-User-Key-File-[0-9])`)
 	})
 )
 

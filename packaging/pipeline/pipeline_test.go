@@ -430,12 +430,15 @@ func TestANodeServiceIsBuilt(t *testing.T) {
 		t.Skipf("npm does not work here: %v %s", err, out)
 	}
 	r := twice(t, map[string]string{
-		"corpus.yaml":       "builder: node\nbuild: {script: build}\n",
-		"package.json":      `{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"},"scripts":{"build":"node server.js >built"}}`,
-		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"}},"dep":{"version":"2.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}`,
-		"dep/package.json":  `{"name":"dep","version":"2.0.0","main":"index.js"}`,
-		"dep/index.js":      "module.exports = 'hello'\n",
-		"server.js":         "console.log(require('dep'))\n",
+		"corpus.yaml": "builder: node\nbuild: {script: build}\n",
+		"package.json": `{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"},"scripts":{"build":"node ` +
+			`server.js >built"}}`,
+		"package-lock.json": `{"name":"myapp","version":"1.0.0","lockfileVersion":3,"requires":true,` +
+			`"packages":{"":{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"}},"dep":{"version":"2.0.0"},` +
+			`"node_modules/dep":{"resolved":"dep","link":true}}}`,
+		"dep/package.json": `{"name":"dep","version":"2.0.0","main":"index.js"}`,
+		"dep/index.js":     "module.exports = 'hello'\n",
+		"server.js":        "console.log(require('dep'))\n",
 	})
 	files := unpacked(t, r.Outputs[0])
 	if files["server.js"] == "" || files["built"] != "hello\n" {

@@ -10,18 +10,26 @@ import (
 
 func TestMistakesOfATree(t *testing.T) {
 	for text, want := range map[string]string{
-		"a:\n  file.mangd:\n    - contents: x\n":                                `states/a.sls:2:3: no such state function: file has no mangd`,
-		"a:\n  fil.managed:\n    - contents: x\n":                               `states/a.sls:2:3: no such state function: fil.managed`,
-		"a:\n  file:\n    - mangd\n    - contents: x\n":                         `states/a.sls:2:3: no such state function: file has no mangd`,
-		"a:\n  file.managed:\n    - contnts: x\n":                               `states/a.sls:3:7: file.managed has no argument contnts`,
-		"a:\n  file.managed:\n    - contents: \"x\n":                            `states/a.sls:3:`,
-		"extend:\n  a:\n    file.mangd: []\n":                                   `states/a.sls:3:5: no such state function`,
-		"{% if grains.x %}\na:\n  pkg.instaled\n{% endfor %}\n":                 `states/a.sls:4:`,
-		"{{ grains.x | no_filter }}: {}\n":                                      `states/a.sls:1:15: No filter named`,
-		"{% if grains.x %}\na:\n  pkg.instaled: []\n{% endif %}\n":              `states/a.sls:3:3: no such state function: pkg has no instaled`,
-		"{{ grains.id }}:\n  pkg.installed:\n    - nmaes: [x]\n":                `states/a.sls:3:7: pkg.installed has no argument nmaes`,
-		"#!yaml\na:\n  cmd.rnu:\n    - name: '{{ x }}'\n":                       `states/a.sls:3:3: no such state function: cmd has no rnu`,
-		"a:\n  file.managed:\n    - source: x\n    {# why #}\n    - unles: x\n": `states/a.sls:5:7: file.managed has no argument unles`,
+		"a:\n  file.mangd:\n    - contents: x\n": `states/a.sls:2:3: no such state ` +
+			`function: file has no mangd`,
+		"a:\n  fil.managed:\n    - contents: x\n": `states/a.sls:2:3: no such state ` +
+			`function: fil.managed`,
+		"a:\n  file:\n    - mangd\n    - contents: x\n": `states/a.sls:2:3: no such state ` +
+			`function: file has no mangd`,
+		"a:\n  file.managed:\n    - contnts: x\n": `states/a.sls:3:7: file.managed has no ` +
+			`argument contnts`,
+		"a:\n  file.managed:\n    - contents: \"x\n":            `states/a.sls:3:`,
+		"extend:\n  a:\n    file.mangd: []\n":                   `states/a.sls:3:5: no such state function`,
+		"{% if grains.x %}\na:\n  pkg.instaled\n{% endfor %}\n": `states/a.sls:4:`,
+		"{{ grains.x | no_filter }}: {}\n":                      `states/a.sls:1:15: No filter named`,
+		"{% if grains.x %}\na:\n  pkg.instaled: []\n{% endif %}\n": `states/a.sls:3:3: no such state ` +
+			`function: pkg has no instaled`,
+		"{{ grains.id }}:\n  pkg.installed:\n    - nmaes: [x]\n": `states/a.sls:3:7: pkg.installed has no ` +
+			`argument nmaes`,
+		"#!yaml\na:\n  cmd.rnu:\n    - name: '{{ x }}'\n": `states/a.sls:3:3: no such state ` +
+			`function: cmd has no rnu`,
+		"a:\n  file.managed:\n    - source: x\n    {# why #}\n    - unles: x\n": `states/a.sls:5:7: file.managed has no ` +
+			`argument unles`,
 	} {
 		tree := fstest.MapFS{"states/a.sls": {Data: []byte(text)}}
 		found, err := check.Tree(tree)
@@ -37,10 +45,11 @@ func TestMistakesOfATree(t *testing.T) {
 // TestUndecidableNamesAreNotReported depends on the host, on base, or on modules of the tree.
 func TestUndecidableNamesAreNotReported(t *testing.T) {
 	for name, text := range map[string]string{
-		"a state of base's":       "a:\n  portal.managed:\n    - contents: x\n",
-		"a state of the tree's":   "a:\n  mine.mangd: []\n",
-		"a computed function":     "a:\n  {{ f }}:\n    - x: y\n  pkg.{{ what }}: []\n",
-		"arguments after a tag":   "a:\n  {% if x %}\n  file.managed:\n  {% else %}\n  file.absent:\n  {% endif %}\n    - contents: x\n",
+		"a state of base's":     "a:\n  portal.managed:\n    - contents: x\n",
+		"a state of the tree's": "a:\n  mine.mangd: []\n",
+		"a computed function":   "a:\n  {{ f }}:\n    - x: y\n  pkg.{{ what }}: []\n",
+		"arguments after a tag": "a:\n  {% if x %}\n  file.managed:\n  {% else %}\n  file.absent:\n  {% endif %}\n    - " +
+			"contents: x\n",
 		"a block of data":         "{% load_yaml as x %}\nDebian:\n  pkg.name: []\n{% endload %}\n",
 		"a block of text":         "{% set x %}\nDebian:\n  pkg.name: []\n{% endset %}\n",
 		"a macro":                 "{% macro m() %}\na:\n  pkg.name: []\n{% endmacro %}\n",
@@ -48,9 +57,10 @@ func TestUndecidableNamesAreNotReported(t *testing.T) {
 		"a program":               "#!py\ndef run():\n  return {'a': [}\n",
 		"another template engine": "#!mako|yaml\n${x\n",
 		"data":                    "Debian:\n  pkg.name: foo\n",
-		"general arguments":       "a:\n  file.managed:\n    - require: [x]\n    - __id__: x\n    - check_cmd: x\n    - names: [x]\n",
-		"a filter of the host":    "a:\n  file.managed:\n    - contents: {{ 'x' | which }}\n",
-		"arguments of any name":   "a:\n  module.run:\n    - test.ping:\n    - any: x\n",
+		"general arguments": "a:\n  file.managed:\n    - require: [x]\n    - __id__: x\n    - check_cmd: x\n    - " +
+			"names: [x]\n",
+		"a filter of the host":  "a:\n  file.managed:\n    - contents: {{ 'x' | which }}\n",
+		"arguments of any name": "a:\n  module.run:\n    - test.ping:\n    - any: x\n",
 	} {
 		tree := fstest.MapFS{
 			"states/a.sls": {Data: []byte(text)}, "states/_states/mine.py": {},

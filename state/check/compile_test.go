@@ -64,8 +64,9 @@ func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
 
 func TestMistakesOfSomeHosts(t *testing.T) {
 	dir := tree(t, map[string]string{
-		"states/top.sls":    "base:\n  '*': [web]\n  'os_family:RedHat': [{match: grain}, rpm]\n  'no*': [unused]\n",
-		"states/web.sls":    "web:\n  pkg.installed:\n    - name: {{ {'Debian': 'apache2', 'RedHat': 'httpd'}[grains.os_family] }}\n",
+		"states/top.sls": "base:\n  '*': [web]\n  'os_family:RedHat': [{match: grain}, rpm]\n  'no*': [unused]\n",
+		"states/web.sls": "web:\n  pkg.installed:\n    - name: {{ {'Debian': 'apache2', 'RedHat': " +
+			"'httpd'}[grains.os_family] }}\n",
 		"states/rpm.sls":    "x:\n  file.managed:\n    - name: {{ pillar.missing }}\n",
 		"pillar/top.sls":    "base: {'*': [p]}\n",
 		"pillar/p.sls":      "port: 80\n",
@@ -87,8 +88,9 @@ func TestMistakesOfSomeHosts(t *testing.T) {
 
 func TestFindingsOfCompiledTrees(t *testing.T) {
 	for sls, want := range map[string]string{
-		"a:\n  file.managed:\n    - {{ 'contnts' }}: x\n":                          "file.managed has no argument contnts",
-		"a:\n  file.managed:\n    - {{ 'decrypt_with' }}: x\n":                     "file.managed has no argument decrypt_with",
+		"a:\n  file.managed:\n    - {{ 'contnts' }}: x\n": "file.managed has no argument contnts",
+		"a:\n  file.managed:\n    - {{ 'decrypt_with' }}: x\n": "file.managed has no argument " +
+			"decrypt_with",
 		"a:\n  file.{{ 'mangd' }}: []\n":                                           "mangd",
 		"a:\n  test.nop:\n    - require: [{file: /b}]\n":                           "/b",
 		"a:\n  test.nop: []\n{% include 'no.j2' %}\n":                              "no.j2",
@@ -113,7 +115,8 @@ func TestHostFunctionsInTemplatesAreNotRun(t *testing.T) {
 		"salt['cmd.run']('touch " + witness + "')", "salt['pkg.version']('bash')", "salt['file.file_exists']('/etc/passwd')",
 		"'/etc/passwd' | file_hashsum", "salt['service.status']('ssh')",
 	} {
-		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.managed:\n    - contents: {{ " + call + " }}\n"})
+		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n",
+			"a.sls": "a:\n  file.managed:\n    - contents: {{ " + call + " }}\n"})
 		r := checked(t, "h1: {}\n", dir)
 		if len(r.Mistakes()) != 0 || len(r.Findings) != 1 || !r.Findings[0].Note {
 			t.Errorf("%s gives %+v, want a note", call, r.Findings)
@@ -146,7 +149,8 @@ func TestProgramsOfTrees(t *testing.T) {
 func TestLinksOutOfTheTree(t *testing.T) {
 	outside := tree(t, map[string]string{"secret": "hunter2: x\n"})
 	for name, target := range map[string]string{"a.sls": "secret", "d": "."} {
-		dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "b.sls": "{% import_text 'd/secret' as s %}\n{{ s }}: 3\n"})
+		dir := tree(t,
+			map[string]string{"top.sls": "base: {'*': [a]}\n", "b.sls": "{% import_text 'd/secret' as s %}\n{{ s }}: 3\n"})
 		if err := os.Symlink(filepath.Join(outside, target), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -173,8 +177,10 @@ func TestEachMistakeIsOneFinding(t *testing.T) {
 }
 
 func TestServiceBeforeBase(t *testing.T) {
-	service := tree(t, map[string]string{"states/top.sls": "base: {'*': [app]}\n", "states/app.sls": "include: [common]\n"})
-	base := tree(t, map[string]string{"states/top.sls": "base: {'*': [common]}\n", "states/common.sls": "c: {test.nop: []}\n"})
+	service := tree(t, map[string]string{"states/top.sls": "base: {'*': [app]}\n",
+		"states/app.sls": "include: [common]\n"})
+	base := tree(t, map[string]string{"states/top.sls": "base: {'*': [common]}\n",
+		"states/common.sls": "c: {test.nop: []}\n"})
 	if r := checked(t, "h: {}\n", service, base); len(r.Findings) > 0 || r.Hosts[0].States != 1 {
 		t.Errorf("both trees give %+v", r)
 	}
@@ -184,7 +190,8 @@ func TestServiceBeforeBase(t *testing.T) {
 }
 
 func TestPillarOutsideOfTheTree(t *testing.T) {
-	states := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.managed:\n    - contents: {{ pillar.port }}\n"})
+	states := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n",
+		"a.sls": "a:\n  file.managed:\n    - contents: {{ pillar.port }}\n"})
 	pillar := tree(t, map[string]string{"top.sls": "base: {'*': [p]}\n", "p.sls": "port: 80\n"})
 	r, err := check.Trees(context.Background(), []check.Source{{Dir: states, Files: within(t, states)},
 		{Dir: pillar, Files: within(t, pillar), Pillar: true}}, check.Defaults("app"))
@@ -215,7 +222,8 @@ func TestMatrixOfHosts(t *testing.T) {
 }
 
 func TestFormatsOfReports(t *testing.T) {
-	dir := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.mangd: []\nb:\n  cmd.run: []\n"})
+	dir := tree(t,
+		map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a:\n  file.mangd: []\nb:\n  cmd.run: []\n"})
 	r := checked(t, "h1: {}\n", dir)
 	var sarif, junit, plain bytes.Buffer
 	if err := check.WriteSARIF(&sarif, r, "1.0"); err != nil {
@@ -239,8 +247,10 @@ func TestFormatsOfReports(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(sarif.Bytes(), &log); err != nil || log.Version != "2.1.0" || len(log.Runs[0].Results) != len(r.Findings) ||
-		log.Runs[0].Results[0].Level != "error" || log.Runs[0].Results[0].Locations[0].PhysicalLocation.Region.StartLine != 2 {
+	if err := json.Unmarshal(sarif.Bytes(), &log); err != nil || log.Version != "2.1.0" ||
+		len(log.Runs[0].Results) != len(r.Findings) ||
+		log.Runs[0].Results[0].Level != "error" ||
+		log.Runs[0].Results[0].Locations[0].PhysicalLocation.Region.StartLine != 2 {
 		t.Errorf("SARIF is %v\n%s", err, sarif.Bytes())
 	}
 	var suite struct {
@@ -253,7 +263,8 @@ func TestFormatsOfReports(t *testing.T) {
 	var doc struct {
 		Findings []struct{ Kind, Hint string }
 	}
-	if err := json.Unmarshal(plain.Bytes(), &doc); err != nil || len(doc.Findings) != len(r.Findings) || doc.Findings[0].Kind != "mistake" {
+	if err := json.Unmarshal(plain.Bytes(), &doc); err != nil || len(doc.Findings) != len(r.Findings) ||
+		doc.Findings[0].Kind != "mistake" {
 		t.Errorf("JSON is %v\n%s", err, plain.Bytes())
 	}
 }

@@ -156,20 +156,21 @@ type (
 	}
 )
 
-// WriteJUnit writes the report as a suite of JUnit: a test for each host, and one for the mistakes that no host needs to
-// be known for.
+// WriteJUnit writes the report as a suite of JUnit: a test for each host, and one for the mistakes that no host needs
+// to be known for.
 func WriteJUnit(w io.Writer, r *Report) error {
 	suite := junitSuite{Name: "corpus check", Cases: []junitCase{{Class: "corpus.check", Name: "every host"}}}
 	suite.Cases[0].Failure = failure(r, func(f Finding) bool { return len(f.Minions) == 0 })
 	for _, h := range r.Hosts {
-		suite.Cases = append(suite.Cases, junitCase{Class: "corpus.check", Name: h.ID, Failure: failure(r, func(f Finding) bool {
-			for _, id := range f.Minions {
-				if id == h.ID {
-					return true
+		suite.Cases = append(suite.Cases,
+			junitCase{Class: "corpus.check", Name: h.ID, Failure: failure(r, func(f Finding) bool {
+				for _, id := range f.Minions {
+					if id == h.ID {
+						return true
+					}
 				}
-			}
-			return false
-		})})
+				return false
+			})})
 	}
 	suite.Tests = len(suite.Cases)
 	for _, c := range suite.Cases {

@@ -22,7 +22,8 @@ func systems() []*value.Map {
 	system := func(family, name, full, codename, release string, major int, init, arch string) *value.Map {
 		return value.NewMap("kernel", "Linux", "os_family", family, "os", name, "osfullname", full, "oscodename", codename,
 			"osrelease", release, "osmajorrelease", major, "osfinger", fmt.Sprintf("%s-%s", full, release), "init", init,
-			"osarch", arch, "cpuarch", "x86_64", "num_cpus", 2, "mem_total", 4096, "virtual", "kvm", "path", "/usr/sbin:/usr/bin",
+			"osarch", arch, "cpuarch", "x86_64", "num_cpus", 2, "mem_total", 4096, "virtual", "kvm", "path",
+			"/usr/sbin:/usr/bin",
 			"shell", "/bin/sh", "saltversion", "3006.0", "pythonversion", value.NewList(3, 11, 2, "final", 0),
 			"ipv4", value.Strings("127.0.0.1", "192.0.2.10"), "ipv6", value.Strings("::1"),
 			"fqdn_ip4", value.Strings("192.0.2.10"), "fqdn_ip6", value.NewList(),
@@ -52,9 +53,9 @@ func Defaults(service string) []Minion {
 	return all
 }
 
-// Matrix parses a file of hosts: a mapping of their names to their grains, as YAML or JSON. A file whose only content is
-// the grains of one host, as `corpus-agent grains --json` prints them, is that host. Grains that an entry lacks are those
-// of its system, or of Debian, and those of its name.
+// Matrix parses a file of hosts: a mapping of their names to their grains, as YAML or JSON. A file whose only content
+// is the grains of one host, as `corpus-agent grains --json` prints them, is that host. Grains that an entry lacks are
+// those of its system, or of Debian, and those of its name.
 func Matrix(text, file string) ([]Minion, error) {
 	doc, err := yaml.LoadString(text, file)
 	if err != nil {

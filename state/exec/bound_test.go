@@ -66,8 +66,8 @@ func TestRunTimeoutEndsHangingStep(t *testing.T) {
 	}
 }
 
-// TestInterruptedGuardFailsItsState has the time of a run be over, and a signal arrive, while a guard hangs: its answer is
-// none, and the state whose guard it is failed.
+// TestInterruptedGuardFailsItsState has the time of a run be over, and a signal arrive, while a guard hangs: its answer
+// is none, and the state whose guard it is failed.
 func TestInterruptedGuardFailsItsState(t *testing.T) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		guarded := strings.Replace(hanging, "sleep 600", "\"true\"\n    - "+guard+": sleep 600", 1)

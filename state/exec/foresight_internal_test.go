@@ -32,7 +32,8 @@ func TestUnknownLackNamesNoStep(t *testing.T) {
 	}
 }
 
-// TestStatesThatMayProvideAPackage has a package that no repository has come by an earlier state, if one can bring a repository.
+// TestStatesThatMayProvideAPackage has a package that no repository has come by an earlier state, if one can bring a
+// repository.
 func TestStatesThatMayProvideAPackage(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, fun, name string

@@ -21,7 +21,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPlansMatchChanges runs the trees of testdata/plans/chroot, each in a chroot of its own with the machine's own tools.
+// TestPlansMatchChanges runs the trees of testdata/plans/chroot, each in a chroot of its own with the machine's own
+// tools.
 func TestPlansMatchChanges(t *testing.T) {
 	forEachPlan(t, "chroot", func(t *testing.T, archive *txtar.Archive) {
 		root := hosttest.Chroot(t)

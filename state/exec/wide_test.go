@@ -135,8 +135,8 @@ e: {thing.made: []}
 	}
 }
 
-// TestParallelStepsWaitForRequisites holds that a step waits for its requisites and for the steps that its arguments name, and that one that
-// runs alone has no other beside it; the report has the order as written.
+// TestParallelStepsWaitForRequisites holds that a step waits for its requisites and for the steps that its arguments
+// name, and that one that runs alone has no other beside it; the report has the order as written.
 func TestParallelStepsWaitForRequisites(t *testing.T) {
 	c := &cloud{}
 	lines := c.wide(t, 8, `
@@ -147,7 +147,8 @@ by itself: {thing.alone: []}
 after: {thing.made: [uses: [named]]}
 `)
 	before := func(x, y string) bool { return slices.Index(c.order, x) < slices.Index(c.order, y) }
-	if !before("first", "late") || !before("late", "named") || !before("named", "after") || !before("named", "by itself") ||
+	if !before("first", "late") || !before("late", "named") || !before("named", "after") ||
+		!before("named", "by itself") ||
 		!before("by itself", "after") || c.crowded {
 		t.Errorf("the order is %v; something ran beside a step that runs alone: %v", c.order, c.crowded)
 	}

@@ -205,6 +205,7 @@ type fileTemplates struct{ session *session.Session }
 
 // Render implements file.Templates.
 func (t fileTemplates) Render(ctx context.Context, f file.Template) ([]byte, error) {
-	out, err := t.session.RenderFile(ctx, f.Engine, render.Source{Name: f.Source, Env: f.Env, Text: string(f.Text)}, f.Vars)
+	out, err := t.session.RenderFile(ctx, f.Engine, render.Source{Name: f.Source, Env: f.Env, Text: string(f.Text)},
+		f.Vars)
 	return []byte(out), err
 }

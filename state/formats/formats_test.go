@@ -74,8 +74,8 @@ const packed = "de0012a173a2c3a4a46c6f6e67d9287878787878787878787878787878787878
 	"a16c930191a1618001a36f6e65a16dde0011a13000a13101a13202a13303a13404a13505a13606a13707a13808a13909a231300aa231310ba231320ca231330da231340ea231350f" +
 	"a2313610a162c40200ff"
 
-// TestDecodersMatchPython has what toml, plistlib and msgpack of Python gave for these texts; dates are as Python prints
-// them.
+// TestDecodersMatchPython has what toml, plistlib and msgpack of Python gave for these texts; dates are as Python
+// prints them.
 func TestDecodersMatchPython(t *testing.T) {
 	binary, err := hex.DecodeString(packed)
 	if err != nil {
@@ -88,16 +88,21 @@ func TestDecodersMatchPython(t *testing.T) {
 		want string
 	}{
 		{"toml", formats.TOML, tomlText,
-			`{'title': 'TOML ä é', 'owner': {'name': 'raw \\n', 'dob': '1979-05-27 07:32:00+00:00', 'day': '1979-05-27', 'on': True}, ` +
-				`'database': {'ports': [8000, 8001], 'data': [['delta', 'phi'], [3.14]], 'big': 1000, 'hex': 255, 'f': 6.626e-34, 'neg': -17, ` +
-				`'temp': {'cpu': 79.5, 'case': 72}}, 'a': {'b': {'c': {'x': 1}}}, 'products': [{'name': 'Hammer'}, {'name': 'Nail', 'size': {'len': 2}}]}`},
+			`{'title': 'TOML ä é', 'owner': {'name': 'raw \\n', 'dob': '1979-05-27 07:32:00+00:00', 'day': '1979-05-27', ` +
+				`'on': True}, ` +
+				`'database': {'ports': [8000, 8001], 'data': [['delta', 'phi'], [3.14]], 'big': 1000, 'hex': 255, 'f': ` +
+				`6.626e-34, 'neg': -17, ` +
+				`'temp': {'cpu': 79.5, 'case': 72}}, 'a': {'b': {'c': {'x': 1}}}, 'products': [{'name': 'Hammer'}, {'name': ` +
+				`'Nail', 'size': {'len': 2}}]}`},
 		{"plist", formats.Plist, plistText,
 			`{'b': b'\x00\xff', 'big': 1099511627776, 'd': '2024-01-31 12:00:00', 'e': [], 'f': False, 'l': [1, ['a'], {}], ` +
 				`'n': -3, 'r': 1.5, 's': 'ä<&>', 't': True}`},
 		{"msgpack", formats.Msgpack, string(binary),
 			`{'s': 'ä', 'long': 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 'n': -3, 'n2': -200, 'n3': -70000, ` +
-				`'n4': -1099511627776, 'u8': 200, 'u16': 60000, 'u32': 2147483648, 'u64': 1099511627776, 'r': 1.5, 't': True, 'f': False, 'z': None, 'l': [1, ['a'], {}], ` +
-				`1: 'one', 'm': {'0': 0, '1': 1, '2': 2, '3': 3, '4': 4, '5': 5, '6': 6, '7': 7, '8': 8, '9': 9, '10': 10, '11': 11, '12': 12, '13': 13, '14': 14, ` +
+				`'n4': -1099511627776, 'u8': 200, 'u16': 60000, 'u32': 2147483648, 'u64': 1099511627776, 'r': 1.5, 't': True, ` +
+				`'f': False, 'z': None, 'l': [1, ['a'], {}], ` +
+				`1: 'one', 'm': {'0': 0, '1': 1, '2': 2, '3': 3, '4': 4, '5': 5, '6': 6, '7': 7, '8': 8, '9': 9, '10': 10, '11': ` +
+				`11, '12': 12, '13': 13, '14': 14, ` +
 				`'15': 15, '16': 16}, 'b': b'\x00\xff'}`},
 	} {
 		v, err := test.read([]byte(test.text))

@@ -131,7 +131,8 @@ func xmlAttrFilter(c *Call) (any, error) {
 var (
 	webAddress = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
-			`(?i)^(?:https?://|www\.)?(?:(?:[\w%-]+\.)+)?(?:[a-z]{2,63}|xn--[\w%]{2,59}|[\w%-]{2,63}\.(?:com|net|int|edu|gov|org|info|mil)|(?:(?:\d{1,3}\.){3}\d{1,3})|\[(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}\])(?::\d{1,5})?(?:[/?#]\S*)?$`)
+			`(?i)^(?:https?://|www\.)?(?:(?:[\w%-]+\.)+)?(?:[a-z]{2,63}|xn--[\w%]{2,59}|[\w%-]{2,63}\.(?:com|net|int|edu|gov|` +
+				`org|info|mil)|(?:(?:\d{1,3}\.){3}\d{1,3})|\[(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}\])(?::\d{1,5})?(?:[/?#]\S*)?$`)
 	})
 	mail      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S+@\w[\w.-]*\.\w+$`) })
 	wordOrGap = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s+|\S+`) })

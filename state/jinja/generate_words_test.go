@@ -33,7 +33,8 @@ var (
 		append(1) extend([1]) insert(0,9) remove(1) sort() reverse() clear() pop() pop(0) index(1) count(1) bit_length() is_integer() hex() translate({})
 		nosuch() nosuch isidentifier() isdecimal() __class__ items items()|list fromkeys([1]) popitem()`)
 	attributes = words(
-		`.a .b .items .x .q .n .x.y.z .0 ['a'] ['q'] [0] [-1] [5] [1:] [:2] [::-1] [1:2] [-2:] [none] ['x']['y'] [n] [s] [0].n [0]['g'] [1.0] [true] [::0]`)
+		`.a .b .items .x .q .n .x.y.z .0 ['a'] ['q'] [0] [-1] [5] [1:] [:2] [::-1] [1:2] [-2:] [none] ['x']['y'] [n] [s] ` +
+			`[0].n [0]['g'] [1.0] [true] [::0]`)
 	loopVars = words(
 		`index index0 revindex revindex0 first last length depth depth0 previtem nextitem cycle('a','b') cycle() changed(1) nosuch previtem|default('-')
 		nextitem is defined index index0 first last cycle('x','y','z')`)

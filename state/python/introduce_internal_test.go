@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestProgramsInThePlaceOfPython starts programs that do not do what python3 does. None of them keeps the caller waiting.
+// TestProgramsInThePlaceOfPython starts programs that do not do what python3 does. None of them keeps the caller
+// waiting.
 func TestProgramsInThePlaceOfPython(t *testing.T) {
 	for script, want := range map[string]string{
 		"exec sleep 1000":                "it did not read its program within 300ms",

@@ -1,12 +1,12 @@
-// Package python runs a tree's own Salt modules: execution and state modules, grains, renderers and whatever else Salt's
-// loader would load from directories such as _modules.
+// Package python runs a tree's own Salt modules: execution and state modules, grains, renderers and whatever else
+// Salt's loader would load from directories such as _modules.
 //
 // They run in a worker, one python3 for a run of the engine, which is started when the first of them is needed. The
 // worker has its own loader and a package salt with what such modules import, both embedded in this program; nothing of
-// Salt has to be on the host. Both sides send each other messages over two pipes: JSON with marks for what JSON does not
-// have, each message with its length before it. The agent asks for one thing at a time. Before it answers, the worker
-// may ask back, as for the functions of the agent that modules call through __salt__, and these may ask the worker in
-// turn, so questions nest like calls.
+// Salt has to be on the host. Both sides send each other messages over two pipes: JSON with marks for what JSON does
+// not have, each message with its length before it. The agent asks for one thing at a time. Before it answers, the
+// worker may ask back, as for the functions of the agent that modules call through __salt__, and these may ask the
+// worker in turn, so questions nest like calls.
 //
 // A worker that does not answer in time, ends, or sends what is no message is an error of the question. It is killed
 // with all that it started, and the next question starts another one.
@@ -190,7 +190,8 @@ func lastLines(text string) string {
 }
 
 // bootstrap reads the worker's program from the pipe, so that it is on no disk.
-const bootstrap = `import os;f=os.fdopen(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),"<corpus-agent>","exec"))`
+const bootstrap = `import os;f=os.fdopen(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),` +
+	`"<corpus-agent>","exec"))`
 
 // searchPath and the rest of environment are all that modules see of the environment.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -207,7 +208,8 @@ func (w *Worker) start(ctx context.Context) error {
 	if w.talk != nil {
 		return nil
 	}
-	talk, err := w.options.Host.Talk(host.Command{Argv: []string{"python3", "-I", "-B", "-c", bootstrap}, Env: environment()})
+	talk, err := w.options.Host.Talk(host.Command{Argv: []string{"python3", "-I", "-B", "-c", bootstrap},
+		Env: environment()})
 	if errors.Is(err, exec.ErrNotFound) {
 		return diag.WithHint(errors.New("the host has no python3, which the tree's own modules need"),
 			"install python3 (3.7 or newer), or take the modules out of the tree")

@@ -79,8 +79,8 @@ func call(w *python.Worker, ctx context.Context, name string, args ...any) (any,
 		value.NewMap()))
 }
 
-// TestForkedProcessSendsNoResults has modules whose children return, raise, exit and ask. The calls after them have their
-// own answers.
+// TestForkedProcessSendsNoResults has modules whose children return, raise, exit and ask. The calls after them have
+// their own answers.
 func TestForkedProcessSendsNoResults(t *testing.T) {
 	w := start(t, &asker{texts: map[string]string{"modules/forks": `
 import os
@@ -210,8 +210,8 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 	if o := m.Value("o").(*value.Map); o.IsPlain() || !m.IsPlain() {
 		t.Errorf("plain: %t and %t", o.IsPlain(), m.IsPlain())
 	}
-	for key, want := range map[string]string{"t": "tuple", "b": "bytes", "o": "OrderedDict", "f": "float", "s": "set", "d": "date",
-		"g": "generator", "u": "str", "n": "NoneType"} {
+	for key, want := range map[string]string{"t": "tuple", "b": "bytes", "o": "OrderedDict", "f": "float", "s": "set",
+		"d": "date", "g": "generator", "u": "str", "n": "NoneType"} {
 		got, err := call(w, t.Context(), "own.kind_of", m.Value(key))
 		if err != nil || got != want {
 			t.Errorf("%s comes back as %v, want %s: %v", key, got, want, err)
@@ -314,7 +314,8 @@ func TestModulesGetAFixedEnvironment(t *testing.T) {
 
 // TestTheWorkerIsKilledAtEveryMessage kills it before each of the messages that a call with questions exchanges.
 func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
-	a := &asker{texts: map[string]string{"modules/own": own + "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"}}
+	a :=
+		&asker{texts: map[string]string{"modules/own": own + "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"}}
 	w := start(t, a)
 	for at := range 4 {
 		n := 0
@@ -377,7 +378,8 @@ func BenchmarkFirstCall(b *testing.B) {
 }
 
 func BenchmarkFurtherCall(b *testing.B) {
-	w := start(b, &asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"))})
+	w := start(b,
+		&asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"))})
 	for b.Loop() {
 		if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
 			b.Fatal(err)
@@ -431,8 +433,8 @@ func TestMissingSaltModuleHasHint(t *testing.T) {
 		t.Errorf("a module that imports salt.client: %v, %v", v, err)
 	}
 	for name, want := range map[string]string{
-		"client.use": "salt.client.LocalClient is not part of the agent", "client.run": "salt.runner.RunnerClient is not part",
-		"other.f": "salt.transport is not part of the agent",
+		"client.use": "salt.client.LocalClient is not part of the agent",
+		"client.run": "salt.runner.RunnerClient is not part", "other.f": "salt.transport is not part of the agent",
 	} {
 		if _, err := call(w, t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %q", name, err, want)
@@ -442,8 +444,10 @@ func TestMissingSaltModuleHasHint(t *testing.T) {
 
 // FuzzFrames reads frames and messages of any bytes: a message that can be read can be written, and reads the same.
 func FuzzFrames(f *testing.F) {
-	for _, text := range []string{`{"done":1}`, `{"$tuple":[1,{"$bytes":"AA=="}]}`, `{"$items":[[1,2],[[3],4]]}`, `{"$o":{"a":{"$float":"inf"}}}`,
-		`{"$object":[1,"set","{1}","{1}",true,[1]]}`, `{"$object":[1]}`, `{"$text":"gICA"}`, `{"$oitems":[["$a",null]]}`, `[[[[]]]]`} {
+	for _, text := range []string{`{"done":1}`, `{"$tuple":[1,{"$bytes":"AA=="}]}`, `{"$items":[[1,2],[[3],4]]}`,
+		`{"$o":{"a":{"$float":"inf"}}}`,
+		`{"$object":[1,"set","{1}","{1}",true,[1]]}`, `{"$object":[1]}`, `{"$text":"gICA"}`, `{"$oitems":[["$a",null]]}`,
+		`[[[[]]]]`} {
 		f.Add(append([]byte{0, 0, 0, byte(len(text))}, text...))
 	}
 	f.Add([]byte{255, 255, 255, 255})

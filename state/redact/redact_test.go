@@ -282,8 +282,8 @@ func TestRedactedJSONKeepsStrings(t *testing.T) {
 	}
 }
 
-// TestSecretsAsPythonWritesThem has secrets in the forms in which Python modules print, log and dump them, and as bytes and
-// numbers in data.
+// TestSecretsAsPythonWritesThem has secrets in the forms in which Python modules print, log and dump them, and as bytes
+// and numbers in data.
 func TestSecretsAsPythonWritesThem(t *testing.T) {
 	r := &redact.Redactor{}
 	r.Add("pässwörtér-geheim", `it'sA"quo\\te`, "8273645", "clé😀secret")
@@ -291,14 +291,16 @@ func TestSecretsAsPythonWritesThem(t *testing.T) {
 		`"p\u00e4ssw\u00f6rt\u00e9r-geheim"`, `'p\xe4ssw\xf6rt\xe9r-geheim'`, `b'p\xc3\xa4ssw\xc3\xb6rt\xc3\xa9r-geheim'`,
 		`'it\'sA"quo\\\\te'`, `"it'sA\"quo\\\\te"`, `'cl\xe9\U0001f600secret'`, `"cl\u00e9\ud83d\ude00secret"`,
 	} {
-		if got := r.Text("cannot connect with " + text + "."); strings.Contains(got, "quo") || strings.Contains(got, "geheim") ||
+		if got := r.Text("cannot connect with " + text + "."); strings.Contains(got, "quo") ||
+			strings.Contains(got, "geheim") ||
 			strings.Contains(got, "secret\"") || strings.Contains(got, "secret'") {
 			t.Errorf("%s is shown as %s", text, got)
 		}
 	}
 	data := value.NewMap("b", []byte("pw=pässwörtér-geheim"), "f", 8273645.0, "n", 5.5, "plain", []byte("plain"))
 	got, ok := r.Value(data).(*value.Map)
-	if !ok || string(got.Value("b").([]byte)) != "pw="+redact.Mark || got.Value("f") != redact.Mark || got.Value("n") != 5.5 ||
+	if !ok || string(got.Value("b").([]byte)) != "pw="+redact.Mark || got.Value("f") != redact.Mark ||
+		got.Value("n") != 5.5 ||
 		string(got.Value("plain").([]byte)) != "plain" {
 		t.Errorf("%s is shown as %s", value.Repr(data), value.Repr(got))
 	}

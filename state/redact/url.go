@@ -15,7 +15,8 @@ var address = sync.OnceValue(func() *regexp.Regexp {
 // parameter finds parameters of a query whose value lets its reader in.
 var parameter = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
-		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|credential|code|jwt)=)[^&;#\s"'<>]+`)
+		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|` +
+			`credential|code|jwt)=)[^&;#\s"'<>]+`)
 })
 
 // brief finds the short form of an address that ssh(1) and git(1) take, user@host:path, where a password was written

@@ -293,7 +293,8 @@ func immutable(path string, on bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestInvalidDeclarationsFailBeforeChanges holds what is wrong in a declaration to a failure that names it, before anything changes.
+// TestInvalidDeclarationsFailBeforeChanges holds what is wrong in a declaration to a failure that names it, before
+// anything changes.
 func TestInvalidDeclarationsFailBeforeChanges(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)

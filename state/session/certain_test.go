@@ -73,7 +73,8 @@ func TestContradictoryArgumentsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"ann:\n  user.present:\n    - fullname: Ann, room 5\n    - require:\n      - test: b\nb: test.nop": "has a comma",
-		"x:\n  pkg.installed:\n    - pkgs: [a]\n    - sources:\n      - b: /b.deb":                         "cannot both be given",
+		"x:\n  pkg.installed:\n    - pkgs: [a]\n    - sources:\n      - b: /b.deb": "cannot both " +
+			"be given",
 	} {
 		set, _ := settings(t, map[string]string{"states/t.sls": text + "\n"})
 		set.Strict = true

@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestConfigurationFilesOfUsersAreRefused names files of a user in the arguments that hand a file to a program of root's.
+// TestConfigurationFilesOfUsersAreRefused names files of a user in the arguments that hand a file to a program of
+// root's.
 func TestConfigurationFilesOfUsersAreRefused(t *testing.T) {
 	c := newClones(t)
 	for _, name := range []string{"supervisorctl", "mysql", "pip3", "virtualenv", "gem", "npm", "pecl"} {

@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// The limits below are 5 % above what was counted when they were set. A count is the same on every machine and under any
-// load, which a time is not. Who makes a run dearer on purpose sets the limit to the new count and 5 %, and says in the
-// commit what is had for it; who makes it cheaper lowers the limit, so that it stays so.
+// The limits below are 5 % above what was counted when they were set. A count is the same on every machine and under
+// any load, which a time is not. Who makes a run dearer on purpose sets the limit to the new count and 5 %, and says in
+// the commit what is had for it; who makes it cheaper lowers the limit, so that it stays so.
 const (
 	mostAllocationsPerStep = 100.1 // of compiling 879 states, the rendering of states and pillar included
 	mostAllocationsPerLine = 11.2  // the same, by line of the states as they are rendered
@@ -71,8 +71,8 @@ func TestCountedPass(t *testing.T) {
 	tree{root, benchtree.States(n)}.run(t, false)
 }
 
-// TestCountsOfARun holds the system calls and processes of a run with nothing to do to their limits. strace counts them in
-// two runs of different size, and the difference is what a state costs.
+// TestCountsOfARun holds the system calls and processes of a run with nothing to do to their limits. strace counts them
+// in two runs of different size, and the difference is what a state costs.
 func TestCountsOfARun(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -86,7 +86,8 @@ func TestCountsOfARun(t *testing.T) {
 }
 
 // countedCalls are those that the same run makes each time. Others, such as those of the scheduler, depend on the load.
-const countedCalls = "openat,openat2,readlinkat,newfstatat,fstat,statx,faccessat,faccessat2,getdents64,pread64,lgetxattr,execve"
+const countedCalls = "openat,openat2,readlinkat,newfstatat,fstat,statx,faccessat,faccessat2,getdents64,pread64," +
+	"lgetxattr,execve"
 
 var call = regexp.MustCompile(`(?m)^[0-9]+ +([a-z0-9_]+)\(`)
 
@@ -100,7 +101,8 @@ func traced(t *testing.T, strace string, users int) (all, processes int) {
 		t.Fatal(err)
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
-	cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-o", trace, "-e", "trace="+countedCalls, program, "-test.run", "^TestCountedPass$")
+	cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-o", trace, "-e", "trace="+countedCalls, program,
+		"-test.run", "^TestCountedPass$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s\n%d", counted, tree.root, users))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if strings.Contains(string(out), "Operation not permitted") {

@@ -170,13 +170,14 @@ func TestShadowAndCron(t *testing.T) {
 		{name: "cron.set_job", args: []any{"root", "7 8", "*", "*", "*", 1, "/bin/true"},
 			want: "!is not a valid time for a crontab"},
 		{name: "cron.ls", args: []any{"root"},
-			want: "{'pre': ['MAILTO=me'], 'crons': [{'minute': '7', 'hour': '*', 'daymonth': '*', 'month': '*', 'dayweek': '1', " +
-				"'identifier': None, 'cmd': '/bin/true', 'comment': None, 'commented': False}], 'special': [], 'env': []}"},
+			want: "{'pre': ['MAILTO=me'], 'crons': [{'minute': '7', 'hour': '*', 'daymonth': '*', 'month': '*', " +
+				"'dayweek': '1', 'identifier': None, 'cmd': '/bin/true', 'comment': None, 'commented': False}], 'special': [], " +
+				"'env': []}"},
 		{name: "cron.set_special", args: []any{"root", "@daily", "/bin/x"}, want: "'new'"},
 		{name: "cron.set_env", args: []any{"root", "PATH", "/bin"}, want: "'new'"},
 		{name: "cron.list_tab", args: []any{"root"},
-			want: "~'special': [{'spec': '@daily', 'identifier': None, 'cmd': '/bin/x', 'comment': None, 'commented': False}], " +
-				"'env': [{'name': 'PATH', 'value': '/bin'}]}"},
+			want: "~'special': [{'spec': '@daily', 'identifier': None, 'cmd': '/bin/x', 'comment': None, 'commented': " +
+				"False}], 'env': [{'name': 'PATH', 'value': '/bin'}]}"},
 		{name: "cron.rm_job", args: []any{"root", "/bin/true", "8"}, want: "'absent'"},
 		{name: "cron.rm_job", args: []any{"root", "/bin/true"}, want: "'removed'"},
 		{name: "cron.rm", args: []any{"root", "/bin/true"}, want: "'absent'"},

@@ -48,7 +48,8 @@ func TestPackagesAreDescribed(t *testing.T) {
 		"var/lib/dpkg/info/libc6:amd64.list": "/.\n/usr\n/usr/lib/libc.so\n",
 		"etc/apt/sources.list": "deb [arch=amd64] http://deb.example.org/debian bookworm main\n" +
 			"# deb-src http://deb.example.org/debian bookworm main\n",
-		"etc/apt/sources.list.d/more.sources": "Types: deb\nURIs: http://more.example.org\nSuites: stable\nComponents: main\n",
+		"etc/apt/sources.list.d/more.sources": "Types: deb\nURIs: http://more.example.org\nSuites: stable\n" +
+			"Components: main\n",
 	}, nil)
 	programsIn(t, root, "dpkg", "apt-get")
 	callDaily(t, s, root, []daily{
@@ -110,8 +111,8 @@ func TestRPMPackagesAreDescribed(t *testing.T) {
 			want: "{'errors': [], 'files': ['/usr/bin/hello', '/usr/share/doc/hello']}"},
 		{name: "pkg.info_installed", args: []any{"hello"},
 			want: "{'hello': {'arch': 'x86_64', 'group': 'group', 'license': 'GPL', 'release': '3', 'size': '280', " +
-				"'source': 'hello.src.rpm', 'summary': 'It says hello', 'url': 'https://e.org', 'vendor': 'v', 'version': '2.10', " +
-				"'install_date': '1970-01-01T00:00:00Z', 'install_date_time_t': 0, 'description': 'long\\ntext'}}"},
+				"'source': 'hello.src.rpm', 'summary': 'It says hello', 'url': 'https://e.org', 'vendor': 'v', 'version': " +
+				"'2.10', 'install_date': '1970-01-01T00:00:00Z', 'install_date_time_t': 0, 'description': 'long\\ntext'}}"},
 		{name: "pkg.info_installed", args: []any{"none"}, want: "!package none is not installed"},
 		{name: "pkg.list_repos",
 			want: "{'base': {'name': 'Base', 'baseurl': 'http://e.org/', 'enabled': '1', 'file': '/etc/yum.repos.d/a.repo'}}"},

@@ -79,8 +79,8 @@ func checkTold(t *testing.T, list diag.List, w expectation, file string) {
 	t.Errorf("nothing says %q with the hint %q on line %d:\n%v", w.message, w.hint, w.line, list)
 }
 
-// TestMistakesOfAllFilesAreReportedTogether has mistakes in the pillar, in the top file and in several SLS files. Those of
-// the pillar hide none that do not depend on it, and no template is rendered with half a pillar.
+// TestMistakesOfAllFilesAreReportedTogether has mistakes in the pillar, in the top file and in several SLS files. Those
+// of the pillar hide none that do not depend on it, and no template is rendered with half a pillar.
 func TestMistakesOfAllFilesAreReportedTogether(t *testing.T) {
 	pillar := map[string]string{
 		"pillar/top.sls": "base:\n  '*':\n    - one\n    - two # error: there is no pillar file \"two\"\n",
@@ -191,8 +191,8 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestStatesThatAlwaysRunAreRecognized runs states that act at every run, one that reacts to such a state alone, and the
-// same ones where something else decides.
+// TestStatesThatAlwaysRunAreRecognized runs states that act at every run, one that reacts to such a state alone, and
+// the same ones where something else decides.
 func TestStatesThatAlwaysRunAreRecognized(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": `
 plain: {cmd.run: [{name: "true"}]}

@@ -59,7 +59,8 @@ func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, erro
 		all = append(all, e.explain(step))
 	}
 	if len(all) == 0 {
-		return nil, misuse(cmp.Or(diag.DidYouMean(word, e.words()), e.some()), "no step of this host's highstate is called %q", word)
+		return nil,
+			misuse(cmp.Or(diag.DidYouMean(word, e.words()), e.some()), "no step of this host's highstate is called %q", word)
 	}
 	redact.Each(&all, s.Redactor.Text)
 	return all, nil
@@ -131,7 +132,8 @@ func (e *explainer) some() string {
 	for _, s := range e.steps[:min(len(e.steps), few)] {
 		ids = append(ids, s.ID())
 	}
-	return fmt.Sprintf("write the ID of a state, its name or its SLS, such as %s; `corpus-agent call state.show_highstate` has all",
+	return fmt.Sprintf("write the ID of a state, its name or its SLS, such as %s; `corpus-agent call "+
+		"state.show_highstate` has all",
 		strings.Join(ids, ", "))
 }
 

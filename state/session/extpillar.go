@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// withExternal merges what the sources of ext_pillar give over a pillar, one after the other. Each sees the pillar so far.
+// withExternal merges what the sources of ext_pillar give over a pillar, one after the other. Each sees the pillar so
+// far.
 func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources []external.Source) (*value.Map, error) {
 	strategy := value.Strategy(s.option("pillar_source_merging_strategy"))
 	if strategy == "" {
@@ -79,5 +80,6 @@ func (s *Session) renderExternal(ctx context.Context, dir, file, text string, mo
 	tree := roots.New(s.Trees, roots.Env{Name: "base", Dirs: []string{dir}})
 	vars := value.NewMap("__salt__", s.templates.salt)
 	vars.Update(more)
-	return s.renderer.Text(withTree(ctx, tree), "jinja", render.Source{Name: file, File: file, Env: "base", Text: text}, vars)
+	return s.renderer.Text(withTree(ctx, tree), "jinja", render.Source{Name: file, File: file, Env: "base", Text: text},
+		vars)
 }

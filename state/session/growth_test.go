@@ -31,11 +31,12 @@ func compiling(t *testing.T, users int) cost {
 	runtime.ReadMemStats(&before)
 	once()
 	runtime.ReadMemStats(&after)
-	return cost{float64(benchtree.States(users)), float64(after.Mallocs - before.Mallocs), float64(after.TotalAlloc - before.TotalAlloc)}
+	return cost{float64(benchtree.States(users)), float64(after.Mallocs - before.Mallocs),
+		float64(after.TotalAlloc - before.TotalAlloc)}
 }
 
-// TestGrowthOfCompiling: what each more state takes is the same for ten times the users, and with CORPUS_BENCH_LARGE for a
-// hundred times. A list that is searched once for each state would show here.
+// TestGrowthOfCompiling: what each more state takes is the same for ten times the users, and with CORPUS_BENCH_LARGE
+// for a hundred times. A list that is searched once for each state would show here.
 func TestGrowthOfCompiling(t *testing.T) {
 	sizes := []int{4, 40, 400}
 	if os.Getenv("CORPUS_BENCH_LARGE") != "" {
@@ -49,11 +50,13 @@ func TestGrowthOfCompiling(t *testing.T) {
 	for i := 1; i < len(costs); i++ {
 		states := costs[i].states - costs[i-1].states
 		more := cost{states, (costs[i].objects - costs[i-1].objects) / states, (costs[i].bytes - costs[i-1].bytes) / states}
-		t.Logf("from %.0f to %.0f states: %.1f allocations and %.0f bytes for each more", costs[i-1].states, costs[i].states, more.objects, more.bytes)
+		t.Logf("from %.0f to %.0f states: %.1f allocations and %.0f bytes for each more", costs[i-1].states, costs[i].states,
+			more.objects, more.bytes)
 		if i == 1 {
 			first = more
 		} else if more.objects > 1.1*first.objects || more.bytes > 1.5*first.bytes {
-			t.Errorf("that is more than the %.1f allocations and %.0f bytes of the first ones: something grows faster than the states", first.objects, first.bytes)
+			t.Errorf("that is more than the %.1f allocations and %.0f bytes of the first ones: something grows faster than "+
+				"the states", first.objects, first.bytes)
 		}
 	}
 }

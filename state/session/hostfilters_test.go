@@ -28,11 +28,13 @@ func TestFiltersThatLookAtFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for template, want := range map[string]string{
-		`{{ "D/text" | is_text_file }} {{ "D/empty" | is_text_file }} {{ "D/latin1" | is_text_file }} {{ "D/cyrillic" | is_text_file }}`: "True True True True",
-		`{{ "D/zero" | is_text_file }} {{ "D/noise" | is_text_file }} {{ "D/none" | is_text_file }} {{ "D" | is_text_file }}`:            "False False False False",
-		`{{ "D/zero" | is_bin_file }} {{ "D/latin1" | is_bin_file }} {{ "D/noise" | is_bin_file }} {{ "D/cyrillic" | is_bin_file }}`:     "True True True True",
-		`{{ "D/text" | is_bin_file }} {{ "D/empty" | is_bin_file }} {{ "D/none" | is_bin_file }} {{ "D" | is_bin_file }}`:                "False False False False",
-		`{{ "D/empty" | is_empty }} {{ "D/text" | is_empty }} {{ "D/none" | is_empty }}`:                                                 "True False False",
+		`{{ "D/text" | is_text_file }} {{ "D/empty" | is_text_file }} {{ "D/latin1" | is_text_file }} {{ "D/cyrillic" | ` +
+			`is_text_file }}`: "True True True True",
+		`{{ "D/zero" | is_text_file }} {{ "D/noise" | is_text_file }} {{ "D/none" | is_text_file }} {{ "D" | is_text_file }}`: "False False False False",
+		`{{ "D/zero" | is_bin_file }} {{ "D/latin1" | is_bin_file }} {{ "D/noise" | is_bin_file }} {{ "D/cyrillic" | ` +
+			`is_bin_file }}`: "True True True True",
+		`{{ "D/text" | is_bin_file }} {{ "D/empty" | is_bin_file }} {{ "D/none" | is_bin_file }} {{ "D" | is_bin_file }}`: "False False False False",
+		`{{ "D/empty" | is_empty }} {{ "D/text" | is_empty }} {{ "D/none" | is_empty }}`:                                  "True False False",
 		`{{ "D/text" | file_hashsum }}`:                 "786e184927ec9ddac3079c24999ac461b7cb89888f69efc053848f2d6dee7dd6",
 		`{{ "D/text" | file_hashsum("md5") | length }}`: "32",
 		`{{ ("D/sub" | list_files)[:3] | join(",") }}`:  "D/sub,D/sub/deep,D/sub/loop",

@@ -20,8 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ownModules are the tree's own modules in Python. Looking for them is a look at a few directories; the worker that runs
-// them is started when one is first needed.
+// ownModules are the tree's own modules in Python. Looking for them is a look at a few directories; the worker that
+// runs them is started when one is first needed.
 type ownModules struct {
 	session *Session
 	worker  *python.Worker
@@ -280,7 +280,8 @@ func (o *ownModules) why(kind, name string) error {
 	if err != nil {
 		return err
 	}
-	return diag.WithHint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules there are for",
+	return diag.WithHint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules there "+
+		"are for",
 		kinds()[kind])
 }
 

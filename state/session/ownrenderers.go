@@ -36,8 +36,8 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 			vars.Set(value.Str(name), v)
 		}
 	}
-	question := value.NewMap("name", c.Renderer, "argline", c.Arguments, "env", c.Source.Env, "sls", value.Str(c.Vars.Value("sls")),
-		"path", c.Source.File, "data", c.Data, "vars", vars)
+	question := value.NewMap("name", c.Renderer, "argline", c.Arguments, "env", c.Source.Env, "sls",
+		value.Str(c.Vars.Value("sls")), "path", c.Source.File, "data", c.Data, "vars", vars)
 	what := "render"
 	if c.Renderer == "py" && !o.hides("renderers", "py") {
 		what = "program"
@@ -60,7 +60,8 @@ func renderError(err error, c render.Call) error {
 	return diag.At(at, "renderer %s: %v", c.Renderer, err).WithHint(hint)
 }
 
-// lineIn is the line of a file that an exception's place or the last line of its traceback in that file names; 0 for none.
+// lineIn is the line of a file that an exception's place or the last line of its traceback in that file names; 0 for
+// none.
 func lineIn(file string, r *python.Raised) (line int) {
 	for _, text := range append(slices.Clone(r.Trace), r.Place) {
 		for _, start := range []string{file + ":", fmt.Sprintf("File %q, line ", file)} {

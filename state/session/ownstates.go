@@ -109,7 +109,8 @@ func (s *ownState) Valid() error {
 		}
 		known = append(known, p.Name)
 		if !p.Optional && p.Name != "sfun" && !s.Arguments.Has(p.Name) {
-			return diag.WithHint(fmt.Errorf("%s lacks its argument %s", s.name, p.Name), "add `- %s: ...` to the declaration", p.Name)
+			return diag.WithHint(fmt.Errorf("%s lacks its argument %s", s.name, p.Name), "add `- %s: ...` to the declaration",
+				p.Name)
 		}
 	}
 	if slices.ContainsFunc(s.takes, func(p function.Parameter) bool { return p.Kind == function.Keywords }) {
@@ -141,8 +142,8 @@ func (s *Session) registry() module.Registry {
 	return s.modules
 }
 
-// loadStates adds the states of the tree's own that files declare to the registry. A file of the tree stands in the place
-// of all states of its name.
+// loadStates adds the states of the tree's own that files declare to the registry. A file of the tree stands in the
+// place of all states of its name.
 func (s *Session) loadStates(high *compile.High) {
 	if !s.own.has("states") || high == nil {
 		return

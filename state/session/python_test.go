@@ -79,10 +79,11 @@ func TestTemplatesCallTheTreesModules(t *testing.T) {
 		"pillar/p.sls":            "key: {{ salt['mine.hello']('pillar') }}\n",
 	})
 	for template, want := range map[string]string{
-		"{{ salt['mine.hello']('you') }}":                               "Hello you from web-01",
-		"{{ salt.mine.hello('you', greeting='Hi') }}":                   "Hi you from web-01",
-		"{{ salt['mine.list'](1, a=2) }}":                               "[[1], {'a': 2}]",
-		"{{ salt['mine.secret']() }}":                                   "('Hello pillar from web-01', 'web-01', 'Hello pillar from web-01')",
+		"{{ salt['mine.hello']('you') }}":             "Hello you from web-01",
+		"{{ salt.mine.hello('you', greeting='Hi') }}": "Hi you from web-01",
+		"{{ salt['mine.list'](1, a=2) }}":             "[[1], {'a': 2}]",
+		"{{ salt['mine.secret']() }}": "('Hello pillar from web-01', 'web-01', 'Hello " +
+			"pillar from web-01')",
 		"{{ salt['mine.run']('echo out') }}":                            "out",
 		"{{ 'mine.hello' in salt }} {{ 'mine.nothing' in salt }}":       "True False",
 		"{{ 'own.hello' in salt }}":                                     "False",
@@ -91,7 +92,8 @@ func TestTemplatesCallTheTreesModules(t *testing.T) {
 		"{{ salt['mine.count']() }}{{ salt['mine.count']() }}":          "12",
 		"{{ salt.get('mine.hello')('x') }} {{ 'pkg.version' in salt }}": "Hello x from web-01 True",
 	} {
-		v, err := s.Call(t.Context(), "slsutil.renderer", nil, value.NewMap("string", template, "default_renderer", "jinja"), nil)
+		v, err := s.Call(t.Context(), "slsutil.renderer", nil, value.NewMap("string", template, "default_renderer", "jinja"),
+			nil)
 		if err != nil || strings.TrimSpace(value.Str(v.Value)) != want {
 			t.Errorf("%s gives %v, want %s: %v", template, v.Value, want, err)
 		}
@@ -102,7 +104,8 @@ func TestTemplatesCallTheTreesModules(t *testing.T) {
 		"{{ salt['mine.hello']() }}":  {"TypeError", "missing 1 required positional argument"},
 		"{{ salt['mine.absent']() }}": {"'mine.absent' is not available."},
 	} {
-		_, err := s.Call(t.Context(), "slsutil.renderer", nil, value.NewMap("string", template, "default_renderer", "jinja"), nil)
+		_, err := s.Call(t.Context(), "slsutil.renderer", nil, value.NewMap("string", template, "default_renderer", "jinja"),
+			nil)
 		for _, word := range words {
 			if err == nil || !strings.Contains(err.Error(), word) {
 				t.Errorf("%s: the error is %v, want %q", template, err, word)
@@ -147,8 +150,8 @@ def mod_watch(name, sfun=None, **kwargs):
 func TestTheTreesStatesRun(t *testing.T) {
 	s, dir := pythonSession(t, map[string]string{
 		"states/_states/mine.py": ownStateModule,
-		"states/a.sls": "DIR/one:\n  mine.present:\n    - text: hello\n  cmd.run:\n    - name: 'true'\n    - require_in:\n      - mine: r\n" +
-			"r:\n  mine.present:\n    - name: DIR/two\n    - watch:\n      - mine: DIR/one\n" +
+		"states/a.sls": "DIR/one:\n  mine.present:\n    - text: hello\n  cmd.run:\n    - name: 'true'\n    - require_in:\n" +
+			"      - mine: r\nr:\n  mine.present:\n    - name: DIR/two\n    - watch:\n      - mine: DIR/one\n" +
 			"w:\n  mine.managed:\n    - name: DIR/three\n    - contents: text\n",
 	})
 	path := dir + "/states/a.sls"
@@ -202,8 +205,8 @@ func TestInvalidResultsOfTreeStates(t *testing.T) {
 		"states/_states/no.py": "def __virtual__():\n    return False, 'no disk'\n",
 	})
 	single := func(fun string, test bool, more ...any) (string, error) {
-		a, err := s.Call(t.Context(), "state.single", []any{fun, dir + "/x"}, value.NewMap(append([]any{"test", test}, more...)...),
-			nil)
+		a, err := s.Call(t.Context(), "state.single", []any{fun, dir + "/x"},
+			value.NewMap(append([]any{"test", test}, more...)...), nil)
 		if err != nil {
 			return "", err
 		}
@@ -250,8 +253,8 @@ func TestFilesThatAreProgramsOfTheTree(t *testing.T) {
 		"states/_renderers/hands.py": "def render(data, saltenv='base', sls='', renderers=None, argline='', **kwargs):\n" +
 			"    text = renderers['jinja'](data, saltenv, sls, context={'more': argline})\n" +
 			"    return renderers['yaml'](text, saltenv, sls)\n",
-		"states/py.sls": "#!py\ndef run():\n    return {'a': {'test.nop': [{'name': '%s %s %s %s' % (__grains__['id'], pillar['key'], sls, " +
-			"salt['test.echo']('x'))}]}}\n",
+		"states/py.sls": "#!py\ndef run():\n    return {'a': {'test.nop': [{'name': '%s %s %s %s' % (__grains__['id'], " +
+			"pillar['key'], sls, salt['test.echo']('x'))}]}}\n",
 		"states/up.sls":    "#!yaml|upper\nq: 1\n",
 		"states/hands.sls": "#!hands -o\nb:\n  test.nop:\n    - name: {{ more }} {{ sls }} {{ pillar.key }}\n",
 		"states/file.py":   "#!py\ndef run():\n    return 'text of %s' % context['who']\n",
@@ -325,8 +328,9 @@ func TestPillarModulesOfTheTree(t *testing.T) {
 }
 
 func TestFunctionsThatListModulesOfTheTree(t *testing.T) {
-	s, _ := pythonSession(t, map[string]string{"states/_modules/own.py": ownModule, "states/_states/mine.py": ownStateModule,
-		"states/_modules/test.py": "def ping(a, b=3, *rest):\n    \"\"\"Pings.\"\"\"\n"})
+	s, _ := pythonSession(t,
+		map[string]string{"states/_modules/own.py": ownModule, "states/_states/mine.py": ownStateModule,
+			"states/_modules/test.py": "def ping(a, b=3, *rest):\n    \"\"\"Pings.\"\"\"\n"})
 	for name, want := range map[string]string{
 		"saltutil.sync_modules": "['modules.own', 'modules.test']",
 		"saltutil.sync_states":  "['states.mine']",
@@ -337,7 +341,8 @@ func TestFunctionsThatListModulesOfTheTree(t *testing.T) {
 			t.Errorf("%s is %s, want %s: %v", name, got, want, err)
 		}
 	}
-	for name, want := range map[string]string{"mine.hello": "{'mine.hello': 'Greets.'}", "test": "{'test.ping': 'Pings.'}"} {
+	for name, want := range map[string]string{"mine.hello": "{'mine.hello': 'Greets.'}",
+		"test": "{'test.ping': 'Pings.'}"} {
 		v, err := s.Call(t.Context(), "sys.doc", []any{name}, nil, nil)
 		if got := value.Repr(v.Value); err != nil || got != want {
 			t.Errorf("sys.doc %s is %s, want %s: %v", name, got, want, err)
@@ -367,8 +372,8 @@ func pythons(t testing.TB) (n int) {
 	return n
 }
 
-// TestATreeStartsPythonOnlyForItsModules applies an SLS file of a tree that has modules, and needs none of them, and then
-// one that does.
+// TestATreeStartsPythonOnlyForItsModules applies an SLS file of a tree that has modules, and needs none of them, and
+// then one that does.
 func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
 		"states/plain.sls":       "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",

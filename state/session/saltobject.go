@@ -51,7 +51,8 @@ func (o *saltObject) GetItem(_ context.Context, key any) (any, bool, error) {
 // GetAttr returns a module by name, or the methods get and keys of a mapping.
 func (o *saltObject) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch {
-	case o.modules[name], len((&moduleObject{name, o.functions}).Names()) > 0: // an earlier state may have installed its program
+	// an earlier state may have installed its program
+	case o.modules[name], len((&moduleObject{name, o.functions}).Names()) > 0:
 		return &moduleObject{name: name, functions: o.functions}, true, nil
 	case name == "get":
 		return jinja.Function(name, o.get), true, nil

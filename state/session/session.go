@@ -195,8 +195,8 @@ func (s *Session) topLoader(data *value.Map, read func(context.Context, render.S
 	}
 }
 
-// Close ends what runs for the session, which is the worker of modules in Python. A session that is not closed leaves it
-// to the end of this program.
+// Close ends what runs for the session, which is the worker of modules in Python. A session that is not closed leaves
+// it to the end of this program.
 func (s *Session) Close() { s.own.Close() }
 
 // Run runs a program.
@@ -205,8 +205,8 @@ func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) 
 }
 
 func (s *Session) runner(o exec.Observer) *exec.Runner {
-	r := &exec.Runner{Host: s.Host, Modules: s.registry(), Call: s.functions, Observer: o, Redactor: s.Redactor, Test: s.Test,
-		Failhard: s.Failhard, Grace: s.Grace, Parallel: s.Parallel}
+	r := &exec.Runner{Host: s.Host, Modules: s.registry(), Call: s.functions, Observer: o, Redactor: s.Redactor,
+		Test: s.Test, Failhard: s.Failhard, Grace: s.Grace, Parallel: s.Parallel}
 	if shell, ok := s.Grains.Value("shell").(string); ok {
 		r.Shell = shell
 	}

@@ -22,13 +22,14 @@ type Remote interface {
 // Settings are the parameters of a session. Options have the names of a Salt minion's options; templates see them
 // as opts.
 type Settings struct {
-	Host     *host.Host
-	Tables   Tables // the functions that there are; nil for none
-	ID       string
-	Grains   *value.Map
-	States   []roots.Env
-	Pillar   []roots.Env
-	Releases []string         // directories of releases on the host; the owner of a whole release is trusted with its files
+	Host   *host.Host
+	Tables Tables // the functions that there are; nil for none
+	ID     string
+	Grains *value.Map
+	States []roots.Env
+	Pillar []roots.Env
+	// directories of releases on the host; the owner of a whole release is trusted with its files
+	Releases []string
 	Override *value.Map       // pillar given on the command line; overrides all files
 	Redactor *redact.Redactor // receives what is decrypted; nil for a new one
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil

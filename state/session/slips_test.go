@@ -102,7 +102,8 @@ func TestCircularImportsAreReportedOnce(t *testing.T) {
 // TestUnmatchedRequisitesAreReportedWithOtherMistakes has a file that cannot be read beside requisites that it may
 // meet, and does not.
 func TestUnmatchedRequisitesAreReportedWithOtherMistakes(t *testing.T) {
-	const good = "b:\n  test.nop:\n    - require:\n      - test: gone\n      - test: perhaps\n      - test: named\nc:\n  test.nop:\n    - names: [named]\n"
+	const good = "b:\n  test.nop:\n    - require:\n      - test: gone\n      - test: perhaps\n      - test: named\nc:\n" +
+		"  test.nop:\n    - names: [named]\n"
 	for name, c := range map[string]struct {
 		broken string
 		want   int

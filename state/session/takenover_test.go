@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestOwnershipChangeRemovesWritePermission: states that make a user's file root's, without a mode, take the permissions to write
-// away that the user left on it, and say so in the dry run as well as in the changes.
+// TestOwnershipChangeRemovesWritePermission: states that make a user's file root's, without a mode, take the
+// permissions to write away that the user left on it, and say so in the dry run as well as in the changes.
 func TestOwnershipChangeRemovesWritePermission(t *testing.T) {
 	c := newClones(t)
 	dir := filepath.Join(c.dir, "taken")

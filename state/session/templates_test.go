@@ -28,12 +28,14 @@ func TestTemplatePathVariablesMatchSalt(t *testing.T) {
 {% import "a/lib/n2.jinja" as n2 %}
     - apart: "{{ n2.w() }} {{ tpldir }}"
 `,
-		"states/a/lib/m.jinja":      `{% set v = tpldir ~ " " ~ tplfile %}{% macro m() %}` + place + `{% endmacro %}`,
-		"states/a/lib/m2.jinja":     `{% set v2 = tpldir ~ " " ~ tplfile %}{% macro m2() %}` + place + `{% endmacro %}`,
-		"states/a/lib/i.jinja":      `    - included: "` + place + `"`,
-		"states/a/lib/j.jinja":      `    - alone: "` + place + `"`,
-		"states/a/lib/n.jinja":      `{% from "a/lib/deep/d.jinja" import q with context %}{% macro w() %}{{ tpldir }} {{ q() }}{% endmacro %}`,
-		"states/a/lib/n2.jinja":     `{% from "a/lib/deep/d.jinja" import q %}{% macro w() %}{{ tpldir }} {{ q() }}{% endmacro %}`,
+		"states/a/lib/m.jinja":  `{% set v = tpldir ~ " " ~ tplfile %}{% macro m() %}` + place + `{% endmacro %}`,
+		"states/a/lib/m2.jinja": `{% set v2 = tpldir ~ " " ~ tplfile %}{% macro m2() %}` + place + `{% endmacro %}`,
+		"states/a/lib/i.jinja":  `    - included: "` + place + `"`,
+		"states/a/lib/j.jinja":  `    - alone: "` + place + `"`,
+		"states/a/lib/n.jinja": `{% from "a/lib/deep/d.jinja" import q with context %}{% macro w() %}{{ tpldir }} {{ ` +
+			`q() }}{% endmacro %}`,
+		"states/a/lib/n2.jinja": `{% from "a/lib/deep/d.jinja" import q %}{% macro w() %}{{ tpldir }} {{ q() }}{% ` +
+			`endmacro %}`,
 		"states/a/lib/deep/d.jinja": `{% macro q() %}{{ tpldir }}{% endmacro %}`,
 	})
 	got, err := answer(t, families.New(set), "state.show_low_sls", "a.sub.x")

@@ -164,7 +164,8 @@ var attacked = map[string]struct {
 	"tidied":             {sls: "file.tidied: [{name: /home/ann/d/sub}, {matches: ['.*']}]"},
 	"retention":          {sls: "file.retention_schedule: [{name: /home/ann/d/sub}, {retain: {most_recent: 0}}]"},
 	"ini":                {sls: "ini.options_present: [{name: /home/ann/ini}, {sections: {a: {b: '2'}}}]"},
-	"ssh_auth":           {sls: "ssh_auth.present: [{name: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {user: ann}, {enc: ssh-rsa}]", never: true},
+	"ssh_auth": {sls: "ssh_auth.present: [{name: AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {user: ann}, {enc: " +
+		"ssh-rsa}]", never: true},
 	"ssh_known_hosts": {sls: "ssh_known_hosts.present: [{name: h}, {user: ann}, {key: " +
 		"AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {enc: ssh-rsa}, {hash_known_hosts: false}]", never: true},
 }

@@ -159,8 +159,9 @@ func (s *Services) answer(w http.ResponseWriter, action, name, instance string) 
 			fault(w, http.StatusBadRequest, "InvalidInstance", instance)
 			return
 		}
-		fmt.Fprintf(w, "<DescribeInstanceHealthResponse><DescribeInstanceHealthResult><InstanceStates><member><State>%s</State>"+
-			"</member></InstanceStates></DescribeInstanceHealthResult></DescribeInstanceHealthResponse>",
+		fmt.Fprintf(w,
+			"<DescribeInstanceHealthResponse><DescribeInstanceHealthResult><InstanceStates><member><State>%s</State>"+
+				"</member></InstanceStates></DescribeInstanceHealthResult></DescribeInstanceHealthResponse>",
 			s.after(name, s.how.Healthy, "OutOfService", "InService"))
 		return
 	case "DescribeTargetHealth":
@@ -170,9 +171,10 @@ func (s *Services) answer(w http.ResponseWriter, action, name, instance string) 
 		} else {
 			state = s.after(name, s.how.Drained, "draining", "unused")
 		}
-		fmt.Fprintf(w, "<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions><member><TargetHealth>"+
-			"<State>%s</State></TargetHealth></member></TargetHealthDescriptions></DescribeTargetHealthResult>"+
-			"</DescribeTargetHealthResponse>", state)
+		fmt.Fprintf(w,
+			"<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions><member><TargetHealth>"+
+				"<State>%s</State></TargetHealth></member></TargetHealthDescriptions></DescribeTargetHealthResult>"+
+				"</DescribeTargetHealthResponse>", state)
 		return
 	}
 	fmt.Fprintf(w, "<%sResponse/>", action)

@@ -52,8 +52,10 @@ func start(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	profile := t.TempDir()
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
+	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run",
+		"--disable-background-networking", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+profile,
+		"about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, ours}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -139,7 +141,8 @@ func (b *browser) open(file string) {
 		for !b.happened("Page.loadEventFired") {
 			b.events = append(b.events, b.next())
 		}
-		b.eval(fmt.Sprintf(`document.readyState === "complete" && location.protocol === "file:" && location.pathname.endsWith(%q)`,
+		b.eval(fmt.Sprintf(`document.readyState === "complete" && location.protocol === "file:" && `+
+			`location.pathname.endsWith(%q)`,
 			filepath.Base(file)), &loaded)
 	}
 }
@@ -170,7 +173,8 @@ func (b *browser) complaints() (all []string) {
 					URL string `json:"url"`
 				} `json:"request"`
 			}
-			if json.Unmarshal(m.Params, &r) != nil || !strings.HasPrefix(r.Request.URL, "file:///") && r.Request.URL != "about:blank" {
+			if json.Unmarshal(m.Params, &r) != nil || !strings.HasPrefix(r.Request.URL, "file:///") &&
+				r.Request.URL != "about:blank" {
 				all = append(all, "a request to "+r.Request.URL)
 			}
 		}
@@ -237,7 +241,8 @@ func TestPagesInABrowser(t *testing.T) {
 	b := start(t)
 	pages := map[string]string{
 		"overview": "index.html", "project": "project/shop/index.html", "release": "release/shop/2.0..2.1.html",
-		"host": "host/shop-production-useast1-00000/index.html", "run": "host/shop-production-useast1-00000/" + runID + ".html",
+		"host": "host/shop-production-useast1-00000/index.html",
+		"run":  "host/shop-production-useast1-00000/" + runID + ".html",
 	}
 	for name, page := range pages {
 		for _, shape := range []struct {
@@ -282,7 +287,8 @@ func testTable(t *testing.T, b *browser) {
 	timed := func(what, expression string, most float64) {
 		t.Helper()
 		var ms float64
-		b.eval(`(async () => { const began = performance.now(); `+expression+`; await `+frame+`; return performance.now() - began; })()`, &ms)
+		b.eval(`(async () => { const began = performance.now(); `+expression+`; await `+frame+
+			`; return performance.now() - began; })()`, &ms)
 		t.Logf("%s: %.0f ms", what, ms)
 		if ms > most {
 			t.Errorf("%s takes %.0f ms", what, ms)
@@ -313,7 +319,8 @@ func testTable(t *testing.T, b *browser) {
 	key := func(name string, code int) {
 		t.Helper()
 		for _, kind := range []string{"rawKeyDown", "keyUp"} {
-			b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code}, nil)
+			b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name,
+				"windowsVirtualKeyCode": code}, nil)
 		}
 	}
 	var focus string

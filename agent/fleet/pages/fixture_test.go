@@ -42,7 +42,8 @@ func place(version string, n byte) *hostrecord.Place {
 const runID = "20260501T110000.000000"
 
 // attack is text that a page must show as text.
-const attack = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">\x1b[31mred\x1b]0;taken\a"
+const attack = "<script>document.title='taken'</script><img src=x " +
+	"onerror=\"document.title='taken'\">\x1b[31mred\x1b]0;taken\a"
 
 // hostileReport has hostile text in each of its fields, and a line of 10 MB.
 func hostileReport(host string) map[string]any {
@@ -53,7 +54,8 @@ func hostileReport(host string) map[string]any {
 		"steps": []map[string]any{
 			{"id": attack, "function": "file.managed", "name": attack, "sls": attack, "result": "failed", "comment": attack,
 				"hint": attack, "warnings": []string{attack}, "duration_ns": 4_200_000,
-				"changes": map[string]any{"diff": "--- \n+++ \n@@ -1,2 +1,2 @@\n [app]\n-workers = 2\n+workers = 8\n+" + attack, attack: attack}},
+				"changes": map[string]any{"diff": "--- \n+++ \n@@ -1,2 +1,2 @@\n [app]\n-workers = 2\n+workers = 8\n+" + attack,
+					attack: attack}},
 			{"id": "long", "function": "file.managed", "name": "/long", "result": "ok", "comment": strings.Repeat("A", 10<<20),
 				"changes": map[string]any{"diff": strings.Repeat("+", 1<<20)}},
 		},
@@ -101,7 +103,9 @@ func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sealed, err := key.Seal(object, []byte(`{"error":"1 of 18 states failed: service.running web (web in app)","hint":"look at web.service: journalctl -u web.service"}`))
+		sealed, err := key.Seal(object,
+			[]byte(`{"error":"1 of 18 states failed: service.running web (web in app)","hint":"look at web.service: `+
+				`journalctl -u web.service"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,10 +126,12 @@ func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 		put(hostkey.Place(r.Host, key.Public()), []byte("{}"))
 	}
 	at := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
-	start := &rollout.Start{Release: string(digest(2)), At: at, Hosts: []int{hosts / 100, hosts / 10, hosts/2 - hosts/10, hosts / 2}}
+	start := &rollout.Start{Release: string(digest(2)), At: at, Hosts: []int{hosts / 100, hosts / 10, hosts/2 - hosts/10,
+		hosts / 2}}
 	listings := []trust.Listing{
 		{Project: "base", Channels: map[string]trust.Pointer{"production": {Version: "7", Digest: digest(100)}}},
-		{Project: "shop", Channels: map[string]trust.Pointer{"production": {Version: "2.1", Digest: digest(2), Rollout: start}},
+		{Project: "shop",
+			Channels: map[string]trust.Pointer{"production": {Version: "2.1", Digest: digest(2), Rollout: start}},
 			Releases: []artifact.Release{{Project: "shop", Version: "2.0", Digest: digest(1), Length: 4_200_000},
 				{Project: "shop", Version: "2.1", Digest: digest(2), Length: 4_300_000}}},
 	}
@@ -141,7 +147,8 @@ func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 	written, err := pages.Site{
 		View: v, Store: s, Listings: listings, Detailed: 20,
 		Histories: map[string][]pages.History{"shop": {{Ref: ref, Moves: []pages.Move{
-			{At: at, Version: "2.1", Digest: digest(2).Short()}, {At: at.Add(-72 * time.Hour), Version: "2.0", Digest: digest(1).Short()}}}}},
+			{At: at, Version: "2.1", Digest: digest(2).Short()},
+			{At: at.Add(-72 * time.Hour), Version: "2.0", Digest: digest(1).Short()}}}}},
 		Compare: func(context.Context, string, string, string) (pages.Comparison, error) {
 			return pages.Comparison{Old: listings[1].Releases[0], New: listings[1].Releases[1], Files: true,
 				Changed: []string{"app/server.py", attack}, Added: []string{"app/search.py"}, Listed: true,

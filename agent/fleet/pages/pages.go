@@ -163,7 +163,8 @@ func shown(text string) string {
 	if len(text) <= longestText {
 		return redact.Controls(text)
 	}
-	return redact.Controls(strings.ToValidUTF8(text[:longestText], "")) + "\n... (" + diag.Size(int64(len(text))) + " in all)"
+	return redact.Controls(strings.ToValidUTF8(text[:longestText], "")) + "\n... (" + diag.Size(int64(len(text))) +
+		" in all)"
 }
 
 // urgent are the hosts with those first that need a person.

@@ -23,7 +23,8 @@ func TestPagesEscapeHostText(t *testing.T) {
 			return err
 		}
 		text, name := string(data), strings.TrimPrefix(path, dir)
-		if strings.Contains(text, "<script>document") || strings.Contains(text, "<img") || strings.ContainsAny(text, "\x1b\a") {
+		if strings.Contains(text, "<script>document") || strings.Contains(text, "<img") ||
+			strings.ContainsAny(text, "\x1b\a") {
 			t.Errorf("%s has what a host wrote as it wrote it", name)
 		}
 		if len(data) > 200<<10 {
@@ -51,8 +52,8 @@ func TestPagesEscapeHostText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"&lt;script&gt;document.title", `\x1b[31mred`, "(10.0 MiB in all)", "First failure", "workers = 8",
-		"signed by the host"} {
+	for _, want := range []string{"&lt;script&gt;document.title", `\x1b[31mred`, "(10.0 MiB in all)", "First failure",
+		"workers = 8", "signed by the host"} {
 		if !strings.Contains(strings.ReplaceAll(string(run), "MB", "MiB"), want) {
 			t.Errorf("the page of the run lacks %q", want)
 		}

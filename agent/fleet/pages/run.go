@@ -51,9 +51,11 @@ const (
 func newRunView(r fleet.Run) runView {
 	v := runView{Run: r, Class: class(r.Outcome), Took: took(r.Ended.Sub(r.Started)), LeftText: pairText(r.Left)}
 	v.Outcome, v.Command, v.Error, v.Hint = word(r.Outcome), word(r.Command), shown(r.Error), shown(r.Hint)
-	v.StatesText = fmt.Sprintf("%s, %d changed, %d failed", diag.Count(r.States.Total, "state"), r.States.Changed, r.States.Failed)
+	v.StatesText = fmt.Sprintf("%s, %d changed, %d failed", diag.Count(r.States.Total, "state"), r.States.Changed,
+		r.States.Failed)
 	for _, f := range []fact{{Name: "From", Text: pairText(r.From)}, {Name: "To", Text: pairText(r.To)},
-		{Name: "Left", Text: v.LeftText}, {Name: "Withheld", Text: pairText(r.Withheld)}, {Name: "Agent", Text: name(r.Agent)}} {
+		{Name: "Left", Text: v.LeftText}, {Name: "Withheld", Text: pairText(r.Withheld)},
+		{Name: "Agent", Text: name(r.Agent)}} {
 		if f.Text != "" {
 			f.Mono = true
 			v.Facts = append(v.Facts, f)
@@ -117,7 +119,8 @@ func pairText(p *ledger.Pair) string {
 func newStepView(s fleet.RunStep) stepView {
 	v := stepView{
 		ID: name(s.ID), Function: name(s.Function), Name: name(s.Name), SLS: name(s.SLS), Result: word(s.Result),
-		Comment: shown(s.Comment), Hint: shown(s.Hint), Class: class(s.Result), Took: took(s.Duration), Open: s.Result == "failed",
+		Comment: shown(s.Comment), Hint: shown(s.Hint), Class: class(s.Result), Took: took(s.Duration),
+		Open: s.Result == "failed",
 	}
 	for _, warning := range s.Warnings[:min(len(s.Warnings), 20)] {
 		v.Warnings = append(v.Warnings, shown(warning))
@@ -202,6 +205,7 @@ type runPage struct {
 // run writes the page of a run.
 func (w *writer) run(h fleet.Host, r runView) error {
 	page := runPage{w.common(h.Host+" "+stamp(r.Started)+" - Fleet", "../../",
-		step{h.Project, "../../project/" + h.Project + "/index.html"}, step{h.Host, "index.html"}, step{Text: stamp(r.Started)}), r}
+		step{h.Project, "../../project/" + h.Project + "/index.html"}, step{h.Host, "index.html"},
+		step{Text: stamp(r.Started)}), r}
 	return w.page(w.ctx, "host/"+h.Host+"/"+r.ID+".html", "run", page)
 }

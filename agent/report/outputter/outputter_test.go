@@ -228,7 +228,8 @@ func TestLongRuns(t *testing.T) {
 	}
 	got := text(t, all, outputter.Options{Format: "highstate", Mode: "terse"})
 	if !strings.HasSuffix(got,
-		"-------------\nSucceeded: 12\nFailed:     0\n-------------\nTotal states run:     12\nTotal run time:    1.200 s\n") {
+		"-------------\nSucceeded: 12\nFailed:     0\n-------------\nTotal states run:     12\nTotal run "+
+			"time:    1.200 s\n") {
 		t.Errorf("the summary is\n%s", got)
 	}
 }

@@ -21,9 +21,9 @@ const (
 // removedAtOnce is how many reports are removed at the same time.
 const removedAtOnce = 16
 
-// Reports removes the reports of hosts that the store got longer ago than an age, by its own clock. The newest report of
-// each host that has a record stays whatever its age: a host whose runs change nothing uploads none, and that report is
-// then the last that it had to say. A dry run removes nothing.
+// Reports removes the reports of hosts that the store got longer ago than an age, by its own clock. The newest report
+// of each host that has a record stays whatever its age: a host whose runs change nothing uploads none, and that report
+// is then the last that it had to say. A dry run removes nothing.
 func Reports(ctx context.Context, p *publish.Publisher, age time.Duration, dry bool) (Tally, int64, error) {
 	recorded, err := recordedHosts(ctx, p.Store)
 	if err != nil {

@@ -17,7 +17,8 @@ func Patterns() []Pattern {
 		{"in one region", func(p *Params) { p.Fails.Region = p.Region(0) }},
 		{"in one cluster", func(p *Params) { p.Fails.Cluster = p.cluster(0) }},
 		{"from the sixth hour on", func(p *Params) { p.Fails.After = 5 * time.Hour }},
-		{"on every host, 30 minutes after it was healthy", func(p *Params) { p.Fails.Share, p.Fails.Late = 0, 30*time.Minute }},
+		{"on every host, 30 minutes after it was healthy",
+			func(p *Params) { p.Fails.Share, p.Fails.Late = 0, 30*time.Minute }},
 		{"on every host, while the store fails", func(p *Params) {
 			p.Fails.Share = 1
 			p.Faults.Refused, p.Faults.Lost, p.Faults.Stale = 0.2, 0.2, time.Minute

@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
 )
 
-// TestDocumentedFailureTableMatchesSimulator holds docs/performance.md to what the simulator says of eight ways to fail.
+// TestDocumentedFailureTableMatchesSimulator holds docs/performance.md to what the simulator says of eight ways to
+// fail.
 func TestDocumentedFailureTableMatchesSimulator(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/performance.md")
 	if err != nil {
@@ -31,7 +32,8 @@ func TestDocumentedFailureTableMatchesSimulator(t *testing.T) {
 		}
 	}
 	good := simulate.Run(simulate.Params{Hosts: 10_000, Seed: 7, Regions: 4, Cluster: 20})
-	if text := fmt.Sprintf("A good release reaches all 10,000 in %s.", minutes(good.Ended)); !strings.Contains(string(page), text) {
+	if text := fmt.Sprintf("A good release reaches all 10,000 in %s.",
+		minutes(good.Ended)); !strings.Contains(string(page), text) {
 		t.Errorf("docs/performance.md lacks: %s", text)
 	}
 }

@@ -30,8 +30,8 @@ func TestConformance(t *testing.T) {
 func TestPagesHaveTheTypeThatBrowsersWant(t *testing.T) {
 	server := fakes3.Start(t, nil)
 	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Prefix: "pages", Endpoint: "http://" + server.Host})
-	for name, want := range map[string]string{"a/index.html": "text/html; charset=utf-8", "fleet.css": "text/css; charset=utf-8",
-		"fleet.js": "text/javascript; charset=utf-8"} {
+	for name, want := range map[string]string{"a/index.html": "text/html; charset=utf-8",
+		"fleet.css": "text/css; charset=utf-8", "fleet.js": "text/javascript; charset=utf-8"} {
 		if _, err := s.Put(t.Context(), name, strings.NewReader("x"), 1, store.Condition{}); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,9 @@ func loginProgram(t *testing.T) (keyFile string) {
 	dir := t.TempDir()
 	keyFile = filepath.Join(dir, "key")
 	program := filepath.Join(dir, "login")
-	script := "#!/bin/sh\nprintf '{\"Version\":1,\"AccessKeyId\":\"%s\",\"SecretAccessKey\":\"s\",\"Expiration\":\"2099-01-01T00:00:00Z\"}' \"$(cat " + keyFile + ")\"\n"
+	script :=
+		"#!/bin/sh\nprintf '{\"Version\":1,\"AccessKeyId\":\"%s\",\"SecretAccessKey\":\"s\"," +
+			"\"Expiration\":\"2099-01-01T00:00:00Z\"}' \"$(cat " + keyFile + ")\"\n"
 	writeFile(t, program, script, 0o755)
 	writeFile(t, filepath.Join(dir, "config"), "[default]\nregion = eu-west-1\ncredential_process = "+program+"\n", 0o644)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")

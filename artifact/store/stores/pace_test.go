@@ -33,8 +33,8 @@ func trickling(t *testing.T, head http.Header) string {
 	return server.URL + "/file"
 }
 
-// TestFetchSlowerThanTheLimitFails holds that a server which sends a little all the time is given up, with the setting's name,
-// whether the file could be resumed or not.
+// TestFetchSlowerThanTheLimitFails holds that a server which sends a little all the time is given up, with the
+// setting's name, whether the file could be resumed or not.
 func TestFetchSlowerThanTheLimitFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		pace    stores.Pace

@@ -116,7 +116,8 @@ func (s suite) testVersion(t *testing.T) {
 func (s suite) testUnchanged(t *testing.T) {
 	st := s.open(t)
 	old := put(t, st, "key", []byte("the old one"))
-	if _, _, err := store.GetRange(t.Context(), st, "key", store.Range{Unless: old.ETag}); !errors.Is(err, store.ErrUnchanged) {
+	if _, _, err := store.GetRange(t.Context(), st, "key", store.Range{Unless: old.ETag}); !errors.Is(err,
+		store.ErrUnchanged) {
 		t.Errorf("the version that the reader has: %v, want %v", err, store.ErrUnchanged)
 	}
 	put(t, st, "key", []byte("the new one"))

@@ -187,7 +187,7 @@ func (m movingReader) Read(b []byte) (int, error) {
 // damaged returns the error for a server that did not store what it confirmed.
 func (p *put) damaged(format string, args ...any) error {
 	return p.call.tell(verdict{kind: store.ErrUnreachable, again: true,
-		hint: "something between here and the store, or the store itself, loses what is written: look at proxies and at the " +
-			"server's log"},
+		hint: "something between here and the store, or the store itself, loses what is written: look at proxies and " +
+			"at the server's log"},
 		fmt.Errorf(format, args...))
 }

@@ -69,8 +69,9 @@ func (c config) getMerged(key, fallback any, delimiter, strategy string) (any, e
 // plain returns a value, or an error if it is a reference to one of Salt's secret stores.
 func plain(v any) (any, error) {
 	if s, ok := v.(string); ok && strings.HasPrefix(s, "sdb://") {
-		return nil, diag.WithHint(errors.New("the value is a reference to a secret store (sdb://), which the agent does not support"),
-			"keep the secret in the pillar, encrypted")
+		return nil,
+			diag.WithHint(errors.New("the value is a reference to a secret store (sdb://), which the agent does not support"),
+				"keep the secret in the pillar, encrypted")
 	}
 	return v, nil
 }

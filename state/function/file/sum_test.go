@@ -56,8 +56,8 @@ func TestDigestStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestSkippedDirectoriesAreLogged: a user makes directories of any depth. A template goes on without what lies too deep,
-// and the log says what that is.
+// TestSkippedDirectoriesAreLogged: a user makes directories of any depth. A template goes on without what lies too
+// deep, and the log says what that is.
 func TestSkippedDirectoriesAreLogged(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", descent.MostLevels+5)), 0o700); err != nil {

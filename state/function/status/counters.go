@@ -99,8 +99,8 @@ func (s status) pid(pattern string) (string, error) {
 	return strings.Join(found, "\n"), err
 }
 
-// disks returns the size and the free space in bytes of the file systems that are mounted: all, those mounted at paths, or
-// those of types, which may be globs.
+// disks returns the size and the free space in bytes of the file systems that are mounted: all, those mounted at paths,
+// or those of types, which may be globs.
 func (s status) disks(ctx context.Context, wanted []string) (*value.Map, error) {
 	kinds := map[string]string{}
 	if text, err := function.ReadText(s.Host, "/proc/mounts"); err == nil {

@@ -74,7 +74,8 @@ func knownFailures() []knownFailure {
 			complaintsAs,
 			say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the way there")},
 		{regexp.MustCompile(`Sub-process \S+ (?:returned an error code|exited unexpectedly|received)`),
-			scripts, say("see /var/log/apt/term.log; once that is corrected, `dpkg --configure -a` finishes the interrupted installation")},
+			scripts, say("see /var/log/apt/term.log; once that is corrected, `dpkg --configure -a` finishes the interrupted " +
+				"installation")},
 	}
 }
 

@@ -46,12 +46,16 @@ func dnfClues() []clue {
 		{`file (\S+) (?:from install of|conflicts between)[^\n]*`, "$0",
 			"one of the two packages has to go, or to be another version"},
 		{
-			`(?:Package \S+ is not signed|GPG check FAILED|Public key for \S+ is not installed|GPG key retrieval failed|repomd.xml GPG signature verification error)[^\n]*`, "$0", "give the repository its key (gpgkey), or set skip_verify if you trust the way there"},
+			`(?:Package \S+ is not signed|GPG check FAILED|Public key for \S+ is not installed|GPG key retrieval failed|` +
+				`repomd.xml GPG signature verification error)[^\n]*`, "$0",
+			"give the repository its key (gpgkey), or set skip_verify if you trust the way there"},
 		{`Failed to (?:download metadata for repo|synchronize cache for repo) '([^']*)'(?:: )?([^\n]*)`,
 			"the index of repository $1 cannot be fetched: $2",
 			"check that the host reaches its package repositories: network, name resolution and proxy"},
 		{
-			`(?:Cannot download|Error downloading packages|All mirrors were tried|No more mirrors to try|Could not retrieve mirrorlist|Failure: repodata)[^\n]*`, "$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
+			`(?:Cannot download|Error downloading packages|All mirrors were tried|No more mirrors to try|Could not retrieve ` +
+				`mirrorlist|Failure: repodata)[^\n]*`, "$0", "check that the host reaches its package repositories: network, " +
+				"name resolution and proxy"},
 		{`There are no enabled repositories|There are no enabled repos`, "no repository is enabled",
 			"add one in a pkgrepo.managed state"},
 		{`(?m)^.*(?:protected packages|would result in removing)[^\n]*`, "$0",

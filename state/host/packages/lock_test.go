@@ -27,7 +27,8 @@ func TestPlanningWaitsForTheLock(t *testing.T) {
 				return p, c, &p.manager.(*apk).lockWait
 			}},
 		"pacman": {host.Output{Code: 1,
-			Stderr: "error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n"},
+			Stderr: "error: failed to init transaction (unable to lock database)\nerror: could not lock database: File " +
+				"exists\n"},
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
 				p, c := pacmanOf(t, map[string]host.Output{"pacman -S --print": {Stdout: pacmanStep + "new 1-1\n"}})
 				return p, c, &p.manager.(*pacman).lockWait
@@ -46,7 +47,8 @@ func TestPlanningWaitsForTheLock(t *testing.T) {
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
 				p, c := zypperOf(t,
 					map[string]host.Output{start +
-						"install": {Stdout: `<stream><install-summary><to-install><solvable type="package" name="new" edition="1-1" arch="noarch"/></to-install></install-summary></stream>`}})
+						"install": {Stdout: `<stream><install-summary><to-install><solvable type="package" name="new" edition="1-1" ` +
+						`arch="noarch"/></to-install></install-summary></stream>`}})
 				return p, c, &p.manager.(*zypper).lockWait
 			}},
 	}

@@ -114,7 +114,9 @@ func pacmanClues() []clue {
 		{`unable to lock database`, "the database is locked: another process changes packages just now, or one was cut off",
 			"let that end; if no pacman runs, delete " + pacmanLock},
 		{
-			`(?m)^error: (?:could not parse package description|invalid name for database entry|could not open file|database \S+ is)[^\n]*`, "$0", "the index or the package database is damaged; `pacman -Syy` fetches the indexes again, `pacman -Dk` checks the database"},
+			`(?m)^error: (?:could not parse package description|invalid name for database entry|could not open file|database ` +
+				`\S+ is)[^\n]*`, "$0", "the index or the package database is damaged; `pacman -Syy` fetches the indexes again, " +
+				"`pacman -Dk` checks the database"},
 		{`you cannot perform this operation unless you are root`, "this user may not change packages",
 			"run the agent as root"},
 		{`target not found: (\S+)`, "the repositories have no package $1",

@@ -55,7 +55,8 @@ func is32(arch string) bool {
 func rpmClues() []clue {
 	return []clue{
 		{
-			`(?i)database disk image is malformed|DB_RUNRECOVERY|Thread died in Berkeley DB|rpmdb open failed|cannot open Packages`,
+			`(?i)database disk image is malformed|DB_RUNRECOVERY|Thread died in Berkeley DB|rpmdb open failed|cannot open ` +
+				`Packages`,
 			"the database of rpm is damaged or locked", "run `rpm --rebuilddb` on the host and look at what it says"},
 	}
 }

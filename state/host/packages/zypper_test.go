@@ -74,7 +74,8 @@ func TestZypperPlan(t *testing.T) {
 	}
 	for _, text := range []string{
 		`<stream><install-summary><to-install><solvable type="package" name="x"/></to-install></install-summary></stream>`,
-		`<stream><install-summary><teleported><solvable type="package" name="x" edition="1"/></teleported></install-summary></stream>`,
+		`<stream><install-summary><teleported><solvable type="package" name="x" ` +
+			`edition="1"/></teleported></install-summary></stream>`,
 	} {
 		answer, err := parseZypper(text)
 		if err != nil {
@@ -131,7 +132,8 @@ func TestZypper(t *testing.T) {
 	}
 	_, err = p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "broken"}}})
 	if err == nil ||
-		err.Error() != "installing packages: dependencies cannot be met: nothing provides nothere needed by broken-1-1.noarch" {
+		err.Error() != "installing packages: dependencies cannot be met: nothing provides nothere needed by "+
+			"broken-1-1.noarch" {
 		t.Errorf("got %v", err)
 	}
 	err = p.Hold(ctx, []string{"foo"}, true)

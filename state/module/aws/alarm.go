@@ -74,7 +74,8 @@ func cloudwatchOf(a *account) *cloudwatch.Client {
 
 // validAlarm refuses attributes that no alarm has.
 func validAlarm(m *value.Map) error {
-	known := []string{"metric", "namespace", "statistic", "comparison", "threshold", "period", "evaluation_periods", "unit",
+	known := []string{"metric", "namespace", "statistic", "comparison", "threshold", "period", "evaluation_periods",
+		"unit",
 		"description", "dimensions", "alarm_actions", "insufficient_data_actions", "ok_actions", "treat_missing_data",
 		"datapoints_to_alarm"}
 	for _, name := range m.Names() {
@@ -201,7 +202,8 @@ func actionARN(ctx context.Context, a *account, action string) (string, error) {
 func scalingPolicies(ctx context.Context, a *account, group string) ([]scaling.ScalingPolicy, error) {
 	return remember(a, "policies:"+group, func() ([]scaling.ScalingPolicy, error) {
 		return pages(func(next *string) ([]scaling.ScalingPolicy, *string, error) {
-			page, err := asgOf(a).DescribePolicies(ctx, &autoscaling.DescribePoliciesInput{AutoScalingGroupName: &group, NextToken: next})
+			page, err := asgOf(a).DescribePolicies(ctx, &autoscaling.DescribePoliciesInput{AutoScalingGroupName: &group,
+				NextToken: next})
 			if err != nil {
 				return nil, nil, failed("listing the policies of group", group, err)
 			}
@@ -247,7 +249,8 @@ func alarmInput(name string, want *value.Map) *cloudwatch.PutMetricAlarmInput {
 		}
 	}
 	for key, v := range mapOf(want.Value("dimensions")).All() {
-		in.Dimensions = append(in.Dimensions, types.Dimension{Name: sdk.String(value.Str(key)), Value: sdk.String(value.Str(v))})
+		in.Dimensions = append(in.Dimensions,
+			types.Dimension{Name: sdk.String(value.Str(key)), Value: sdk.String(value.Str(v))})
 	}
 	return in
 }

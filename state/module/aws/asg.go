@@ -80,7 +80,8 @@ func (g *asgPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (mo
 
 // describeASG reads a group; nil for none.
 func describeASG(ctx context.Context, a *account, name string) (*types.AutoScalingGroup, error) {
-	out, err := asgOf(a).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
+	out, err := asgOf(a).DescribeAutoScalingGroups(ctx,
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err != nil {
 		return nil, failed("reading auto scaling group", name, err)
 	}
@@ -146,7 +147,8 @@ func (g *asgPresent) launchOf() (*launch, error) {
 	resource := &lcPresent{}
 	arguments := m.Clone()
 	arguments.Set("name", g.LaunchName)
-	if _, problems := module.Decode(resource, module.Call{Function: "boto_lc.present", Arguments: arguments}); len(problems) > 0 {
+	if _, problems := module.Decode(resource,
+		module.Call{Function: "boto_lc.present", Arguments: arguments}); len(problems) > 0 {
 		return nil, fmt.Errorf("launch_config: %w", problems.Err())
 	}
 	for _, name := range m.Names() {
@@ -276,8 +278,10 @@ func (g *asgPresent) update(ctx context.Context, p *plan, a *account, has *types
 		name string
 		old  *int32
 		want *int
-	}{{"min_size", has.MinSize, g.Min}, {"max_size", has.MaxSize, g.Max}, {"desired_capacity", has.DesiredCapacity, g.Desired},
-		{"default_cooldown", has.DefaultCooldown, g.Cooldown}, {"health_check_period", has.HealthCheckGracePeriod, g.HealthPeriod}}
+	}{{"min_size", has.MinSize, g.Min}, {"max_size", has.MaxSize, g.Max},
+		{"desired_capacity", has.DesiredCapacity, g.Desired},
+		{"default_cooldown", has.DefaultCooldown, g.Cooldown},
+		{"health_check_period", has.HealthCheckGracePeriod, g.HealthPeriod}}
 	for _, n := range numbers {
 		if n.want == nil {
 			continue
@@ -295,7 +299,8 @@ func (g *asgPresent) update(ctx context.Context, p *plan, a *account, has *types
 		}
 	}
 	if len(g.Termination) > 0 {
-		differs = p.compare("termination_policies", value.Strings(has.TerminationPolicies...), value.Strings(g.Termination...)) || differs
+		differs = p.compare("termination_policies", value.Strings(has.TerminationPolicies...),
+			value.Strings(g.Termination...)) || differs
 	}
 	if len(g.Zones) > 0 && len(subnets) == 0 {
 		differs = p.compare("availability_zones", sorted(has.AvailabilityZones), sorted(g.Zones)) || differs
@@ -340,9 +345,11 @@ func (g *asgPresent) places(ctx context.Context, a *account) (subnets *string, z
 
 func (g *asgPresent) create(p *plan, a *account) {
 	p.then("group made", func(ctx context.Context) error {
-		in := &autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: &g.Name, MinSize: int32s(g.Min), MaxSize: int32s(g.Max),
-			DesiredCapacity: int32s(g.Desired), DefaultCooldown: int32s(g.Cooldown), HealthCheckGracePeriod: int32s(g.HealthPeriod),
-			TerminationPolicies: g.Termination, LoadBalancerNames: g.Balancers, TargetGroupARNs: g.TargetGroups}
+		in := &autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: &g.Name, MinSize: int32s(g.Min),
+			MaxSize:         int32s(g.Max),
+			DesiredCapacity: int32s(g.Desired), DefaultCooldown: int32s(g.Cooldown),
+			HealthCheckGracePeriod: int32s(g.HealthPeriod),
+			TerminationPolicies:    g.Termination, LoadBalancerNames: g.Balancers, TargetGroupARNs: g.TargetGroups}
 		var err error
 		if in.VPCZoneIdentifier, in.AvailabilityZones, err = g.places(ctx, a); err != nil {
 			return err
@@ -362,21 +369,23 @@ func (g *asgPresent) create(p *plan, a *account) {
 			return err
 		}
 		// An instance profile that was just made is not seen everywhere at once.
-		return waitFor(ctx, "the instance profile of group "+g.Name+" is seen", soon, func(ctx context.Context) (bool, error) {
-			_, err := asgOf(a).CreateAutoScalingGroup(ctx, in)
-			if code(err, "ValidationError") && strings.Contains(err.Error(), "nstance profile") ||
-				code(err, "ValidationError") && strings.Contains(err.Error(), "IamInstanceProfile") {
-				return false, nil
-			}
-			return err == nil, failed("making auto scaling group", g.Name, err)
-		})
+		return waitFor(ctx, "the instance profile of group "+g.Name+" is seen", soon,
+			func(ctx context.Context) (bool, error) {
+				_, err := asgOf(a).CreateAutoScalingGroup(ctx, in)
+				if code(err, "ValidationError") && strings.Contains(err.Error(), "nstance profile") ||
+					code(err, "ValidationError") && strings.Contains(err.Error(), "IamInstanceProfile") {
+					return false, nil
+				}
+				return err == nil, failed("making auto scaling group", g.Name, err)
+			})
 	})
 }
 
 func (g *asgPresent) change(ctx context.Context, a *account, moved bool) error {
-	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: &g.Name, MinSize: int32s(g.Min), MaxSize: int32s(g.Max),
-		DesiredCapacity: int32s(g.Desired), DefaultCooldown: int32s(g.Cooldown), HealthCheckGracePeriod: int32s(g.HealthPeriod),
-		TerminationPolicies: g.Termination}
+	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: &g.Name, MinSize: int32s(g.Min),
+		MaxSize:         int32s(g.Max),
+		DesiredCapacity: int32s(g.Desired), DefaultCooldown: int32s(g.Cooldown),
+		HealthCheckGracePeriod: int32s(g.HealthPeriod), TerminationPolicies: g.Termination}
 	var err error
 	if in.VPCZoneIdentifier, in.AvailabilityZones, err = g.places(ctx, a); err != nil {
 		return err
@@ -409,10 +418,12 @@ func (g *asgPresent) balancers(_ context.Context, p *plan, a *account, has *type
 		add, drop := apart(has.LoadBalancerNames, g.Balancers)
 		p.then("load balancers set", func(ctx context.Context) (err error) {
 			if len(add) > 0 {
-				_, err = client.AttachLoadBalancers(ctx, &autoscaling.AttachLoadBalancersInput{AutoScalingGroupName: &g.Name, LoadBalancerNames: add})
+				_, err = client.AttachLoadBalancers(ctx, &autoscaling.AttachLoadBalancersInput{AutoScalingGroupName: &g.Name,
+					LoadBalancerNames: add})
 			}
 			if len(drop) > 0 && err == nil {
-				_, err = client.DetachLoadBalancers(ctx, &autoscaling.DetachLoadBalancersInput{AutoScalingGroupName: &g.Name, LoadBalancerNames: drop})
+				_, err = client.DetachLoadBalancers(ctx, &autoscaling.DetachLoadBalancersInput{AutoScalingGroupName: &g.Name,
+					LoadBalancerNames: drop})
 			}
 			return failed("setting the load balancers of group", g.Name, err)
 		})
@@ -454,10 +465,13 @@ func (g *asgPresent) wantedTags() (tags []types.Tag, err error) {
 	for _, item := range g.Tags {
 		m := mapOf(item)
 		if text(m, "key") == "" {
-			return nil, diag.WithHint(fmt.Errorf("the tag %s lacks its key", value.Repr(item)), "write key, value and propagate_at_launch")
+			return nil, diag.WithHint(fmt.Errorf("the tag %s lacks its key", value.Repr(item)),
+				"write key, value and propagate_at_launch")
 		}
-		tags = append(tags, types.Tag{Key: sdk.String(text(m, "key")), Value: sdk.String(text(m, "value")), ResourceId: &g.Name,
-			ResourceType: sdk.String("auto-scaling-group"), PropagateAtLaunch: sdk.Bool(value.Truth(m.Value("propagate_at_launch")))})
+		tags = append(tags, types.Tag{Key: sdk.String(text(m, "key")), Value: sdk.String(text(m, "value")),
+			ResourceId:        &g.Name,
+			ResourceType:      sdk.String("auto-scaling-group"),
+			PropagateAtLaunch: sdk.Bool(value.Truth(m.Value("propagate_at_launch")))})
 	}
 	return tags, nil
 }
@@ -471,7 +485,8 @@ func (g *asgPresent) tags(_ context.Context, p *plan, a *account, has *types.Aut
 	old, new := value.NewMap(), value.NewMap()
 	for _, t := range has.Tags {
 		if !strings.HasPrefix(sdk.ToString(t.Key), "aws:") {
-			old.Set(sdk.ToString(t.Key), value.NewMap("value", sdk.ToString(t.Value), "propagate_at_launch", sdk.ToBool(t.PropagateAtLaunch)))
+			old.Set(sdk.ToString(t.Key), value.NewMap("value", sdk.ToString(t.Value), "propagate_at_launch",
+				sdk.ToBool(t.PropagateAtLaunch)))
 		}
 	}
 	for _, t := range tags {
@@ -512,10 +527,12 @@ func (g *asgPresent) suspended(_ context.Context, p *plan, a *account, has *type
 	suspend, resume := apart(old, want)
 	p.then("processes suspended", func(ctx context.Context) (err error) {
 		if len(suspend) > 0 {
-			_, err = asgOf(a).SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &g.Name, ScalingProcesses: suspend})
+			_, err = asgOf(a).SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &g.Name,
+				ScalingProcesses: suspend})
 		}
 		if len(resume) > 0 && err == nil {
-			_, err = asgOf(a).ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: &g.Name, ScalingProcesses: resume})
+			_, err = asgOf(a).ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: &g.Name,
+				ScalingProcesses: resume})
 		}
 		return failed("suspending processes of group", g.Name, err)
 	})
@@ -558,7 +575,8 @@ func (g *asgPresent) policies(ctx context.Context, p *plan, a *account, _ *types
 		m := value.NewMap("adjustment_type", sdk.ToString(one.AdjustmentType))
 		for name, n := range map[string]*int32{"scaling_adjustment": one.ScalingAdjustment, "cooldown": one.Cooldown,
 			"min_adjustment_step": one.MinAdjustmentMagnitude} {
-			if n != nil && (mapOf(want.Value(sdk.ToString(one.PolicyName))).Has(name) || !want.Has(sdk.ToString(one.PolicyName))) {
+			if n != nil && (mapOf(want.Value(sdk.ToString(one.PolicyName))).Has(name) ||
+				!want.Has(sdk.ToString(one.PolicyName))) {
 				m.Set(name, int(*n))
 			}
 		}
@@ -581,7 +599,8 @@ func (g *asgPresent) setPolicies(ctx context.Context, a *account, old, want *val
 		if value.Equal(m, old.Value(name)) {
 			continue
 		}
-		in := &autoscaling.PutScalingPolicyInput{AutoScalingGroupName: &g.Name, PolicyName: &name, AdjustmentType: sdk.String(text(m, "adjustment_type"))}
+		in := &autoscaling.PutScalingPolicyInput{AutoScalingGroupName: &g.Name, PolicyName: &name,
+			AdjustmentType: sdk.String(text(m, "adjustment_type"))}
 		for field, to := range map[string]**int32{"scaling_adjustment": &in.ScalingAdjustment, "cooldown": &in.Cooldown,
 			"min_adjustment_step": &in.MinAdjustmentMagnitude} {
 			if n, ok := number(m, field); ok {
@@ -594,7 +613,8 @@ func (g *asgPresent) setPolicies(ctx context.Context, a *account, old, want *val
 	}
 	for _, name := range old.Names() {
 		if !want.Has(name) {
-			if _, err := client.DeletePolicy(ctx, &autoscaling.DeletePolicyInput{AutoScalingGroupName: &g.Name, PolicyName: &name}); err != nil {
+			if _, err := client.DeletePolicy(ctx, &autoscaling.DeletePolicyInput{AutoScalingGroupName: &g.Name,
+				PolicyName: &name}); err != nil {
 				return failed("deleting scaling policy", name, err)
 			}
 		}
@@ -613,8 +633,9 @@ func (g *asgPresent) actions(ctx context.Context, p *plan, a *account, _ *types.
 	client, old := asgOf(a), value.NewMap()
 	if !p.made {
 		all, err := pages(func(next *string) ([]types.ScheduledUpdateGroupAction, *string, error) {
-			page, err := client.DescribeScheduledActions(ctx, &autoscaling.DescribeScheduledActionsInput{AutoScalingGroupName: &g.Name,
-				NextToken: next})
+			page, err := client.DescribeScheduledActions(ctx,
+				&autoscaling.DescribeScheduledActionsInput{AutoScalingGroupName: &g.Name,
+					NextToken: next})
 			if err != nil {
 				return nil, nil, failed("listing the scheduled actions of group", g.Name, err)
 			}
@@ -648,7 +669,8 @@ func (g *asgPresent) actions(ctx context.Context, p *plan, a *account, _ *types.
 
 func actionFields(s types.ScheduledUpdateGroupAction, want *value.Map) *value.Map {
 	m := value.NewMap()
-	for name, n := range map[string]*int32{"desired_capacity": s.DesiredCapacity, "min_size": s.MinSize, "max_size": s.MaxSize} {
+	for name, n := range map[string]*int32{"desired_capacity": s.DesiredCapacity, "min_size": s.MinSize,
+		"max_size": s.MaxSize} {
 		if n != nil && *n >= 0 {
 			m.Set(name, int(*n))
 		}
@@ -672,7 +694,8 @@ func (g *asgPresent) setActions(ctx context.Context, client *autoscaling.Client,
 			continue
 		}
 		in := &autoscaling.PutScheduledUpdateGroupActionInput{AutoScalingGroupName: &g.Name, ScheduledActionName: &name}
-		for field, to := range map[string]**int32{"desired_capacity": &in.DesiredCapacity, "min_size": &in.MinSize, "max_size": &in.MaxSize} {
+		for field, to := range map[string]**int32{"desired_capacity": &in.DesiredCapacity, "min_size": &in.MinSize,
+			"max_size": &in.MaxSize} {
 			if n, ok := number(m, field); ok {
 				*to = &n
 			}
@@ -695,7 +718,8 @@ func (g *asgPresent) setActions(ctx context.Context, client *autoscaling.Client,
 	}
 	for _, name := range old.Names() {
 		if !want.Has(name) {
-			_, err := client.DeleteScheduledAction(ctx, &autoscaling.DeleteScheduledActionInput{AutoScalingGroupName: &g.Name, ScheduledActionName: &name})
+			_, err := client.DeleteScheduledAction(ctx, &autoscaling.DeleteScheduledActionInput{AutoScalingGroupName: &g.Name,
+				ScheduledActionName: &name})
 			if err != nil {
 				return failed("deleting scheduled action", name, err)
 			}
@@ -738,8 +762,9 @@ func (g *asgPresent) notifications(ctx context.Context, p *plan, a *account, _ *
 	}
 	if p.compare("notification_types", sorted(old), sorted(kinds)) {
 		p.then("notifications set", func(ctx context.Context) error {
-			_, err := client.PutNotificationConfiguration(ctx, &autoscaling.PutNotificationConfigurationInput{AutoScalingGroupName: &g.Name,
-				TopicARN: &arn, NotificationTypes: kinds})
+			_, err := client.PutNotificationConfiguration(ctx,
+				&autoscaling.PutNotificationConfigurationInput{AutoScalingGroupName: &g.Name,
+					TopicARN: &arn, NotificationTypes: kinds})
 			return failed("setting the notifications of group", g.Name, err)
 		})
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestClientsOfAServiceShareARetryer holds that a request which AWS throttles slows down all requests of its service, and no
-// other, and that requests use the connections of those before.
+// TestClientsOfAServiceShareARetryer holds that a request which AWS throttles slows down all requests of its service,
+// and no other, and that requests use the connections of those before.
 func TestClientsOfAServiceShareARetryer(t *testing.T) {
 	c, reached := &Cloud{}, Account{Region: "us-east-1", KeyID: "id", Key: "key"}
 	a, err := c.account(context.Background(), "sqs", reached)

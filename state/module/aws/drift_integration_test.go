@@ -54,8 +54,10 @@ func TestEveryDriftIsFoundAndCorrected(t *testing.T) {
 	url := emulator(t)
 	state(t, url, "boto_route53.hosted_zone_present", "{name: example.com, domain_name: example.com.}", false)
 	state(t, url, "boto_secgroup.present", "{name: other, description: other}", false)
-	state(t, url, "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: 80, elb_protocol: HTTP}]}", false)
-	state(t, url, "boto_iam.policy_present", "{name: own, policy_document: {Version: '2012-10-17', Statement: [{Action: 's3:*', Effect: Allow, Resource: '*'}]}}", false)
+	state(t, url, "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: 80, "+
+		"elb_protocol: HTTP}]}", false)
+	state(t, url, "boto_iam.policy_present", "{name: own, policy_document: {Version: '2012-10-17', Statement: [{Action: "+
+		"'s3:*', Effect: Allow, Resource: '*'}]}}", false)
 	state(t, url, "boto_s3_bucket.present", "{name: logs, Bucket: logs, ACL: {ACL: log-delivery-write}}", false)
 	for _, r := range resources() {
 		t.Run(r.function, func(t *testing.T) { r.try(t, func() *aws.Cloud { return &aws.Cloud{Endpoint: url} }) })

@@ -54,7 +54,8 @@ func (*tablePresent) RunsBeside() {}
 // Valid implements module.Validated.
 func (t *tablePresent) Valid() error {
 	if t.Hash == "" || t.HashType == "" {
-		return diag.WithHint(errors.New("hash_key or hash_key_data_type is missing"), "give the key of the table, and S, N or B")
+		return diag.WithHint(errors.New("hash_key or hash_key_data_type is missing"),
+			"give the key of the table, and S, N or B")
 	}
 	if (t.Read == nil) != (t.Write == nil) {
 		return errors.New("of read_capacity_units and write_capacity_units one is missing")
@@ -98,8 +99,9 @@ func (t *tablePresent) look(ctx context.Context) (*plan, error) {
 		t.Name = t.TableName
 	}
 	if len(module.Items(t.cloud.setting(t.BackupPillar))) > 0 {
-		return nil, diag.WithHint(fmt.Errorf("the pillar %s declares backups with AWS Data Pipeline, which AWS closed", t.BackupPillar),
-			"back up tables with AWS Backup, and remove this pillar")
+		return nil,
+			diag.WithHint(fmt.Errorf("the pillar %s declares backups with AWS Data Pipeline, which AWS closed", t.BackupPillar),
+				"back up tables with AWS Backup, and remove this pillar")
 	}
 	p := newPlan()
 	has, err := describeTable(ctx, a, t.Name)
@@ -129,7 +131,8 @@ func (t *tablePresent) alarms(given any) any {
 	for _, v := range all.All() {
 		attributes := mapOf(mapOf(v).Value("attributes"))
 		share, err := value.ToFloat(attributes.Value("threshold_percent"))
-		units := map[string]*int{"ConsumedWriteCapacityUnits": t.Write, "ConsumedReadCapacityUnits": t.Read}[text(attributes, "metric")]
+		units := map[string]*int{"ConsumedWriteCapacityUnits": t.Write, "ConsumedReadCapacityUnits": t.Read}[text(attributes,
+			"metric")]
 		if attributes == nil || err != nil || units == nil || attributes.Has("threshold") {
 			continue
 		}
@@ -206,7 +209,8 @@ func (i tableIndex) create() *types.CreateGlobalSecondaryIndexAction {
 // attributes are the types of all keys.
 func (t *tablePresent) attributes(indexes []tableIndex) (all []types.AttributeDefinition) {
 	add := func(name, kind string) {
-		if name == "" || slices.ContainsFunc(all, func(d types.AttributeDefinition) bool { return *d.AttributeName == name }) {
+		if name == "" ||
+			slices.ContainsFunc(all, func(d types.AttributeDefinition) bool { return *d.AttributeName == name }) {
 			return
 		}
 		all = append(all, types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeType(kind)})
@@ -265,7 +269,8 @@ func (t *tablePresent) create(p *plan, a *account) error {
 }
 
 func (t *tablePresent) throughput() *types.ProvisionedThroughput {
-	return &types.ProvisionedThroughput{ReadCapacityUnits: sdk.Int64(int64(*t.Read)), WriteCapacityUnits: sdk.Int64(int64(*t.Write))}
+	return &types.ProvisionedThroughput{ReadCapacityUnits: sdk.Int64(int64(*t.Read)),
+		WriteCapacityUnits: sdk.Int64(int64(*t.Write))}
 }
 
 // active waits until the table and its indexes take requests: AWS takes one change at a time.
@@ -301,7 +306,8 @@ func (t *tablePresent) drift(p *plan, a *account, has *types.TableDescription) e
 	if t.Read != nil {
 		read, write := 0, 0
 		if has.ProvisionedThroughput != nil {
-			read, write = int(sdk.ToInt64(has.ProvisionedThroughput.ReadCapacityUnits)), int(sdk.ToInt64(has.ProvisionedThroughput.WriteCapacityUnits))
+			read, write = int(sdk.ToInt64(has.ProvisionedThroughput.ReadCapacityUnits)),
+				int(sdk.ToInt64(has.ProvisionedThroughput.WriteCapacityUnits))
 		}
 		one, two := p.compare("read_capacity_units", read, *t.Read), p.compare("write_capacity_units", write, *t.Write)
 		if one || two {
@@ -372,8 +378,9 @@ func (t *tablePresent) indexes(p *plan, a *account, has *types.TableDescription)
 		})
 		if i < 0 {
 			p.differ(field, nil, value.NewMap("hash_key", w.hash, "range_key", w.ranged))
-			t.change(p, a, "index "+w.name+" made", &dynamodb.UpdateTableInput{AttributeDefinitions: t.attributes([]tableIndex{w}),
-				GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: w.create()}}})
+			t.change(p, a, "index "+w.name+" made",
+				&dynamodb.UpdateTableInput{AttributeDefinitions: t.attributes([]tableIndex{w}),
+					GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: w.create()}}})
 			continue
 		}
 		now := has.GlobalSecondaryIndexes[i].ProvisionedThroughput

@@ -27,11 +27,19 @@ func ec2Table(c *Cloud) module.Table {
 		"instance_present": func() module.Resource {
 			return &instancePresent{instanceNamed: instanceNamed{common: common{cloud: c}}}
 		},
-		"instance_absent":     func() module.Resource { return &instanceAbsent{instanceNamed: instanceNamed{common: common{cloud: c}}} },
-		"volume_present":      func() module.Resource { return &volumePresent{volumeNamed: volumeNamed{common: common{cloud: c}}} },
-		"volume_absent":       func() module.Resource { return &volumeAbsent{volumeNamed: volumeNamed{common: common{cloud: c}}} },
-		"volumes_tagged":      func() module.Resource { return &volumesTagged{common: common{cloud: c}} },
-		"snapshot_created":    func() module.Resource { return &imageCreated{common: common{cloud: c}, Wait: true, Longest: 300} },
+		"instance_absent": func() module.Resource {
+			return &instanceAbsent{instanceNamed: instanceNamed{common: common{cloud: c}}}
+		},
+		"volume_present": func() module.Resource {
+			return &volumePresent{volumeNamed: volumeNamed{common: common{cloud: c}}}
+		},
+		"volume_absent": func() module.Resource {
+			return &volumeAbsent{volumeNamed: volumeNamed{common: common{cloud: c}}}
+		},
+		"volumes_tagged": func() module.Resource { return &volumesTagged{common: common{cloud: c}} },
+		"snapshot_created": func() module.Resource {
+			return &imageCreated{common: common{cloud: c}, Wait: true, Longest: 300}
+		},
 		"eni_present":         func() module.Resource { return &interfacePresent{common: common{cloud: c}, Checked: true} },
 		"eni_absent":          func() module.Resource { return &interfaceAbsent{common: common{cloud: c}} },
 		"private_ips_present": func() module.Resource { return &privateAddresses{common: common{cloud: c}} },
@@ -108,7 +116,8 @@ func (k *keyPair) create(ctx context.Context, client *ec2.Client) error {
 		return failed("making key pair", k.Name, err)
 	}
 	private := fs.FileMode(0o600)
-	err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(sdk.ToString(out.KeyMaterial)), Mode: &private, UID: -1, GID: -1})
+	err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(sdk.ToString(out.KeyMaterial)), Mode: &private,
+		UID: -1, GID: -1})
 	return failed("writing the private half of key pair", k.Name, err)
 }
 
@@ -227,8 +236,8 @@ func (i *instancePresent) Valid() error {
 	return nil
 }
 
-var instanceAttributes = []string{"disableApiTermination", "instanceInitiatedShutdownBehavior", "sourceDestCheck", "ebsOptimized",
-	"instanceType", "userData"}
+var instanceAttributes = []string{"disableApiTermination", "instanceInitiatedShutdownBehavior", "sourceDestCheck",
+	"ebsOptimized", "instanceType", "userData"}
 
 // Check implements module.Resource.
 func (i *instancePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
@@ -250,7 +259,8 @@ func (i *instancePresent) fold() {
 	}
 	flag("disableApiTermination", &i.Protected)
 	flag("ebsOptimized", &i.Optimized)
-	for name, to := range map[string]*string{"instanceInitiatedShutdownBehavior": &i.Shutdown, "instanceType": &i.Type, "userData": &i.UserData} {
+	for name, to := range map[string]*string{"instanceInitiatedShutdownBehavior": &i.Shutdown, "instanceType": &i.Type,
+		"userData": &i.UserData} {
 		if v := text(i.Attributes, name); v != "" {
 			*to = v
 		}
@@ -274,7 +284,8 @@ func (i *instancePresent) look(ctx context.Context) (*plan, error) {
 	}
 	if has == nil {
 		if i.InstanceID != "" {
-			return nil, diag.WithHint(fmt.Errorf("there is no instance %s", i.InstanceID), "correct instance_id, or give a name to make one")
+			return nil, diag.WithHint(fmt.Errorf("there is no instance %s", i.InstanceID),
+				"correct instance_id, or give a name to make one")
 		}
 		i.create(p, a, groups)
 		has = &types.Instance{}
@@ -323,8 +334,10 @@ func (i *instancePresent) vpc(ctx context.Context, a *account) (string, error) {
 func (i *instancePresent) create(p *plan, a *account, groups []string) {
 	a.expect("instance", i.title())
 	fields := value.NewMap("instance", i.title())
-	for _, f := range []struct{ name, v string }{{"image_id", i.Image}, {"image_name", i.ImageName}, {"instance_type", i.Type},
-		{"key_name", i.KeyName}, {"subnet_id", i.SubnetID}, {"subnet_name", i.SubnetName}, {"instance_profile_name", i.ProfileName}} {
+	for _, f := range []struct{ name, v string }{{"image_id", i.Image}, {"image_name", i.ImageName},
+		{"instance_type", i.Type},
+		{"key_name", i.KeyName}, {"subnet_id", i.SubnetID}, {"subnet_name", i.SubnetName},
+		{"instance_profile_name", i.ProfileName}} {
 		put(fields, f.name, &f.v)
 	}
 	if len(groups) > 0 {
@@ -338,16 +351,17 @@ func (i *instancePresent) create(p *plan, a *account, groups []string) {
 			return err
 		}
 		var made string
-		err = waitFor(ctx, "the instance profile of instance "+i.title()+" is seen", soon, func(ctx context.Context) (bool, error) {
-			out, err := ec2Of(a).RunInstances(ctx, in)
-			if code(err, "InvalidParameterValue") && strings.Contains(err.Error(), "nstance profile") {
-				return false, nil // one that was just made is not seen everywhere at once
-			}
-			if err == nil {
-				made = sdk.ToString(out.Instances[0].InstanceId)
-			}
-			return err == nil, failed("making instance", i.title(), err)
-		})
+		err = waitFor(ctx, "the instance profile of instance "+i.title()+" is seen", soon,
+			func(ctx context.Context) (bool, error) {
+				out, err := ec2Of(a).RunInstances(ctx, in)
+				if code(err, "InvalidParameterValue") && strings.Contains(err.Error(), "nstance profile") {
+					return false, nil // one that was just made is not seen everywhere at once
+				}
+				if err == nil {
+					made = sdk.ToString(out.Instances[0].InstanceId)
+				}
+				return err == nil, failed("making instance", i.title(), err)
+			})
 		if err != nil {
 			return err
 		}
@@ -376,18 +390,21 @@ func (i *instancePresent) request(ctx context.Context, a *account) (*ec2.RunInst
 	if err != nil {
 		return nil, err
 	}
-	in := &ec2.RunInstancesInput{MinCount: sdk.Int32(1), MaxCount: sdk.Int32(1), ImageId: &image, KeyName: data.KeyName, InstanceType: data.InstanceType,
-		UserData: data.UserData, EbsOptimized: i.Optimized, DisableApiTermination: i.Protected, SecurityGroupIds: groups,
+	in := &ec2.RunInstancesInput{MinCount: sdk.Int32(1), MaxCount: sdk.Int32(1), ImageId: &image, KeyName: data.KeyName,
+		InstanceType: data.InstanceType,
+		UserData:     data.UserData, EbsOptimized: i.Optimized, DisableApiTermination: i.Protected, SecurityGroupIds: groups,
 		SubnetId: optional(subnet), PrivateIpAddress: optional(i.PrivateIP), ClientToken: optional(i.Token),
 		InstanceInitiatedShutdownBehavior: types.ShutdownBehavior(i.Shutdown)}
 	if i.Monitoring != nil {
 		in.Monitoring = &types.RunInstancesMonitoringEnabled{Enabled: i.Monitoring}
 	}
 	if i.Placement+i.PlaceGroup+i.Tenancy != "" {
-		in.Placement = &types.Placement{AvailabilityZone: optional(i.Placement), GroupName: optional(i.PlaceGroup), Tenancy: types.Tenancy(i.Tenancy)}
+		in.Placement = &types.Placement{AvailabilityZone: optional(i.Placement), GroupName: optional(i.PlaceGroup),
+			Tenancy: types.Tenancy(i.Tenancy)}
 	}
 	if i.ProfileARN+i.ProfileName != "" {
-		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Arn: optional(i.ProfileARN), Name: optional(i.ProfileName)}
+		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Arn: optional(i.ProfileARN),
+			Name: optional(i.ProfileName)}
 	}
 	for _, d := range data.BlockDeviceMappings {
 		b := types.BlockDeviceMapping{DeviceName: d.DeviceName, VirtualName: d.VirtualName}
@@ -419,7 +436,8 @@ func (i *instancePresent) interfaced(ctx context.Context, a *account, in *ec2.Ru
 	}
 	if id != "" {
 		in.SubnetId, in.SecurityGroupIds, in.PrivateIpAddress = nil, nil, nil
-		in.NetworkInterfaces = []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: sdk.Int32(0), NetworkInterfaceId: &id}}
+		in.NetworkInterfaces = []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: sdk.Int32(0),
+			NetworkInterfaceId: &id}}
 	}
 	return nil
 }
@@ -432,7 +450,8 @@ func (i *instancePresent) image(ctx context.Context, a *account) (string, error)
 	if i.ImageName == "" {
 		return "", diag.WithHint(fmt.Errorf("instance %s has no image", i.title()), "give image_id or image_name")
 	}
-	out, err := ec2Of(a).DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []types.Filter{{Name: sdk.String("name"), Values: []string{i.ImageName}}}})
+	out, err := ec2Of(a).DescribeImages(ctx,
+		&ec2.DescribeImagesInput{Filters: []types.Filter{{Name: sdk.String("name"), Values: []string{i.ImageName}}}})
 	if err != nil {
 		return "", failed("looking for image", i.ImageName, err)
 	}
@@ -483,11 +502,13 @@ func (i *instancePresent) drift(ctx context.Context, p *plan, a *account, has *t
 	if len(groups) > 0 && p.compare("security_groups", sorted(now), sorted(groups)) {
 		i.modify(p, a, "security_groups", &ec2.ModifyInstanceAttributeInput{InstanceId: id, Groups: groups})
 	}
-	if v, ok := i.Attributes.Get("sourceDestCheck"); ok && p.compare("sourceDestCheck", sdk.ToBool(has.SourceDestCheck), value.Truth(v)) {
+	if v, ok := i.Attributes.Get("sourceDestCheck"); ok &&
+		p.compare("sourceDestCheck", sdk.ToBool(has.SourceDestCheck), value.Truth(v)) {
 		i.modify(p, a, "sourceDestCheck", &ec2.ModifyInstanceAttributeInput{InstanceId: id,
 			SourceDestCheck: &types.AttributeBooleanValue{Value: sdk.Bool(value.Truth(v))}})
 	}
-	if i.Monitoring != nil && has.Monitoring != nil && p.compare("monitoring_enabled", has.Monitoring.State != types.MonitoringStateDisabled, *i.Monitoring) {
+	if i.Monitoring != nil && has.Monitoring != nil &&
+		p.compare("monitoring_enabled", has.Monitoring.State != types.MonitoringStateDisabled, *i.Monitoring) {
 		p.then("monitoring set", func(ctx context.Context) (err error) {
 			if *i.Monitoring {
 				_, err = ec2Of(a).MonitorInstances(ctx, &ec2.MonitorInstancesInput{InstanceIds: []string{*id}})
@@ -515,7 +536,8 @@ func (i *instancePresent) drift(ctx context.Context, p *plan, a *account, has *t
 // asked plans the attributes that AWS tells only one by one.
 func (i *instancePresent) asked(ctx context.Context, p *plan, a *account, id *string) error {
 	read := func(name types.InstanceAttributeName) (*ec2.DescribeInstanceAttributeOutput, error) {
-		out, err := ec2Of(a).DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: id, Attribute: name})
+		out, err := ec2Of(a).DescribeInstanceAttribute(ctx,
+			&ec2.DescribeInstanceAttributeInput{InstanceId: id, Attribute: name})
 		return out, failed("reading instance", i.title(), err)
 	}
 	if i.Protected != nil {
@@ -523,7 +545,8 @@ func (i *instancePresent) asked(ctx context.Context, p *plan, a *account, id *st
 		if err != nil {
 			return err
 		}
-		if p.compare("disable_api_termination", out.DisableApiTermination != nil && sdk.ToBool(out.DisableApiTermination.Value), *i.Protected) {
+		if p.compare("disable_api_termination", out.DisableApiTermination != nil &&
+			sdk.ToBool(out.DisableApiTermination.Value), *i.Protected) {
 			i.modify(p, a, "disable_api_termination", &ec2.ModifyInstanceAttributeInput{InstanceId: id,
 				DisableApiTermination: &types.AttributeBooleanValue{Value: i.Protected}})
 		}
@@ -551,7 +574,8 @@ func (i *instancePresent) whileStopped(p *plan, a *account, has *types.Instance)
 	if old := string(has.InstanceType); i.Type != "" && old != i.Type {
 		if stopped {
 			p.differ("instance_type", old, i.Type)
-			i.modify(p, a, "instance_type", &ec2.ModifyInstanceAttributeInput{InstanceId: has.InstanceId, InstanceType: &types.AttributeValue{Value: &i.Type}})
+			i.modify(p, a, "instance_type", &ec2.ModifyInstanceAttributeInput{InstanceId: has.InstanceId,
+				InstanceType: &types.AttributeValue{Value: &i.Type}})
 		} else {
 			p.warnings = append(p.warnings, "instance_type is "+old+" and is changed once the instance is stopped")
 		}
@@ -559,13 +583,16 @@ func (i *instancePresent) whileStopped(p *plan, a *account, has *types.Instance)
 	if i.Optimized != nil && sdk.ToBool(has.EbsOptimized) != *i.Optimized {
 		if stopped {
 			p.differ("ebs_optimized", sdk.ToBool(has.EbsOptimized), *i.Optimized)
-			i.modify(p, a, "ebs_optimized", &ec2.ModifyInstanceAttributeInput{InstanceId: has.InstanceId, EbsOptimized: &types.AttributeBooleanValue{Value: i.Optimized}})
+			i.modify(p, a, "ebs_optimized", &ec2.ModifyInstanceAttributeInput{InstanceId: has.InstanceId,
+				EbsOptimized: &types.AttributeBooleanValue{Value: i.Optimized}})
 		} else {
 			p.warnings = append(p.warnings, "ebs_optimized is changed once the instance is stopped")
 		}
 	}
-	for _, f := range []struct{ name, has, want string }{{"image_id", sdk.ToString(has.ImageId), i.Image}, {"key_name", sdk.ToString(has.KeyName), i.KeyName},
-		{"subnet_id", sdk.ToString(has.SubnetId), i.SubnetID}, {"private_ip_address", sdk.ToString(has.PrivateIpAddress), i.PrivateIP}} {
+	for _, f := range []struct{ name, has, want string }{{"image_id", sdk.ToString(has.ImageId), i.Image},
+		{"key_name", sdk.ToString(has.KeyName), i.KeyName},
+		{"subnet_id", sdk.ToString(has.SubnetId), i.SubnetID}, {"private_ip_address", sdk.ToString(has.PrivateIpAddress),
+			i.PrivateIP}} {
 		if f.want != "" && f.has != f.want {
 			p.warnings = append(p.warnings, f.name+" is "+f.has+" and cannot be changed")
 		}
@@ -592,7 +619,8 @@ func (i *instancePresent) address(ctx context.Context, p *plan, a *account, has 
 		if err != nil || instance == nil {
 			return errors.Join(err, missing("instance", i.title(), "boto_ec2.instance_present"))
 		}
-		client, in := ec2Of(a), &ec2.AssociateAddressInput{InstanceId: instance.InstanceId, AllocationId: optional(i.AllocationID), PublicIp: optional(i.PublicIP)}
+		client, in := ec2Of(a), &ec2.AssociateAddressInput{InstanceId: instance.InstanceId,
+			AllocationId: optional(i.AllocationID), PublicIp: optional(i.PublicIP)}
 		if i.Allocate {
 			out, err := client.AllocateAddress(ctx, &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})
 			if err != nil {
@@ -619,7 +647,8 @@ func holds(ctx context.Context, a *account, has *types.Instance, allocation stri
 	if err != nil {
 		return false, failed("reading the address", allocation, err)
 	}
-	return len(out.Addresses) > 0 && has.InstanceId != nil && sdk.ToString(out.Addresses[0].InstanceId) == *has.InstanceId, nil
+	return len(out.Addresses) > 0 && has.InstanceId != nil &&
+		sdk.ToString(out.Addresses[0].InstanceId) == *has.InstanceId, nil
 }
 
 // instanceAbsent is boto_ec2.instance_absent.
@@ -664,12 +693,14 @@ func (i *instanceAbsent) look(ctx context.Context) (*plan, error) {
 		return nil, failed("reading instance", i.title(), err)
 	}
 	if protected.DisableApiTermination != nil && sdk.ToBool(protected.DisableApiTermination.Value) {
-		return nil, diag.WithHint(fmt.Errorf("instance %s is protected against termination", i.title()), "set disable_api_termination: False first")
+		return nil, diag.WithHint(fmt.Errorf("instance %s is protected against termination", i.title()),
+			"set disable_api_termination: False first")
 	}
 	var allocations []string
 	if i.Release {
-		out, err := client.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: []types.Filter{{Name: sdk.String("instance-id"),
-			Values: []string{*has.InstanceId}}}})
+		out, err := client.DescribeAddresses(ctx,
+			&ec2.DescribeAddressesInput{Filters: []types.Filter{{Name: sdk.String("instance-id"),
+				Values: []string{*has.InstanceId}}}})
 		if err != nil {
 			return nil, failed("reading the addresses of instance", i.title(), err)
 		}
@@ -678,7 +709,8 @@ func (i *instanceAbsent) look(ctx context.Context) (*plan, error) {
 		}
 	}
 	p.then("instance terminated", func(ctx context.Context) error {
-		if _, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{*has.InstanceId}}); err != nil {
+		if _, err := client.TerminateInstances(ctx,
+			&ec2.TerminateInstancesInput{InstanceIds: []string{*has.InstanceId}}); err != nil {
 			return failed("terminating instance", i.title(), err)
 		}
 		return waitFor(ctx, "instance "+i.title()+" is gone", 20*time.Minute, func(ctx context.Context) (bool, error) {
@@ -747,16 +779,18 @@ func (s *imageCreated) look(ctx context.Context) (*plan, error) {
 		if err != nil || len(all) == 0 {
 			return errors.Join(err, missing("instance", s.Instance, "boto_ec2.instance_present"))
 		}
-		if _, err := ec2Of(a).CreateImage(ctx, &ec2.CreateImageInput{InstanceId: all[0].InstanceId, Name: &s.Image}); err != nil {
+		if _, err := ec2Of(a).CreateImage(ctx, &ec2.CreateImageInput{InstanceId: all[0].InstanceId, Name: &s.Image}); err !=
+			nil {
 			return failed("making image", s.Image, err)
 		}
 		if !s.Wait {
 			return nil
 		}
-		return waitFor(ctx, "image "+s.Image+" is available", time.Duration(s.Longest)*time.Second, func(ctx context.Context) (bool, error) {
-			now, err := imageNamed(ctx, a, s.Image)
-			return now != nil && now.State == types.ImageStateAvailable, err
-		})
+		return waitFor(ctx, "image "+s.Image+" is available", time.Duration(s.Longest)*time.Second,
+			func(ctx context.Context) (bool, error) {
+				now, err := imageNamed(ctx, a, s.Image)
+				return now != nil && now.State == types.ImageStateAvailable, err
+			})
 	})
 	return p, nil
 }

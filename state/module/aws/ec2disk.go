@@ -37,7 +37,8 @@ func (v *volumeNamed) title() string {
 
 // volumesOf are the volumes that a filter finds and that are not being deleted.
 func volumesOf(ctx context.Context, a *account, filters ...types.Filter) ([]types.Volume, error) {
-	filters = append(filters, types.Filter{Name: sdk.String("status"), Values: []string{"creating", "available", "in-use"}})
+	filters = append(filters,
+		types.Filter{Name: sdk.String("status"), Values: []string{"creating", "available", "in-use"}})
 	return pages(func(next *string) ([]types.Volume, *string, error) {
 		page, err := ec2Of(a).DescribeVolumes(ctx, &ec2.DescribeVolumesInput{NextToken: next, Filters: filters})
 		if err != nil {
@@ -62,7 +63,8 @@ func (v *volumeNamed) find(ctx context.Context, a *account, byDevice bool) (*typ
 		if instance == nil || err != nil {
 			return nil, err
 		}
-		filters = append(filters, filter("attachment.instance-id", *instance.InstanceId), filter("attachment.device", v.Device))
+		filters = append(filters, filter("attachment.instance-id", *instance.InstanceId),
+			filter("attachment.device", v.Device))
 	default:
 		filters = byName(v.title())
 	}
@@ -96,7 +98,8 @@ type volumePresent struct {
 // Valid implements module.Validated.
 func (v *volumePresent) Valid() error {
 	if (v.InstanceName == "") == (v.InstanceID == "") || v.Device == "" {
-		return diag.WithHint(errors.New("a volume is attached to one instance, as a device"), "give one of instance_name and instance_id, and device")
+		return diag.WithHint(errors.New("a volume is attached to one instance, as a device"),
+			"give one of instance_name and instance_id, and device")
 	}
 	return nil
 }
@@ -136,7 +139,8 @@ func (v *volumePresent) look(ctx context.Context) (*plan, error) {
 	}
 	if has == nil {
 		if v.VolumeID != "" {
-			return nil, diag.WithHint(fmt.Errorf("there is no volume %s", v.VolumeID), "correct volume_id, or give a name to make one")
+			return nil,
+				diag.WithHint(fmt.Errorf("there is no volume %s", v.VolumeID), "correct volume_id, or give a name to make one")
 		}
 		v.create(p, a)
 		has = &types.Volume{}
@@ -162,9 +166,11 @@ func (v *volumePresent) create(p *plan, a *account) {
 		if err != nil || instance == nil || instance.Placement == nil {
 			return errors.Join(err, missing("instance", v.InstanceName, "boto_ec2.instance_present"))
 		}
-		out, err := ec2Of(a).CreateVolume(ctx, &ec2.CreateVolumeInput{AvailabilityZone: instance.Placement.AvailabilityZone, Size: int32s(v.Size),
-			SnapshotId: optional(v.Snapshot), VolumeType: types.VolumeType(v.Type), Iops: int32s(v.IOPS), Encrypted: &v.Encrypted,
-			KmsKeyId: optional(v.KMS), TagSpecifications: specs(types.ResourceTypeVolume, nil, v.title())})
+		out, err := ec2Of(a).CreateVolume(ctx, &ec2.CreateVolumeInput{AvailabilityZone: instance.Placement.AvailabilityZone,
+			Size:       int32s(v.Size),
+			SnapshotId: optional(v.Snapshot), VolumeType: types.VolumeType(v.Type), Iops: int32s(v.IOPS),
+			Encrypted: &v.Encrypted,
+			KmsKeyId:  optional(v.KMS), TagSpecifications: specs(types.ResourceTypeVolume, nil, v.title())})
 		if err != nil {
 			return failed("making volume", v.title(), err)
 		}
@@ -228,7 +234,8 @@ func (v *volumePresent) attach(p *plan, a *account, has *types.Volume, instance 
 		if err != nil || target == nil {
 			return errors.Join(err, missing("instance", v.InstanceName+v.InstanceID, "boto_ec2.instance_present"))
 		}
-		_, err = client.AttachVolume(ctx, &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: target.InstanceId, Device: &v.Device})
+		_, err = client.AttachVolume(ctx, &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: target.InstanceId,
+			Device: &v.Device})
 		return failed("attaching volume", v.title(), err)
 	})
 }
@@ -253,7 +260,8 @@ type volumeAbsent struct{ volumeNamed }
 // Valid implements module.Validated.
 func (v *volumeAbsent) Valid() error {
 	if v.VolumeName == "" && v.VolumeID == "" && (v.InstanceName+v.InstanceID == "" || v.Device == "") {
-		return diag.WithHint(errors.New("nothing says which volume this is"), "give volume_name, volume_id, or an instance with its device")
+		return diag.WithHint(errors.New("nothing says which volume this is"),
+			"give volume_name, volume_id, or an instance with its device")
 	}
 	return nil
 }
@@ -318,7 +326,8 @@ func (t *volumesTagged) look(ctx context.Context) (*plan, error) {
 		m := mapOf(item)
 		tags := mapOf(m.Value("tags"))
 		if tags == nil {
-			return nil, diag.WithHint(fmt.Errorf("the entry %s of tag_maps has no tags", value.Repr(item)), "write filters, tags and in_states")
+			return nil, diag.WithHint(fmt.Errorf("the entry %s of tag_maps has no tags", value.Repr(item)),
+				"write filters, tags and in_states")
 		}
 		filters, err := t.filters(ctx, a, m)
 		if err != nil {

@@ -63,7 +63,8 @@ func interfaceOf(ctx context.Context, a *account, name, id string) (*types.Netwo
 		filters = []types.Filter{filter("network-interface-id", id)}
 	}
 	all, err := pages(func(next *string) ([]types.NetworkInterface, *string, error) {
-		page, err := ec2Of(a).DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NextToken: next, Filters: filters})
+		page, err := ec2Of(a).DescribeNetworkInterfaces(ctx,
+			&ec2.DescribeNetworkInterfacesInput{NextToken: next, Filters: filters})
 		if err != nil {
 			return nil, nil, failed("reading network interface", name+id, err)
 		}
@@ -73,7 +74,8 @@ func interfaceOf(ctx context.Context, a *account, name, id string) (*types.Netwo
 	case err != nil || len(all) == 0:
 		return nil, err
 	case len(all) > 1:
-		return nil, diag.WithHint(fmt.Errorf("%d network interfaces are named %s", len(all), name), "give them different tags Name")
+		return nil, diag.WithHint(fmt.Errorf("%d network interfaces are named %s", len(all), name),
+			"give them different tags Name")
 	}
 	return &all[0], nil
 }
@@ -141,16 +143,19 @@ func (n *interfacePresent) create(ctx context.Context, a *account) error {
 	if err != nil || n.Checked {
 		return failed("making network interface", n.Name, err)
 	}
-	return n.modify(ctx, ec2Of(a), &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: out.NetworkInterface.NetworkInterfaceId,
-		SourceDestCheck: &types.AttributeBooleanValue{Value: &n.Checked}})
+	return n.modify(ctx, ec2Of(a),
+		&ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: out.NetworkInterface.NetworkInterfaceId,
+			SourceDestCheck: &types.AttributeBooleanValue{Value: &n.Checked}})
 }
 
-func (n *interfacePresent) modify(ctx context.Context, client *ec2.Client, in *ec2.ModifyNetworkInterfaceAttributeInput) error {
+func (n *interfacePresent) modify(ctx context.Context, client *ec2.Client,
+	in *ec2.ModifyNetworkInterfaceAttributeInput) error {
 	_, err := client.ModifyNetworkInterfaceAttribute(ctx, in)
 	return failed("changing network interface", n.Name, err)
 }
 
-func (n *interfacePresent) drift(p *plan, client *ec2.Client, has *types.NetworkInterface, subnet string, ids []string) {
+func (n *interfacePresent) drift(p *plan, client *ec2.Client, has *types.NetworkInterface, subnet string,
+	ids []string) {
 	var now []string
 	for _, g := range has.Groups {
 		now = append(now, sdk.ToString(g.GroupId))
@@ -163,10 +168,12 @@ func (n *interfacePresent) drift(p *plan, client *ec2.Client, has *types.Network
 		set("groups", &ec2.ModifyNetworkInterfaceAttributeInput{Groups: ids})
 	}
 	if p.compare("source_dest_check", sdk.ToBool(has.SourceDestCheck), n.Checked) {
-		set("source_dest_check", &ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &types.AttributeBooleanValue{Value: &n.Checked}})
+		set("source_dest_check",
+			&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &types.AttributeBooleanValue{Value: &n.Checked}})
 	}
 	if n.Description != "" && p.compare("description", sdk.ToString(has.Description), n.Description) {
-		set("description", &ec2.ModifyNetworkInterfaceAttributeInput{Description: &types.AttributeValue{Value: &n.Description}})
+		set("description",
+			&ec2.ModifyNetworkInterfaceAttributeInput{Description: &types.AttributeValue{Value: &n.Description}})
 	}
 	for _, f := range []struct{ name, has, want string }{{"subnet_id", sdk.ToString(has.SubnetId), subnet},
 		{"private_ip_address", sdk.ToString(has.PrivateIpAddress), n.PrivateIP}} {
@@ -183,7 +190,8 @@ func (n *interfacePresent) address(ctx context.Context, a *account) error {
 	}
 	out, err := ec2Of(a).AllocateAddress(ctx, &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})
 	if err == nil {
-		_, err = ec2Of(a).AssociateAddress(ctx, &ec2.AssociateAddressInput{AllocationId: out.AllocationId, NetworkInterfaceId: has.NetworkInterfaceId})
+		_, err = ec2Of(a).AssociateAddress(ctx, &ec2.AssociateAddressInput{AllocationId: out.AllocationId,
+			NetworkInterfaceId: has.NetworkInterfaceId})
 	}
 	return failed("giving an elastic address to network interface", n.Name, err)
 }
@@ -209,13 +217,15 @@ func (n *interfaceAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	p.remove(value.NewMap("eni", n.Name))
 	if has.Attachment != nil && has.Attachment.AttachmentId != nil {
 		p.then("network interface detached", func(ctx context.Context) error {
-			_, err := client.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: has.Attachment.AttachmentId})
+			_, err := client.DetachNetworkInterface(ctx,
+				&ec2.DetachNetworkInterfaceInput{AttachmentId: has.Attachment.AttachmentId})
 			return failed("detaching network interface", n.Name, err)
 		})
 	}
 	p.then("network interface deleted", func(ctx context.Context) error {
 		return waitFor(ctx, "nothing uses network interface "+n.Name, soon, func(ctx context.Context) (bool, error) {
-			_, err := client.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: has.NetworkInterfaceId})
+			_, err := client.DeleteNetworkInterface(ctx,
+				&ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: has.NetworkInterfaceId})
 			if code(err, "InvalidNetworkInterface.InUse", "InvalidParameterValue") {
 				return false, nil
 			}
@@ -293,8 +303,9 @@ func (s *privateAddresses) look(ctx context.Context) (*plan, error) {
 		want, _ = apart(drop, now)
 		p.differ("private_ip_addresses", sorted(now), sorted(want))
 		p.then("addresses removed", func(ctx context.Context) error {
-			_, err := client.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: has.NetworkInterfaceId,
-				PrivateIpAddresses: drop})
+			_, err := client.UnassignPrivateIpAddresses(ctx,
+				&ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: has.NetworkInterfaceId,
+					PrivateIpAddresses: drop})
 			return failed("removing addresses of network interface", s.NICName+s.NICID, err)
 		})
 	case !s.absent && len(add) > 0:
@@ -304,8 +315,9 @@ func (s *privateAddresses) look(ctx context.Context) (*plan, error) {
 			if err != nil || has == nil {
 				return errors.Join(err, missing("network interface", s.NICName+s.NICID, "boto_ec2.eni_present"))
 			}
-			_, err = client.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: has.NetworkInterfaceId,
-				PrivateIpAddresses: add, AllowReassignment: &s.Take})
+			_, err = client.AssignPrivateIpAddresses(ctx,
+				&ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: has.NetworkInterfaceId,
+					PrivateIpAddresses: add, AllowReassignment: &s.Take})
 			return failed("adding addresses to network interface", s.NICName+s.NICID, err)
 		})
 	}

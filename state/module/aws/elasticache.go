@@ -86,8 +86,10 @@ func describeCache(ctx context.Context, a *account, name string) (*types.CacheCl
 
 // describeCacheSubnets reads a group of subnets; nil for none.
 func describeCacheSubnets(ctx context.Context, a *account, name string) (*types.CacheSubnetGroup, error) {
-	out, err := elasticacheOf(a).DescribeCacheSubnetGroups(ctx, &elasticache.DescribeCacheSubnetGroupsInput{CacheSubnetGroupName: &name})
-	if code(err, "CacheSubnetGroupNotFoundFault", "CacheSubnetGroupNotFound") || err == nil && len(out.CacheSubnetGroups) == 0 {
+	out, err := elasticacheOf(a).DescribeCacheSubnetGroups(ctx,
+		&elasticache.DescribeCacheSubnetGroupsInput{CacheSubnetGroupName: &name})
+	if code(err, "CacheSubnetGroupNotFoundFault", "CacheSubnetGroupNotFound") || err == nil &&
+		len(out.CacheSubnetGroups) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -160,8 +162,10 @@ func (c *cachePresent) create(p *plan, a *account) {
 	for _, f := range []struct {
 		name string
 		v    string
-	}{{"engine", c.Engine}, {"engine_version", c.Version}, {"cache_node_type", c.NodeType}, {"cache_subnet_group_name", c.Subnets},
-		{"cache_parameter_group_name", c.Parameters}, {"replication_group_id", c.Replicates}, {"notification_topic_arn", c.Topic},
+	}{{"engine", c.Engine}, {"engine_version", c.Version}, {"cache_node_type", c.NodeType},
+		{"cache_subnet_group_name", c.Subnets},
+		{"cache_parameter_group_name", c.Parameters}, {"replication_group_id", c.Replicates},
+		{"notification_topic_arn", c.Topic},
 		{"preferred_maintenance_window", c.Window}, {"preferred_availability_zone", c.Zone}} {
 		put(fields, f.name, &f.v)
 	}
@@ -214,13 +218,15 @@ func (c *cachePresent) drift(p *plan, a *account, has *types.CacheCluster, ids [
 	}{{"cache_node_type", sdk.ToString(has.CacheNodeType), c.NodeType, &in.CacheNodeType},
 		{"cache_parameter_group_name", sdk.ToString(parameters), c.Parameters, &in.CacheParameterGroupName},
 		{"notification_topic_arn", sdk.ToString(topic), c.Topic, &in.NotificationTopicArn},
-		{"preferred_maintenance_window", sdk.ToString(has.PreferredMaintenanceWindow), c.Window, &in.PreferredMaintenanceWindow}} {
+		{"preferred_maintenance_window", sdk.ToString(has.PreferredMaintenanceWindow), c.Window,
+			&in.PreferredMaintenanceWindow}} {
 		if f.want != "" && p.compare(f.name, f.has, f.want) {
 			*f.to = &f.want
 		}
 	}
 	// 5.0 means the newest version that begins so.
-	if old := sdk.ToString(has.EngineVersion); c.Version != "" && old != c.Version && !strings.HasPrefix(old, c.Version+".") {
+	if old := sdk.ToString(has.EngineVersion); c.Version != "" && old != c.Version &&
+		!strings.HasPrefix(old, c.Version+".") {
 		p.differ("engine_version", old, c.Version)
 		in.EngineVersion = &c.Version
 	}
@@ -230,7 +236,8 @@ func (c *cachePresent) drift(p *plan, a *account, has *types.CacheCluster, ids [
 			in.CacheNodeIdsToRemove = append(in.CacheNodeIdsToRemove, sdk.ToString(n.CacheNodeId))
 		}
 	}
-	if has.AutoMinorVersionUpgrade != nil && p.compare("auto_minor_version_upgrade", *has.AutoMinorVersionUpgrade, c.Upgrade) {
+	if has.AutoMinorVersionUpgrade != nil &&
+		p.compare("auto_minor_version_upgrade", *has.AutoMinorVersionUpgrade, c.Upgrade) {
 		in.AutoMinorVersionUpgrade = &c.Upgrade
 	}
 	var now []string
@@ -338,8 +345,9 @@ func (s *cacheSubnets) look(ctx context.Context) (*plan, error) {
 			if err != nil {
 				return err
 			}
-			_, err = elasticacheOf(a).ModifyCacheSubnetGroup(ctx, &elasticache.ModifyCacheSubnetGroupInput{CacheSubnetGroupName: &s.Name,
-				SubnetIds: ids, CacheSubnetGroupDescription: optional(s.Description)})
+			_, err = elasticacheOf(a).ModifyCacheSubnetGroup(ctx,
+				&elasticache.ModifyCacheSubnetGroupInput{CacheSubnetGroupName: &s.Name,
+					SubnetIds: ids, CacheSubnetGroupDescription: optional(s.Description)})
 			return failed("changing cache subnet group", s.Name, err)
 		})
 	}
@@ -351,7 +359,8 @@ func (s *cacheSubnets) create(ctx context.Context, a *account) error {
 	if err != nil {
 		return err
 	}
-	in := &elasticache.CreateCacheSubnetGroupInput{CacheSubnetGroupName: &s.Name, SubnetIds: ids, CacheSubnetGroupDescription: &s.Description}
+	in := &elasticache.CreateCacheSubnetGroupInput{CacheSubnetGroupName: &s.Name, SubnetIds: ids,
+		CacheSubnetGroupDescription: &s.Description}
 	for key, v := range s.Tags.All() {
 		in.Tags = append(in.Tags, types.Tag{Key: sdk.String(value.Str(key)), Value: sdk.String(value.Str(v))})
 	}
@@ -383,7 +392,8 @@ func (r *replicationPresent) Apply(ctx context.Context, _ *host.Host, _ module.D
 
 // describeReplicas reads a replication group; nil for none.
 func describeReplicas(ctx context.Context, a *account, name string) (*types.ReplicationGroup, error) {
-	out, err := elasticacheOf(a).DescribeReplicationGroups(ctx, &elasticache.DescribeReplicationGroupsInput{ReplicationGroupId: &name})
+	out, err := elasticacheOf(a).DescribeReplicationGroups(ctx,
+		&elasticache.DescribeReplicationGroupsInput{ReplicationGroupId: &name})
 	if code(err, "ReplicationGroupNotFoundFault") || err == nil && len(out.ReplicationGroups) == 0 {
 		return nil, nil
 	}
@@ -404,17 +414,19 @@ func (r *replicationPresent) look(ctx context.Context) (*plan, error) {
 	case err != nil:
 		return nil, err
 	case has == nil:
-		p.create(value.NewMap("replication_group", r.Name, "primary_cluster_id", r.Primary, "replication_group_description", r.Description))
+		p.create(value.NewMap("replication_group", r.Name, "primary_cluster_id", r.Primary, "replication_group_description",
+			r.Description))
 		p.then("replication group made", func(ctx context.Context) error {
 			_, err := client.CreateReplicationGroup(ctx, &elasticache.CreateReplicationGroupInput{ReplicationGroupId: &r.Name,
 				PrimaryClusterId: &r.Primary, ReplicationGroupDescription: &r.Description})
 			if err != nil || !value.Truth(r.Wait) {
 				return failed("making replication group", r.Name, err)
 			}
-			return waitFor(ctx, "replication group "+r.Name+" is available", 30*time.Minute, func(ctx context.Context) (bool, error) {
-				now, err := describeReplicas(ctx, a, r.Name)
-				return now != nil && sdk.ToString(now.Status) == "available", err
-			})
+			return waitFor(ctx, "replication group "+r.Name+" is available", 30*time.Minute,
+				func(ctx context.Context) (bool, error) {
+					now, err := describeReplicas(ctx, a, r.Name)
+					return now != nil && sdk.ToString(now.Status) == "available", err
+				})
 		})
 	case p.compare("replication_group_description", sdk.ToString(has.Description), r.Description):
 		p.then("description set", func(ctx context.Context) error {

@@ -20,8 +20,8 @@ import (
 func elbTable(c *Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
-			return &elbPresent{common: common{cloud: c}, Scheme: "internet-facing", Wait: true, AttributesPillar: "boto_elb_attributes",
-				AlarmsPillar: "boto_elb_alarms", PoliciesPillar: "boto_elb_policies"}
+			return &elbPresent{common: common{cloud: c}, Scheme: "internet-facing", Wait: true,
+				AttributesPillar: "boto_elb_attributes", AlarmsPillar: "boto_elb_alarms", PoliciesPillar: "boto_elb_policies"}
 		},
 		"absent": func() module.Resource { return &elbAbsent{common: common{cloud: c}} },
 		"register_instances": func() module.Resource {
@@ -207,7 +207,8 @@ func (e *elbPresent) listeners() (all []listener, err error) {
 		port, ok := number(m, "elb_port")
 		protocol := strings.ToUpper(text(m, "elb_protocol"))
 		if !ok || protocol == "" {
-			return nil, diag.WithHint(fmt.Errorf("the listener %s lacks elb_port or elb_protocol", value.Repr(item)), "give both")
+			return nil, diag.WithHint(fmt.Errorf("the listener %s lacks elb_port or elb_protocol", value.Repr(item)),
+				"give both")
 		}
 		instance, ok := number(m, "instance_port")
 		if !ok {
@@ -253,7 +254,8 @@ func shownListeners(all []listener) *value.List {
 
 func shownListener(l types.Listener) *value.Map {
 	m := value.NewMap("elb_port", int(l.LoadBalancerPort), "elb_protocol", strings.ToUpper(sdk.ToString(l.Protocol)),
-		"instance_port", int(sdk.ToInt32(l.InstancePort)), "instance_protocol", strings.ToUpper(sdk.ToString(l.InstanceProtocol)))
+		"instance_port", int(sdk.ToInt32(l.InstancePort)), "instance_protocol",
+		strings.ToUpper(sdk.ToString(l.InstanceProtocol)))
 	if l.SSLCertificateId != nil && *l.SSLCertificateId != "" {
 		m.Set("certificate", *l.SSLCertificateId)
 	}
@@ -356,7 +358,8 @@ func (e *elbPresent) places(ctx context.Context, p *plan, a *account, has *types
 	p.then(field+" set", func(ctx context.Context) (err error) {
 		switch {
 		case field == "subnets" && len(add) > 0:
-			_, err = client.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &e.Name, Subnets: add})
+			_, err = client.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &e.Name,
+				Subnets: add})
 		case len(add) > 0:
 			_, err = client.EnableAvailabilityZonesForLoadBalancer(ctx, &elb.EnableAvailabilityZonesForLoadBalancerInput{
 				LoadBalancerName: &e.Name, AvailabilityZones: add})
@@ -366,7 +369,8 @@ func (e *elbPresent) places(ctx context.Context, p *plan, a *account, has *types
 		}
 		switch {
 		case field == "subnets" && len(drop) > 0:
-			_, err = client.DetachLoadBalancerFromSubnets(ctx, &elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &e.Name, Subnets: drop})
+			_, err = client.DetachLoadBalancerFromSubnets(ctx, &elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &e.Name,
+				Subnets: drop})
 		case len(drop) > 0:
 			_, err = client.DisableAvailabilityZonesForLoadBalancer(ctx, &elb.DisableAvailabilityZonesForLoadBalancerInput{
 				LoadBalancerName: &e.Name, AvailabilityZones: drop})
@@ -411,8 +415,8 @@ func (e *elbPresent) health(_ context.Context, p *plan, a *account, has *types.L
 	if has.HealthCheck != nil {
 		check = *has.HealthCheck
 	}
-	numbers := map[string]**int32{"healthy_threshold": &check.HealthyThreshold, "unhealthy_threshold": &check.UnhealthyThreshold,
-		"interval": &check.Interval, "timeout": &check.Timeout}
+	numbers := map[string]**int32{"healthy_threshold": &check.HealthyThreshold,
+		"unhealthy_threshold": &check.UnhealthyThreshold, "interval": &check.Interval, "timeout": &check.Timeout}
 	differs := false
 	for _, name := range e.Health.Names() {
 		if name == "target" {
@@ -432,7 +436,8 @@ func (e *elbPresent) health(_ context.Context, p *plan, a *account, has *types.L
 	}
 	if differs || p.made {
 		p.then("health check set", func(ctx context.Context) error {
-			_, err := elbOf(a).ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &e.Name, HealthCheck: &check})
+			_, err := elbOf(a).ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &e.Name,
+				HealthCheck: &check})
 			return failed("setting the health check of load balancer", e.Name, err)
 		})
 	}
@@ -451,7 +456,8 @@ func (e *elbPresent) attributes(ctx context.Context, p *plan, a *account, _ *typ
 	}
 	client, now := elbOf(a), &types.LoadBalancerAttributes{}
 	if !p.made {
-		out, err := client.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &e.Name})
+		out, err := client.DescribeLoadBalancerAttributes(ctx,
+			&elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &e.Name})
 		if err != nil {
 			return failed("reading the attributes of load balancer", e.Name, err)
 		}
@@ -559,7 +565,8 @@ func (e *elbPresent) policies(ctx context.Context, p *plan, a *account, has *typ
 	}
 	client, now := elbOf(a), map[string]bool{}
 	if !p.made && has.Policies != nil {
-		out, err := client.DescribeLoadBalancerPolicies(ctx, &elb.DescribeLoadBalancerPoliciesInput{LoadBalancerName: &e.Name})
+		out, err := client.DescribeLoadBalancerPolicies(ctx,
+			&elb.DescribeLoadBalancerPoliciesInput{LoadBalancerName: &e.Name})
 		if err != nil {
 			return failed("reading the policies of load balancer", e.Name, err)
 		}
@@ -647,10 +654,12 @@ func register(p *plan, a *account, name string, has []types.Instance, want []str
 	p.differ("instances", sorted(old), sorted(want))
 	p.then("instances registered", func(ctx context.Context) (err error) {
 		if len(add) > 0 {
-			_, err = elbOf(a).RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &name, Instances: add})
+			_, err = elbOf(a).RegisterInstancesWithLoadBalancer(ctx,
+				&elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &name, Instances: add})
 		}
 		if len(drop) > 0 && err == nil {
-			_, err = elbOf(a).DeregisterInstancesFromLoadBalancer(ctx, &elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &name, Instances: drop})
+			_, err = elbOf(a).DeregisterInstancesFromLoadBalancer(ctx,
+				&elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &name, Instances: drop})
 		}
 		return failed("registering instances with load balancer", name, err)
 	})

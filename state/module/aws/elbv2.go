@@ -79,8 +79,8 @@ func (g *targetGroup) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (m
 // health is the health check as declared.
 func (g *targetGroup) health() *value.Map {
 	return value.NewMap("health_check_protocol", strings.ToUpper(g.HealthProtocol), "health_check_port", g.HealthPort,
-		"health_check_path", g.HealthPath, "health_check_interval_seconds", g.Interval, "health_check_timeout_seconds", g.Timeout,
-		"healthy_threshold_count", g.Healthy, "unhealthy_threshold_count", g.Unhealthy)
+		"health_check_path", g.HealthPath, "health_check_interval_seconds", g.Interval, "health_check_timeout_seconds",
+		g.Timeout, "healthy_threshold_count", g.Healthy, "unhealthy_threshold_count", g.Unhealthy)
 }
 
 func (g *targetGroup) look(ctx context.Context) (*plan, error) {
@@ -99,7 +99,8 @@ func (g *targetGroup) look(ctx context.Context) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields := value.NewMap("target_group", g.Name, "protocol", strings.ToUpper(g.Protocol), "port", *g.Port, "vpc_id", vpc)
+		fields := value.NewMap("target_group", g.Name, "protocol", strings.ToUpper(g.Protocol), "port", *g.Port, "vpc_id",
+			vpc)
 		fields.Update(g.health())
 		p.create(fields)
 		p.then("target group made", func(ctx context.Context) error { return g.create(ctx, a) })
@@ -109,10 +110,13 @@ func (g *targetGroup) look(ctx context.Context) (*plan, error) {
 		return nil, diag.WithHint(errors.New("protocol and port of a target group cannot be changed"),
 			"give the group with the new ones another name")
 	}
-	old := value.NewMap("health_check_protocol", string(has.HealthCheckProtocol), "health_check_port", sdk.ToString(has.HealthCheckPort),
-		"health_check_path", sdk.ToString(has.HealthCheckPath), "health_check_interval_seconds", int(sdk.ToInt32(has.HealthCheckIntervalSeconds)),
+	old := value.NewMap("health_check_protocol", string(has.HealthCheckProtocol), "health_check_port",
+		sdk.ToString(has.HealthCheckPort),
+		"health_check_path", sdk.ToString(has.HealthCheckPath), "health_check_interval_seconds",
+		int(sdk.ToInt32(has.HealthCheckIntervalSeconds)),
 		"health_check_timeout_seconds", int(sdk.ToInt32(has.HealthCheckTimeoutSeconds)),
-		"healthy_threshold_count", int(sdk.ToInt32(has.HealthyThresholdCount)), "unhealthy_threshold_count", int(sdk.ToInt32(has.UnhealthyThresholdCount)))
+		"healthy_threshold_count", int(sdk.ToInt32(has.HealthyThresholdCount)), "unhealthy_threshold_count",
+		int(sdk.ToInt32(has.UnhealthyThresholdCount)))
 	differs, want := false, g.health()
 	for _, name := range want.Names() {
 		differs = p.compare(name, old.Value(name), want.Value(name)) || differs
@@ -120,7 +124,8 @@ func (g *targetGroup) look(ctx context.Context) (*plan, error) {
 	if differs {
 		p.then("health check set", func(ctx context.Context) error {
 			_, err := elbv2Of(a).ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: has.TargetGroupArn,
-				HealthCheckProtocol: types.ProtocolEnum(strings.ToUpper(g.HealthProtocol)), HealthCheckPort: &g.HealthPort, HealthCheckPath: &g.HealthPath,
+				HealthCheckProtocol: types.ProtocolEnum(strings.ToUpper(g.HealthProtocol)), HealthCheckPort: &g.HealthPort,
+				HealthCheckPath:            &g.HealthPath,
 				HealthCheckIntervalSeconds: int32s(&g.Interval), HealthCheckTimeoutSeconds: int32s(&g.Timeout),
 				HealthyThresholdCount: int32s(&g.Healthy), UnhealthyThresholdCount: int32s(&g.Unhealthy)})
 			return failed("setting the health check of target group", g.Name, err)
@@ -134,9 +139,10 @@ func (g *targetGroup) create(ctx context.Context, a *account) error {
 	if err != nil {
 		return err
 	}
-	_, err = elbv2Of(a).CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{Name: &g.Name, Port: int32s(g.Port), VpcId: &vpc,
-		Protocol:            types.ProtocolEnum(strings.ToUpper(g.Protocol)),
-		HealthCheckProtocol: types.ProtocolEnum(strings.ToUpper(g.HealthProtocol)), HealthCheckPort: &g.HealthPort, HealthCheckPath: &g.HealthPath,
+	_, err = elbv2Of(a).CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{Name: &g.Name, Port: int32s(g.Port),
+		VpcId: &vpc, Protocol: types.ProtocolEnum(strings.ToUpper(g.Protocol)),
+		HealthCheckProtocol: types.ProtocolEnum(strings.ToUpper(g.HealthProtocol)), HealthCheckPort: &g.HealthPort,
+		HealthCheckPath:            &g.HealthPath,
 		HealthCheckIntervalSeconds: int32s(&g.Interval), HealthCheckTimeoutSeconds: int32s(&g.Timeout),
 		HealthyThresholdCount: int32s(&g.Healthy), UnhealthyThresholdCount: int32s(&g.Unhealthy)})
 	return failed("making target group", g.Name, err)
@@ -230,9 +236,11 @@ func (g *targets) set(ctx context.Context, a *account, change []types.TargetDesc
 		return errors.Join(err, missing("target group", g.Name, "boto_elbv2.create_target_group"))
 	}
 	if g.gone {
-		_, err = elbv2Of(a).DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: has.TargetGroupArn, Targets: change})
+		_, err = elbv2Of(a).DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: has.TargetGroupArn,
+			Targets: change})
 	} else {
-		_, err = elbv2Of(a).RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: has.TargetGroupArn, Targets: change})
+		_, err = elbv2Of(a).RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: has.TargetGroupArn,
+			Targets: change})
 	}
 	return failed("setting the targets of", g.Name, err)
 }

@@ -28,7 +28,8 @@ func Reading(c *Cloud) function.Table {
 	all := q.questions()
 	all.Add(function.Table{
 		"boto_secgroup.get_group_id": function.Of("name, vpc_id=None, vpc_name=None"+reach, q.groupID),
-		"boto_secgroup.exists": function.Of("name, region=None, key=None, keyid=None, profile=None, vpc_id=None, vpc_name=None",
+		"boto_secgroup.exists": function.Of("name, region=None, key=None, keyid=None, profile=None, vpc_id=None, "+
+			"vpc_name=None",
 			func(ctx context.Context, name, region, key, keyID string, profile any, vpc, vpcName string) (bool, error) {
 				id, err := q.groupID(ctx, name, vpc, vpcName, region, key, keyID, profile)
 				return id != nil, err
@@ -124,10 +125,12 @@ func (q asked) elbConfig(ctx context.Context, name, region, key, keyID string, p
 		m.Set("policies", value.Strings(d.PolicyNames...))
 		listeners.Append(m)
 	}
-	return value.NewMap("dns_name", sdk.ToString(has.DNSName), "canonical_hosted_zone_name", sdk.ToString(has.CanonicalHostedZoneName),
+	return value.NewMap("dns_name", sdk.ToString(has.DNSName), "canonical_hosted_zone_name",
+		sdk.ToString(has.CanonicalHostedZoneName),
 		"canonical_hosted_zone_name_id", sdk.ToString(has.CanonicalHostedZoneNameID), "scheme", sdk.ToString(has.Scheme),
 		"availability_zones", value.Strings(has.AvailabilityZones...), "subnets", value.Strings(has.Subnets...),
-		"security_groups", value.Strings(has.SecurityGroups...), "listeners", listeners, "instances", instanceIDs(has.Instances)), nil
+		"security_groups", value.Strings(has.SecurityGroups...), "listeners", listeners, "instances",
+		instanceIDs(has.Instances)), nil
 }
 
 func instanceIDs(all []types.Instance) *value.List {
@@ -176,7 +179,8 @@ func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID st
 	return *id, nil
 }
 
-func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region, key, keyID string, profile any) (*value.Map, error) {
+func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region, key, keyID string,
+	profile any) (*value.Map, error) {
 	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
 	if err != nil {
 		return nil, err

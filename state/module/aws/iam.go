@@ -169,9 +169,11 @@ func (m *member) inline(p *plan, client *iam.Client, has detail) error {
 		}
 		p.then("policy "+name+" set", func(ctx context.Context) (err error) {
 			if m.user {
-				_, err = client.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &m.Name, PolicyName: &name, PolicyDocument: &text})
+				_, err = client.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &m.Name, PolicyName: &name,
+					PolicyDocument: &text})
 			} else {
-				_, err = client.PutGroupPolicy(ctx, &iam.PutGroupPolicyInput{GroupName: &m.Name, PolicyName: &name, PolicyDocument: &text})
+				_, err = client.PutGroupPolicy(ctx, &iam.PutGroupPolicyInput{GroupName: &m.Name, PolicyName: &name,
+					PolicyDocument: &text})
 			}
 			return failed("setting a policy of "+m.kind(), m.Name, err)
 		})
@@ -260,7 +262,8 @@ func (m *member) join(p *plan, client *iam.Client, all map[string]detail) {
 			}
 		}
 		for _, user := range drop {
-			if _, err := client.RemoveUserFromGroup(ctx, &iam.RemoveUserFromGroupInput{GroupName: &m.Name, UserName: &user}); err != nil {
+			if _, err := client.RemoveUserFromGroup(ctx,
+				&iam.RemoveUserFromGroupInput{GroupName: &m.Name, UserName: &user}); err != nil {
 				return failed("removing a user of group", m.Name, err)
 			}
 		}
@@ -312,7 +315,8 @@ func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has detai
 		memberships = append(memberships, [2]string{group, m.Name})
 	}
 	for _, one := range memberships {
-		if _, err := client.RemoveUserFromGroup(ctx, &iam.RemoveUserFromGroupInput{GroupName: &one[0], UserName: &one[1]}); err != nil {
+		if _, err := client.RemoveUserFromGroup(ctx,
+			&iam.RemoveUserFromGroupInput{GroupName: &one[0], UserName: &one[1]}); err != nil {
 			return failed("removing a user of group", one[0], err)
 		}
 	}
@@ -396,7 +400,8 @@ func (m *managedPolicy) look(ctx context.Context) (*plan, error) {
 
 // drift plans another version of a policy. AWS keeps five, so the oldest goes first.
 func (m *managedPolicy) drift(ctx context.Context, p *plan, client *iam.Client, has types.Policy, text string) error {
-	out, err := client.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: has.Arn, VersionId: has.DefaultVersionId})
+	out, err := client.GetPolicyVersion(ctx,
+		&iam.GetPolicyVersionInput{PolicyArn: has.Arn, VersionId: has.DefaultVersionId})
 	if err != nil {
 		return failed("reading policy", m.Name, err)
 	}
@@ -420,11 +425,13 @@ func (m *managedPolicy) drift(ctx context.Context, p *plan, client *iam.Client, 
 				}
 				return sdk.ToTime(a.CreateDate).Compare(sdk.ToTime(b.CreateDate))
 			})
-			if _, err := client.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: has.Arn, VersionId: oldest.VersionId}); err != nil {
+			if _, err := client.DeletePolicyVersion(ctx,
+				&iam.DeletePolicyVersionInput{PolicyArn: has.Arn, VersionId: oldest.VersionId}); err != nil {
 				return failed("deleting a version of policy", m.Name, err)
 			}
 		}
-		_, err = client.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: has.Arn, PolicyDocument: &text, SetAsDefault: true})
+		_, err = client.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: has.Arn, PolicyDocument: &text,
+			SetAsDefault: true})
 		return failed("making a version of policy", m.Name, err)
 	})
 	return nil
@@ -439,7 +446,8 @@ func (m *managedPolicy) remove(ctx context.Context, client *iam.Client, has type
 		if v.IsDefaultVersion {
 			continue
 		}
-		if _, err := client.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: has.Arn, VersionId: v.VersionId}); err != nil {
+		if _, err := client.DeletePolicyVersion(ctx,
+			&iam.DeletePolicyVersionInput{PolicyArn: has.Arn, VersionId: v.VersionId}); err != nil {
 			return failed("deleting a version of policy", m.Name, err)
 		}
 	}

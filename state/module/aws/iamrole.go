@@ -122,7 +122,8 @@ func (r *rolePresent) look(ctx context.Context) (*plan, error) {
 			if r.Path != "" {
 				in.Path = &r.Path
 			}
-			if _, err := client.CreateRole(ctx, in); err != nil && !code(err, "EntityAlreadyExists") { // which a list shows later
+			// which a list shows later
+			if _, err := client.CreateRole(ctx, in); err != nil && !code(err, "EntityAlreadyExists") {
 				return failed("making role", r.Name, err)
 			}
 			return waitFor(ctx, "role "+r.Name+" is seen", soon, func(ctx context.Context) (bool, error) {
@@ -141,7 +142,8 @@ func (r *rolePresent) look(ctx context.Context) (*plan, error) {
 		if !samePolicy(old, r.trust()) {
 			p.differ("policy_document", old, r.trust())
 			p.then("policy document set", func(ctx context.Context) error {
-				_, err := client.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &r.Name, PolicyDocument: &trust})
+				_, err := client.UpdateAssumeRolePolicy(ctx,
+					&iam.UpdateAssumeRolePolicyInput{RoleName: &r.Name, PolicyDocument: &trust})
 				return failed("setting who may take role", r.Name, err)
 			})
 		}
@@ -228,7 +230,8 @@ func (r *rolePresent) inline(p *plan, client *iam.Client, has types.RoleDetail) 
 			return err
 		}
 		p.then("policy "+name+" set", func(ctx context.Context) error {
-			_, err := client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &r.Name, PolicyName: &name, PolicyDocument: &text})
+			_, err := client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &r.Name, PolicyName: &name,
+				PolicyDocument: &text})
 			return failed("setting a policy of role", r.Name, err)
 		})
 	}
@@ -352,7 +355,8 @@ func (r *roleAbsent) look(ctx context.Context) (*plan, error) {
 			_, err := client.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{RoleName: &r.Name,
 				InstanceProfileName: i.InstanceProfileName})
 			if err == nil && sdk.ToString(i.InstanceProfileName) == r.Name {
-				_, err = client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: i.InstanceProfileName})
+				_, err = client.DeleteInstanceProfile(ctx,
+					&iam.DeleteInstanceProfileInput{InstanceProfileName: i.InstanceProfileName})
 			}
 			return failed("removing the instance profile of role", r.Name, err)
 		})

@@ -14,26 +14,32 @@ import (
 func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
 	i := newImitation(t, newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0), newDynamoTables(1), newAlarms())
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: other, description: other}", false)
-	imitated := []string{"boto_sqs.present", "boto_sns.present", "boto_secgroup.present", "boto_iam_role.present", "boto_dynamodb.present",
-		"boto_cloudwatch_alarm.present"}
+	imitated := []string{"boto_sqs.present", "boto_sns.present", "boto_secgroup.present", "boto_iam_role.present",
+		"boto_dynamodb.present", "boto_cloudwatch_alarm.present"}
 	all := slices.DeleteFunc(resources(), func(r resource) bool { return !slices.Contains(imitated, r.function) })
 	all = append(all,
-		resource{function: "boto_sns.present", base: "{name: subscribed, subscriptions: [{protocol: sqs, endpoint: a}]}", drift: map[string]string{
-			"subscriptions": "subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}, {protocol: email, endpoint: c}]"}},
-		resource{function: "boto_iam_role.present", base: "{name: managed, managed_policies: [own], create_instance_profile: false}",
+		resource{function: "boto_sns.present", base: "{name: subscribed, subscriptions: [{protocol: sqs, endpoint: a}]}",
 			drift: map[string]string{
+				"subscriptions": "subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}, {protocol: email, " +
+					"endpoint: c}]"}},
+		resource{function: "boto_iam_role.present",
+			base: "{name: managed, managed_policies: [own], create_instance_profile: false}", drift: map[string]string{
 				"managed_policies":        "managed_policies: [own, c, 'arn:aws:iam::aws:policy/theirs']",
 				"managed_policies other":  "managed_policies: [a]",
 				"managed_policies none":   "managed_policies: []",
 				"create_instance_profile": "create_instance_profile: true"}},
-		resource{function: "boto_secgroup.present", base: "{name: wide, description: d, rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, cidr_ip: ['::/0', 10.0.0.0/8]}]}",
+		resource{function: "boto_secgroup.present", base: "{name: wide, description: d, rules: [{ip_protocol: tcp, " +
+			"from_port: 1, to_port: 9, cidr_ip: ['::/0', 10.0.0.0/8]}]}",
 			drift: map[string]string{
-				"rules six":       "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, cidr_ip: ['2001:db8::/32', 10.0.0.0/8]}]",
-				"rules icmp":      "rules: [{ip_protocol: icmp, from_port: -1, to_port: -1, cidr_ip: 10.0.0.0/8}]",
-				"rules of others": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, source_group_name: theirs, source_group_owner_id: '222222222222'}]"}},
-		resource{function: "boto_dynamodb.present", base: "{name: by-request, hash_key: id, hash_key_data_type: S}", drift: map[string]string{
-			"read_capacity_units": "read_capacity_units: 5, write_capacity_units: 5",
-			"global_indexes":      "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, {range_key: at}, {range_key_data_type: N}]]"}})
+				"rules six":  "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, cidr_ip: ['2001:db8::/32', 10.0.0.0/8]}]",
+				"rules icmp": "rules: [{ip_protocol: icmp, from_port: -1, to_port: -1, cidr_ip: 10.0.0.0/8}]",
+				"rules of others": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, source_group_name: theirs, " +
+					"source_group_owner_id: '222222222222'}]"}},
+		resource{function: "boto_dynamodb.present", base: "{name: by-request, hash_key: id, hash_key_data_type: S}",
+			drift: map[string]string{
+				"read_capacity_units": "read_capacity_units: 5, write_capacity_units: 5",
+				"global_indexes": "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, " +
+					"{range_key: at}, {range_key_data_type: N}]]"}})
 	for _, r := range all {
 		t.Run(r.function, func(t *testing.T) { r.try(t, i.cloud) })
 	}
@@ -41,11 +47,14 @@ func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
 
 // TestAbsentInAnImitation makes resources and deletes them: a dry run only shows it, and another run changes nothing.
 func TestAbsentInAnImitation(t *testing.T) {
-	groups, roles, queues, topics, tables, alarms := newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0), newDynamoTables(1), newAlarms()
+	groups, roles, queues, topics, tables, alarms := newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0),
+		newDynamoTables(1), newAlarms()
 	i := newImitation(t, groups, roles, queues, topics, tables, alarms)
-	left := map[string]func() int{"boto_secgroup": func() int { return len(groups.all) }, "boto_iam_role": func() int { return len(roles.all) + len(roles.profiles) },
-		"boto_sqs": func() int { return len(queues.all) }, "boto_sns": func() int { return len(topics.all) },
-		"boto_dynamodb": func() int { return len(tables.all) }, "boto_cloudwatch_alarm": func() int { return len(alarms.all) }}
+	left := map[string]func() int{"boto_secgroup": func() int { return len(groups.all) },
+		"boto_iam_role": func() int { return len(roles.all) + len(roles.profiles) },
+		"boto_sqs":      func() int { return len(queues.all) }, "boto_sns": func() int { return len(topics.all) },
+		"boto_dynamodb":         func() int { return len(tables.all) },
+		"boto_cloudwatch_alarm": func() int { return len(alarms.all) }}
 	for module, arguments := range map[string]string{
 		"boto_secgroup": "description: d", "boto_sqs": "attributes: {DelaySeconds: 3}",
 		"boto_sns":              "subscriptions: [{protocol: sqs, endpoint: a}]",
@@ -58,7 +67,8 @@ func TestAbsentInAnImitation(t *testing.T) {
 		}
 		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false)
 		before := left[module]()
-		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", true); changes.Value("old") == nil || left[module]() != before || before == 0 {
+		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", true); changes.Value("old") == nil ||
+			left[module]() != before || before == 0 {
 			t.Errorf("a dry run of %s.absent says %s, and leaves %d of %d", module, value.Repr(changes), left[module](), before)
 		}
 		runState(t, i.cloud(), module+".absent", "{name: x}", false)
@@ -75,13 +85,15 @@ func TestAbsentInAnImitation(t *testing.T) {
 	}
 }
 
-// TestPagesAreReadOnceAndWhole holds that resources of all pages are found, and that the states of a run share the lists.
+// TestPagesAreReadOnceAndWhole holds that resources of all pages are found, and that the states of a run share the
+// lists.
 func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	i := newImitation(t, newSecurityGroups(0), newIAMRoles(0), newTopics(0))
 	each := func(change bool) {
 		cloud := i.cloud()
 		for n := range 5 {
-			for _, s := range [][2]string{{"boto_secgroup.present", "{name: n%d, description: d}"}, {"boto_iam_role.present", "{name: n%d}"}, {"boto_sns.present", "{name: n%d}"}} {
+			for _, s := range [][2]string{{"boto_secgroup.present", "{name: n%d, description: d}"},
+				{"boto_iam_role.present", "{name: n%d}"}, {"boto_sns.present", "{name: n%d}"}} {
 				if changes := runState(t, cloud, s[0], fmt.Sprintf(s[1], n), false); change == (changes.Len() == 0) {
 					t.Errorf("%s of number %d changes %s", s[0], n, value.Repr(changes))
 				}
@@ -91,7 +103,8 @@ func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	each(true)
 	i.requests = map[string]int{}
 	each(false)
-	want := map[string]int{"DescribeVpcs": 2, "DescribeSecurityGroups": 3, "GetAccountAuthorizationDetails": 3, "ListTopics": 3}
+	want := map[string]int{"DescribeVpcs": 2, "DescribeSecurityGroups": 3, "GetAccountAuthorizationDetails": 3,
+		"ListTopics": 3}
 	if fmt.Sprint(i.requests) != fmt.Sprint(want) {
 		t.Errorf("a run with nothing to change makes the requests %v, want %v", i.requests, want)
 	}
@@ -111,7 +124,8 @@ func TestAVPCHasItsOwnNames(t *testing.T) {
 	for _, g := range sortedBy(groups.all) {
 		seen = append(seen, *g.VpcId+" "+permissionText(g.IpPermissions[0]))
 	}
-	if want := []string{"vpc-1 -1 0-0 sg-001 of 123456789012", "vpc-2 -1 0-0 sg-002 of 123456789012", "vpc-3 -1 0-0 sg-003 of 123456789012"}; !slices.Equal(seen, want) {
+	if want := []string{"vpc-1 -1 0-0 sg-001 of 123456789012", "vpc-2 -1 0-0 sg-002 of 123456789012",
+		"vpc-3 -1 0-0 sg-003 of 123456789012"}; !slices.Equal(seen, want) {
 		t.Errorf("the groups are %q, want %q", seen, want)
 	}
 }
@@ -127,12 +141,13 @@ func TestThrottledRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestEventuallyConsistentListsAreRetried holds that a run waits for what it made itself, and that the next run goes on where lists do not
-// show yet what the run before made.
+// TestEventuallyConsistentListsAreRetried holds that a run waits for what it made itself, and that the next run goes on
+// where lists do not show yet what the run before made.
 func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	roles, topics, tables := newIAMRoles(2), newTopics(3), newDynamoTables(2)
 	i := newImitation(t, roles, topics, tables)
-	runState(t, i.cloud(), "boto_sns.present", "{name: t, subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}]}", false)
+	runState(t, i.cloud(), "boto_sns.present", "{name: t, subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, "+
+		"endpoint: b}]}", false)
 	if i.requests["Subscribe"] != 2 {
 		t.Errorf("a new topic gives the requests %v", i.requests)
 	}
@@ -145,7 +160,8 @@ func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	}
 	runState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}", false)
 	tables.all["t"].going, tables.all["t"].busy = true, lag{1}
-	if _, err := tryState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}", true); err == nil ||
+	if _, err := tryState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}",
+		true); err == nil ||
 		!strings.Contains(err.Error(), "table t is being deleted") {
 		t.Errorf("a table that is being deleted gives %v", err)
 	}
@@ -167,7 +183,8 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 	}
 	i.refuse, i.requests = nil, map[string]int{}
 	runState(t, i.cloud(), "boto_iam_role.present", arguments, false)
-	if len(roles.all["r"].attached) != 1 || i.requests["CreateRole"]+i.requests["PutRolePolicy"]+i.requests["CreateInstanceProfile"] > 0 {
+	if len(roles.all["r"].attached) != 1 ||
+		i.requests["CreateRole"]+i.requests["PutRolePolicy"]+i.requests["CreateInstanceProfile"] > 0 {
 		t.Errorf("the next run makes the requests %v, and the role has %v", i.requests, roles.all["r"].attached)
 	}
 }

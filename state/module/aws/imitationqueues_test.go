@@ -104,8 +104,8 @@ func (s *topics) answer(in any) (any, error) {
 		if t == nil {
 			return nil, fault("NotFound")
 		}
-		t.subscriptions = append(t.subscriptions, snstypes.Subscription{TopicArn: in.TopicArn, Protocol: in.Protocol, Endpoint: in.Endpoint,
-			SubscriptionArn: sdk.String("PendingConfirmation")})
+		t.subscriptions = append(t.subscriptions, snstypes.Subscription{TopicArn: in.TopicArn, Protocol: in.Protocol,
+			Endpoint: in.Endpoint, SubscriptionArn: sdk.String("PendingConfirmation")})
 		return &sns.SubscribeOutput{}, nil
 	}
 	return nil, nil
@@ -133,9 +133,12 @@ func (a *alarms) answer(in any) (any, error) {
 		if in.TreatMissingData == nil {
 			in.TreatMissingData = sdk.String("missing")
 		}
-		a.all[*in.AlarmName] = cloudwatchtypes.MetricAlarm{AlarmName: in.AlarmName, MetricName: in.MetricName, Namespace: in.Namespace,
-			ComparisonOperator: in.ComparisonOperator, Statistic: in.Statistic, Unit: in.Unit, AlarmDescription: in.AlarmDescription,
-			TreatMissingData: in.TreatMissingData, Threshold: in.Threshold, Period: in.Period, EvaluationPeriods: in.EvaluationPeriods,
+		a.all[*in.AlarmName] = cloudwatchtypes.MetricAlarm{AlarmName: in.AlarmName, MetricName: in.MetricName,
+			Namespace:          in.Namespace,
+			ComparisonOperator: in.ComparisonOperator, Statistic: in.Statistic, Unit: in.Unit,
+			AlarmDescription: in.AlarmDescription,
+			TreatMissingData: in.TreatMissingData, Threshold: in.Threshold, Period: in.Period,
+			EvaluationPeriods: in.EvaluationPeriods,
 			DatapointsToAlarm: in.DatapointsToAlarm, Dimensions: in.Dimensions, AlarmActions: in.AlarmActions,
 			InsufficientDataActions: in.InsufficientDataActions, OKActions: in.OKActions}
 		return &cloudwatch.PutMetricAlarmOutput{}, nil

@@ -34,7 +34,8 @@ type iamProfile struct {
 const policyARNs = "arn:aws:iam::123456789012:policy/"
 
 func newIAMRoles(reads int) *iamRoles {
-	return &iamRoles{all: map[string]*iamRole{}, profiles: map[string]*iamProfile{}, managed: []string{"a", "b", "own", "c"}, lag: reads}
+	return &iamRoles{all: map[string]*iamRole{}, profiles: map[string]*iamProfile{},
+		managed: []string{"a", "b", "own", "c"}, lag: reads}
 }
 
 // role finds a role that requests find already.
@@ -180,7 +181,8 @@ func (s *iamRoles) list(in *iam.GetAccountAuthorizationDetailsInput) (any, error
 		d.AssumeRolePolicyDocument = sdk.String(url.QueryEscape(*d.AssumeRolePolicyDocument))
 		d.RolePolicyList, d.AttachedManagedPolicies = nil, nil
 		for _, name := range sortedKeys(r.inline) {
-			d.RolePolicyList = append(d.RolePolicyList, types.PolicyDetail{PolicyName: &name, PolicyDocument: sdk.String(url.QueryEscape(r.inline[name]))})
+			d.RolePolicyList = append(d.RolePolicyList,
+				types.PolicyDetail{PolicyName: &name, PolicyDocument: sdk.String(url.QueryEscape(r.inline[name]))})
 		}
 		for _, arn := range r.attached {
 			d.AttachedManagedPolicies = append(d.AttachedManagedPolicies, types.AttachedPolicy{PolicyArn: &arn})

@@ -68,17 +68,22 @@ func (s *dynamoTables) create(in *dynamodb.CreateTableInput) (any, error) {
 	if s.all[*in.TableName] != nil {
 		return nil, fault("ResourceInUseException")
 	}
-	t := &dynamoTable{TableDescription: types.TableDescription{TableName: in.TableName, KeySchema: in.KeySchema, AttributeDefinitions: in.AttributeDefinitions,
-		ProvisionedThroughput: units(in.ProvisionedThroughput), BillingModeSummary: &types.BillingModeSummary{BillingMode: in.BillingMode}}, busy: lag{s.lag}}
+	t := &dynamoTable{TableDescription: types.TableDescription{TableName: in.TableName, KeySchema: in.KeySchema,
+		AttributeDefinitions:  in.AttributeDefinitions,
+		ProvisionedThroughput: units(in.ProvisionedThroughput),
+		BillingModeSummary:    &types.BillingModeSummary{BillingMode: in.BillingMode}}, busy: lag{s.lag}}
 	keys := in.KeySchema
 	for _, i := range in.LocalSecondaryIndexes {
 		keys = append(keys, i.KeySchema...)
-		t.LocalSecondaryIndexes = append(t.LocalSecondaryIndexes, types.LocalSecondaryIndexDescription{IndexName: i.IndexName, KeySchema: i.KeySchema})
+		t.LocalSecondaryIndexes = append(t.LocalSecondaryIndexes, types.LocalSecondaryIndexDescription{IndexName: i.IndexName,
+			KeySchema: i.KeySchema})
 	}
 	for _, i := range in.GlobalSecondaryIndexes {
 		keys = append(keys, i.KeySchema...)
-		t.GlobalSecondaryIndexes = append(t.GlobalSecondaryIndexes, types.GlobalSecondaryIndexDescription{IndexName: i.IndexName,
-			KeySchema: i.KeySchema, IndexStatus: types.IndexStatusActive, ProvisionedThroughput: units(i.ProvisionedThroughput)})
+		t.GlobalSecondaryIndexes = append(t.GlobalSecondaryIndexes,
+			types.GlobalSecondaryIndexDescription{IndexName: i.IndexName,
+				KeySchema: i.KeySchema, IndexStatus: types.IndexStatusActive,
+				ProvisionedThroughput: units(i.ProvisionedThroughput)})
 	}
 	if !t.defines(keys) || slices.ContainsFunc(in.AttributeDefinitions, func(d types.AttributeDefinition) bool {
 		return !slices.ContainsFunc(keys, func(k types.KeySchemaElement) bool { return *k.AttributeName == *d.AttributeName })
@@ -103,14 +108,16 @@ func (t *dynamoTable) update(in *dynamodb.UpdateTableInput) error {
 	changes := len(in.GlobalSecondaryIndexUpdates)
 	if in.ProvisionedThroughput != nil {
 		changes++
-		if t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest && in.BillingMode != types.BillingModeProvisioned {
+		if t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest &&
+			in.BillingMode != types.BillingModeProvisioned {
 			return fault("ValidationException")
 		}
 		now := units(in.ProvisionedThroughput)
 		if same(t.ProvisionedThroughput, now) {
 			return fault("ValidationException")
 		}
-		t.ProvisionedThroughput, t.BillingModeSummary = now, &types.BillingModeSummary{BillingMode: types.BillingModeProvisioned}
+		t.ProvisionedThroughput, t.BillingModeSummary = now,
+			&types.BillingModeSummary{BillingMode: types.BillingModeProvisioned}
 	}
 	if changes != 1 {
 		return fault("LimitExceededException")
@@ -126,11 +133,14 @@ func (t *dynamoTable) update(in *dynamodb.UpdateTableInput) error {
 			if !t.defines(u.Create.KeySchema) {
 				return fault("ValidationException")
 			}
-			indexes = append(indexes, types.GlobalSecondaryIndexDescription{IndexName: u.Create.IndexName, KeySchema: u.Create.KeySchema,
+			indexes = append(indexes, types.GlobalSecondaryIndexDescription{IndexName: u.Create.IndexName,
+				KeySchema:   u.Create.KeySchema,
 				IndexStatus: types.IndexStatusActive, ProvisionedThroughput: units(u.Create.ProvisionedThroughput)})
 			continue
 		}
-		i := slices.IndexFunc(indexes, func(x types.GlobalSecondaryIndexDescription) bool { return *x.IndexName == *u.Update.IndexName })
+		i := slices.IndexFunc(indexes, func(x types.GlobalSecondaryIndexDescription) bool {
+			return *x.IndexName == *u.Update.IndexName
+		})
 		if i < 0 || same(indexes[i].ProvisionedThroughput, units(u.Update.ProvisionedThroughput)) {
 			return fault("ValidationException")
 		}
@@ -144,7 +154,8 @@ func units(p *types.ProvisionedThroughput) *types.ProvisionedThroughputDescripti
 	if p == nil {
 		return &types.ProvisionedThroughputDescription{ReadCapacityUnits: sdk.Int64(0), WriteCapacityUnits: sdk.Int64(0)}
 	}
-	return &types.ProvisionedThroughputDescription{ReadCapacityUnits: p.ReadCapacityUnits, WriteCapacityUnits: p.WriteCapacityUnits}
+	return &types.ProvisionedThroughputDescription{ReadCapacityUnits: p.ReadCapacityUnits,
+		WriteCapacityUnits: p.WriteCapacityUnits}
 }
 
 func same(a, b *types.ProvisionedThroughputDescription) bool {

@@ -14,7 +14,9 @@ import (
 )
 
 func kmsTable(c *Cloud) module.Table {
-	return module.Table{"key_present": func() module.Resource { return &keyPresent{common: common{cloud: c}, Enabled: true} }}
+	return module.Table{"key_present": func() module.Resource {
+		return &keyPresent{common: common{cloud: c}, Enabled: true}
+	}}
 }
 
 // keyPresent is boto_kms.key_present: a key under an alias.
@@ -57,7 +59,8 @@ func (k *keyPresent) look(ctx context.Context) (*plan, error) {
 	}
 	out, err := client.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &alias})
 	if code(err, "NotFoundException") {
-		p.create(value.NewMap("key", k.Name, "description", k.Description, "policy", k.Policy, "key_rotation", k.Rotation, "enabled", k.Enabled))
+		p.create(value.NewMap("key", k.Name, "description", k.Description, "policy", k.Policy, "key_rotation", k.Rotation,
+			"enabled", k.Enabled))
 		p.then("key made", func(ctx context.Context) error { return k.create(ctx, client, policy) })
 		return p, nil
 	}
@@ -82,7 +85,8 @@ func (k *keyPresent) look(ctx context.Context) (*plan, error) {
 		if old := document(sdk.ToString(has.Policy)); !samePolicy(old, k.Policy) {
 			p.differ("policy", old, k.Policy)
 			p.then("policy set", func(ctx context.Context) error {
-				_, err := client.PutKeyPolicy(ctx, &kms.PutKeyPolicyInput{KeyId: &id, PolicyName: sdk.String("default"), Policy: &policy})
+				_, err := client.PutKeyPolicy(ctx, &kms.PutKeyPolicyInput{KeyId: &id, PolicyName: sdk.String("default"),
+					Policy: &policy})
 				return failed("setting the policy of key", k.Name, err)
 			})
 		}

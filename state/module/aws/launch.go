@@ -122,7 +122,8 @@ func (l *launch) look(ctx context.Context, p *plan, c *Cloud, a *account, name, 
 		client := ec2Of(a)
 		defer a.forget("template:" + name)
 		if has == nil || has.old {
-			_, err = client.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: &name, LaunchTemplateData: data})
+			_, err = client.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: &name,
+				LaunchTemplateData: data})
 			return failed("making launch template", name, err)
 		}
 		out, err := client.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateName: &name,
@@ -131,7 +132,8 @@ func (l *launch) look(ctx context.Context, p *plan, c *Cloud, a *account, name, 
 			return failed("making a version of launch template", name, err)
 		}
 		version := strconv.FormatInt(sdk.ToInt64(out.LaunchTemplateVersion.VersionNumber), 10)
-		_, err = client.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: &name, DefaultVersion: &version})
+		_, err = client.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: &name,
+			DefaultVersion: &version})
 		return failed("choosing a version of launch template", name, err)
 	})
 	return true, nil
@@ -166,7 +168,8 @@ func templateOf(ctx context.Context, a *account, name string) (*template, error)
 			return configurationOf(ctx, a, name)
 		}
 		v := out.LaunchTemplateVersions[0]
-		return &template{version: strconv.FormatInt(sdk.ToInt64(v.VersionNumber), 10), fields: templateFields(v.LaunchTemplateData)}, nil
+		return &template{version: strconv.FormatInt(sdk.ToInt64(v.VersionNumber), 10),
+			fields: templateFields(v.LaunchTemplateData)}, nil
 	})
 }
 
@@ -277,7 +280,8 @@ func configurationFields(l scaling.LaunchConfiguration) *value.Map {
 	for _, b := range l.BlockDeviceMappings {
 		one := device{name: sdk.ToString(b.DeviceName), virtual: sdk.ToString(b.VirtualName)}
 		if e := b.Ebs; e != nil {
-			one.size, one.kind, one.iops, one.snapshot = e.VolumeSize, sdk.ToString(e.VolumeType), e.Iops, sdk.ToString(e.SnapshotId)
+			one.size, one.kind, one.iops, one.snapshot = e.VolumeSize, sdk.ToString(e.VolumeType), e.Iops,
+				sdk.ToString(e.SnapshotId)
 			one.delete, one.encrypted = e.DeleteOnTermination, e.Encrypted
 		}
 		devices = append(devices, one)
@@ -299,7 +303,8 @@ func (l *launch) devices() (all []device, err error) {
 	for _, item := range module.Items(l.Devices) {
 		for key, v := range mapOf(item).All() {
 			m := mapOf(v)
-			d := device{name: value.Str(key), virtual: text(m, "virtual_name"), kind: text(m, "volume_type"), snapshot: text(m, "snapshot_id")}
+			d := device{name: value.Str(key), virtual: text(m, "virtual_name"), kind: text(m, "volume_type"),
+				snapshot: text(m, "snapshot_id")}
 			if v := text(m, "ephemeral_name"); v != "" {
 				d.virtual = v
 			}
@@ -437,8 +442,9 @@ func multipart(m *value.Map, script string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=\"%s\"\nMIME-Version: 1.0\n\n", boundary)
 	for _, p := range parts {
-		fmt.Fprintf(&b, "--%s\nContent-Type: text/%s; charset=\"utf-8\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: 8bit\n"+
-			"Content-Disposition: attachment; filename=%q\n\n%s\n", boundary, p.kind, p.name, strings.TrimSuffix(p.text, "\n"))
+		fmt.Fprintf(&b, "--%s\nContent-Type: text/%s; charset=\"utf-8\"\nMIME-Version: 1.0\n"+
+			"Content-Transfer-Encoding: 8bit\nContent-Disposition: attachment; filename=%q\n\n%s\n", boundary, p.kind, p.name,
+			strings.TrimSuffix(p.text, "\n"))
 	}
 	fmt.Fprintf(&b, "--%s--\n", boundary)
 	return b.String(), nil
@@ -485,7 +491,8 @@ func (l *launch) fields(ctx context.Context, c *Cloud, a *account, vpc string) (
 // data is the launch template as AWS takes it.
 func (l *launch) data(ctx context.Context, c *Cloud, a *account, vpc string) (*types.RequestLaunchTemplateData, error) {
 	d := &types.RequestLaunchTemplateData{InstanceType: types.InstanceType(l.Type), EbsOptimized: l.Optimized}
-	for field, v := range map[**string]string{&d.ImageId: l.Image, &d.KeyName: l.Key, &d.KernelId: l.Kernel, &d.RamDiskId: l.RAMDisk} {
+	for field, v := range map[**string]string{&d.ImageId: l.Image, &d.KeyName: l.Key, &d.KernelId: l.Kernel,
+		&d.RamDiskId: l.RAMDisk} {
 		if v != "" {
 			*field = &v
 		}

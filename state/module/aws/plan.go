@@ -127,7 +127,8 @@ func (c *common) partial(done []string) module.Report {
 }
 
 // waitFor asks until there is an answer, as what was just made or deleted is not seen everywhere at once.
-func waitFor(ctx context.Context, what string, longest time.Duration, ready func(ctx context.Context) (bool, error)) error {
+func waitFor(ctx context.Context, what string, longest time.Duration,
+	ready func(ctx context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	for pause := 200 * time.Millisecond; ; pause = min(pause*3/2, 10*time.Second) {

@@ -19,14 +19,16 @@ import (
 )
 
 // named is a function that takes the name of a resource.
-func (q asked) named(service, argument string, ask func(ctx context.Context, a *account, name string) (any, error)) *function.Function {
-	return function.Of(argument+reach, func(ctx context.Context, name, region, key, keyID string, profile any) (any, error) {
-		a, err := q.account(ctx, service, region, key, keyID, profile)
-		if err != nil {
-			return nil, err
-		}
-		return ask(ctx, a, name)
-	})
+func (q asked) named(service, argument string, ask func(ctx context.Context, a *account,
+	name string) (any, error)) *function.Function {
+	return function.Of(argument+reach,
+		func(ctx context.Context, name, region, key, keyID string, profile any) (any, error) {
+			a, err := q.account(ctx, service, region, key, keyID, profile)
+			if err != nil {
+				return nil, err
+			}
+			return ask(ctx, a, name)
+		})
 }
 
 // is makes an answer of what was found.
@@ -37,9 +39,10 @@ func (q asked) questions() function.Table {
 	return function.Table{
 		"boto_asg.get_config":    q.named("asg", "name", asgConfig),
 		"boto_asg.get_instances": q.instancesOfGroup(),
-		"boto_asg.launch_configuration_exists": q.named("asg", "name", func(ctx context.Context, a *account, name string) (any, error) {
-			return is(templateOf(ctx, a, name))
-		}),
+		"boto_asg.launch_configuration_exists": q.named("asg", "name",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				return is(templateOf(ctx, a, name))
+			}),
 		"boto_asg.get_scaling_policy_arn": function.Of("as_group, scaling_policy_name"+reach,
 			func(ctx context.Context, group, policy, region, key, keyID string, profile any) (any, error) {
 				a, err := q.account(ctx, "asg", region, key, keyID, profile)
@@ -49,17 +52,19 @@ func (q asked) questions() function.Table {
 				return actionARN(ctx, a, "scaling_policy:"+group+":"+policy)
 			}),
 		"boto_cloudwatch.get_alarm": q.named("cloudwatch", "name", alarmConfig),
-		"boto_dynamodb.exists": q.named("dynamodb", "table_name", func(ctx context.Context, a *account, name string) (any, error) {
-			return is(describeTable(ctx, a, name))
-		}),
-		"boto_dynamodb.describe": q.named("dynamodb", "table_name", func(ctx context.Context, a *account, name string) (any, error) {
-			has, err := describeTable(ctx, a, name)
-			if has == nil || err != nil {
-				return value.NewMap(), err
-			}
-			plain, err := fromSDK(has)
-			return value.NewMap("Table", plain), err
-		}),
+		"boto_dynamodb.exists": q.named("dynamodb", "table_name",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				return is(describeTable(ctx, a, name))
+			}),
+		"boto_dynamodb.describe": q.named("dynamodb", "table_name",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				has, err := describeTable(ctx, a, name)
+				if has == nil || err != nil {
+					return value.NewMap(), err
+				}
+				plain, err := fromSDK(has)
+				return value.NewMap("Table", plain), err
+			}),
 		"boto_ec2.exists":         q.instances("exists"),
 		"boto_ec2.find_instances": q.instances("find"),
 		"boto_ec2.get_id":         q.instances("id"),
@@ -73,15 +78,18 @@ func (q asked) questions() function.Table {
 			}
 			return value.NewList(name, sdk.ToString(out.KeyPairs[0].KeyFingerprint)), nil
 		}),
-		"boto_elasticache.exists": q.named("elasticache", "name", func(ctx context.Context, a *account, name string) (any, error) {
-			return is(describeCache(ctx, a, name))
-		}),
-		"boto_elasticache.subnet_group_exists": q.named("elasticache", "name", func(ctx context.Context, a *account, name string) (any, error) {
-			return is(describeCacheSubnets(ctx, a, name))
-		}),
-		"boto_elasticache.group_exists": q.named("elasticache", "name", func(ctx context.Context, a *account, name string) (any, error) {
-			return is(describeReplicas(ctx, a, name))
-		}),
+		"boto_elasticache.exists": q.named("elasticache", "name",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				return is(describeCache(ctx, a, name))
+			}),
+		"boto_elasticache.subnet_group_exists": q.named("elasticache", "name",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				return is(describeCacheSubnets(ctx, a, name))
+			}),
+		"boto_elasticache.group_exists": q.named("elasticache", "name",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				return is(describeReplicas(ctx, a, name))
+			}),
 		"boto_elasticache.get_config":      q.named("elasticache", "name", cacheConfig),
 		"boto_elb.get_attributes":          q.named("elb", "name", balancerAttributes),
 		"boto_elb.get_health_check":        q.named("elb", "name", balancerHealth),
@@ -92,10 +100,11 @@ func (q asked) questions() function.Table {
 		"boto_iam.get_group":               q.named("iam", "group_name", memberConfig("group")),
 		"boto_kms.key_exists":              q.named("kms", "key_id", keyExists),
 		"boto_route53.get_record":          q.record(),
-		"boto_route53.zone_exists": q.named("route53", "zone", func(ctx context.Context, a *account, name string) (any, error) {
-			id, _, err := zoneOf(ctx, a, name, false)
-			return id != "", err
-		}),
+		"boto_route53.zone_exists": q.named("route53", "zone",
+			func(ctx context.Context, a *account, name string) (any, error) {
+				id, _, err := zoneOf(ctx, a, name, false)
+				return id != "", err
+			}),
 		"boto_s3_bucket.exists": q.named("s3", "Bucket", func(ctx context.Context, a *account, name string) (any, error) {
 			there, _, err := bucketThere(ctx, a, name)
 			return value.NewMap("exists", there), err
@@ -118,9 +127,11 @@ func asgConfig(ctx context.Context, a *account, name string) (any, error) {
 		suspended = append(suspended, sdk.ToString(s.ProcessName))
 	}
 	m := value.NewMap("name", name, "availability_zones", value.Strings(has.AvailabilityZones...),
-		"min_size", int(sdk.ToInt32(has.MinSize)), "max_size", int(sdk.ToInt32(has.MaxSize)), "desired_capacity", int(sdk.ToInt32(has.DesiredCapacity)),
+		"min_size", int(sdk.ToInt32(has.MinSize)), "max_size", int(sdk.ToInt32(has.MaxSize)), "desired_capacity",
+		int(sdk.ToInt32(has.DesiredCapacity)),
 		"default_cooldown", int(sdk.ToInt32(has.DefaultCooldown)), "health_check_type", sdk.ToString(has.HealthCheckType),
-		"health_check_period", int(sdk.ToInt32(has.HealthCheckGracePeriod)), "load_balancers", value.Strings(has.LoadBalancerNames...),
+		"health_check_period", int(sdk.ToInt32(has.HealthCheckGracePeriod)), "load_balancers",
+		value.Strings(has.LoadBalancerNames...),
 		"vpc_zone_identifier", sdk.ToString(has.VPCZoneIdentifier), "suspended_processes", value.Strings(suspended...))
 	put(m, "launch_config_name", has.LaunchConfigurationName)
 	if has.LaunchTemplate != nil {
@@ -131,8 +142,10 @@ func asgConfig(ctx context.Context, a *account, name string) (any, error) {
 
 // instancesOfGroup is boto_asg.get_instances: an attribute of each instance of a group that serves.
 func (q asked) instancesOfGroup() *function.Function {
-	return function.Of("name, lifecycle_state='InService', health_status='Healthy', attribute='private_ip_address', attributes=None"+reach,
-		func(ctx context.Context, name, life, health, attribute string, _ any, region, key, keyID string, profile any) (any, error) {
+	return function.Of("name, lifecycle_state='InService', health_status='Healthy', attribute='private_ip_address', "+
+		"attributes=None"+reach,
+		func(ctx context.Context, name, life, health, attribute string, _ any, region, key, keyID string,
+			profile any) (any, error) {
 			a, err := q.account(ctx, "asg", region, key, keyID, profile)
 			if err != nil {
 				return nil, err
@@ -153,10 +166,12 @@ func (q asked) instancesOfGroup() *function.Function {
 			}
 			list, err := instancesOf(ctx, a, name, "", filter("instance-id", ids...))
 			for _, i := range list {
-				v, known := map[string]*string{"private_ip_address": i.PrivateIpAddress, "ip_address": i.PublicIpAddress, "id": i.InstanceId,
-					"private_dns_name": i.PrivateDnsName, "public_dns_name": i.PublicDnsName}[attribute]
+				v, known := map[string]*string{"private_ip_address": i.PrivateIpAddress, "ip_address": i.PublicIpAddress,
+					"id": i.InstanceId, "private_dns_name": i.PrivateDnsName, "public_dns_name": i.PublicDnsName}[attribute]
 				if !known {
-					return nil, fmt.Errorf("an instance has no attribute %s: it has private_ip_address, ip_address, id, private_dns_name and public_dns_name", attribute)
+					return nil,
+						fmt.Errorf("an instance has no attribute %s: it has private_ip_address, ip_address, id, private_dns_name and "+
+							"public_dns_name", attribute)
 				}
 				all.Append(sdk.ToString(v))
 			}
@@ -179,9 +194,10 @@ func alarmConfig(ctx context.Context, a *account, name string) (any, error) {
 
 // instances are boto_ec2.exists, find_instances and get_id.
 func (q asked) instances(what string) *function.Function {
-	signature := map[string]string{"exists": "instance_id=None, name=None, tags=None", "find": "instance_id=None, name=None, tags=None",
-		"id": "name=None, tags=None"}[what]
-	find := func(ctx context.Context, id, name string, tags *value.Map, region, key, keyID string, profile, states any) (any, error) {
+	signature := map[string]string{"exists": "instance_id=None, name=None, tags=None",
+		"find": "instance_id=None, name=None, tags=None", "id": "name=None, tags=None"}[what]
+	find := func(ctx context.Context, id, name string, tags *value.Map, region, key, keyID string,
+		profile, states any) (any, error) {
 		a, err := q.account(ctx, "ec2", region, key, keyID, profile)
 		if err != nil {
 			return nil, err
@@ -212,12 +228,14 @@ func (q asked) instances(what string) *function.Function {
 	}
 	if what == "id" {
 		return function.Of(signature+reach+", in_states=None, filters=None",
-			func(ctx context.Context, name string, tags *value.Map, region, key, keyID string, profile, states, _ any) (any, error) {
+			func(ctx context.Context, name string, tags *value.Map, region, key, keyID string,
+				profile, states, _ any) (any, error) {
 				return find(ctx, "", name, tags, region, key, keyID, profile, states)
 			})
 	}
 	return function.Of(signature+reach+", in_states=None, filters=None",
-		func(ctx context.Context, id, name string, tags *value.Map, region, key, keyID string, profile, states, _ any) (any, error) {
+		func(ctx context.Context, id, name string, tags *value.Map, region, key, keyID string,
+			profile, states, _ any) (any, error) {
 			return find(ctx, id, name, tags, region, key, keyID, profile, states)
 		})
 }
@@ -237,7 +255,8 @@ func cacheConfig(ctx context.Context, a *account, name string) (any, error) {
 }
 
 func balancerAttributes(ctx context.Context, a *account, name string) (any, error) {
-	out, err := elbOf(a).DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})
+	out, err := elbOf(a).DescribeLoadBalancerAttributes(ctx,
+		&elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})
 	if err != nil {
 		return nil, failed("reading load balancer", name, err)
 	}
@@ -250,7 +269,8 @@ func balancerHealth(ctx context.Context, a *account, name string) (any, error) {
 		return value.NewMap(), err
 	}
 	h := has.HealthCheck
-	return value.NewMap("interval", int(sdk.ToInt32(h.Interval)), "target", sdk.ToString(h.Target), "healthy_threshold", int(sdk.ToInt32(h.HealthyThreshold)),
+	return value.NewMap("interval", int(sdk.ToInt32(h.Interval)), "target", sdk.ToString(h.Target), "healthy_threshold",
+		int(sdk.ToInt32(h.HealthyThreshold)),
 		"timeout", int(sdk.ToInt32(h.Timeout)), "unhealthy_threshold", int(sdk.ToInt32(h.UnhealthyThreshold))), nil
 }
 
@@ -278,8 +298,8 @@ func roleConfig(ctx context.Context, a *account, name string) (any, error) {
 	if !there || err != nil {
 		return false, err
 	}
-	return value.NewMap("role_name", name, "arn", sdk.ToString(has.Arn), "role_id", sdk.ToString(has.RoleId), "path", sdk.ToString(has.Path),
-		"assume_role_policy_document", document(sdk.ToString(has.AssumeRolePolicyDocument))), nil
+	return value.NewMap("role_name", name, "arn", sdk.ToString(has.Arn), "role_id", sdk.ToString(has.RoleId), "path",
+		sdk.ToString(has.Path), "assume_role_policy_document", document(sdk.ToString(has.AssumeRolePolicyDocument))), nil
 }
 
 func profileExists(ctx context.Context, a *account, name string) (any, error) {
@@ -315,8 +335,10 @@ func keyExists(ctx context.Context, a *account, name string) (any, error) {
 
 // record is boto_route53.get_record; None for none.
 func (q asked) record() *function.Function {
-	return function.Of("name, zone, record_type, fetch_all=False"+reach+", split_dns=False, private_zone=False, identifier=None",
-		func(ctx context.Context, name, zone, kind string, _ bool, region, key, keyID string, profile any, _, private bool, identifier any) (any, error) {
+	return function.Of("name, zone, record_type, fetch_all=False"+reach+
+		", split_dns=False, private_zone=False, identifier=None",
+		func(ctx context.Context, name, zone, kind string, _ bool, region, key, keyID string, profile any, _, private bool,
+			identifier any) (any, error) {
 			a, err := q.account(ctx, "route53", region, key, keyID, profile)
 			if err != nil {
 				return nil, err
@@ -391,8 +413,10 @@ func (q asked) subnetDescriptions() *function.Function {
 			all, err := subnets(ctx, a)
 			list, wantIDs, wantNames := value.NewList(), texts(ids), texts(names)
 			for _, s := range all {
-				if len(wantIDs) > 0 && !slices.Contains(wantIDs, sdk.ToString(s.SubnetId)) || vpc != "" && sdk.ToString(s.VpcId) != vpc ||
-					len(wantNames) > 0 && !slices.Contains(wantNames, nameOf(s.Tags)) || cidr != "" && sdk.ToString(s.CidrBlock) != cidr {
+				if len(wantIDs) > 0 && !slices.Contains(wantIDs, sdk.ToString(s.SubnetId)) || vpc != "" &&
+					sdk.ToString(s.VpcId) != vpc ||
+					len(wantNames) > 0 && !slices.Contains(wantNames, nameOf(s.Tags)) || cidr != "" &&
+					sdk.ToString(s.CidrBlock) != cidr {
 					continue
 				}
 				list.Append(value.NewMap("id", sdk.ToString(s.SubnetId), "availability_zone", sdk.ToString(s.AvailabilityZone),
@@ -419,9 +443,11 @@ func (q asked) network(kind string) *function.Function {
 			}
 			if kind == "subnet" {
 				all, err := subnets(ctx, a)
-				return value.NewMap("exists", slices.ContainsFunc(all, func(s types.Subnet) bool { return sdk.ToString(s.SubnetId) == id })), err
+				return value.NewMap("exists",
+					slices.ContainsFunc(all, func(s types.Subnet) bool { return sdk.ToString(s.SubnetId) == id })), err
 			}
-			out, err := ec2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route-table-id", id)}})
+			out, err := ec2Of(a).DescribeRouteTables(ctx,
+				&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route-table-id", id)}})
 			return value.NewMap("exists", err == nil && len(out.RouteTables) > 0), failed("reading route table", id, err)
 		})
 }

@@ -25,10 +25,12 @@ func s3BucketTable(c *Cloud) module.Table {
 }
 
 func s3Of(a *account) *s3.Client {
-	return s3.NewFromConfig(a.client("s3"), func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }) // emulators have one name
+	// emulators have one name
+	return s3.NewFromConfig(a.client("s3"), func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
 }
 
-// bucketPresent is boto_s3_bucket.present. An argument that is not given is not managed; an empty one removes what is there.
+// bucketPresent is boto_s3_bucket.present. An argument that is not given is not managed; an empty one removes what is
+// there.
 type bucketPresent struct {
 	common
 	Name          string     `sls:"name"`
@@ -82,8 +84,9 @@ func bucketThere(ctx context.Context, a *account, name string) (bool, string, er
 	case code(err, "NotFound", "NoSuchBucket"):
 		return false, "", nil
 	case code(err, "Forbidden", "AccessDenied"):
-		return false, "", diag.WithHint(fmt.Errorf("bucket %s may not be read: it belongs to another account, or a policy forbids it", name),
-			"names of buckets are shared by all accounts: choose another one, or allow s3:ListBucket")
+		return false, "",
+			diag.WithHint(fmt.Errorf("bucket %s may not be read: it belongs to another account, or a policy forbids it", name),
+				"names of buckets are shared by all accounts: choose another one, or allow s3:ListBucket")
 	case err != nil:
 		return false, "", failed("reading bucket", name, err)
 	}
@@ -154,8 +157,8 @@ func (part bucketPart) look(ctx context.Context, p *plan, client *s3.Client, buc
 	var has any
 	if !p.made {
 		found, err := part.get(ctx, client)
-		if err != nil && !code(err, "NoSuchCORSConfiguration", "NoSuchLifecycleConfiguration", "NoSuchBucketPolicy", "NoSuchTagSet",
-			"ReplicationConfigurationNotFoundError", "NoSuchWebsiteConfiguration") {
+		if err != nil && !code(err, "NoSuchCORSConfiguration", "NoSuchLifecycleConfiguration", "NoSuchBucketPolicy",
+			"NoSuchTagSet", "ReplicationConfigurationNotFoundError", "NoSuchWebsiteConfiguration") {
 			return failed("reading "+part.field+" of bucket", bucket, err)
 		}
 		if err == nil {
@@ -250,8 +253,9 @@ const allUsers = "http://acs.amazonaws.com/groups/global/AllUsers"
 var cannedRights = map[string][][2]string{
 	"private": nil, "public-read": {{allUsers, "READ"}}, "public-read-write": {{allUsers, "READ"}, {allUsers, "WRITE"}},
 	"authenticated-read": {{"http://acs.amazonaws.com/groups/global/AuthenticatedUsers", "READ"}},
-	"log-delivery-write": {{"http://acs.amazonaws.com/groups/s3/LogDelivery", "READ_ACP"}, {"http://acs.amazonaws.com/groups/s3/LogDelivery", "WRITE"}},
-	"aws-exec-read":      {{"6aa5a366c34c1cbe25dc49211496e913e0351eb0e8c37aa3477e40942ec6b97c", "READ"}},
+	"log-delivery-write": {{"http://acs.amazonaws.com/groups/s3/LogDelivery", "READ_ACP"},
+		{"http://acs.amazonaws.com/groups/s3/LogDelivery", "WRITE"}},
+	"aws-exec-read": {{"6aa5a366c34c1cbe25dc49211496e913e0351eb0e8c37aa3477e40942ec6b97c", "READ"}},
 }
 
 func (b *bucketPresent) acl() (*bucketPart, error) {
@@ -271,7 +275,8 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 	if name := text(b.ACL, "ACL"); name != "" {
 		known, ok := cannedRights[name]
 		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("there is no ACL %s", name), "write private, public-read or another one that S3 knows")
+			return nil,
+				diag.WithHint(fmt.Errorf("there is no ACL %s", name), "write private, public-read or another one that S3 knows")
 		}
 		in.ACL = types.BucketCannedACL(name)
 		for _, r := range known {
@@ -282,7 +287,8 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 		field, permission string
 		to                **string
 	}{{"GrantFullControl", "FULL_CONTROL", &in.GrantFullControl}, {"GrantRead", "READ", &in.GrantRead},
-		{"GrantReadACP", "READ_ACP", &in.GrantReadACP}, {"GrantWrite", "WRITE", &in.GrantWrite}, {"GrantWriteACP", "WRITE_ACP", &in.GrantWriteACP}} {
+		{"GrantReadACP", "READ_ACP", &in.GrantReadACP}, {"GrantWrite", "WRITE", &in.GrantWrite},
+		{"GrantWriteACP", "WRITE_ACP", &in.GrantWriteACP}} {
 		given := text(b.ACL, f.field)
 		if given == "" {
 			continue
@@ -317,7 +323,8 @@ func rights(grants []types.Grant, owner *types.Owner) *value.List {
 		if g.Grantee == nil || owner != nil && g.Grantee.ID != nil && sdk.ToString(g.Grantee.ID) == sdk.ToString(owner.ID) {
 			continue
 		}
-		all.Append(sdk.ToString(g.Grantee.ID) + sdk.ToString(g.Grantee.URI) + sdk.ToString(g.Grantee.EmailAddress) + " " + string(g.Permission))
+		all.Append(sdk.ToString(g.Grantee.ID) + sdk.ToString(g.Grantee.URI) + sdk.ToString(g.Grantee.EmailAddress) + " " +
+			string(g.Permission))
 	}
 	return all
 }
@@ -365,7 +372,8 @@ func (b *bucketPresent) lifecycle() (*bucketPart, error) {
 			return fromSDK(out.Rules)
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
-			_, err := c.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{Bucket: &b.Bucket, LifecycleConfiguration: in})
+			_, err := c.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{Bucket: &b.Bucket,
+				LifecycleConfiguration: in})
 			return err
 		},
 		drop: func(ctx context.Context, c *s3.Client) error {
@@ -546,7 +554,8 @@ func (b *bucketPresent) payment() (*bucketPart, error) {
 			return value.NewMap("Payer", string(out.Payer)), nil
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
-			_, err := c.PutBucketRequestPayment(ctx, &s3.PutBucketRequestPaymentInput{Bucket: &b.Bucket, RequestPaymentConfiguration: in})
+			_, err := c.PutBucketRequestPayment(ctx,
+				&s3.PutBucketRequestPaymentInput{Bucket: &b.Bucket, RequestPaymentConfiguration: in})
 			return err
 		}}, nil
 }
@@ -635,7 +644,8 @@ func (b *bucketAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	}
 	full := len(first.Versions)+len(first.DeleteMarkers) > 0
 	if full && !b.Force {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("bucket %s holds objects", b.Bucket), "give Force: True to delete them with the bucket")
+		return module.Diff{},
+			diag.WithHint(fmt.Errorf("bucket %s holds objects", b.Bucket), "give Force: True to delete them with the bucket")
 	}
 	p.remove(value.NewMap("bucket", b.Bucket, "holds_objects", full))
 	if full {
@@ -665,12 +675,14 @@ func emptyBucket(ctx context.Context, client *s3.Client, bucket string) error {
 		if len(all) == 0 {
 			return nil
 		}
-		out, err := client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: all, Quiet: sdk.Bool(true)}})
+		out, err := client.DeleteObjects(ctx,
+			&s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: all, Quiet: sdk.Bool(true)}})
 		if err != nil {
 			return failed("deleting the objects of bucket", bucket, err)
 		}
 		if len(out.Errors) > 0 {
-			return fmt.Errorf("deleting the object %s of bucket %s: %s", sdk.ToString(out.Errors[0].Key), bucket, sdk.ToString(out.Errors[0].Message))
+			return fmt.Errorf("deleting the object %s of bucket %s: %s", sdk.ToString(out.Errors[0].Key), bucket,
+				sdk.ToString(out.Errors[0].Message))
 		}
 	}
 }

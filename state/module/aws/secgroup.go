@@ -94,7 +94,8 @@ func (s *secgroupPresent) look(ctx context.Context) (*plan, error) {
 	for _, d := range []direction{{field: "rules", want: s.Rules, has: group.IpPermissions, keep: s.DeleteIn},
 		{field: "rules_egress", want: s.Egress, has: group.IpPermissionsEgress, keep: s.DeleteOut, egress: true}} {
 		if p.made && d.egress { // a new group lets everything out
-			d.has = []types.IpPermission{{IpProtocol: sdk.String("-1"), IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}}}}
+			d.has = []types.IpPermission{{IpProtocol: sdk.String("-1"),
+				IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}}}}
 		}
 		if err := s.rules(ctx, p, a, vpc, d); err != nil {
 			return nil, err
@@ -212,18 +213,22 @@ func (s *secgroupPresent) change(ctx context.Context, a *account, egress bool, a
 	}
 	client := ec2Of(a)
 	if len(adding) > 0 && egress {
-		_, err = client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: &id, IpPermissions: adding})
+		_, err = client.AuthorizeSecurityGroupEgress(ctx,
+			&ec2.AuthorizeSecurityGroupEgressInput{GroupId: &id, IpPermissions: adding})
 	} else if len(adding) > 0 {
-		_, err = client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &id, IpPermissions: adding})
+		_, err = client.AuthorizeSecurityGroupIngress(ctx,
+			&ec2.AuthorizeSecurityGroupIngressInput{GroupId: &id, IpPermissions: adding})
 	}
 	if err != nil && !code(err, "InvalidPermission.Duplicate") {
 		return failed("adding rules to security group", s.Name, err)
 	}
 	err = nil
 	if len(dropping) > 0 && egress {
-		_, err = client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &id, IpPermissions: dropping})
+		_, err = client.RevokeSecurityGroupEgress(ctx,
+			&ec2.RevokeSecurityGroupEgressInput{GroupId: &id, IpPermissions: dropping})
 	} else if len(dropping) > 0 {
-		_, err = client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &id, IpPermissions: dropping})
+		_, err = client.RevokeSecurityGroupIngress(ctx,
+			&ec2.RevokeSecurityGroupIngressInput{GroupId: &id, IpPermissions: dropping})
 	}
 	return failed("removing rules of security group", s.Name, err)
 }

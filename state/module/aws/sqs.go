@@ -63,13 +63,14 @@ func (s *sqsPresent) look(ctx context.Context) (*plan, error) {
 		}
 		p.create(fields)
 		p.then("queue made", func(ctx context.Context) error {
-			return waitFor(ctx, "queue "+s.Name+", which was deleted, can be made", soon, func(ctx context.Context) (bool, error) {
-				_, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &s.Name, Attributes: want})
-				if code(err, "QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently") { // within a minute
-					return false, nil
-				}
-				return err == nil, failed("making queue", s.Name, err)
-			})
+			return waitFor(ctx, "queue "+s.Name+", which was deleted, can be made", soon,
+				func(ctx context.Context) (bool, error) {
+					_, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &s.Name, Attributes: want})
+					if code(err, "QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently") { // within a minute
+						return false, nil
+					}
+					return err == nil, failed("making queue", s.Name, err)
+				})
 		})
 		return p, nil
 	}

@@ -126,8 +126,9 @@ func (n *netResource) vpc(ctx context.Context, p *plan, a *account) error {
 		p.create(value.NewMap("vpc", n.Name, "cidr_block", n.CIDR, "dns_support", n.DNS, "dns_hostnames", n.Hostnames))
 		p.then("VPC made", func(ctx context.Context) error {
 			defer a.forget("vpcs")
-			out, err := ec2Of(a).CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: &n.CIDR, InstanceTenancy: types.Tenancy(n.Tenancy),
-				TagSpecifications: specs(types.ResourceTypeVpc, n.Tags, n.Name)})
+			out, err := ec2Of(a).CreateVpc(ctx,
+				&ec2.CreateVpcInput{CidrBlock: &n.CIDR, InstanceTenancy: types.Tenancy(n.Tenancy),
+					TagSpecifications: specs(types.ResourceTypeVpc, n.Tags, n.Name)})
 			if err != nil {
 				return failed("making VPC", n.Name, err)
 			}
@@ -139,16 +140,19 @@ func (n *netResource) vpc(ctx context.Context, p *plan, a *account) error {
 		p.warnings = append(p.warnings, "cidr_block is "+old+" and cannot be changed")
 	}
 	id := *has.VpcId
-	support, err := ec2Of(a).DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsSupport})
+	support, err := ec2Of(a).DescribeVpcAttribute(ctx,
+		&ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsSupport})
 	if err != nil {
 		return failed("reading VPC", n.Name, err)
 	}
-	names, err := ec2Of(a).DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsHostnames})
+	names, err := ec2Of(a).DescribeVpcAttribute(ctx,
+		&ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsHostnames})
 	if err != nil {
 		return failed("reading VPC", n.Name, err)
 	}
 	one := support.EnableDnsSupport != nil && p.compare("dns_support", sdk.ToBool(support.EnableDnsSupport.Value), n.DNS)
-	two := names.EnableDnsHostnames != nil && p.compare("dns_hostnames", sdk.ToBool(names.EnableDnsHostnames.Value), n.Hostnames)
+	two := names.EnableDnsHostnames != nil && p.compare("dns_hostnames", sdk.ToBool(names.EnableDnsHostnames.Value),
+		n.Hostnames)
 	if one || two {
 		p.then("DNS set", func(ctx context.Context) error { return n.dns(ctx, a, id, one, two) })
 	}
@@ -162,10 +166,12 @@ func (n *netResource) vpc(ctx context.Context, p *plan, a *account) error {
 // dns sets the attributes of DNS of a VPC, of which AWS takes one with each request.
 func (n *netResource) dns(ctx context.Context, a *account, id string, support, names bool) (err error) {
 	if support {
-		_, err = ec2Of(a).ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsSupport: &types.AttributeBooleanValue{Value: &n.DNS}})
+		_, err = ec2Of(a).ModifyVpcAttribute(ctx,
+			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsSupport: &types.AttributeBooleanValue{Value: &n.DNS}})
 	}
 	if names && err == nil {
-		_, err = ec2Of(a).ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &n.Hostnames}})
+		_, err = ec2Of(a).ModifyVpcAttribute(ctx,
+			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &n.Hostnames}})
 	}
 	return failed("setting the DNS of VPC", n.Name, err)
 }
@@ -203,7 +209,8 @@ func (n *netResource) subnet(ctx context.Context, p *plan, a *account) error {
 			if err != nil {
 				return err
 			}
-			in := &ec2.CreateSubnetInput{CidrBlock: &n.CIDR, VpcId: &vpc, TagSpecifications: specs(types.ResourceTypeSubnet, n.Tags, n.Name)}
+			in := &ec2.CreateSubnetInput{CidrBlock: &n.CIDR, VpcId: &vpc,
+				TagSpecifications: specs(types.ResourceTypeSubnet, n.Tags, n.Name)}
 			if n.Zone != "" {
 				in.AvailabilityZone = &n.Zone
 			}
@@ -284,11 +291,13 @@ func (n *netResource) gateway(ctx context.Context, p *plan, a *account) error {
 			return errors.Join(err, missing("internet gateway", n.Name, "boto_vpc.internet_gateway_present"))
 		}
 		if attached != "" {
-			if _, err := ec2Of(a).DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: now.InternetGatewayId, VpcId: &attached}); err != nil {
+			if _, err := ec2Of(a).DetachInternetGateway(ctx,
+				&ec2.DetachInternetGatewayInput{InternetGatewayId: now.InternetGatewayId, VpcId: &attached}); err != nil {
 				return failed("detaching internet gateway", n.Name, err)
 			}
 		}
-		_, err = ec2Of(a).AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: now.InternetGatewayId, VpcId: &vpc})
+		_, err = ec2Of(a).AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: now.InternetGatewayId,
+			VpcId: &vpc})
 		return failed("attaching internet gateway", n.Name, err)
 	})
 	return nil
@@ -393,8 +402,8 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 	var old []route
 	for _, r := range has.Routes {
 		if sdk.ToString(r.GatewayId) != "local" && r.DestinationCidrBlock != nil {
-			old = append(old, route{cidr: *r.DestinationCidrBlock, gateway: sdk.ToString(r.GatewayId), instance: sdk.ToString(r.InstanceId),
-				nat: sdk.ToString(r.NatGatewayId)})
+			old = append(old, route{cidr: *r.DestinationCidrBlock, gateway: sdk.ToString(r.GatewayId),
+				instance: sdk.ToString(r.InstanceId), nat: sdk.ToString(r.NatGatewayId)})
 		}
 	}
 	if !p.compare("routes", shownRoutes(old), shownRoutes(want)) {
@@ -413,7 +422,8 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 			if slices.Contains(want, r) {
 				continue
 			}
-			if _, err := ec2Of(a).DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: now.RouteTableId, DestinationCidrBlock: &r.cidr}); err != nil {
+			if _, err := ec2Of(a).DeleteRoute(ctx,
+				&ec2.DeleteRouteInput{RouteTableId: now.RouteTableId, DestinationCidrBlock: &r.cidr}); err != nil {
 				return failed("deleting a route of table", n.Name, err)
 			}
 		}
@@ -422,7 +432,8 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 				continue
 			}
 			in := &ec2.CreateRouteInput{RouteTableId: now.RouteTableId, DestinationCidrBlock: &r.cidr}
-			for field, v := range map[**string]string{&in.GatewayId: r.gateway, &in.InstanceId: r.instance, &in.NatGatewayId: r.nat} {
+			for field, v := range map[**string]string{&in.GatewayId: r.gateway, &in.InstanceId: r.instance,
+				&in.NatGatewayId: r.nat} {
 				if v != "" {
 					*field = &v
 				}
@@ -467,12 +478,14 @@ func (n *netResource) tableSubnets(ctx context.Context, p *plan, a *account, has
 		add, drop := apart(old, want)
 		for _, id := range drop {
 			association := associations[id]
-			if _, err := ec2Of(a).DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: &association}); err != nil {
+			if _, err := ec2Of(a).DisassociateRouteTable(ctx,
+				&ec2.DisassociateRouteTableInput{AssociationId: &association}); err != nil {
 				return failed("removing a subnet from route table", n.Name, err)
 			}
 		}
 		for _, id := range add {
-			if _, err := ec2Of(a).AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: now.RouteTableId, SubnetId: &id}); err != nil {
+			if _, err := ec2Of(a).AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: now.RouteTableId,
+				SubnetId: &id}); err != nil {
 				return failed("giving a subnet route table", n.Name, err)
 			}
 		}
@@ -536,11 +549,13 @@ func (n *netAbsent) deletion(ctx context.Context, a *account) (func(context.Cont
 		}
 		return func(ctx context.Context) error {
 			for _, at := range has.Attachments {
-				if _, err := client.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: has.InternetGatewayId, VpcId: at.VpcId}); err != nil {
+				if _, err := client.DetachInternetGateway(ctx,
+					&ec2.DetachInternetGatewayInput{InternetGatewayId: has.InternetGatewayId, VpcId: at.VpcId}); err != nil {
 					return err
 				}
 			}
-			_, err := client.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: has.InternetGatewayId})
+			_, err := client.DeleteInternetGateway(ctx,
+				&ec2.DeleteInternetGatewayInput{InternetGatewayId: has.InternetGatewayId})
 			return err
 		}, nil
 	}
@@ -553,7 +568,8 @@ func (n *netAbsent) deletion(ctx context.Context, a *account) (func(context.Cont
 			if s.SubnetId == nil {
 				continue
 			}
-			if _, err := client.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: s.RouteTableAssociationId}); err != nil {
+			if _, err := client.DisassociateRouteTable(ctx,
+				&ec2.DisassociateRouteTableInput{AssociationId: s.RouteTableAssociationId}); err != nil {
 				return err
 			}
 		}

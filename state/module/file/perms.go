@@ -39,8 +39,8 @@ func (p *perms) note(info host.Info, changes *value.Map) {
 	}
 }
 
-const closed = "what root takes over from a user keeps no permission of its group and of others to write (of a directory: " +
-	"of others); set a mode to decide otherwise"
+const closed = "what root takes over from a user keeps no permission of its group and of others to write (of a " +
+	"directory: of others); set a mode to decide otherwise"
 
 // set sets the owner and mode of a path. It does not follow a link; the caller passes the target.
 func (p *perms) set(h *host.Host, file string, info host.Info) error {
