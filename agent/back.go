@@ -53,18 +53,23 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 		err = r.serving.StopStarted(ctx)
 	}
 	if err == nil {
-		if r.ownStop.Load() || r.ShuttingDown(ctx) {
-			r.ledger.Running.Reboots++
-			r.ledger.Running.EndedIn = r.endedIn
-		} else {
-			r.ledger.Running = nil
-		}
-		err = r.save()
+		err = r.saveInterrupted(ctx)
 	}
 	if err != nil {
 		return r.stuck(cause, err)
 	}
 	return exit.WithCode(exit.Interrupted, errors.New("interrupted; the links are as they were before"))
+}
+
+// saveInterrupted keeps the attempt in the ledger where a reboot, or an end that a state asked for, interrupted it.
+func (r *run) saveInterrupted(ctx context.Context) error {
+	if r.ownStop.Load() || r.ShuttingDown(ctx) {
+		r.ledger.Running.Reboots++
+		r.ledger.Running.EndedIn = r.endedIn
+	} else {
+		r.ledger.Running = nil
+	}
+	return r.save()
 }
 
 // firstFailed leaves next on the release that failed, to be looked at, and nothing current but a base that converged

@@ -199,14 +199,8 @@ func (a *Agent) trial(ctx context.Context) (*report.Report, error) {
 
 // rehearseNext reads what a run needs of the host, and converges it dry.
 func (r *run) rehearseNext(ctx context.Context) error {
-	pinned, err := trust.Pinned(r.Layout.Trust())
-	if err != nil {
+	if err := r.recallTrust(); err != nil {
 		return err
-	}
-	if pinned {
-		if _, err := trust.Recall(r.Layout.Trust()); err != nil {
-			return err
-		}
 	}
 	pair := r.ledger.Runs()
 	if running := r.ledger.Running; running != nil && !running.Back {
@@ -222,4 +216,14 @@ func (r *run) rehearseNext(ctx context.Context) error {
 		r.record.Note("the links do not lead to %s", pair)
 	}
 	return r.converge(ctx, *pair)
+}
+
+// recallTrust reads what this host trusts of a store, if it follows one.
+func (r *run) recallTrust() error {
+	pinned, err := trust.Pinned(r.Layout.Trust())
+	if err != nil || !pinned {
+		return err
+	}
+	_, err = trust.Recall(r.Layout.Trust())
+	return err
 }

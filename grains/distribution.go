@@ -75,6 +75,14 @@ func (d *distro) fromOSRelease(release map[string]string) {
 	if codename, ok := release["VERSION_CODENAME"]; ok {
 		d.lsb["lsb_distrib_codename"] = codename
 	}
+	d.fromSUSE(release)
+	if words := strings.Fields(release["PRETTY_NAME"]); release["ID"] == "mendel" && len(words) >= 3 {
+		d.lsb["lsb_distrib_release"] = words[2]
+	}
+}
+
+// fromSUSE sets what the distributions of SUSE have other names for.
+func (d *distro) fromSUSE(release map[string]string) {
 	vendor, version := cpe(release["CPE_NAME"])
 	if vendor == "suse" || vendor == "opensuse" {
 		d.os = "SUSE"
@@ -87,9 +95,6 @@ func (d *distro) fromOSRelease(release map[string]string) {
 	}
 	if vendor == "opensuse" && version != "" {
 		d.lsb["lsb_distrib_release"] = version
-	}
-	if words := strings.Fields(release["PRETTY_NAME"]); release["ID"] == "mendel" && len(words) >= 3 {
-		d.lsb["lsb_distrib_release"] = words[2]
 	}
 }
 

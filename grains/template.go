@@ -22,17 +22,7 @@ func fromTemplate(form string) (Convention, error) {
 	if err != nil {
 		return Convention{}, err
 	}
-	var names []string
-	for i, p := range pieces {
-		if p.part {
-			names = append(names, p.text)
-			if i > 0 && pieces[i-1].part {
-				return Convention{}, fmt.Errorf("nothing stands between {%s} and {%s}, so the end of the first is not known",
-					pieces[i-1].text, p.text)
-			}
-		}
-	}
-	if err := checkParts(names); err != nil {
+	if err := checkPieces(pieces); err != nil {
 		return Convention{}, err
 	}
 	whole, group := named{pieces}, named{withoutNode(pieces)}
@@ -41,6 +31,22 @@ func fromTemplate(form string) (Convention, error) {
 		groupForm: group.form(), groupExample: group.example(),
 		host: whole.compile(), group: group.compile(), loose: whole.compileLoosely(),
 	}, nil
+}
+
+// checkPieces refuses a form with parts that are not known, or with nothing between two of them.
+func checkPieces(pieces []piece) error {
+	var names []string
+	for i, p := range pieces {
+		if !p.part {
+			continue
+		}
+		names = append(names, p.text)
+		if i > 0 && pieces[i-1].part {
+			return fmt.Errorf("nothing stands between {%s} and {%s}, so the end of the first is not known",
+				pieces[i-1].text, p.text)
+		}
+	}
+	return checkParts(names)
 }
 
 func splitTemplate(form string) ([]piece, error) {

@@ -37,6 +37,12 @@ func (f *Fetcher) arrive(ctx context.Context, release artifact.Release) (*arriva
 	if err != nil {
 		return nil, err
 	}
+	return f.arriveInBlocks(ctx, release, blocks, progress)
+}
+
+// arriveInBlocks fetches an artifact of which each block is verified as it arrives.
+func (f *Fetcher) arriveInBlocks(ctx context.Context, release artifact.Release, blocks *trust.Blocks,
+	progress trust.Progress) (*arrival, error) {
 	file, err := os.OpenFile(f.Layout.Part(release.Project, release.Digest.Hex()),
 		os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -53,15 +53,9 @@ type Fetcher struct {
 
 // Fetch makes those of the releases directories on this host that are not, side by side.
 func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error {
-	var missing []artifact.Release
-	for _, release := range releases {
-		has, err := f.Holds(release)
-		if err != nil {
-			return fmt.Errorf("looking for %s: %w", release, err)
-		}
-		if !has {
-			missing = append(missing, release)
-		}
+	missing, err := f.missing(releases)
+	if err != nil {
+		return err
 	}
 	if err := f.tidy(ctx, releases, missing); err != nil {
 		return err
@@ -77,6 +71,20 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 		return ExplainSpace(err)
 	}
 	return f.tidy(ctx, releases, nil)
+}
+
+// missing are the releases that this host does not hold.
+func (f *Fetcher) missing(releases []artifact.Release) (missing []artifact.Release, err error) {
+	for _, release := range releases {
+		has, err := f.Holds(release)
+		if err != nil {
+			return nil, fmt.Errorf("looking for %s: %w", release, err)
+		}
+		if !has {
+			missing = append(missing, release)
+		}
+	}
+	return missing, nil
 }
 
 // Again fetches a release that is on the disk and is not what was unpacked, or has lost its list. The directory that is

@@ -140,17 +140,25 @@ func List(dir string) ([]string, error) {
 		if ignored(name) {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			return nil, fmt.Errorf("reading hooks: %w", err)
-		}
-		if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-			return nil, diag.WithHint(fmt.Errorf("hook %s is not executable", filepath.Join(dir, name)),
-				"chmod +x it in the source tree, or move it out of the hooks directory")
+		if err := checkProgram(filepath.Join(dir, name)); err != nil {
+			return nil, err
 		}
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// checkProgram refuses a hook that is no program.
+func checkProgram(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("reading hooks: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return diag.WithHint(fmt.Errorf("hook %s is not executable", file),
+			"chmod +x it in the source tree, or move it out of the hooks directory")
+	}
+	return nil
 }
 
 func ignored(name string) bool {

@@ -87,19 +87,25 @@ func (h *Host) onDisk(project string, book *ledger.Ledger, known []artifact.Rele
 	}
 	var list []Known
 	for _, dir := range dirs {
-		k := Known{Release: releaseIn(project, dir, known), Dir: h.Layout.Inside(p.Release(dir))}
-		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current},
-			{"previous", links.Previous}} {
-			if l.target == dir {
-				k.Links = append(k.Links, l.name)
-			}
-		}
+		k := Known{Release: releaseIn(project, dir, known), Dir: h.Layout.Inside(p.Release(dir)),
+			Links: linksTo(dir, links)}
 		k.Deployed = book.Runs() != nil && slices.ContainsFunc(book.Runs().Releases(), func(r artifact.Release) bool {
 			return r.Project == project && r.Dir() == dir
 		})
 		list = append(list, k)
 	}
 	return list, nil
+}
+
+// linksTo are the names of the links that lead to a directory of a release.
+func linksTo(dir string, links link.Set) (names []string) {
+	for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current},
+		{"previous", links.Previous}} {
+		if l.target == dir {
+			names = append(names, l.name)
+		}
+	}
+	return names
 }
 
 // releaseIn is the release in a directory, one of those that are known, or what its name says.

@@ -83,16 +83,9 @@ func (n newerVersion) Error() string { return fmt.Sprintf("version %d", int(n)) 
 
 // open reads the first line.
 func (f *frames) open() error {
-	line := make([]byte, 0, 32)
-	one := make([]byte, 1)
-	for len(line) < cap(line) {
-		if _, err := io.ReadFull(f.r, one); err != nil {
-			return f.tornOpening(line, err)
-		}
-		line = append(line, one[0])
-		if one[0] == '\n' {
-			break
-		}
+	line, err := f.firstLine()
+	if err != nil {
+		return f.tornOpening(line, err)
 	}
 	text, ok := strings.CutPrefix(string(line), magic)
 	n, err := strconv.Atoi(strings.TrimSuffix(text, "\n"))
@@ -108,6 +101,22 @@ func (f *frames) open() error {
 	}
 	f.at, f.last = int64(len(line)), chain(sum{}, line)
 	return nil
+}
+
+// firstLine reads the first line, or as much of it as an opening can have. It reads no byte after it.
+func (f *frames) firstLine() ([]byte, error) {
+	line := make([]byte, 0, 32)
+	one := make([]byte, 1)
+	for len(line) < cap(line) {
+		if _, err := io.ReadFull(f.r, one); err != nil {
+			return line, err
+		}
+		line = append(line, one[0])
+		if one[0] == '\n' {
+			break
+		}
+	}
+	return line, nil
 }
 
 func (f *frames) tornOpening(line []byte, err error) error {

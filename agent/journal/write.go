@@ -211,11 +211,8 @@ func (w *writer) piece(data []byte) (name, lost string, err error) {
 	if _, ok := w.pieces[name]; ok {
 		return name, "", nil
 	}
-	if w.packer == nil {
-		if w.packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithWindowSize(maxPiece), zstd.WithLowerEncoderMem(true)); err != nil {
-			return "", "", err
-		}
+	if err := w.preparePacker(); err != nil {
+		return "", "", err
 	}
 	raw, err := hex.DecodeString(name)
 	if err != nil {
@@ -231,6 +228,15 @@ func (w *writer) piece(data []byte) (name, lost string, err error) {
 	}
 	w.pieces[name] = place{at + headSize + sumSize, int64(len(body)) - sumSize}
 	return name, "", nil
+}
+
+// preparePacker makes the encoder for pieces, which takes memory, when the first piece is written.
+func (w *writer) preparePacker() (err error) {
+	if w.packer == nil {
+		w.packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithWindowSize(maxPiece), zstd.WithLowerEncoderMem(true))
+	}
+	return err
 }
 
 // dropUntilFits removes old chapters until the journal has room for more bytes. It returns full if that is not enough.

@@ -111,9 +111,7 @@ func sshDir(home *walk.Dir, user host.User) (*walk.Dir, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != user.UID && st.Uid != 0 {
 		return nil, diag.WithHint(
 			fmt.Errorf("%s/.ssh, which user %d owns, is not a directory of that user", user.Home, st.Uid),
-			"look at it with ls -ld; remove it, or make it a directory that belongs to %s",
-			user.Name,
-		)
+			"look at it with ls -ld; remove it, or make it a directory that belongs to %s", user.Name)
 	}
 	ssh, err := home.OpenDir(".ssh")
 	if err != nil {

@@ -41,11 +41,14 @@ func (rs *Records) saveWho(book *ledger.Ledger) error {
 	if have, _, unread := walk.Read(project.Who()); unread == nil && bytes.Equal(have, want) {
 		return nil
 	}
-	err = durable.WriteFile(project.Who(), want, 0o600)
-	dirs, unread := rs.ProjectDirs()
-	err = errors.Join(err, unread)
+	return errors.Join(durable.WriteFile(project.Who(), want, 0o600), rs.removeOtherWho(project.Dir))
+}
+
+// removeOtherWho removes who this host is from the directories of all projects but one.
+func (rs *Records) removeOtherWho(keep string) error {
+	dirs, err := rs.ProjectDirs()
 	for _, dir := range dirs {
-		if dir != project.Dir {
+		if dir != keep {
 			err = errors.Join(err, durable.Remove(rs.LayoutOf(filepath.Base(dir)).Who()))
 		}
 	}

@@ -227,20 +227,24 @@ func (l *Lines) End(r *Report) {
 	if r.Exit != 0 {
 		color = red
 	}
-	word := string(r.Outcome)
+	l.line(color, r.outcomeWords()+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
+}
+
+// outcomeWords say how the run ended, before its summary.
+func (r *Report) outcomeWords() string {
 	switch {
 	case r.Test && r.Command == "rollback" && r.Exit == 0 && r.To != nil && r.From != nil && r.To.Same(*r.From):
-		word = "dry run, nothing was done, would stay on"
+		return "dry run, nothing was done, would stay on"
 	case r.Test && r.Command == "rollback" && r.Exit == 0:
-		word = "dry run, nothing was done, would go back to"
+		return "dry run, nothing was done, would go back to"
 	case r.Test && r.Outcome == Converged:
-		word = "dry run"
+		return "dry run"
 	case r.Test:
-		word = "dry run, " + word
+		return "dry run, " + string(r.Outcome)
 	case r.Outcome == RolledBack:
-		word += " to"
+		return string(r.Outcome) + " to"
 	}
-	l.line(color, word+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
+	return string(r.Outcome)
 }
 
 // summary returns the run in one line.

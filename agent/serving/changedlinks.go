@@ -30,27 +30,41 @@ func (r *Run) NoteWrongUnits(ctx context.Context, pair ledger.Pair) error {
 	if err != nil || len(members) == 0 {
 		return err
 	}
-	wrong := map[string]time.Time{}
-	for _, release := range pair.Releases() {
-		since, is, err := r.wrongSince(release)
-		if err != nil {
-			return err
-		}
-		if is {
-			wrong[release.Project] = since
-		}
+	wrong, err := r.wrongLinks(pair)
+	if err != nil {
+		return err
 	}
 	strays, err := service.Strays(ctx, s, members, wrong)
 	if err != nil || len(strays) == 0 {
 		return failure.OfWork(err)
 	}
-	if r.Ledger.Serving == nil {
-		r.Ledger.Serving = &ledger.Serving{}
-	}
-	serving := r.Ledger.Serving
+	serving := r.servingOf()
 	serving.Run, serving.Since = r.ID, r.Time().UTC()
 	serving.Units, serving.Retry = joined(serving.Units, strays), joined(serving.Retry, strays)
 	return r.Save()
+}
+
+// wrongLinks are the projects of a pair whose links led elsewhere, and since when.
+func (r *Run) wrongLinks(pair ledger.Pair) (map[string]time.Time, error) {
+	wrong := map[string]time.Time{}
+	for _, release := range pair.Releases() {
+		since, is, err := r.wrongSince(release)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			wrong[release.Project] = since
+		}
+	}
+	return wrong, nil
+}
+
+// servingOf is what the ledger has of units that do not serve yet, made where there is none.
+func (r *Run) servingOf() *ledger.Serving {
+	if r.Ledger.Serving == nil {
+		r.Ledger.Serving = &ledger.Serving{}
+	}
+	return r.Ledger.Serving
 }
 
 // FollowReplaced writes into the ledger which units run from files of releases that this run has fetched again, since

@@ -32,10 +32,7 @@ func (r *Run) Follow(ctx context.Context, pair ledger.Pair, moving []artifact.Re
 	if len(moves) == 0 && r.Ledger.Serving == nil {
 		return nil
 	}
-	if r.Ledger.Serving == nil {
-		r.Ledger.Serving = &ledger.Serving{}
-	}
-	serving := r.Ledger.Serving
+	serving := r.servingOf()
 	serving.Run = r.ID
 	serving.Projects = joined(serving.Projects, moves)
 	serving.Units, r.moves = joined(serving.Units, running), moves

@@ -55,29 +55,35 @@ func (p *Plan) OpenCache(path string) (*Cache, error) {
 
 // load finds the records of an earlier process, up to the first incomplete one.
 func (c *Cache) load() error {
-	var head [recordHead]byte
 	info, err := c.file.Stat()
 	if err != nil {
 		return err
 	}
-	for {
-		if _, err := c.file.ReadAt(head[:], c.size); err != nil {
-			break // the end, or an incomplete record
-		}
-		r := record{offset: c.size + recordHead, stored: int(binary.BigEndian.Uint32(head[32:]))}
-		end := r.offset + int64(r.stored)
-		if r.stored == 0 || r.stored > c.largest+storedExtra || end > info.Size() {
-			break
-		}
-		sum := Sum(head[:32])
-		c.places[sum] = r
-		if _, err := c.Get(Chunk{Sum: sum, Stored: r.stored}); err != nil {
-			delete(c.places, sum)
-			break
-		}
-		c.size = end
+	for c.loadRecord(info.Size()) {
 	}
 	return c.file.Truncate(c.size)
+}
+
+// loadRecord adds the record at the end of what is loaded of a file of that size. It reports whether there is one that
+// is complete and undamaged.
+func (c *Cache) loadRecord(size int64) bool {
+	var head [recordHead]byte
+	if _, err := c.file.ReadAt(head[:], c.size); err != nil {
+		return false // the end, or an incomplete record
+	}
+	r := record{offset: c.size + recordHead, stored: int(binary.BigEndian.Uint32(head[32:]))}
+	end := r.offset + int64(r.stored)
+	if r.stored == 0 || r.stored > c.largest+storedExtra || end > size {
+		return false
+	}
+	sum := Sum(head[:32])
+	c.places[sum] = r
+	if _, err := c.Get(Chunk{Sum: sum, Stored: r.stored}); err != nil {
+		delete(c.places, sum)
+		return false
+	}
+	c.size = end
+	return true
 }
 
 // Has reports whether a chunk has arrived.

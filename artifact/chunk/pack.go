@@ -46,19 +46,26 @@ func Pack(ctx context.Context, s *Stream, known Known, to io.Writer) (*Index, ar
 		packs: map[artifact.Digest]int{}}
 	x := &Index{Size: sizeFor(s.Length()), List: int64(len(s.list))}
 	cutter := NewCutter(artifact.Stoppable(ctx, s.Reader()), x.Size)
+	if err := p.addAll(cutter); err != nil {
+		return nil, "", 0, fmt.Errorf("packing chunks: %w", err)
+	}
+	return p.finish(x), artifact.NewDigest([32]byte(p.sum.Sum(nil))), p.size, nil
+}
+
+// addAll adds the chunks of a stream up to its end.
+func (p *packer) addAll(c *Cutter) error {
 	for {
-		data, err := cutter.Next()
+		data, err := c.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err == nil {
 			err = p.add(data)
 		}
 		if err != nil {
-			return nil, "", 0, fmt.Errorf("packing chunks: %w", err)
+			return err
 		}
 	}
-	return p.finish(x), artifact.NewDigest([32]byte(p.sum.Sum(nil))), p.size, nil
 }
 
 type packer struct {

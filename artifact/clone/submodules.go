@@ -21,16 +21,20 @@ func (c check) submodules(dir string) error {
 		if s.section != "submodule" || s.key != "path" || !strings.HasPrefix(at, strings.TrimRight(dir, "/")+"/") {
 			continue
 		}
-		if there, err := c.exists(path.Join(at, ".git")); err != nil {
-			return err
-		} else if !there {
-			continue
-		}
-		if err := c.workTree(at); err != nil {
+		if err := c.submodule(at); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// submodule checks the working tree of a submodule, if it was checked out.
+func (c check) submodule(dir string) error {
+	there, err := c.exists(path.Join(dir, ".git"))
+	if err != nil || !there {
+		return err
+	}
+	return c.workTree(dir)
 }
 
 // largestIndex is the length in bytes of the longest index that is read.

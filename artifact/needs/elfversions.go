@@ -44,16 +44,8 @@ func (w *versionWalk) needed(count uint64) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		aux := at + uint64(w.order.Uint32(r[8:]))
-		for range w.order.Uint16(r[2:]) {
-			a, err := w.record(aux, 16)
-			if err != nil {
-				return nil, err
-			}
-			if err := w.name(w.order.Uint32(a[8:])); err != nil {
-				return nil, err
-			}
-			aux += uint64(w.order.Uint32(a[12:]))
+		if err := w.neededOf(at+uint64(w.order.Uint32(r[8:])), w.order.Uint16(r[2:])); err != nil {
+			return nil, err
 		}
 		next := uint64(w.order.Uint32(r[12:]))
 		if next == 0 {
@@ -62,6 +54,21 @@ func (w *versionWalk) needed(count uint64) ([]string, error) {
 		at += next
 	}
 	return w.names, nil
+}
+
+// neededOf notes the names of the versions that are needed of one library, whose records begin at an offset.
+func (w *versionWalk) neededOf(at uint64, count uint16) error {
+	for range count {
+		a, err := w.record(at, 16)
+		if err != nil {
+			return err
+		}
+		if err := w.name(w.order.Uint32(a[8:])); err != nil {
+			return err
+		}
+		at += uint64(w.order.Uint32(a[12:]))
+	}
+	return nil
 }
 
 // defined reads Verdef records (20 bytes); the first Verdaux record (8 bytes) of each has the name.

@@ -29,18 +29,25 @@ func processes() []listed {
 		if err != nil {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
-			continue // it has ended
+		if l, alive := readProcess(pid); alive {
+			all = append(all, l)
 		}
-		_, after, _ := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
-		fields := strings.Fields(after) // state, parent, process group
-		if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" {
-			continue
-		}
-		parent, _ := strconv.Atoi(fields[1]) // the kernel writes numbers
-		group, _ := strconv.Atoi(fields[2])
-		all = append(all, listed{pid, parent, group})
 	}
 	return all
+}
+
+// readProcess reads the parent and the group of a process, unless it has ended.
+func readProcess(pid int) (l listed, alive bool) {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return listed{}, false
+	}
+	_, after, _ := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
+	fields := strings.Fields(after) // state, parent, process group
+	if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" {
+		return listed{}, false
+	}
+	parent, _ := strconv.Atoi(fields[1]) // the kernel writes numbers
+	group, _ := strconv.Atoi(fields[2])
+	return listed{pid, parent, group}, true
 }

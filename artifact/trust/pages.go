@@ -143,6 +143,15 @@ func (c *Client) join(ctx context.Context, project string, head *Role) (*Role, e
 	if err != nil {
 		return nil, malformed(project, err)
 	}
+	data, err := c.readPages(ctx, project, digests)
+	if err != nil {
+		return nil, err
+	}
+	return Join(project, head, func(d artifact.Digest) ([]byte, error) { return data[slices.Index(digests, d)], nil })
+}
+
+// readPages reads pages of a project, several at a time, and returns them in the order of their digests.
+func (c *Client) readPages(ctx context.Context, project string, digests []artifact.Digest) ([][]byte, error) {
 	data, errs := make([][]byte, len(digests)), make([]error, len(digests))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -158,10 +167,10 @@ func (c *Client) join(ctx context.Context, project string, head *Role) (*Role, e
 	}
 	close(next)
 	workers.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if errors.Join(errs...) != nil {
 		return nil, firstOf(errs)
 	}
-	return Join(project, head, func(d artifact.Digest) ([]byte, error) { return data[slices.Index(digests, d)], nil })
+	return data, nil
 }
 
 // pageReaders is how many pages are read at once.
@@ -255,6 +264,11 @@ func (c *Client) file(project, target string) *tuf.TargetFiles {
 	if file := c.known[project][target]; file != nil {
 		return file
 	}
+	return c.seenPage(project, role, target)
+}
+
+// seenPage is what the page that has a target says of it, if that page was kept from an earlier run.
+func (c *Client) seenPage(project string, role *Role, target string) *tuf.TargetFiles {
 	digests, err := pageDigests(role)
 	if err != nil || len(digests) == 0 {
 		return nil

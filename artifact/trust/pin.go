@@ -146,15 +146,14 @@ func (c *Client) settle() error {
 		c.seen.held[versionsFile] = []byte("{}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.seen.held)) {
-		data := c.seen.held[name]
-		if data == nil {
-			if err := c.seen.forget(name); err != nil {
-				return err
-			}
+		var err error
+		if data := c.seen.held[name]; data == nil {
+			err = c.seen.forget(name)
 		} else if name != pinFile {
-			if err := c.seen.keep(name, data); err != nil {
-				return err
-			}
+			err = c.seen.keep(name, data)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -180,13 +179,18 @@ func (c *Client) unlessForeign(ctx context.Context, err error) error {
 		if loadErr != nil {
 			return errors.Join(err, loadErr)
 		}
-		return diag.WithHint(&Refused{Check: CheckPin, Of: "the store",
-			Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s",
-				digestOf(data), digestOf(mine))},
-			"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; if "+
-				"this is the right store, its root was replaced: do not trust it until you know who did that")
+		return foreign(data, mine)
 	}
 	return err
+}
+
+// foreign is the refusal of a store whose root does not follow from the trusted one.
+func foreign(root, trusted []byte) error {
+	return diag.WithHint(&Refused{Check: CheckPin, Of: "the store",
+		Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s",
+			digestOf(root), digestOf(trusted))},
+		"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; if "+
+			"this is the right store, its root was replaced: do not trust it until you know who did that")
 }
 
 // isForeign reports whether a root belongs to another store: it is signed by its own keys, and none of them may sign

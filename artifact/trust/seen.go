@@ -110,18 +110,25 @@ func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("keeping what was seen of the store: %w", err)
 	}
+	if err := s.waitFor(ctx, f); err != nil {
+		_ = f.Close() // it was not locked
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// waitFor locks a file, and waits for another publisher that has locked it, for seenWait at most.
+func (s seen) waitFor(ctx context.Context, f *os.File) error {
 	late := time.After(seenWait)
 	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			return func() { _ = f.Close() }, nil
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			_ = f.Close() // it was not locked
-			return nil, fmt.Errorf("waiting for another publisher with %s: %w", s.dir, context.Cause(ctx))
+			return fmt.Errorf("waiting for another publisher with %s: %w", s.dir, context.Cause(ctx))
 		case <-late:
-			_ = f.Close() // it was not locked
-			return nil, diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v",
+			return diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v",
 				s.dir, seenWait),
 				"see which process it is (lslocks, fuser -v %s), and let it continue (kill -CONT) or end it", f.Name())
 		case <-time.After(5 * time.Millisecond):

@@ -115,18 +115,23 @@ func (s *sink) clone(e entry, from *os.File, want [32]byte) (bool, error) {
 			s.noClone = true
 			return errNoClone
 		}
-		sum := sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, e.size+1)); err != nil {
-			return err
-		}
-		if [32]byte(sum.Sum(nil)) != want {
-			return errNoClone
-		}
-		return nil
+		return hasSum(f, e.size, want)
 	})
 	if errors.Is(err, errNoClone) {
 		return false, unix.Unlinkat(int(in.file.Fd()), path.Base(e.name), 0)
 	}
 	e.listed.Digest = want
 	return err == nil, err
+}
+
+// hasSum returns errNoClone for a file that has not that size and that SHA-256.
+func hasSum(f *os.File, size int64, want [32]byte) error {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size+1)); err != nil {
+		return err
+	}
+	if [32]byte(sum.Sum(nil)) != want {
+		return errNoClone
+	}
+	return nil
 }

@@ -135,14 +135,22 @@ func (r Request) contents() (files.Contents, error) {
 		}
 		return err
 	})
-	for i, f := range r.Files {
-		if err == nil {
-			var c *files.Content
-			c, err = r.elsewhere(f, filepath.Join(r.Scratch, fmt.Sprintf("file-%d", i)))
-			list = append(list, c)
-		}
+	if err != nil {
+		return list, err
 	}
-	return list, err
+	return r.withFiles(list)
+}
+
+// withFiles adds the files outside of the prefix to the contents of a package.
+func (r Request) withFiles(list files.Contents) (files.Contents, error) {
+	for i, f := range r.Files {
+		c, err := r.elsewhere(f, filepath.Join(r.Scratch, fmt.Sprintf("file-%d", i)))
+		if err != nil {
+			return list, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // elsewhere returns a file outside the prefix. Configuration that an administrator changed is kept.

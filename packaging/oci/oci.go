@@ -86,6 +86,11 @@ func (r Request) image(ctx context.Context, scratch string) (v1.Image, error) {
 		History: history}); err != nil {
 		return nil, err
 	}
+	return r.configured(image, base)
+}
+
+// configured gives an image its configuration, with what its base has of it.
+func (r Request) configured(image, base v1.Image) (v1.Image, error) {
 	file, err := image.ConfigFile()
 	if err != nil {
 		return nil, err

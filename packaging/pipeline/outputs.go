@@ -59,28 +59,38 @@ func (b *build) writeOne(ctx context.Context, output, temp string) (string, erro
 func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
 	switch format {
 	case ".deb", ".rpm":
-		scratch, err := os.MkdirTemp(b.work, "package")
-		if err != nil {
-			return err
-		}
-		return deb.Write(w, deb.Request{
-			Format: format[1:], Tree: b.stage, Recipe: b.recipe, Name: b.result.Name, Version: b.result.Version,
-			Prefix: b.recipe.Prefix, Arch: b.result.Needs.Arch, Content: b.result.Content, Time: b.Time,
-			Files: b.files, Scratch: scratch,
-		})
+		return b.packPackage(format[1:], w)
 	case ".oci.tar":
-		arch := b.result.Needs.Arch
-		if arch == "" {
-			arch = runtime.GOARCH
-		}
-		return oci.Write(ctx, w, oci.Request{
-			Tree: b.stage, Prefix: b.recipe.Prefix, Name: b.result.Name, Version: b.result.Version, Arch: arch,
-			Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Files: b.files, Time: b.Time,
-		}, b.work)
+		return b.packImage(ctx, w)
 	}
 	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Checked: true})
 	b.result.Summary = summary
 	return err
+}
+
+// packPackage writes a package: deb or rpm.
+func (b *build) packPackage(format string, w io.Writer) error {
+	scratch, err := os.MkdirTemp(b.work, "package")
+	if err != nil {
+		return err
+	}
+	return deb.Write(w, deb.Request{
+		Format: format, Tree: b.stage, Recipe: b.recipe, Name: b.result.Name, Version: b.result.Version,
+		Prefix: b.recipe.Prefix, Arch: b.result.Needs.Arch, Content: b.result.Content, Time: b.Time,
+		Files: b.files, Scratch: scratch,
+	})
+}
+
+// packImage writes an OCI image, for this machine's architecture where the release needs none.
+func (b *build) packImage(ctx context.Context, w io.Writer) error {
+	arch := b.result.Needs.Arch
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	return oci.Write(ctx, w, oci.Request{
+		Tree: b.stage, Prefix: b.recipe.Prefix, Name: b.result.Name, Version: b.result.Version, Arch: arch,
+		Content: b.result.Content, Command: b.recipe.Package.Command, Base: b.onTop(), Files: b.files, Time: b.Time,
+	}, b.work)
 }
 
 // install moves finished files to their places, across file systems if necessary. Steps that can fail, mostly for

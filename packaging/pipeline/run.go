@@ -132,6 +132,11 @@ func (b *build) describe(ctx context.Context) error {
 	if b.recipe.Builder == "python" {
 		b.result.Needs.Programs = append(b.result.Needs.Programs, homePython(b.stage)...)
 	}
+	return b.writeNeeds()
+}
+
+// writeNeeds writes what was found out of the release into its tree, for the hosts to read.
+func (b *build) writeNeeds() error {
 	data, err := json.MarshalIndent(b.result.Release, "", "  ")
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -103,15 +104,20 @@ func modules(release fs.FS, name string) []Component {
 	}
 	found := []Component{golang("stdlib", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, m := range info.Deps {
-		path, version := m.Path, m.Version
-		if m.Replace != nil {
-			if version = m.Replace.Version; version != "" { // a directory has neither a version nor a name
-				path = m.Replace.Path
-			}
-		}
-		found = append(found, golang(path, version))
+		found = append(found, linked(m))
 	}
 	return found
+}
+
+// linked is a module as it was linked into a program: what replaces it, where something does.
+func linked(m *debug.Module) Component {
+	path, version := m.Path, m.Version
+	if m.Replace != nil {
+		if version = m.Replace.Version; version != "" { // a directory has neither a version nor a name
+			path = m.Replace.Path
+		}
+	}
+	return golang(path, version)
 }
 
 func golang(module, version string) Component {

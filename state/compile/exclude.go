@@ -33,7 +33,17 @@ func exclude(high *High) {
 	if list == nil {
 		return
 	}
-	var files, ids []string
+	files, ids := excluded(list)
+	if len(files) > 0 {
+		ids = append(ids, idsIn(high.Data, files)...)
+	}
+	for _, id := range ids {
+		high.Data.Delete(id)
+	}
+}
+
+// excluded are the SLS files and the IDs that a list of exclude names.
+func excluded(list *value.List) (files, ids []string) {
 	for _, item := range list.Items {
 		switch item := item.(type) {
 		case string:
@@ -47,12 +57,7 @@ func exclude(high *High) {
 			}
 		}
 	}
-	if len(files) > 0 {
-		ids = append(ids, idsIn(high.Data, files)...)
-	}
-	for _, id := range ids {
-		high.Data.Delete(id)
-	}
+	return files, ids
 }
 
 func idsIn(high *value.Map, files []string) (ids []string) {

@@ -155,17 +155,7 @@ func decisive(err error) error {
 }
 
 func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Map) (holds, known bool, err error) {
-	kwargs := value.NewMap()
-	var args []any
-	for k, v := range c.All() {
-		switch k {
-		case "fun", "get_return":
-		case "args":
-			args = list(v)
-		default:
-			kwargs.Set(value.Str(k), v)
-		}
-	}
+	args, kwargs := guardArguments(c)
 	code := 0
 	got, err := r.Call.Call(functions.WithRetcode(ctx, func(n int) { code = n }), function, args, kwargs)
 	if err != nil {
@@ -178,6 +168,21 @@ func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Ma
 		got, _ = value.Lookup(got, path, ":")
 	}
 	return value.Truth(got), true, nil
+}
+
+// guardArguments are the arguments for the function of a guard: those of args, and by name whatever else the guard has.
+func guardArguments(c *value.Map) (args []any, kwargs *value.Map) {
+	kwargs = value.NewMap()
+	for k, v := range c.All() {
+		switch k {
+		case "fun", "get_return":
+		case "args":
+			args = list(v)
+		default:
+			kwargs.Set(value.Str(k), v)
+		}
+	}
+	return args, kwargs
 }
 
 // guardLine runs a guard the way the step itself would run a command.

@@ -7,15 +7,7 @@ import (
 
 // RawMode returns a mode as the kernel has it, including the file type.
 func RawMode(mode fs.FileMode) uint32 {
-	raw := uint32(mode.Perm())
-	for _, bit := range []struct {
-		raw  uint32
-		mode fs.FileMode
-	}{{0o4000, fs.ModeSetuid}, {0o2000, fs.ModeSetgid}, {0o1000, fs.ModeSticky}} {
-		if mode&bit.mode != 0 {
-			raw |= bit.raw
-		}
-	}
+	raw := rawPerm(mode)
 	switch mode.Type() {
 	case fs.ModeDir:
 		return raw | 0o040000
@@ -31,6 +23,20 @@ func RawMode(mode fs.FileMode) uint32 {
 		return raw | 0o020000
 	}
 	return raw | 0o100000
+}
+
+// rawPerm is the part of a mode in the kernel's form that chmod sets.
+func rawPerm(mode fs.FileMode) uint32 {
+	raw := uint32(mode.Perm())
+	for _, bit := range []struct {
+		raw  uint32
+		mode fs.FileMode
+	}{{0o4000, fs.ModeSetuid}, {0o2000, fs.ModeSetgid}, {0o1000, fs.ModeSticky}} {
+		if mode&bit.mode != 0 {
+			raw |= bit.raw
+		}
+	}
+	return raw
 }
 
 // ModeText formats the permissions of a mode as Salt does: four octal digits.

@@ -105,6 +105,11 @@ func parseLiteral(s string) (any, error) {
 	if n := len(s); n > 1 && (s[0] == '\'' || s[0] == '"') && s[n-1] == s[0] {
 		return s[1 : n-1], nil
 	}
+	return parseNumber(s)
+}
+
+// parseNumber reads an integer or a float.
+func parseNumber(s string) (any, error) {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n, nil
 	}

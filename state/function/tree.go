@@ -37,6 +37,11 @@ func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates do not download", url),
 			"download it in a file.managed state, or read it with http.query")
 	}
+	return f.locateInTree(rest, env)
+}
+
+// locateInTree finds a file of the state tree by what follows salt://, which may name the environment.
+func (f *Facts) locateInTree(rest, env string) (file string, ok bool, err error) {
 	tree, err := f.StateTree()
 	if err != nil {
 		return "", false, err

@@ -213,18 +213,24 @@ func (t Taker) mounted(place string) (Image, error) {
 			state = strings.Join(f[:4], " ") // the last one lies on top
 		}
 	}
-	swaps, err := t.Host.Files.ReadFile("/proc/swaps")
-	if err == nil {
-		for line := range strings.Lines(string(swaps)) {
-			if f := strings.Fields(line); len(f) > 1 && walk.MountWord(f[0]) == place {
-				state = "swap"
-			}
-		}
+	if t.isSwap(place) {
+		state = "swap"
 	}
 	if f := strings.Fields(state); len(f) == 4 && !strings.Contains(f[3], "subvol=") {
 		return t.bound(place, f)
 	}
 	return Image{[]Part{value("mounted", state)}}, nil
+}
+
+// isSwap reports whether the kernel swaps to a place.
+func (t Taker) isSwap(place string) bool {
+	swaps, _ := t.Host.Files.ReadFile("/proc/swaps") // a kernel without swap has no such file
+	for line := range strings.Lines(string(swaps)) {
+		if f := strings.Fields(line); len(f) > 1 && walk.MountWord(f[0]) == place {
+			return true
+		}
+	}
+	return false
 }
 
 // real is where a path leads to, which is how the kernel knows it.

@@ -117,19 +117,24 @@ func (f *frame) updateMap(m *value.Map, from any) error {
 		return err
 	}
 	for i, p := range pairs {
-		parts, err := f.listOf(p)
-		if err != nil {
-			return typeError("cannot convert dictionary update sequence element #" + itoa(i) + " to a sequence")
-		}
-		if len(parts) != 2 {
-			return value.Raise("ValueError", "dictionary update sequence element #%d has length %d; 2 is required", i,
-				len(parts))
-		}
-		if err := m.SetKey(plainTuple(parts[0]), parts[1]); err != nil {
+		if err := f.setPair(m, i, p); err != nil {
 			return err
 		}
 	}
 	return f.r.charge(32 * len(pairs))
+}
+
+// setPair sets a key of a map to a value: the two items of element i of what the map is updated with.
+func (f *frame) setPair(m *value.Map, i int, pair any) error {
+	parts, err := f.listOf(pair)
+	if err != nil {
+		return typeError("cannot convert dictionary update sequence element #" + itoa(i) + " to a sequence")
+	}
+	if len(parts) != 2 {
+		return value.Raise("ValueError", "dictionary update sequence element #%d has length %d; 2 is required", i,
+			len(parts))
+	}
+	return m.SetKey(plainTuple(parts[0]), parts[1])
 }
 
 func dictFromKeys(c *Call, _ *value.Map) (any, error) {

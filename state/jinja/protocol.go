@@ -186,6 +186,11 @@ func (f *frame) listOf(v any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.collect(next)
+}
+
+// collect makes a list of what an iteration yields, and counts its steps and its memory.
+func (f *frame) collect(next func() (any, bool, error)) ([]any, error) {
 	var items []any
 	for {
 		item, ok, err := next()

@@ -63,6 +63,13 @@ func newOwnModules(s *Session) *ownModules {
 			o.found[kind] = files
 		}
 	}
+	o.worker = python.New(python.Options{Host: s.Host, Asks: o, Modules: o.known().Plain(), Opts: s.workerOptions(),
+		RealSalt: s.flag("python.salt", false)})
+	return o
+}
+
+// known are the files of the modules by kind and name, as the worker reads them.
+func (o *ownModules) known() *value.Map {
 	known := value.NewMap()
 	for kind, files := range o.found {
 		names := value.NewMap()
@@ -71,9 +78,7 @@ func newOwnModules(s *Session) *ownModules {
 		}
 		known.Set(kind, names.Plain())
 	}
-	o.worker = python.New(python.Options{Host: s.Host, Asks: o, Modules: known.Plain(), Opts: s.workerOptions(),
-		RealSalt: s.flag("python.salt", false)})
-	return o
+	return known
 }
 
 // Close ends the worker.

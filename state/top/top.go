@@ -118,22 +118,30 @@ func (l *Loader) Pillar(ctx context.Context) (matches []Match, optional map[stri
 	for _, f := range files {
 		l.add(f, t, func(string) bool { return true }, &problems)
 	}
-	optional = map[string]bool{}
-	for env, entries := range t.entries {
+	for _, entries := range t.entries {
 		structsort.Func(entries, func(a, b entry) int { return a.order - b.order })
-		for _, e := range entries {
-			for _, item := range e.items.Items {
-				if name, ok := item.(string); ok && e.missing {
-					optional[env+":"+name] = true
-				}
-			}
-		}
 	}
+	optional = t.optional()
 	matches = l.match(t, &problems)
 	for i := range matches {
 		matches[i].SLS = unique(matches[i].SLS)
 	}
 	return matches, optional, problems.Err()
+}
+
+// optional are the SLS files that may be missing, as ENVIRONMENT:NAME.
+func (t *table) optional() map[string]bool {
+	names := map[string]bool{}
+	for env, entries := range t.entries {
+		for _, e := range entries {
+			for _, item := range e.items.Items {
+				if name, ok := item.(string); ok && e.missing {
+					names[env+":"+name] = true
+				}
+			}
+		}
+	}
+	return names
 }
 
 func unique(names []string) []string {

@@ -145,25 +145,30 @@ func (r *Random) Sample(items []any, k int) ([]any, error) {
 	if k < 0 || k > n {
 		return nil, valueError("Sample larger than population or is negative")
 	}
-	drawn := make([]any, k)
 	if n > r.poolLimit(k) {
-		taken := make(map[int]bool, k)
-		for i := range drawn {
-			j := r.Below(n)
-			for taken[j] {
-				j = r.Below(n)
-			}
-			taken[j] = true
-			drawn[i] = items[j]
-		}
-		return drawn, nil
+		return r.sampleFew(items, k), nil
 	}
+	drawn := make([]any, k)
 	pool := append([]any{}, items...)
 	for i := range drawn {
 		j := r.Below(n - i)
 		drawn[i], pool[j] = pool[j], pool[n-i-1]
 	}
 	return drawn, nil
+}
+
+// sampleFew draws items without a copy of them all: it draws again what was drawn already.
+func (r *Random) sampleFew(items []any, k int) []any {
+	drawn, taken := make([]any, k), make(map[int]bool, k)
+	for i := range drawn {
+		j := r.Below(len(items))
+		for taken[j] {
+			j = r.Below(len(items))
+		}
+		taken[j] = true
+		drawn[i] = items[j]
+	}
+	return drawn
 }
 
 // poolLimit is the length up to which Python copies the list, which changes what is drawn.

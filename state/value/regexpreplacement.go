@@ -81,6 +81,11 @@ func parseReplacementEscape(s string) (replacement, int, error) {
 		n, _ := strconv.Atoi(m)
 		return replacement{group: n}, len(m), nil
 	}
+	return parseLetterEscape(s)
+}
+
+// parseLetterEscape reads an escape of one character: those of letters are Python's, and others stay as they are.
+func parseLetterEscape(s string) (replacement, int, error) {
 	const letters = "abfnrtv\\"
 	const meaning = "\a\b\f\n\r\t\v\\"
 	if i := strings.IndexByte(letters, s[0]); i >= 0 {

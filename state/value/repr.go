@@ -184,23 +184,28 @@ func (p *printer) quoteBytes(b []byte) {
 	p.WriteByte('b')
 	p.WriteByte(quote)
 	for _, c := range b {
-		switch {
-		case c == quote || c == '\\':
-			p.WriteByte('\\')
-			p.WriteByte(c)
-		case c == '\n':
-			p.WriteString(`\n`)
-		case c == '\r':
-			p.WriteString(`\r`)
-		case c == '\t':
-			p.WriteString(`\t`)
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(p, `\x%02x`, c)
-		default:
-			p.WriteByte(c)
-		}
+		p.quoteByte(c, quote)
 	}
 	p.WriteByte(quote)
+}
+
+// quoteByte writes a byte of bytes between such quotes.
+func (p *printer) quoteByte(c, quote byte) {
+	switch {
+	case c == quote || c == '\\':
+		p.WriteByte('\\')
+		p.WriteByte(c)
+	case c == '\n':
+		p.WriteString(`\n`)
+	case c == '\r':
+		p.WriteString(`\r`)
+	case c == '\t':
+		p.WriteString(`\t`)
+	case c < ' ' || c >= 0x7f:
+		fmt.Fprintf(p, `\x%02x`, c)
+	default:
+		p.WriteByte(c)
+	}
 }
 
 // floatRepr prints the shortest digits that read back the same, as Python does: plain between

@@ -83,11 +83,10 @@ func (s *scanner) scanQuotedWord(b *strings.Builder, quote byte) (escapedBreak, 
 		case c == quote:
 			s.pos++
 			return false, true, nil
+		case c == '\\' && quote == '"' && s.breakAt(s.pos+1) > 0:
+			s.pos++
+			return true, false, nil
 		case c == '\\' && quote == '"':
-			if s.breakAt(s.pos+1) > 0 {
-				s.pos++
-				return true, false, nil
-			}
 			if err := s.unescape(b); err != nil {
 				return false, false, err
 			}

@@ -162,13 +162,7 @@ func (p *parser) separator(first bool, openAt int, closing kind) (*token, error)
 	}
 	if t.kind != closing && !first {
 		if t.kind != flowEntry {
-			line, _ := p.doc.lineCol(openAt)
-			return nil, &problem{
-				at: t.at, resume: t.at,
-				message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) +
-					", but found " + t.kind.String(),
-				hint: "close the bracket, or put a value that starts with one in quotes",
-			}
+			return nil, p.unclosed(t, openAt, closing)
 		}
 		p.skip()
 		if t, err = p.peek(); err != nil {
@@ -180,4 +174,15 @@ func (p *parser) separator(first bool, openAt int, closing kind) (*token, error)
 		return nil, nil
 	}
 	return t, nil
+}
+
+// unclosed is the problem of a token inside of brackets that neither separates items nor closes the brackets.
+func (p *parser) unclosed(t *token, openAt int, closing kind) *problem {
+	line, _ := p.doc.lineCol(openAt)
+	return &problem{
+		at: t.at, resume: t.at,
+		message: "expected ',' or " + closing.String() + " for the bracket opened on line " + strconv.Itoa(line) +
+			", but found " + t.kind.String(),
+		hint: "close the bracket, or put a value that starts with one in quotes",
+	}
 }

@@ -53,12 +53,8 @@ func (o tooLarge) look(p string, below bool, left int) int {
 	limit := o.of.Config.UndoFileLimit
 	switch {
 	case info.Mode.IsRegular() && info.Size > limit:
-		o.of.Record.Note(
-			"%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback restores it",
-			p,
-			diag.Size(info.Size),
-			diag.Size(limit),
-		)
+		o.of.Record.Note("%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback restores it",
+			p, diag.Size(info.Size), diag.Size(limit))
 	case info.Mode.IsDir() && below:
 		names, err := o.host.Files.ReadDir(p)
 		if err != nil {

@@ -204,6 +204,11 @@ func (c *collection) uploads(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing unfinished uploads: %w", err)
 	}
+	return c.abortOld(ctx, uploads, unfinished)
+}
+
+// abortOld aborts the uploads that were begun before the grace period, and counts them.
+func (c *collection) abortOld(ctx context.Context, uploads store.Uploader, unfinished []store.Unfinished) error {
 	for _, u := range unfinished {
 		if c.young(u.Begun) {
 			c.all.Uploads.Young++

@@ -24,20 +24,28 @@ func files(n *publish.Next, d *publish.Draft) (publish.ReadyFiles, error) {
 			return r, err
 		}
 	}
+	if err := readPages(d, r.Pages); err != nil {
+		return r, err
+	}
+	return r, fit(r, d.Role)
+}
+
+// readPages reads the pages that the head of a draft names.
+func readPages(d *publish.Draft, to map[artifact.Digest][]byte) error {
 	head, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil {
-		return r, err
+		return err
 	}
 	digests, err := trust.Pages(head)
 	if err != nil {
-		return r, err
+		return err
 	}
 	for _, digest := range digests {
-		if r.Pages[digest], err = d.Page(digest); err != nil {
-			return r, err
+		if to[digest], err = d.Page(digest); err != nil {
+			return err
 		}
 	}
-	return r, fit(r, d.Role)
+	return nil
 }
 
 // signed checks the signatures of a file of a draft, and returns the file as it is written.

@@ -31,19 +31,28 @@ func (r Ring) List() ([]Listed, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			key, err := ReadPublic(file)
+			listed, err := r.listed(role, file)
 			if err != nil {
 				return nil, err
 			}
-			id, err := key.ID()
-			if err != nil {
-				return nil, err
-			}
-			kind, file := r.kindOf(strings.TrimSuffix(file, publicSuffix)+privateSuffix, file, id)
-			list = append(list, Listed{Role: role, ID: id, Kind: kind, File: file})
+			list = append(list, listed)
 		}
 	}
 	return list, nil
+}
+
+// listed is the key of a role whose public half is in a file.
+func (r Ring) listed(role, file string) (Listed, error) {
+	key, err := ReadPublic(file)
+	if err != nil {
+		return Listed{}, err
+	}
+	id, err := key.ID()
+	if err != nil {
+		return Listed{}, err
+	}
+	kind, file := r.kindOf(strings.TrimSuffix(file, publicSuffix)+privateSuffix, file, id)
+	return Listed{Role: role, ID: id, Kind: kind, File: file}, nil
 }
 
 func (r Ring) kindOf(private, public, id string) (kind, file string) {
@@ -59,15 +68,19 @@ func (r Ring) kindOf(private, public, id string) (kind, file string) {
 	case isReference(string(data)):
 		return strings.Fields(string(data))[0], private
 	}
-	// What lies open can be looked at: it may be another role's key, or nothing.
-	signers, err := r.parse(private, strings.TrimSpace(string(data)))
+	return r.kindOfOpen(private, strings.TrimSpace(string(data)), id), private
+}
+
+// kindOfOpen is the kind of a key that is not encrypted, which may be another role's key, or none.
+func (r Ring) kindOfOpen(file, text, id string) string {
+	signers, err := r.parse(file, text)
 	if err != nil || len(signers) == 0 {
-		return "damaged", private
+		return "damaged"
 	}
 	for _, s := range signers {
 		if has, err := idOf(s); err == nil && has == id {
-			return "open", private
+			return "open"
 		}
 	}
-	return "another key", private
+	return "another key"
 }

@@ -78,12 +78,9 @@ func lostPages(ctx context.Context, p *publish.Publisher, project string, digest
 	var mu sync.Mutex
 	for _, digest := range digests {
 		group.Go(func() error {
-			data, err := trust.ReadMetadata(within, p.Store, trust.PageKey(project, digest))
-			if err := publish.Unanswered(err); err != nil {
+			found, err := hasPage(within, p, project, digest)
+			if found || err != nil {
 				return err
-			}
-			if err == nil && artifact.NewDigest(sha256.Sum256(data)) == digest {
-				return nil
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -94,4 +91,13 @@ func lostPages(ctx context.Context, p *publish.Publisher, project string, digest
 	err := group.Wait()
 	slices.Sort(lost)
 	return lost, err
+}
+
+// hasPage reports whether the store has a page as it was signed. A store that does not answer is an error.
+func hasPage(ctx context.Context, p *publish.Publisher, project string, digest artifact.Digest) (bool, error) {
+	data, err := trust.ReadMetadata(ctx, p.Store, trust.PageKey(project, digest))
+	if err := publish.Unanswered(err); err != nil {
+		return false, err
+	}
+	return err == nil && artifact.NewDigest(sha256.Sum256(data)) == digest, nil
 }

@@ -147,6 +147,12 @@ func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	case there.Size >= 0 && there.Size != p.size:
 		return said, p.damaged("it answered that it stored %d bytes, and has %d", p.size, there.Size)
 	}
+	return p.compare(said, there, sums)
+}
+
+// compare compares the checksum of the object that the store has with what was sent, and reads the object where the
+// store has none.
+func (p *put) compare(said, there Written, sums Sums) (Written, error) {
 	if same, sure := sums.same(there); sure && same {
 		return there, nil
 	} else if sure {

@@ -158,16 +158,21 @@ func (c *chain) container(ctx context.Context) (aws.CredentialsProvider, error) 
 	provider := endpointcreds.New(at, func(o *endpointcreds.Options) {
 		o.AuthorizationToken = os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
-			o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) {
-				token, err := walk.ReadGiven(file)
-				if err != nil {
-					return "", fmt.Errorf("reading AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: %w", err)
-				}
-				return string(token), nil
-			})
+			o.AuthorizationTokenProvider = tokenIn(file)
 		}
 	})
 	return cached(provider, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = 5 * time.Minute }), nil
+}
+
+// tokenIn reads the token for the container's server from a file whenever credentials are fetched.
+func tokenIn(file string) endpointcreds.TokenProviderFunc {
+	return func() (string, error) {
+		token, err := walk.ReadGiven(file)
+		if err != nil {
+			return "", fmt.Errorf("reading AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: %w", err)
+		}
+		return string(token), nil
+	}
 }
 
 // containers are the addresses of ECS and EKS, where credentials go over plain HTTP.

@@ -54,17 +54,22 @@ func (d defaults) load(formula string) (any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading defaults: %w", err)
 		}
-		read := function.FromYAML
-		if strings.HasSuffix(name, ".json") {
-			read = function.FromJSON
-		}
-		v, err := read(string(data), file)
-		if err == nil && !value.Truth(v) {
-			v = value.NewMap()
-		}
-		return v, err
+		return parse(name, string(data), file)
 	}
 	return nil, nil
+}
+
+// parse reads defaults: JSON where the name ends so, and YAML otherwise. An empty file has no defaults.
+func parse(name, text, file string) (any, error) {
+	read := function.FromYAML
+	if strings.HasSuffix(name, ".json") {
+		read = function.FromJSON
+	}
+	v, err := read(text, file)
+	if err == nil && !value.Truth(v) {
+		v = value.NewMap()
+	}
+	return v, err
 }
 
 // mergeDefaults merges src into dest, or into a copy of it.

@@ -37,6 +37,11 @@ func (d docker) containers(ctx context.Context, filters *value.Map, options *val
 	if err != nil {
 		return nil, err
 	}
+	return parseContainers(text)
+}
+
+// parseContainers reads what docker ps prints: a container in JSON on each line.
+func parseContainers(text string) (*value.Map, error) {
 	all := value.NewMap()
 	for line := range strings.Lines(text) {
 		var c struct{ ID, Names, Image, Command, CreatedAt, Status, State, Ports string }

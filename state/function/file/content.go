@@ -111,22 +111,10 @@ func (o file) search(p, pattern string, flags, _ any, missingIsNothing, multilin
 // regexpFlags parses flags of Python's re: their sum, a name, or names. Flags that the engine passes on to the
 // expression are returned as inline text.
 func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
-	const ignoreCase, multiline, dotAll, unicode = 2, 8, 16, 32
 	sum, isNumber := v.(int)
 	if !isNumber {
-		names, err := function.Texts(v)
-		if err != nil {
+		if sum, err = sumOfFlags(v); err != nil {
 			return flags, "", err
-		}
-		known := map[string]int{"IGNORECASE": ignoreCase, "I": ignoreCase, "MULTILINE": multiline, "M": multiline,
-			"DOTALL": dotAll, "S": dotAll, "UNICODE": unicode, "U": unicode}
-		for _, name := range names {
-			flag, ok := known[strings.ToUpper(name)]
-			if !ok {
-				return flags, "", diag.WithHint(fmt.Errorf("%q is not a supported flag of regular expressions", name),
-					"the flags are IGNORECASE, MULTILINE and DOTALL")
-			}
-			sum |= flag
 		}
 	}
 	if sum&dotAll != 0 {
@@ -136,6 +124,28 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 		err = errors.New("the supported flags of regular expressions are IGNORECASE (2), MULTILINE (8) and DOTALL (16)")
 	}
 	return value.RegexpFlags{IgnoreCase: sum&ignoreCase != 0, Multiline: sum&multiline != 0}, inline, err
+}
+
+// The numbers of Python's flags of regular expressions.
+const ignoreCase, multiline, dotAll, unicode = 2, 8, 16, 32
+
+// sumOfFlags is the number for the names of flags.
+func sumOfFlags(v any) (sum int, err error) {
+	names, err := function.Texts(v)
+	if err != nil {
+		return 0, err
+	}
+	known := map[string]int{"IGNORECASE": ignoreCase, "I": ignoreCase, "MULTILINE": multiline, "M": multiline,
+		"DOTALL": dotAll, "S": dotAll, "UNICODE": unicode, "U": unicode}
+	for _, name := range names {
+		flag, ok := known[strings.ToUpper(name)]
+		if !ok {
+			return 0, diag.WithHint(fmt.Errorf("%q is not a supported flag of regular expressions", name),
+				"the flags are IGNORECASE, MULTILINE and DOTALL")
+		}
+		sum |= flag
+	}
+	return sum, nil
 }
 
 // grep runs grep(1) on files and returns a result like cmd.run_all. grep reads the content of the files from

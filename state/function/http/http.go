@@ -89,17 +89,7 @@ func describe(answer *value.Map, got function.Response, a function.Arguments) er
 // decodeBody reads the body as data; plain text is not decoded.
 func decodeBody(kind string, got function.Response) (v any, decoded bool, err error) {
 	if kind == "auto" {
-		kind = "plain"
-		declared := got.Header["content-type"]
-		for _, known := range []string{"xml", "json", "yaml"} {
-			if strings.Contains(declared, known) {
-				kind = known
-				break
-			}
-		}
-		if declared == "" {
-			kind = "json"
-		}
+		kind = declaredKind(got.Header["content-type"])
 	}
 	switch kind {
 	case "json":
@@ -112,6 +102,19 @@ func decodeBody(kind string, got function.Response) (v any, decoded bool, err er
 		return nil, false, nil
 	}
 	return nil, false, diag.WithHint(fmt.Errorf("an answer is not decoded as %s", kind), "use json, yaml or plain")
+}
+
+// declaredKind is the format that a Content-Type names: JSON where there is none, and plain text for all others.
+func declaredKind(contentType string) string {
+	if contentType == "" {
+		return "json"
+	}
+	for _, known := range []string{"xml", "json", "yaml"} {
+		if strings.Contains(contentType, known) {
+			return known
+		}
+	}
+	return "plain"
 }
 
 // request returns the request that the arguments describe.

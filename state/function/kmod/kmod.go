@@ -44,30 +44,36 @@ func (k kmod) loaded() (*value.List, error) {
 
 // names returns the loaded modules, or those that are loaded at boot.
 func (k kmod) names(persistent bool) ([]string, error) {
-	names := []string{}
 	if persistent {
-		file := "/etc/modules"
-		if k.Grains.Has("systemd") {
-			file = "/etc/modules-load.d/salt_managed.conf"
-		}
-		text, err := function.ReadText(k.Host, file)
-		for line := range strings.Lines(text) {
-			if f := strings.Fields(line); len(f) > 0 && !strings.HasPrefix(f[0], "#") {
-				names = append(names, f[0])
-			}
-		}
-		if function.Absent(err) {
-			err = nil
-		}
-		slices.Sort(names)
-		return slices.Compact(names), err
+		return k.persistent()
 	}
+	names := []string{}
 	all, err := k.loaded()
 	for _, item := range all.Items {
 		names = append(names, value.Str(item.(*value.Map).Value("module")))
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// persistent are the names of the kernel modules that each boot loads.
+func (k kmod) persistent() ([]string, error) {
+	file := "/etc/modules"
+	if k.Grains.Has("systemd") {
+		file = "/etc/modules-load.d/salt_managed.conf"
+	}
+	text, err := function.ReadText(k.Host, file)
+	names := []string{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 0 && !strings.HasPrefix(f[0], "#") {
+			names = append(names, f[0])
+		}
+	}
+	if function.Absent(err) {
+		err = nil
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
 }
 
 func (k kmod) has(name string) (bool, error) {

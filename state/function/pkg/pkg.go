@@ -4,6 +4,7 @@ package pkg
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
@@ -52,16 +53,19 @@ func (p pkg) version(names []string, asList any, _ *value.Map) (any, error) {
 			continue
 		}
 		globbed = true
-		for _, match := range function.SortedKeys(all) {
-			if value.Glob(name, match) {
-				found.Set(match, versions(all[match], asList))
-			}
+		for _, match := range matching(all, name) {
+			found.Set(match, versions(all[match], asList))
 		}
 	}
 	if found.Len() == 1 && !globbed {
 		return found.Value(names[0]), nil
 	}
 	return found, nil
+}
+
+// matching are the names of the packages that a glob matches, in order.
+func matching(all map[string]string, glob string) []string {
+	return slices.DeleteFunc(function.SortedKeys(all), func(name string) bool { return !value.Glob(glob, name) })
 }
 
 func versions(text string, asList any) any {

@@ -34,7 +34,16 @@ func (a *Accounts) onGroup(name string, argv ...string) tool {
 
 // ChangeGroup changes the number and the members of a group.
 func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupChange) error {
-	var calls [][]string
+	for _, argv := range groupCalls(name, c) {
+		if err := a.run(ctx, a.onGroup(name, argv...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupCalls are the commands that change a group.
+func groupCalls(name string, c host.GroupChange) (calls [][]string) {
 	if c.GID != nil {
 		argv := []string{"groupmod", "-g", strconv.Itoa(*c.GID)}
 		if c.NonUnique {
@@ -51,12 +60,7 @@ func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupCha
 	for _, member := range c.Remove {
 		calls = append(calls, []string{"gpasswd", "-d", member, "--", name})
 	}
-	for _, argv := range calls {
-		if err := a.run(ctx, a.onGroup(name, argv...)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return calls
 }
 
 // RemoveGroup removes a group with groupdel.

@@ -154,7 +154,12 @@ func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewU
 		return host.Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name),
 			"set gid: %s to take it as the user's own", n.Name)
 	}
-	// The group gets the user's number if it can; one of the system may have any below its range too.
+	return planNewGroup(t, login, n, uid)
+}
+
+// planNewGroup is a new group with the name of a user. It gets the user's number if it can; one of the system may have
+// any below its range too.
+func planNewGroup(t *tables, login settings, n host.NewUser, uid int) (host.Group, error) {
 	ids := login.ids("GID", n.System)
 	low := ids.min
 	if n.System {

@@ -44,7 +44,12 @@ func All() ([]Link, error) {
 			all = append(all, l)
 		}
 	}
-	messages, err = netlink(syscall.RTM_GETADDR, syscall.RTM_NEWADDR)
+	return all, addAddresses(all, index)
+}
+
+// addAddresses gives links their addresses. index has the places of the links by the kernel's numbers.
+func addAddresses(all []Link, index map[uint32]int) error {
+	messages, err := netlink(syscall.RTM_GETADDR, syscall.RTM_NEWADDR)
 	for _, m := range messages {
 		a, number, ok := readAddress(m)
 		if i, known := index[number]; ok && known {
@@ -54,7 +59,7 @@ func All() ([]Link, error) {
 			all[i].Addresses = append(all[i].Addresses, a)
 		}
 	}
-	return all, err
+	return err
 }
 
 // netlink asks a question of the kernel and keeps the answers of one kind.

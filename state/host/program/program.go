@@ -193,6 +193,16 @@ func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil
 	}
+	for _, part := range p.parts(h, args) {
+		if err := h.Sole(part); path.IsAbs(part) && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts are the files that decide what the program does: itself, its environment, and what it reads.
+func (p *Program) parts(h *host.Host, args []string) []string {
 	parts := regularFiles(h, args)
 	if strings.Contains(p.Name, "/") {
 		parts = append(parts, p.Name)
@@ -209,12 +219,7 @@ func (p *Program) rootsOwn(h *host.Host, args []string) error {
 		}
 		parts = append(parts, name)
 	}
-	for _, part := range parts {
-		if err := h.Sole(part); path.IsAbs(part) && err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return parts
 }
 
 // Trusting adds to Reads the files and directories that arguments or settings of the program name by absolute paths.

@@ -48,11 +48,17 @@ func dateOf(c *jinja.Call) (time.Time, error) {
 			}
 		}
 	}
+	return sinceEpoch(v, s)
+}
+
+// sinceEpoch is the time that is a number of seconds after 1970. shown is how errors show the number.
+func sinceEpoch(v any, shown string) (time.Time, error) {
 	seconds, err := value.ToFloat(v)
 	const latest = 253402300800 // the year 10000
 	if err != nil || math.IsNaN(seconds) || math.Abs(seconds) >= latest {
 		return time.Time{}, &jinja.Failure{
-			Class: "ValueError", Message: "Unable to parse " + s, Hint: "give seconds since 1970, or a date such as 2002-12-25",
+			Class: "ValueError", Message: "Unable to parse " + shown,
+			Hint: "give seconds since 1970, or a date such as 2002-12-25",
 		}
 	}
 	whole, part := math.Modf(seconds)

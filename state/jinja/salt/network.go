@@ -222,11 +222,11 @@ func inNetworks(c *jinja.Call, v any, networks []any) (any, error) {
 			return nil, valueError(value.Repr(item) + " does not appear to be an IPv4 or IPv6 address")
 		}
 		for _, network := range networks {
-			n, ok := parseAddress(network)
-			if !ok || n.network().Addr() != n.ip {
-				return nil, valueError(value.Repr(network) + " does not appear to be an IPv4 or IPv6 network")
+			within, err := inNetwork(ip, network)
+			if err != nil {
+				return nil, err
 			}
-			if n.network().Contains(ip.ip.WithZone("")) {
+			if within {
 				kept.Append(item)
 			}
 		}
@@ -235,4 +235,13 @@ func inNetworks(c *jinja.Call, v any, networks []any) (any, error) {
 		}
 	}
 	return kept, nil
+}
+
+// inNetwork reports whether a network has an address.
+func inNetwork(ip address, network any) (bool, error) {
+	n, ok := parseAddress(network)
+	if !ok || n.network().Addr() != n.ip {
+		return false, valueError(value.Repr(network) + " does not appear to be an IPv4 or IPv6 network")
+	}
+	return n.network().Contains(ip.ip.WithZone("")), nil
 }

@@ -118,19 +118,23 @@ func sample(c *jinja.Call, n, seed int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var from any
-	if c.Args[seed] != nil {
-		b, err := bytesOf(c, seed)
-		if err != nil {
-			return nil, err
-		}
-		sum := sha512.Sum512(b)
-		from = hex.EncodeToString(sum[:])
-	}
-	r, err := value.NewRandom(from)
+	r, err := seeded(c, seed)
 	if err != nil {
 		return nil, err
 	}
 	drawn, err := r.Sample(items, n)
 	return value.NewList(drawn...), err
+}
+
+// seeded is a generator whose seed is the hash of an argument, or one without a seed where that is None.
+func seeded(c *jinja.Call, seed int) (*value.Random, error) {
+	if c.Args[seed] == nil {
+		return value.NewRandom(nil)
+	}
+	b, err := bytesOf(c, seed)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha512.Sum512(b)
+	return value.NewRandom(hex.EncodeToString(sum[:]))
 }

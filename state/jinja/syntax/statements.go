@@ -158,23 +158,31 @@ func (p *parser) with() (Stmt, error) {
 				return nil, err
 			}
 		}
-		target, err := p.target(targetOptions{tuple: true})
-		if err != nil {
+		if err := p.withTarget(s); err != nil {
 			return nil, err
 		}
-		setAccess(target, Param)
-		if _, err := p.expect(tokAssign); err != nil {
-			return nil, err
-		}
-		v, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
-		s.Targets, s.Values = append(s.Targets, target), append(s.Values, v)
 	}
 	var err error
 	s.Body, err = p.body("endwith")
 	return s, err
+}
+
+// withTarget adds a variable and its value to a with statement.
+func (p *parser) withTarget(s *With) error {
+	target, err := p.target(targetOptions{tuple: true})
+	if err != nil {
+		return err
+	}
+	setAccess(target, Param)
+	if _, err := p.expect(tokAssign); err != nil {
+		return err
+	}
+	v, err := p.expression()
+	if err != nil {
+		return err
+	}
+	s.Targets, s.Values = append(s.Targets, target), append(s.Values, v)
+	return nil
 }
 
 func (p *parser) autoescape() (Stmt, error) {

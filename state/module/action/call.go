@@ -158,7 +158,16 @@ func (r *run) complete(c call) error {
 	if err != nil {
 		return err
 	}
-	var missing []string
+	missing := c.missing(parameters)
+	if len(missing) == 0 {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s lacks its argument %s", c.function, strings.Join(missing, ", ")),
+		"in the older form write it as m_%s where a state has an argument of that name", missing[0])
+}
+
+// missing are the names of the parameters that are required and have no argument.
+func (c call) missing(parameters []Parameter) (names []string) {
 	positions := len(c.args)
 	for _, p := range parameters {
 		if p.Rest || p.Keywords {
@@ -169,14 +178,10 @@ func (r *run) complete(c call) error {
 			continue
 		}
 		if p.Required && !c.kwargs.Has(p.Name) {
-			missing = append(missing, p.Name)
+			names = append(names, p.Name)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return diag.WithHint(fmt.Errorf("%s lacks its argument %s", c.function, strings.Join(missing, ", ")),
-		"in the older form write it as m_%s where a state has an argument of that name", missing[0])
+	return names
 }
 
 // others passes the remaining arguments to a function with **kwargs. For other functions it returns a warning

@@ -46,18 +46,23 @@ func List(ctx context.Context, h *host.Host, file, format string, strip int) (Co
 	x := &extracted{source: Source{Path: file}, format: format, options: options{strip: strip}}
 	var c Contents
 	err := x.walk(ctx, h, func(e entry, _ io.Reader) error {
-		switch e.kind {
-		case directory:
-			c.Dirs = append(c.Dirs, e.name+"/")
-		case symlink:
-			c.Links = append(c.Links, e.name)
-		default:
-			c.Files = append(c.Files, e.name)
-		}
+		c.add(e)
 		return nil
 	})
 	for _, names := range [][]string{c.Dirs, c.Files, c.Links} {
 		slices.Sort(names)
 	}
 	return c, err
+}
+
+// add adds the name of an entry to those of its kind.
+func (c *Contents) add(e entry) {
+	switch e.kind {
+	case directory:
+		c.Dirs = append(c.Dirs, e.name+"/")
+	case symlink:
+		c.Links = append(c.Links, e.name)
+	default:
+		c.Files = append(c.Files, e.name)
+	}
 }

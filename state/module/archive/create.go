@@ -155,13 +155,18 @@ func (b *builder) add(p string) error {
 	case info.IsRegular():
 		return b.file(p, info)
 	case info.Mode&fs.ModeSymlink != 0:
-		target, err := b.h.Files.Readlink(p)
-		if err != nil {
-			return err
-		}
-		return b.header(p, info, &tar.Header{Typeflag: tar.TypeSymlink, Linkname: target})
+		return b.link(p, info)
 	}
 	return fmt.Errorf("%s is neither a file, a directory nor a link", p)
+}
+
+// link adds a symbolic link as one.
+func (b *builder) link(p string, info host.Info) error {
+	target, err := b.h.Files.Readlink(p)
+	if err != nil {
+		return err
+	}
+	return b.header(p, info, &tar.Header{Typeflag: tar.TypeSymlink, Linkname: target})
 }
 
 func (b *builder) directory(p string, info host.Info) error {
@@ -214,6 +219,11 @@ func (b *builder) header(p string, info host.Info, header *tar.Header) error {
 		}
 		return nil
 	}
+	return b.tarHeader(name, info, header)
+}
+
+// tarHeader completes the header of an entry of a tar archive with what the host has of the file, and writes it.
+func (b *builder) tarHeader(name string, info host.Info, header *tar.Header) error {
 	b.names = append(b.names, name)
 	header.Name, header.Mode, header.ModTime = name, int64(info.Mode.Perm()), info.Modified
 	header.Uid, header.Gid, header.Format = info.UID, info.GID, tar.FormatPAX

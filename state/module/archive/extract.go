@@ -105,15 +105,9 @@ func (x *extracted) clear(files host.Files, stage string) error {
 		removed = append(removed, "/"+relative(x.dir, p))
 	}
 	if x.CleanParent && len(removed) > 0 {
-		names, err := files.ReadDir("/")
-		if err != nil {
+		var err error
+		if removed, err = allBut(files, stage); err != nil {
 			return err
-		}
-		removed = removed[:0]
-		for _, name := range names {
-			if "/"+name != stage {
-				removed = append(removed, "/"+name)
-			}
 		}
 	}
 	for _, p := range removed {
@@ -123,6 +117,21 @@ func (x *extracted) clear(files host.Files, stage string) error {
 		}
 	}
 	return nil
+}
+
+// allBut lists the paths of what is in the root of files, without the one given.
+func allBut(files host.Files, without string) ([]string, error) {
+	names, err := files.ReadDir("/")
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, name := range names {
+		if "/"+name != without {
+			all = append(all, "/"+name)
+		}
+	}
+	return all, nil
 }
 
 // makeDirs creates a directory and its parents for a user; -1 for the user of the agent.

@@ -58,10 +58,7 @@ func Check(ctx context.Context, h *host.Host, t Target) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if what != "" {
-		if t.Gone() {
-			return module.Awaits(what, "see that it is gone"), nil
-		}
-		return module.Awaits(what, "see to it"), nil
+		return module.Awaits(what, map[bool]string{false: "see to it", true: "see that it is gone"}[t.Gone()]), nil
 	}
 	if len(w.Statements) == 0 {
 		return module.Diff{Comment: w.Fine}, nil

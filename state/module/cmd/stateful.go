@@ -31,15 +31,20 @@ func stateful(ran *value.Map, ok bool) (module.Report, error) {
 		return module.Report{Changes: ran}, err
 	}
 	if changed {
-		for key, v := range ran.All() {
-			if name := value.Str(key); !said.Has(name) {
-				said.Set(name, v)
-			}
-		}
-		said.Set("stdout", rest)
-		report.Changes = said
+		report.Changes = completed(said, ran, rest)
 	}
 	return report, codeError(ran, ok)
+}
+
+// completed adds to what a program printed of its changes how it ran, and what else it printed.
+func completed(said, ran *value.Map, stdout string) *value.Map {
+	for key, v := range ran.All() {
+		if name := value.Str(key); !said.Has(name) {
+			said.Set(name, v)
+		}
+	}
+	said.Set("stdout", stdout)
+	return said
 }
 
 func orEmpty(v any) any {

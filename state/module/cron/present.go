@@ -61,18 +61,23 @@ func (p *present) job() (job, error) {
 			return j, fmt.Errorf("%q is not a valid time for a crontab", text)
 		}
 	}
+	return j, j.valid()
+}
+
+// valid returns an error for a job that a crontab cannot hold.
+func (j job) valid() error {
 	if j.special != "" && (j.special[0] != '@' || len(strings.Fields(j.special)) != 1) {
-		return j, diag.WithHint(fmt.Errorf("%q is not a special time", j.special),
+		return diag.WithHint(fmt.Errorf("%q is not a special time", j.special),
 			"use one such as '@daily', in quotes, since YAML has another use for the @")
 	}
 	if j.command == "" {
-		return j, errors.New("the job has no command")
+		return errors.New("the job has no command")
 	}
 	if strings.ContainsAny(j.command+orEmpty(j.id)+j.special, "\n\r") {
-		return j, diag.WithHint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command),
+		return diag.WithHint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command),
 			"put the commands into a script")
 	}
-	return j, nil
+	return nil
 }
 
 // identify returns the identifier of a job: the given one, or by default its command.

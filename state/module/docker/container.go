@@ -104,23 +104,28 @@ func (s *stopped) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	}
 	done := value.NewMap()
 	for _, name := range d.Changes.Names() {
-		if s.todo[name] == "paused" {
-			if err := do(ctx, h, "unpause", name); err != nil {
-				return module.Report{Changes: done}, err
-			}
-		}
-		args := []string{"stop"}
-		for _, seconds := range []*int{s.ShutdownTimeout, s.StopTimeout} {
-			if seconds != nil {
-				args = []string{"stop", "--time", strconv.Itoa(*seconds)}
-			}
-		}
-		if err := do(ctx, h, append(args, name)...); err != nil {
+		if err := s.stop(ctx, h, name); err != nil {
 			return module.Report{Changes: done}, err
 		}
 		done.Set(name, d.Changes.Value(name))
 	}
 	return module.Report{Changes: done, Comment: "stopped " + strings.Join(done.Names(), ", ")}, nil
+}
+
+// stop stops a container, also one that is paused.
+func (s *stopped) stop(ctx context.Context, h *host.Host, name string) error {
+	if s.todo[name] == "paused" {
+		if err := do(ctx, h, "unpause", name); err != nil {
+			return err
+		}
+	}
+	args := []string{"stop"}
+	for _, seconds := range []*int{s.ShutdownTimeout, s.StopTimeout} {
+		if seconds != nil {
+			args = []string{"stop", "--time", strconv.Itoa(*seconds)}
+		}
+	}
+	return do(ctx, h, append(args, name)...)
 }
 
 // containerAbsent implements docker_container.absent.

@@ -106,15 +106,23 @@ func (r *running) create(ctx context.Context, h *host.Host) (string, error) {
 	if err != nil {
 		return "", explain(err)
 	}
+	if err := r.connect(ctx, h); err != nil {
+		return "", errors.Join(err, do(ctx, h, "rm", "--force", r.Name))
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// connect connects the container with the networks that it was not created in.
+func (r *running) connect(ctx context.Context, h *host.Host) error {
 	for _, network := range list(r.Networks) {
 		if network == r.network() {
 			continue
 		}
 		if err := do(ctx, h, "network", "connect", network, r.Name); err != nil {
-			return "", errors.Join(err, do(ctx, h, "rm", "--force", r.Name))
+			return err
 		}
 	}
-	return strings.TrimSpace(out), nil
+	return nil
 }
 
 func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (module.Report, error) {

@@ -37,6 +37,15 @@ func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
+	changes := s.changes(h, wanted)
+	if changes.Len() == 0 {
+		return module.Diff{Comment: "the environment is as declared"}, nil
+	}
+	return module.Diff{Changes: changes, Comment: "the environment of what follows would change"}, nil
+}
+
+// changes are the variables that differ from what is wanted.
+func (s *setenv) changes(h *host.Host, wanted *value.Map) *value.Map {
 	changes := value.NewMap()
 	if s.ClearAll {
 		for _, pair := range h.Env.All() {
@@ -54,10 +63,7 @@ func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 			changes.Set(name, s.none())
 		}
 	}
-	if changes.Len() == 0 {
-		return module.Diff{Comment: "the environment is as declared"}, nil
-	}
-	return module.Diff{Changes: changes, Comment: "the environment of what follows would change"}, nil
+	return changes
 }
 
 // none returns the value that the report has for False.

@@ -86,17 +86,20 @@ func (a *addition) missing(chunks []string) ([]string, error) {
 	if a.prepend && a.Header && startsWithLines(value.SplitLines(string(a.edit.before), false), added) {
 		added = nil
 	}
-	text := strings.Join(signedEnd(added), "")
+	a.edit.after = a.joined(strings.Join(signedEnd(added), ""))
+	return added, nil
+}
+
+// joined is the text of the file with what is added to it.
+func (a *addition) joined(text string) []byte {
 	before := string(a.edit.before)
 	switch {
 	case a.prepend:
-		a.edit.after = []byte(text + before)
+		return []byte(text + before)
 	case before != "" && !strings.HasSuffix(before, "\n") && text != "":
-		a.edit.after = []byte(before + "\n" + text)
-	default:
-		a.edit.after = []byte(before + text)
+		return []byte(before + "\n" + text)
 	}
-	return added, nil
+	return []byte(before + text)
 }
 
 // signedEnd appends a newline to every line.

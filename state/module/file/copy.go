@@ -158,21 +158,29 @@ func (c *duplicate) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	if err := c.place(h); err != nil {
 		return module.Report{}, err
 	}
+	if err := c.replace(ctx, h); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("copied %s to %s", c.Source, c.target)}, nil
+}
+
+// replace makes the copy beside the target, and then puts it in the target's place.
+func (c *duplicate) replace(ctx context.Context, h *host.Host) error {
 	temp := path.Join(path.Dir(c.target), host.TempName("*"))
 	if err := c.fill(ctx, h, temp); err != nil {
 		_ = h.Files.RemoveAll(temp)
-		return module.Report{}, fmt.Errorf("copying %s: %w", c.Source, err)
+		return fmt.Errorf("copying %s: %w", c.Source, err)
 	}
 	if c.there {
 		if err := h.Files.RemoveAll(c.target); err != nil {
-			return module.Report{}, err
+			return err
 		}
 	}
 	if err := h.Files.Rename(temp, c.target); err != nil {
 		_ = h.Files.RemoveAll(temp)
-		return module.Report{}, err
+		return err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("copied %s to %s", c.Source, c.target)}, nil
+	return nil
 }
 
 // fill makes the copy at a temporary path, so that the target is never incomplete.

@@ -49,11 +49,7 @@ func copyOne(ctx context.Context, h *host.Host, from, to string, info host.Info,
 	mode := copiedMode(info, uid, gid)
 	switch {
 	case info.IsLink():
-		target, err := h.Files.Readlink(from)
-		if err != nil {
-			return err
-		}
-		if err := h.Files.Symlink(target, to); err != nil {
+		if err := copyLink(h, from, to); err != nil {
 			return err
 		}
 	case info.IsDir():
@@ -69,6 +65,15 @@ func copyOne(ctx context.Context, h *host.Host, from, to string, info host.Info,
 		return nil
 	}
 	return h.Files.Own(to, uid, gid, &mode)
+}
+
+// copyLink makes a symbolic link with the target of another one.
+func copyLink(h *host.Host, from, to string) error {
+	target, err := h.Files.Readlink(from)
+	if err != nil {
+		return err
+	}
+	return h.Files.Symlink(target, to)
 }
 
 // copiedMode returns the mode of a copy. It drops the setuid or setgid bit if the copy has another owner or

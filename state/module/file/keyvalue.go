@@ -89,8 +89,11 @@ func (p *pairs) apply(before []string) (after []string, diff string) {
 	for _, line := range before {
 		after = append(after, w.line(line))
 	}
-	missing := w.missing()
-	diff = w.diff.String()
+	return p.complete(after, w.missing(), w.diff.String())
+}
+
+// complete adds the lines of keys that were not found, where the state adds such lines.
+func (p *pairs) complete(after, missing []string, diff string) ([]string, string) {
 	switch {
 	case len(missing) == 0:
 	case p.Append:

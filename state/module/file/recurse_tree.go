@@ -2,6 +2,7 @@ package file
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,10 +41,7 @@ func (r *recurse) choose(entries []Entry) (*tree, error) {
 			r.take(e, t, dirs)
 		}
 	}
-	for dir := range dirs {
-		t.dirs = append(t.dirs, dir)
-	}
-	slices.Sort(t.dirs)
+	t.dirs = slices.Sorted(maps.Keys(dirs))
 	return t, nil
 }
 

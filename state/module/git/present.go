@@ -69,6 +69,14 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
+	if _, err := p.access().git().Do(ctx, h, p.init()...); err != nil {
+		return module.Report{}, err
+	}
+	return module.Report{Changes: d.Changes, Comment: "made the repository " + p.Name}, nil
+}
+
+// init are the arguments with which git makes the repository.
+func (p *present) init() []string {
 	args := []string{"init", "--quiet"}
 	if p.Bare {
 		args = append(args, "--bare")
@@ -81,8 +89,5 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	if value.Truth(p.Shared) {
 		args = append(args, "--shared="+strings.ToLower(value.Str(p.Shared)))
 	}
-	if _, err := p.access().git().Do(ctx, h, append(args, "--", p.Name)...); err != nil {
-		return module.Report{}, err
-	}
-	return module.Report{Changes: d.Changes, Comment: "made the repository " + p.Name}, nil
+	return append(args, "--", p.Name)
 }

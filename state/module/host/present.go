@@ -77,17 +77,22 @@ func (p *present) add(f *file) (added, commented *value.Map) {
 	if added.Len()+commented.Len() == 0 {
 		return added, commented
 	}
-	anew := parse(p.text)
+	p.text = p.written(added, commented)
+	return added, commented
+}
+
+// written is the text of the file with the name at the addresses that lack it, and with the comment at those.
+func (p *present) written(added, commented *value.Map) string {
+	f := parse(p.text)
 	for _, ip := range p.IP {
-		if e := anew.entry(ip); added.Has(ip) {
+		if e := f.entry(ip); added.Has(ip) {
 			e.names = append(e.names, p.Name)
 		}
 		if commented.Has(ip) {
-			anew.entry(ip).comment = p.Comment
+			f.entry(ip).comment = p.Comment
 		}
 	}
-	p.text = anew.String()
-	return added, commented
+	return f.String()
 }
 
 // clean removes the name from all other addresses, or warns about them.

@@ -155,17 +155,22 @@ func (o *optionsAbsent) Check(_ context.Context, h *host.Host) (module.Diff, err
 			}
 			continue
 		}
-		gone := value.NewMap()
-		for _, item := range list.Items {
-			if before, ok := d.remove(name, value.Str(item)); ok {
-				gone.Set(value.Str(item), before)
-			}
-		}
-		if gone.Len() > 0 {
+		if gone := d.removeAll(name, list); gone.Len() > 0 {
 			changes.Set(name, gone)
 		}
 	}
 	return o.diff(d, changes), nil
+}
+
+// removeAll removes options of a section, and returns what they were set to.
+func (d *document) removeAll(section string, options *value.List) *value.Map {
+	gone := value.NewMap()
+	for _, item := range options.Items {
+		if before, ok := d.remove(section, value.Str(item)); ok {
+			gone.Set(value.Str(item), before)
+		}
+	}
+	return gone
 }
 
 // sectionsPresent implements ini.sections_present.

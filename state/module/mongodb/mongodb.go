@@ -122,6 +122,11 @@ func (m *server) roles(ctx context.Context, h *host.Host) (roles []string, ok bo
 	if err != nil {
 		return nil, false, err
 	}
+	return m.parseRoles(out)
+}
+
+// parseRoles reads the roles that a user has in the database from what the shell printed.
+func (m *server) parseRoles(out string) (roles []string, ok bool, err error) {
 	_, answer, found := strings.Cut(out, mark)
 	answer, _, _ = strings.Cut(answer, "\n")
 	var user *struct {

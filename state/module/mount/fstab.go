@@ -122,11 +122,7 @@ func (t table) find(matches func(old entry) bool) (entry, bool) {
 func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 	keys := matchOn
 	if len(keys) == 0 || len(keys) == 1 && keys[0] == "auto" {
-		keys = []string{"device"}
-		if slices.Contains([]string{"none", "tmpfs", "sysfs", "proc", "fusectl", "debugfs", "securityfs", "devtmpfs",
-			"cgroup", "nfs", "nfs4", "glusterfs", "btrfs"}, e.fstype) {
-			keys = []string{"name"}
-		}
+		keys = []string{usualKey(e.fstype)}
 	}
 	for _, key := range keys {
 		if _, ok := e.field(key); !ok {
@@ -143,4 +139,14 @@ func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 		}
 		return true
 	}, nil
+}
+
+// usualKey is the part by which entries of a filesystem type are told from others: the device, unless several can have
+// the same one.
+func usualKey(fstype string) string {
+	if slices.Contains([]string{"none", "tmpfs", "sysfs", "proc", "fusectl", "debugfs", "securityfs", "devtmpfs",
+		"cgroup", "nfs", "nfs4", "glusterfs", "btrfs"}, fstype) {
+		return "name"
+	}
+	return "device"
 }

@@ -206,12 +206,8 @@ func (m *mountedState) planTable(h *host.Host) error {
 		return err
 	}
 	text, what := t.with(e, matches, false)
-	switch what {
-	case "new":
-		m.changes.Set("persist", "new")
-		m.table = text
-	case "change":
-		m.changes.Set("persist", "update")
+	if word := map[string]string{"new": "new", "change": "update"}[what]; word != "" {
+		m.changes.Set("persist", word)
 		m.table = text
 	}
 	return nil

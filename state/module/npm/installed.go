@@ -35,7 +35,17 @@ func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if err != nil {
 		return module.Diff{}, err
 	}
-	wanted := client.Packages(n.Pkgs)
+	wanted := n.compare(have)
+	if len(n.todo) == 0 {
+		return module.Diff{Comment: strings.Join(wanted, ", ") + " is installed"}, nil
+	}
+	return module.Diff{Changes: value.NewMap("old", value.NewList(), "new", value.Strings(n.todo...)),
+		Comment: "would install " + strings.Join(n.todo, ", ")}, nil
+}
+
+// compare notes which of the wanted packages are to be installed, and returns all that are wanted, without credentials.
+func (n *installed) compare(have map[string]string) (wanted []string) {
+	wanted = client.Packages(n.Pkgs)
 	if n.Pkgs == nil {
 		wanted = []string{n.Name}
 	}
@@ -47,11 +57,7 @@ func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 			n.todo = append(n.todo, text)
 		}
 	}
-	if len(n.todo) == 0 {
-		return module.Diff{Comment: strings.Join(wanted, ", ") + " is installed"}, nil
-	}
-	return module.Diff{Changes: value.NewMap("old", value.NewList(), "new", value.Strings(n.todo...)),
-		Comment: "would install " + strings.Join(n.todo, ", ")}, nil
+	return wanted
 }
 
 func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -49,6 +49,11 @@ func (n *npm) list(ctx context.Context, h *host.Host, env any) (map[string]strin
 	if err != nil && !program.EndedWith(err, 1) { // the exit code if a dependency is missing
 		return nil, err
 	}
+	return parseList(out)
+}
+
+// parseList reads the versions of packages from what npm list prints.
+func parseList(out string) (map[string]string, error) {
 	var tree struct {
 		Dependencies map[string]struct {
 			Version string

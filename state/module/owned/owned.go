@@ -83,14 +83,7 @@ func (k Kept) modes() (dir, file fs.FileMode) {
 // owner.
 func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []string, err error) {
 	dirMode, mode := kept.modes()
-	there, err := IsDirectory(h, path.Dir(p))
-	if err == nil && !there {
-		err = h.Announce(p)
-	}
-	if err == nil && !there {
-		err = Directory(h, path.Dir(p), dirMode, u)
-	}
-	if err != nil {
+	if err := madeAbove(h, p, dirMode, u); err != nil {
 		return nil, err
 	}
 	for _, place := range []string{path.Dir(p), p} {
@@ -106,6 +99,18 @@ func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []str
 		return nil, err
 	}
 	return note(h, p, u), nil
+}
+
+// madeAbove makes the directory that a file is in, if there is none.
+func madeAbove(h *host.Host, p string, mode fs.FileMode, u host.User) error {
+	there, err := IsDirectory(h, path.Dir(p))
+	if err != nil || there {
+		return err
+	}
+	if err := h.Announce(p); err != nil {
+		return err
+	}
+	return Directory(h, path.Dir(p), mode, u)
 }
 
 // trusted refuses to follow a link of a user to a file of another user: writing there with the agent's rights

@@ -30,7 +30,21 @@ func plannedMap(names []string, word string) *value.Map {
 
 // describe describes changes in a sentence; tense is "would be " or "".
 func describe(changes []host.PackageChange, tense string) string {
-	var came, went, moved []string
+	came, went, moved := sorted(changes)
+	var parts []string
+	for _, part := range []struct {
+		names []string
+		verb  string
+	}{{came, "installed"}, {moved, "changed"}, {went, "removed"}} {
+		if len(part.names) > 0 {
+			parts = append(parts, fmt.Sprintf("%s%s: %s", tense, part.verb, strings.Join(part.names, ", ")))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// sorted are the packages that were installed, removed and changed, with their versions.
+func sorted(changes []host.PackageChange) (came, went, moved []string) {
 	for _, c := range changes {
 		switch {
 		case c.Old == "":
@@ -43,16 +57,7 @@ func describe(changes []host.PackageChange, tense string) string {
 			moved = append(moved, fmt.Sprintf("%s from %s to %s", c.Name, c.Old, c.New))
 		}
 	}
-	var parts []string
-	for _, part := range []struct {
-		names []string
-		verb  string
-	}{{came, "installed"}, {moved, "changed"}, {went, "removed"}} {
-		if len(part.names) > 0 {
-			parts = append(parts, fmt.Sprintf("%s%s: %s", tense, part.verb, strings.Join(part.names, ", ")))
-		}
-	}
-	return strings.Join(parts, "; ")
+	return came, went, moved
 }
 
 // perform runs a transaction and returns the changes that it made, which it reads from the package database.

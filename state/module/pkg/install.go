@@ -239,18 +239,25 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 	if err != nil {
 		return fmt.Errorf("reading answers to configuration questions from %s: %w", url, err)
 	}
-	// The answers may be secrets. Unlike arguments, other users cannot see the standard input.
-	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"},
-		Stdin: string(answers), Limit: 5 * time.Minute}) // a user can lock the database, which all can read
-	if err == nil && out.TimedOut {
-		err = errors.New("it did not end in 5 minutes; see which process has /var/cache/debconf/config.dat open")
-	}
-	if err == nil && out.Code != 0 {
-		err = fmt.Errorf("it ended with code %d", out.Code)
-	}
-	if err != nil {
+	if err := setSelections(ctx, h, string(answers)); err != nil {
 		return diag.WithHint(fmt.Errorf("setting answers to configuration questions from %s: %w", url, err),
 			"each line reads: package question type value")
+	}
+	return nil
+}
+
+// setSelections gives debconf answers. They may be secrets: unlike arguments, other users cannot see the standard
+// input.
+func setSelections(ctx context.Context, h *host.Host, answers string) error {
+	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"},
+		Stdin: answers, Limit: 5 * time.Minute}) // a user can lock the database, which all can read
+	switch {
+	case err != nil:
+		return err
+	case out.TimedOut:
+		return errors.New("it did not end in 5 minutes; see which process has /var/cache/debconf/config.dat open")
+	case out.Code != 0:
+		return fmt.Errorf("it ended with code %d", out.Code)
 	}
 	return nil
 }

@@ -51,12 +51,11 @@ func readLists(h *host.Host) (*lists, error) {
 	}
 	paths := []string{mainList}
 	for _, name := range names {
-		paths = append(paths, listDir+"/"+name)
+		if strings.HasSuffix(name, ".list") || strings.HasSuffix(name, ".sources") {
+			paths = append(paths, listDir+"/"+name)
+		}
 	}
 	for _, path := range paths {
-		if path != mainList && !strings.HasSuffix(path, ".list") && !strings.HasSuffix(path, ".sources") {
-			continue
-		}
 		data, err := h.Files.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -1,6 +1,7 @@
 package pkgrepo
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -26,13 +27,7 @@ func listApt(h *host.Host) (*value.Map, error) {
 	}
 	all := value.NewMap()
 	for _, f := range lists.files {
-		entries := f.foreign
-		for _, ln := range f.lines {
-			if ln.entry != nil {
-				entries = append(entries, *ln.entry)
-			}
-		}
-		for _, e := range entries {
+		for _, e := range f.entries() {
 			described := value.NewMap("file", f.path)
 			described.Update(e.fields())
 			of, ok := all.Value(e.uri).(*value.List)
@@ -44,6 +39,17 @@ func listApt(h *host.Host) (*value.Map, error) {
 		}
 	}
 	return all, nil
+}
+
+// entries are the repositories of a file, in either format.
+func (f *listFile) entries() []entry {
+	all := slices.Clone(f.foreign)
+	for _, ln := range f.lines {
+		if ln.entry != nil {
+			all = append(all, *ln.entry)
+		}
+	}
+	return all
 }
 
 func listSections(h *host.Host) (*value.Map, error) {

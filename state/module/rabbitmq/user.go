@@ -121,18 +121,27 @@ func (u *user) permissions() (grants []grant, err error) {
 			return nil, wrongPerms(item)
 		}
 		for vhost, v := range m.All() {
-			may, ok := v.(*value.List)
-			if !ok || may.Len() != 3 {
-				return nil, wrongPerms(v)
-			}
-			g := grant{vhost: value.Str(vhost)}
-			for _, pattern := range may.Items {
-				g.may = append(g.may, value.Str(pattern))
+			g, err := permissionsIn(value.Str(vhost), v)
+			if err != nil {
+				return nil, err
 			}
 			grants = append(grants, g)
 		}
 	}
 	return grants, nil
+}
+
+// permissionsIn reads the patterns of a user in a virtual host: what it may configure, write and read.
+func permissionsIn(vhost string, v any) (grant, error) {
+	may, ok := v.(*value.List)
+	if !ok || may.Len() != 3 {
+		return grant{}, wrongPerms(v)
+	}
+	g := grant{vhost: vhost}
+	for _, pattern := range may.Items {
+		g.may = append(g.may, value.Str(pattern))
+	}
+	return g, nil
 }
 
 func wrongPerms(v any) error {

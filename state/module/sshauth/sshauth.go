@@ -84,12 +84,11 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 	}
 	k, ok := sshkey.Parse(text)
 	if !ok {
-		k = sshkey.Key{Kind: a.Enc}
 		words := strings.Fields(text)
 		if len(words) == 0 {
-			return k, k.Valid()
+			return sshkey.Key{Kind: a.Enc}, sshkey.Key{Kind: a.Enc}.Valid()
 		}
-		k.Text, k.Comment = words[0], strings.Join(words[1:], " ")
+		k = sshkey.Key{Kind: a.Enc, Text: words[0], Comment: strings.Join(words[1:], " ")}
 	}
 	if k.Options == "" {
 		k.Options = strings.Join(a.Options, ",")

@@ -163,15 +163,8 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 		return nil, diag.WithHint(errors.New("ssh-keyscan is not installed"),
 			"install openssh-client, or give the host's key with key and enc")
 	}
-	argv := []string{tool, "-T", strconv.Itoa(p.Timeout)}
-	if p.Port != 0 {
-		argv = append(argv, "-p", strconv.Itoa(p.Port))
-	}
-	if p.Enc != "" {
-		argv = append(argv, "-t", p.kind)
-	}
 	limit := time.Duration(p.Timeout+10) * time.Second
-	out, err := h.Commands.Run(ctx, host.Command{Argv: append(argv, "--", p.Name), Limit: limit, Quiet: true})
+	out, err := h.Commands.Run(ctx, host.Command{Argv: p.scanCommand(tool), Limit: limit, Quiet: true})
 	if err != nil {
 		return nil, fmt.Errorf("asking host %s for its keys: %w", p.Name, err)
 	}
@@ -183,6 +176,18 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 		}
 	}
 	return found, outage.Recognize(ctx, out.Stderr, p.judge(found))
+}
+
+// scanCommand is the command that asks the host for its keys.
+func (p *present) scanCommand(tool string) []string {
+	argv := []string{tool, "-T", strconv.Itoa(p.Timeout)}
+	if p.Port != 0 {
+		argv = append(argv, "-p", strconv.Itoa(p.Port))
+	}
+	if p.Enc != "" {
+		argv = append(argv, "-t", p.kind)
+	}
+	return append(argv, "--", p.Name)
 }
 
 // judge returns an error if the keys that a host presented cannot be trusted.

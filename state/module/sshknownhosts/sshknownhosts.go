@@ -61,15 +61,7 @@ func (p *place) find(h *host.Host) error {
 
 func (p *place) locate(h *host.Host) error {
 	if p.User == "" {
-		p.path, p.owner = systemsFile, host.User{Name: "root"}
-		if p.Config != "" {
-			p.path = p.Config
-		}
-		if !path.IsAbs(p.path) {
-			return diag.WithHint(fmt.Errorf("config %s is relative, and there is no user whose home it would be in", p.Config),
-				"name a user, or give config as an absolute path")
-		}
-		return nil
+		return p.locateSystems()
 	}
 	u, err := owned.User(h, p.User)
 	if err != nil {
@@ -81,6 +73,19 @@ func (p *place) locate(h *host.Host) error {
 	}
 	if !path.IsAbs(p.path) {
 		p.path = path.Join("/", u.Home, p.path)
+	}
+	return nil
+}
+
+// locateSystems finds the file for all users.
+func (p *place) locateSystems() error {
+	p.path, p.owner = systemsFile, host.User{Name: "root"}
+	if p.Config != "" {
+		p.path = p.Config
+	}
+	if !path.IsAbs(p.path) {
+		return diag.WithHint(fmt.Errorf("config %s is relative, and there is no user whose home it would be in", p.Config),
+			"name a user, or give config as an absolute path")
 	}
 	return nil
 }

@@ -86,6 +86,12 @@ func (p *present) made(info Info) *value.Map {
 	if p.Date != nil {
 		m.Set("date", *p.Date)
 	}
+	p.noteAging(m)
+	return m
+}
+
+// noteAging notes the days of the password's aging that are set.
+func (p *present) noteAging(m *value.Map) {
 	for _, f := range []struct {
 		name string
 		days *int
@@ -95,7 +101,6 @@ func (p *present) made(info Info) *value.Map {
 			m.Set(f.name, *f.days)
 		}
 	}
-	return m
 }
 
 func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, error) {
