@@ -248,6 +248,9 @@ func roleSays(name string, role *trust.Role) ([]string, error) {
 	for _, channel := range slices.Sorted(maps.Keys(channels)) {
 		p := channels[channel]
 		says = append(says, fmt.Sprintf("%s/%s is %s, %s", name, channel, p.Version, p.Digest))
+		if p.Moved != nil {
+			says = append(says, fmt.Sprintf("%s/%s: %s", name, channel, p.Moved))
+		}
 		if p.Rollout != nil {
 			says = append(says, fmt.Sprintf("%s/%s: %s", name, channel, p.Rollout))
 		}

@@ -71,6 +71,8 @@ type Publisher struct {
 	// keep writes what belongs to it, before the pointer is signed. A nil start is a release that all hosts take at once.
 	// A publisher without Start moves no channel that has a plan.
 	Start func(ctx context.Context, b Beginning) (start *rollout.Start, keep func(context.Context) error, err error)
+	// Who is the person who moves channels, for their history. It is what the person says, and is signed as such.
+	Who string
 	// Urgent lets rollouts that this publisher starts wait for no waves.
 	Urgent bool
 

@@ -31,11 +31,26 @@ type Start struct {
 	Moves   []Move    `json:"moves,omitempty"`   // what people did to it, the oldest first
 }
 
-// Move is what a person did to a rollout.
+// Move is what a person did to a rollout, or how a channel came to name its release.
 type Move struct {
-	What string    `json:"what"` // start, pause, resume, skip-wave or abort
+	What string    `json:"what"` // start, urgent, pause, resume, skip-wave or abort; of a channel promote, point, publish or abort
 	At   time.Time `json:"at"`
-	By   []string  `json:"by,omitempty"` // IDs of the keys at hand that may sign the project
+	By   []string  `json:"by,omitempty"`  // IDs of the keys at hand that may sign the project
+	Who  string    `json:"who,omitempty"` // the person, as the publisher was given the name; empty in moves of older programs
+}
+
+// Is reports whether two records are of the same move.
+func (m Move) Is(other Move) bool {
+	return m.What == other.What && m.At.Equal(other.At) && m.Who == other.Who && slices.Equal(m.By, other.By)
+}
+
+// String returns a move in one line, for people who sign it.
+func (m Move) String() string {
+	text := m.What + " at " + m.At.UTC().Format(time.RFC3339)
+	if m.Who != "" {
+		text += " by " + m.Who
+	}
+	return text
 }
 
 // maxMoves is how many moves a start keeps.
@@ -43,7 +58,6 @@ const maxMoves = 50
 
 // Note adds a move to a rollout. Beyond the limit the oldest one goes.
 func (s *Start) Note(m Move) {
-	m.At = m.At.UTC().Truncate(time.Second)
 	s.Moves = append(slices.Clone(s.Moves), m)
 	s.Moves = s.Moves[max(0, len(s.Moves)-maxMoves):]
 }
@@ -105,6 +119,9 @@ func (s Start) String() string {
 		if flag.is {
 			text += ", " + flag.word
 		}
+	}
+	if n := len(s.Moves); n > 0 {
+		text += ", last move " + s.Moves[n-1].String()
 	}
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(", does not wait for the first %s", diag.Count(s.Skipped, "wave"))

@@ -131,3 +131,10 @@ func SignatureOf(dir, project string) (*Signature, error) {
 	s.Channels, err = Channels(role)
 	return &s, err
 }
+
+// SignsProject reports whether enough of the keys that may sign a project now have signed a role, which may be an earlier
+// one that has expired.
+func (c *Client) SignsProject(project string, role *Role) bool {
+	targets := c.set.Targets[targetsRole]
+	return targets != nil && targets.VerifyDelegate(project, role) == nil
+}

@@ -32,6 +32,8 @@ type Pointer struct {
 	Proof json.RawMessage `json:"proof,omitempty"`
 	// Rollout is how hosts come to take the release, on a channel with a plan; nil if they all take it at once.
 	Rollout *rollout.Start `json:"rollout,omitempty"`
+	// Moved is who made the channel name this release, when and how; nil for what older programs signed.
+	Moved *rollout.Move `json:"moved,omitempty"`
 }
 
 // Yank is the withdrawal of a release.

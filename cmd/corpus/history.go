@@ -1,74 +1,121 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet/pages"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/history"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// mostHeads is how many earlier heads of a project are read for the history of its channels.
-const mostHeads = 30
+func (p *program) historyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "history PROJECT [CHANNEL]",
+		Short: "Show how channels moved: when, to which release, and who moved them",
+		Long: `history shows the moves of a project's channels, the newest first: promote, point, publish and abort, by which a channel came to
+name a release, and pause, resume, skip-wave and urgent of its rollouts. WHO is the name that the person gave (--by), and KEYS are
+the keys that were at hand to sign it.
 
-// histories are the moves of a project's channels, as far as the store has the heads that it replaced: corpus gc takes
-// them away in time. The newest is what the verified head says; of the earlier ones only what a page shows is read.
-func histories(ctx context.Context, s store.Store, l trust.Listing) ([]pages.History, error) {
-	moves := map[string][]pages.Move{}
-	for serial := max(1, l.Serial-mostHeads); serial <= l.Serial; serial++ {
-		channels, at, err := headOf(ctx, s, l.Project, serial)
-		if err != nil {
-			return nil, err
-		}
-		if serial == l.Serial {
-			channels = l.Channels
-		}
-		for name, pointer := range channels {
-			all := moves[name]
-			if len(all) > 0 && all[len(all)-1].Digest == pointer.Digest.Short() {
-				continue
+Moves come from the project's metadata and the 30 versions before it, which stay in the store until corpus gc removes them. A
+question mark stands where that metadata is not signed with keys that may sign the project now: after such a key was replaced, or
+since another user wrote it. Moves that older programs signed have no name.`,
+		Example: `  corpus history myapp production --store s3://bucket/prefix --trust-root keys/root.json
+  corpus history myapp --json --store s3://bucket/prefix --trust-root keys/root.json`,
+		Args: cli.Args(cobra.RangeArgs(1, 2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			channel := ""
+			if len(args) > 1 {
+				channel = args[1]
 			}
-			moves[name] = append(all, pages.Move{At: at, Version: trust.Printable(pointer.Version), Digest: pointer.Digest.Short()})
-		}
+			return p.history(c.Context(), args[0], channel)
+		},
 	}
-	var out []pages.History
-	for _, name := range slices.Sorted(maps.Keys(moves)) {
-		if artifact.CheckChannel(name) == nil {
-			slices.Reverse(moves[name])
-			out = append(out, pages.History{Ref: artifact.Ref{Project: l.Project, Channel: name}, Moves: moves[name]})
-		}
-	}
-	return out, nil
 }
 
-// largestHead is how many bytes are read of a head.
-const largestHead = 4 << 20
+func (p *program) history(ctx context.Context, project, channel string) error {
+	client, s, done, err := p.readerAndStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if !slices.Contains(client.Projects(), project) {
+		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(project)), "`corpus ls` lists the projects")
+	}
+	l, err := client.ListOne(ctx, project)
+	if err != nil {
+		return err
+	}
+	moves, err := history.Read(ctx, s, client, l)
+	if err != nil {
+		return err
+	}
+	if channel != "" {
+		moves = slices.DeleteFunc(moves, func(m history.Move) bool { return m.Ref.Channel != channel })
+	}
+	if _, there := l.Channels[channel]; channel != "" && !there && len(moves) == 0 {
+		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(project+"/"+channel)), "`corpus ls` lists the channels")
+	}
+	if p.json {
+		return p.JSON(append([]history.Move{}, moves...))
+	}
+	return p.printMoves(moves)
+}
 
-// headOf is what the channels of a project named at one of its serials, and when the store got that; nothing where the
-// store no longer has it.
-func headOf(ctx context.Context, s store.Store, project string, serial int64) (map[string]trust.Pointer, time.Time, error) {
-	key := fmt.Sprintf("metadata/%d.%s.json", serial, trust.HeadRole(project))
-	data, info, err := store.ReadUpTo(ctx, s, key, largestHead)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
-		return nil, time.Time{}, nil
+func (p *program) printMoves(moves []history.Move) error {
+	if len(moves) == 0 {
+		_, err := fmt.Fprintln(p.Out, "no channel has moved yet")
+		return err
 	}
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "WHEN\tCHANNEL\tMOVE\tVERSION\tWHO\tKEYS")
+	for _, m := range moves {
+		move := m.What
+		if !m.Verified {
+			move += " ?"
+		}
+		keys := ""
+		if len(m.By) > 0 {
+			keys = shortKeys(m.By)
+		}
+		line := []string{stamp(m.At), m.Ref.String(), move, cmp.Or(m.Version, m.Digest, "-"), cmp.Or(m.Who, "-"), keys}
+		for i := range line {
+			line[i] = trust.Printable(line[i])
+		}
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(line, "\t"), "\t"))
+	}
+	return w.Flush()
+}
+
+// histories are the moves of a project's channels, as pages show them.
+func histories(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]pages.History, error) {
+	moves, err := history.Read(ctx, s, client, l)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("reading the history of %s: %w", project, err)
+		return nil, err
 	}
-	role := &trust.Role{}
-	if json.Unmarshal(data, role) != nil {
-		return nil, time.Time{}, nil //nolint:nilerr // an older head that is damaged is no head
+	byChannel := map[string][]pages.Move{}
+	for _, m := range moves {
+		if artifact.CheckChannel(m.Ref.Channel) != nil {
+			continue
+		}
+		byChannel[m.Ref.Channel] = append(byChannel[m.Ref.Channel], pages.Move{
+			At: m.At, What: trust.Printable(m.What), Version: trust.Printable(m.Version), Digest: trust.Printable(m.Digest),
+			Who: trust.Printable(m.Who), Points: m.Points, Verified: m.Verified,
+		})
 	}
-	channels, err := trust.Channels(role)
-	if err != nil {
-		return nil, time.Time{}, nil //nolint:nilerr // as above
+	var out []pages.History
+	for channel, moves := range byChannel {
+		out = append(out, pages.History{Ref: artifact.Ref{Project: l.Project, Channel: channel}, Moves: moves})
 	}
-	return channels, info.Modified.UTC(), nil
+	return out, nil
 }

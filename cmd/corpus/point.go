@@ -63,6 +63,7 @@ If the channel has a plan (corpus project rollout), point starts a rollout; see 
 	c.Flags().BoolVar(&remove, "remove", false, "remove the channel")
 	newChannelFlag(c, &isNew)
 	urgentFlag(c, &urgent)
+	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }

@@ -52,6 +52,7 @@ the release fails.`,
 	}
 	newChannelFlag(c, &isNew)
 	urgentFlag(c, &urgent)
+	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }

@@ -72,6 +72,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
 		"publish without scanning the files of the artifact for secrets")
 	urgentFlag(c, &urgent)
+	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }

@@ -46,6 +46,7 @@ func (p *program) rolloutMoveCommand(m rolloutMove) *cobra.Command {
 			return p.answer(result, "%s", text)
 		},
 	}
+	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }
@@ -153,6 +154,7 @@ It is a move of the channel, and takes the project's key and those of snapshot a
 		},
 	}
 	urgentFlag(c, &urgent)
+	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }

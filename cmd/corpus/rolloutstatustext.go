@@ -81,10 +81,13 @@ func (r rolloutStatus) text() string {
 	}
 	for _, m := range r.Start.Moves {
 		by := ""
-		if len(m.By) > 0 {
-			by = ", signed with " + shortKeys(m.By)
+		if m.Who != "" {
+			by = " by " + trust.Printable(m.Who)
 		}
-		fmt.Fprintf(&b, "  %s at %s%s\n", m.What, stamp(m.At), by)
+		if len(m.By) > 0 {
+			by += ", signed with " + shortKeys(m.By)
+		}
+		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.What), stamp(m.At), by)
 	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
 		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster; if the machine lost its key or was replaced: "+

@@ -51,6 +51,7 @@ type program struct {
 	retry     time.Duration // how long a request is repeated if the store does not answer
 
 	atOnce   bool           // remove keys although hosts refuse what only these have signed
+	by       string         // who moves a channel, as given
 	draft    string         // file to write a draft to, instead of changing the store
 	drafted  *publish.Draft // the draft that was written to it
 	locks    *keyring.Locks
@@ -90,7 +91,8 @@ another channel at the same bytes.`,
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.initCommand(), p.checkCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
 		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(), p.fleetCommand(),
-		p.yankCommand(), p.listCommand(), p.diffCommand(), p.verifyCommand(), p.doctorCommand(), p.gcCommand(), p.projectCommand(), p.rootCommand(),
+		p.yankCommand(), p.listCommand(), p.historyCommand(), p.diffCommand(), p.verifyCommand(), p.doctorCommand(), p.gcCommand(),
+		p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
 		p.orchestrateCommand(), p.nodeCommand(), p.guestCommand(),
@@ -165,7 +167,11 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, seenName), AtOnce: p.atOnce}
+	who, err := p.mover()
+	if err != nil {
+		return nil, err
+	}
+	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, seenName), AtOnce: p.atOnce, Who: who}
 	if ring.Dir != "" { // the keys of a rotation that has not ended
 		waiting := ring
 		waiting.Dir, waiting.Env = filepath.Join(ring.Dir, nextName), nil

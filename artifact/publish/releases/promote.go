@@ -29,14 +29,16 @@ func Promote(ctx context.Context, p *publish.Publisher, project, from, to string
 		if err != nil {
 			return err
 		}
-		return point(ctx, n, role, artifact.Ref{Project: project, Channel: to}, release, from)
+		return point(ctx, n, role, artifact.Ref{Project: project, Channel: to}, release, way{"promote", from})
 	})
 	return release, err
 }
 
-// point moves a channel of a project to a release. from is the channel that the release comes from, or "".
-func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release,
-	from string) error {
+// way is how a channel comes to name a release: the command, and the channel that the release comes from or "".
+type way struct{ what, from string }
+
+// point moves a channel of a project to a release.
+func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release, by way) error {
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return err
@@ -45,8 +47,9 @@ func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.
 		return err
 	}
 	before := channels[ref.Channel]
-	pointer := trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: before.Serial + 1}
-	if pointer.Proof, err = proofs.Prove(ctx, n, ref, pointer, before, from); err != nil {
+	move := moved(n, ref.Project, by.what)
+	pointer := trust.Pointer{Version: r.Version, Digest: r.Digest, Serial: before.Serial + 1, Moved: &move}
+	if pointer.Proof, err = proofs.Prove(ctx, n, ref, pointer, before, by.from); err != nil {
 		return err
 	}
 	if pointer.Rollout, err = begin(ctx, n, ref, r, before); err != nil {

@@ -55,7 +55,7 @@ func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.
 
 // moved returns a move that a user makes in a rollout now, with the available keys that may sign the project.
 func moved(n *publish.Next, project, what string) rollout.Move {
-	m := rollout.Move{What: what, At: n.Publisher.Time()}
+	m := rollout.Move{What: what, At: n.Publisher.Time().UTC().Truncate(time.Second), Who: n.Publisher.Who}
 	keys, _, err := n.Publisher.AtHand(project, n.Client.Delegation(project))
 	if err != nil {
 		return m // signing reports it
@@ -93,6 +93,8 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 				"%s named nothing before its rollout, so there is nothing to go back to", ref)
 		}
 		pointer.Rollout.Aborted = true
+		move := moved(n, ref.Project, "abort")
+		pointer.Moved = &move
 		release, err := signed(role, ref, before)
 		if err != nil {
 			return err

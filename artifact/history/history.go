@@ -1,0 +1,169 @@
+// Package history reads how the channels of a project moved: which release each of them came to name, when, how, and who
+// moved it, with what people did to its rollouts.
+//
+// The newest metadata of a project has the last move of each channel and the moves of its rollout. Earlier moves are in
+// the metadata that it replaced, which stays in the store until corpus gc removes it. A move counts as verified if the
+// metadata that has it is signed with keys that may sign the project now.
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+)
+
+// Moves that no metadata names: those of channels that older programs pointed, and of channels that are gone.
+const (
+	Moved   = "moved"
+	Removed = "remove"
+)
+
+// Move is a move of a channel or of its rollout.
+type Move struct {
+	Ref artifact.Ref `json:"ref"`
+	rollout.Move
+	Version  string `json:"version,omitempty"` // that the move is about; empty where the project does not sign it any more
+	Digest   string `json:"digest,omitempty"`  // of that release, shortened
+	Points   bool   `json:"points"`            // the channel came to name that release
+	Verified bool   `json:"verified"`          // signed with keys that may sign the project now
+}
+
+const (
+	// mostHeads is how many earlier versions of a project's metadata are read.
+	mostHeads = 30
+	// largestHead is how many bytes are read of one.
+	largestHead = 4 << 20
+)
+
+// Read returns the moves of a project's channels, the newest first. The listing is what the client verified.
+func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]Move, error) {
+	h := reading{project: l.Project, versions: map[string]string{}, named: map[string]trust.Pointer{}}
+	for _, r := range l.Releases {
+		h.versions[string(r.Digest)] = r.Version
+	}
+	for serial := max(1, l.Serial-mostHeads); serial < l.Serial; serial++ {
+		earlier, err := h.earlier(ctx, s, client, serial)
+		if err != nil {
+			return nil, err
+		}
+		if earlier != nil {
+			h.add(*earlier)
+		}
+	}
+	if l.Serial > 0 {
+		h.add(head{channels: l.Channels, at: h.at(ctx, s, l.Serial), verified: true})
+	}
+	slices.SortStableFunc(h.moves, func(a, b Move) int { return a.At.Compare(b.At) })
+	slices.Reverse(h.moves)
+	return h.moves, nil
+}
+
+// head is what a version of a project's metadata says of its channels.
+type head struct {
+	channels map[string]trust.Pointer
+	at       time.Time // when the store got it
+	verified bool
+}
+
+// reading collects the moves of a project from one version of its metadata after the other.
+type reading struct {
+	project  string
+	versions map[string]string // by digest
+	named    map[string]trust.Pointer
+	moves    []Move
+}
+
+// earlier is a version of the metadata that another one replaced; nil where the store no longer has it, or has another
+// file in its place.
+func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Client, serial int64) (*head, error) {
+	key := trust.RoleKey(trust.HeadRole(h.project), serial)
+	data, info, err := store.ReadUpTo(ctx, s, key, largestHead)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of %s: %w", h.project, err)
+	}
+	role := &trust.Role{}
+	if json.Unmarshal(data, role) != nil || role.Signed.Version != serial {
+		return nil, nil //nolint:nilerr // an older head that is damaged is no head
+	}
+	channels, err := trust.Channels(role)
+	if err != nil {
+		return nil, nil //nolint:nilerr // as above
+	}
+	return &head{channels, info.Modified.UTC(), client.SignsProject(h.project, role)}, nil
+}
+
+// at is when the store got the newest metadata; zero where it does not say.
+func (h *reading) at(ctx context.Context, s store.Store, serial int64) time.Time {
+	body, info, err := s.Get(ctx, trust.RoleKey(trust.HeadRole(h.project), serial), 0)
+	if err != nil {
+		return time.Time{}
+	}
+	_ = body.Close() // it was not read
+	return info.Modified.UTC()
+}
+
+// add adds the moves that a version of the metadata has and that the ones before did not have.
+func (h *reading) add(now head) {
+	for _, name := range slices.Sorted(maps.Keys(h.named)) {
+		if _, there := now.channels[name]; !there {
+			h.note(Move{Ref: h.ref(name), Move: rollout.Move{What: Removed, At: now.at}, Verified: now.verified})
+			delete(h.named, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.channels)) {
+		p := now.channels[name]
+		h.pointer(name, p, now)
+		h.named[name] = p
+	}
+}
+
+func (h *reading) ref(channel string) artifact.Ref {
+	return artifact.Ref{Project: h.project, Channel: channel}
+}
+
+// pointer adds the move by which a channel came to name a release, and those of its rollout.
+func (h *reading) pointer(name string, p trust.Pointer, now head) {
+	before, there := h.named[name]
+	points := Move{Ref: h.ref(name), Version: p.Version, Digest: p.Digest.Short(), Points: true, Verified: now.verified}
+	switch {
+	case p.Moved != nil:
+		points.Move = *p.Moved
+		h.note(points)
+	case !there || before.Digest != p.Digest:
+		points.Move = rollout.Move{What: Moved, At: now.at}
+		h.note(points)
+	}
+	if p.Rollout == nil {
+		return
+	}
+	for _, m := range p.Rollout.Moves {
+		if p.Moved != nil && (m.What == "start" || m.Is(*p.Moved)) {
+			continue // the move of the channel is in the list already
+		}
+		digest := artifact.Digest(p.Rollout.Release)
+		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(), Verified: now.verified})
+	}
+}
+
+// note adds a move once. It is verified if any metadata that is verified has it.
+func (h *reading) note(m Move) {
+	for i := range h.moves {
+		if had := &h.moves[i]; had.Ref == m.Ref && had.Move.Is(m.Move) && had.Digest == m.Digest {
+			had.Verified = had.Verified || m.Verified
+			return
+		}
+	}
+	h.moves = append(h.moves, m)
+}
