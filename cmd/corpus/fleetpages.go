@@ -36,8 +36,11 @@ func (p *program) writePages(ctx context.Context, s store.Store, client *trust.C
 	compare := comparing{client: client, listings: list}
 	site := pages.Site{View: v, Store: s, Listings: list, Detailed: o.reports, Compare: compare.releases,
 		Histories: map[string][]pages.History{}}
+	if site.Rollouts, err = shownRollouts(ctx, client, s, list); err != nil {
+		return err
+	}
 	for _, l := range list {
-		if site.Histories[l.Project], err = histories(ctx, s, l); err != nil {
+		if site.Histories[l.Project], err = histories(ctx, s, client, l); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/fleet/pages"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -54,4 +57,40 @@ func (u *underway) stopped() (fleet.Attention, bool) {
 		}
 	}
 	return a, true
+}
+
+// shownRollouts are the rollouts of all channels, as pages show them.
+func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing) (all []pages.Rollout, err error) {
+	for _, l := range list {
+		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
+			if l.Channels[name].Rollout == nil {
+				continue
+			}
+			ref := artifact.Ref{Project: l.Project, Channel: name}
+			u, err := loadRollout(ctx, client, s, ref)
+			switch {
+			case errors.Is(err, errNoRollout), errors.Is(err, errNoPlan), errors.Is(err, trust.ErrNoChannel):
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil:
+				all = append(all, pages.Rollout{Ref: ref, Version: l.Channels[name].Version, State: "unknown", Unread: err.Error(),
+					Next: diag.HintOf(err)})
+			default:
+				all = append(all, shownRollout(u.status(ctx, s)))
+			}
+		}
+	}
+	return all, nil
+}
+
+func shownRollout(r rolloutStatus) pages.Rollout {
+	shown := pages.Rollout{Ref: r.Ref, Version: r.rolledOut(), State: r.State, Next: r.Next, Urgent: r.Start.Urgent}
+	for _, w := range r.Waves {
+		shown.Waves = append(shown.Waves, pages.Wave{Name: w.Name, Share: w.Share.String(), Hosts: w.Hosts, Healthy: w.Healthy,
+			Failed: w.Failed, Open: w.Open, Why: w.Why})
+	}
+	for _, h := range r.Halts {
+		shown.Halts = append(shown.Halts, pages.Halt{Host: h.Host, At: h.At, Why: h.why()})
+	}
+	return shown
 }

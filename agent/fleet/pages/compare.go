@@ -60,9 +60,9 @@ func (w *writer) pairs() (all []pair) {
 			}
 		}
 		for _, h := range w.site.Histories[l.Project] {
-			for i, m := range h.Moves[:min(len(h.Moves), mostCompared)] {
-				if i+1 < len(h.Moves) && known[m.Version] && known[h.Moves[i+1].Version] {
-					all = append(all, pair{l.Project, h.Moves[i+1].Version, m.Version})
+			for i, m := range h.Moves[:min(len(h.Moves), mostMoves)] {
+				if before := h.before(i); known[m.Version] && known[before] {
+					all = append(all, pair{l.Project, before, m.Version})
 				}
 			}
 		}

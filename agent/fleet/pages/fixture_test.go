@@ -16,7 +16,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -64,6 +63,24 @@ func hostileReport(host string) map[string]any {
 		"units":  []map[string]any{{"unit": attack, "action": "restarted", "error": attack}},
 		"health": []map[string]any{{"probe": attack, "error": attack}},
 		"notes":  []string{attack},
+	}
+}
+
+// rolledOut are rollouts of the fleet: one that two hosts of a wave halted, and one that has finished.
+func rolledOut(hosts int, at time.Time) []pages.Rollout {
+	return []pages.Rollout{
+		{Ref: artifact.Ref{Project: "shop", Channel: "production"}, Version: "2.1", State: "halted",
+			Next: "no host takes the release: `corpus rollout resume shop production` continues, and `corpus rollout abort shop production` rolls back",
+			Waves: []pages.Wave{
+				{Name: "canary", Share: "1%", Hosts: hosts / 100, Healthy: hosts / 100, Open: true},
+				{Name: "2", Share: "10%", Hosts: hosts / 10, Healthy: hosts / 30, Failed: 2, Why: "the rollout is halted"},
+				{Name: "3", Share: "50%", Hosts: hosts/2 - hosts/10, Why: "the rollout is halted"},
+				{Name: attack, Share: "100%", Hosts: hosts / 2, Why: attack}},
+			Halts: []pages.Halt{{Host: "shop-production-useast1-00000", At: at.Add(time.Hour),
+				Why: "it failed on 2 of 2 hosts, which is the limit (limit 2, 5%; " + attack + ")"},
+				{Host: "a-host-that-is-gone", At: at, Why: attack}}},
+		{Ref: artifact.Ref{Project: "base", Channel: "production"}, Version: "7", State: pages.Finished, Next: "every host of the rollout has finished",
+			Waves: []pages.Wave{{Name: "1", Share: "100%", Hosts: hosts, Healthy: hosts, Open: true}}},
 	}
 }
 
@@ -126,12 +143,9 @@ func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 		put(hostkey.Place(r.Host, key.Public()), []byte("{}"))
 	}
 	at := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
-	start := &rollout.Start{Release: string(digest(2)), At: at, Hosts: []int{hosts / 100, hosts / 10, hosts/2 - hosts/10,
-		hosts / 2}}
 	listings := []trust.Listing{
 		{Project: "base", Channels: map[string]trust.Pointer{"production": {Version: "7", Digest: digest(100)}}},
-		{Project: "shop",
-			Channels: map[string]trust.Pointer{"production": {Version: "2.1", Digest: digest(2), Rollout: start}},
+		{Project: "shop", Channels: map[string]trust.Pointer{"production": {Version: "2.1", Digest: digest(2)}},
 			Releases: []artifact.Release{{Project: "shop", Version: "2.0", Digest: digest(1), Length: 4_200_000},
 				{Project: "shop", Version: "2.1", Digest: digest(2), Length: 4_300_000}}},
 	}
@@ -147,8 +161,10 @@ func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 	written, err := pages.Site{
 		View: v, Store: s, Listings: listings, Detailed: 20,
 		Histories: map[string][]pages.History{"shop": {{Ref: ref, Moves: []pages.Move{
-			{At: at, Version: "2.1", Digest: digest(2).Short()},
-			{At: at.Add(-72 * time.Hour), Version: "2.0", Digest: digest(1).Short()}}}}},
+			{At: at.Add(time.Hour), What: "pause", Version: "2.1", Digest: digest(2).Short(), Who: attack, Verified: true},
+			{At: at, What: "promote", Version: "2.1", Digest: digest(2).Short(), Who: "anna@example.com", Points: true, Verified: true},
+			{At: at.Add(-72 * time.Hour), What: "moved", Version: "2.0", Digest: digest(1).Short(), Points: true}}}}},
+		Rollouts: rolledOut(hosts, at),
 		Compare: func(context.Context, string, string, string) (pages.Comparison, error) {
 			return pages.Comparison{Old: listings[1].Releases[0], New: listings[1].Releases[1], Files: true,
 				Changed: []string{"app/server.py", attack}, Added: []string{"app/search.py"}, Listed: true,

@@ -10,8 +10,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/rollout"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -60,7 +58,7 @@ func (w *writer) overview(project string) overview {
 			before = r.Ref
 		}
 	}
-	o.Rollouts = rollouts(w.site.Listings, v.Rows, project)
+	o.Rollouts = w.rollouts(project)
 	o.table(hosts)
 	return o
 }
@@ -147,29 +145,6 @@ func channelOf(h fleet.Host) string {
 	return h.Project + "/" + h.Service.Channel
 }
 
-// rollouts draws the waves of the rollouts that are under way, filled with the hosts that have the release.
-func rollouts(listings []trust.Listing, rows []fleet.Row, project string) (out []underWay) {
-	for _, l := range listings {
-		if project != "" && project != l.Project {
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
-			ref, pointer := artifact.Ref{Project: l.Project, Channel: name}, l.Channels[name]
-			if pointer.Rollout == nil || len(pointer.Rollout.Hosts) == 0 {
-				continue
-			}
-			has, bad := 0, 0
-			for _, r := range rows {
-				if r.Ref == ref && r.Digest == pointer.Digest.Short() {
-					has, bad = has+r.Hosts, bad+r.Failed+r.RolledBack+r.Quarantined
-				}
-			}
-			out = append(out, drawn(ref, pointer.Version, pointer.Rollout, has, bad))
-		}
-	}
-	return out
-}
-
 func hostCount(n int) string {
 	if n == 1 {
 		return "1 host"
@@ -177,39 +152,17 @@ func hostCount(n int) string {
 	return grouped(n) + " hosts"
 }
 
-func drawn(ref artifact.Ref, version string, start *rollout.Start, has, bad int) underWay {
-	total := 0
-	for _, n := range start.Hosts {
-		total += n
-	}
-	u := underWay{Channel: ref.String(), Version: version}
-	u.Says = fmt.Sprintf("%s of %s have it, it failed on %s", grouped(has), hostCount(total), grouped(bad))
-	switch {
-	case start.Aborted:
-		u.Says += "; aborted"
-	case start.Paused:
-		u.Says += "; paused"
-	}
-	x, seen, left := 0, 0, has
-	for i, n := range start.Hosts {
-		seen += n
-		to := 1000 * seen / max(total, 1)
-		done := min(left, n)
-		left -= done
-		u.Waves = append(u.Waves, part{
-			Title: fmt.Sprintf("wave %d: %s", i+1, hostCount(n)), X: x, W: to - x, Done: (to - x) * done / max(n, 1),
-		})
-		x = to
-	}
-	return u
-}
+// mostMoves is how many moves of a channel a project's page lists.
+const mostMoves = 60
 
 func (w *writer) histories(project string) (out []History) {
 	for _, h := range w.site.Histories[project] {
-		h.Moves = slices.Clone(h.Moves)
+		h.Moves = slices.Clone(h.Moves[:min(len(h.Moves), mostMoves)])
 		for i := range h.Moves {
-			if i+1 < len(h.Moves) {
-				h.Moves[i].Compared = w.compares(project, h.Moves[i+1].Version, h.Moves[i].Version)
+			m := &h.Moves[i]
+			m.What, m.Who = shown(m.What), shown(m.Who)
+			if before := h.before(i); before != "" {
+				h.Moves[i].Compared = w.compares(project, before, h.Moves[i].Version)
 			}
 		}
 		out = append(out, h)

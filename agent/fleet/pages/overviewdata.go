@@ -14,7 +14,7 @@ type overview struct {
 	Hosts        int
 	Figures      []figure
 	Bar          []part
-	Rollouts     []underWay
+	Rollouts     []rolloutShown
 	Attention    []attention
 	Rows         []row
 	Channels     []History
@@ -33,7 +33,7 @@ type figure struct {
 // part is a part of a bar of a thousand.
 type part struct {
 	Class, Title string
-	X, W, Done   int
+	X, W         int
 }
 
 type attention struct {
@@ -49,11 +49,6 @@ type row struct {
 	Counts []int
 }
 
-type underWay struct {
-	Channel, Version, Says string
-	Waves                  []part
-}
-
 // release is a release of a project.
 type release struct {
 	Version, Size, Digest, Withdrawn, Compared string
@@ -65,12 +60,29 @@ type History struct {
 	Moves []Move // the newest first
 }
 
-// Move is a release that a channel came to name.
+// Move is a move of a channel or of its rollout.
 type Move struct {
 	At       time.Time
+	What     string // such as promote, pause or abort
 	Version  string
 	Digest   string
+	Who      string // the name that the person gave
+	Points   bool   // the channel came to name the version
+	Verified bool   // the metadata that has the move is signed with keys that may sign the project now
 	Compared string // the page of what changed
+}
+
+// before is the version that the channel named before a move that points it at another one; "" for other moves.
+func (h History) before(i int) string {
+	if !h.Moves[i].Points {
+		return ""
+	}
+	for _, m := range h.Moves[i+1:] {
+		if m.Points && m.Version != h.Moves[i].Version {
+			return m.Version
+		}
+	}
+	return ""
 }
 
 // staticRow is a host in the table that browsers without JavaScript show.

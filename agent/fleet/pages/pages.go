@@ -42,6 +42,8 @@ type Site struct {
 	Listings []trust.Listing
 	// Compare says what differs between two releases; nil where that is not asked for.
 	Compare func(ctx context.Context, project, older, newer string) (Comparison, error)
+	// Rollouts are those of all channels that have one.
+	Rollouts []Rollout
 	// Histories are the moves of channels, by project.
 	Histories map[string][]History
 	// Detailed is for how many hosts the reports are read, those that need a person first.
@@ -143,13 +145,15 @@ func grouped(n int) string {
 // class is the class of a state, or of how a run or a step ended, in the style sheet.
 func class(word string) string {
 	switch word {
-	case "converged", "ok", "healthy":
+	case "converged", "ok", "healthy", Finished:
 		return "healthy"
-	case "rollback failed", "failed", "interrupted", "wrong key", "conflict":
+	case "rollback failed", "failed", "interrupted", "wrong key", "conflict", "halted", fleet.Halted:
 		return "failed"
 	case "rolled back", "quarantined", "held", "drifted", "silent":
 		return strings.ReplaceAll(word, " ", "-")
-	case "withdrawn":
+	case "paused", fleet.Paused:
+		return "held"
+	case "withdrawn", "aborted":
 		return "rolled-back"
 	}
 	return "other"
