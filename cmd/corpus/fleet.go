@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +22,11 @@ import (
 // silentAfter is how long a host may say nothing before it counts as silent. Its timer runs every five minutes.
 const silentAfter = time.Hour
 
-// watchEvery is how often `corpus fleet --watch` looks.
-const watchEvery = 30 * time.Second
+// watchEvery is how often `corpus fleet --watch` looks by default, and shortestWatch how often at most.
+const (
+	watchEvery    = 30 * time.Second
+	shortestWatch = time.Second
+)
 
 // fleetOptions are what is asked of a fleet.
 type fleetOptions struct {
@@ -34,8 +34,9 @@ type fleetOptions struct {
 	behind           bool
 	silent           time.Duration
 	watch            bool
-	metrics, html    string // where to write figures and pages; "" for nowhere
-	reports          int    // for how many hosts pages show runs
+	every            time.Duration // with watch
+	metrics, html    string        // where to write figures and pages; "" for nowhere
+	reports          int           // for how many hosts pages show runs
 }
 
 func (p *program) fleetCommand() *cobra.Command {
@@ -63,12 +64,16 @@ since the last look.`,
   corpus fleet --metrics /var/lib/node_exporter/fleet.prom --store s3://bucket/prefix --trust-root keys/root.json
   corpus fleet --html ./pages --store s3://bucket/prefix --trust-root keys/root.json
   corpus fleet --html s3://bucket/pages --store s3://bucket/prefix --trust-root keys/root.json
-  corpus fleet --watch --store s3://bucket/prefix --trust-root keys/root.json`,
+  corpus fleet --watch --every 1m --store s3://bucket/prefix --trust-root keys/root.json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("silent") && o.silent <= 0 {
 				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--silent is not more than nothing"),
 					"say how long a host has to be silent, such as --silent 1h"))
+			}
+			if o.every < shortestWatch {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--every is less than a second"),
+					"each look lists the store; give --every 30s or more for a large fleet"))
 			}
 			return p.fleet(c.Context(), o)
 		},
@@ -78,7 +83,8 @@ since the last look.`,
 	flags.StringVar(&o.channel, "channel", "", "only hosts that follow this channel of their project")
 	flags.BoolVar(&o.behind, "behind", false, "only hosts that do not have what their channels name")
 	flags.DurationVar(&o.silent, "silent", 0, "only hosts that have not reported for so long, such as 1h")
-	flags.BoolVar(&o.watch, "watch", false, "look again every 30 seconds until interrupted")
+	flags.BoolVar(&o.watch, "watch", false, "look again, every 30 seconds or --every, until interrupted")
+	flags.DurationVar(&o.every, "every", watchEvery, "with --watch, how often to look")
 	flags.StringVar(&o.metrics, "metrics", "", "write the numbers as OpenMetrics text into this file")
 	flags.StringVar(&o.html, "html", "", "write pages into this directory, or the store with this URL")
 	flags.IntVar(&o.reports, "reports", 300, "with --html, show the runs of so many hosts, those that need a person first")
@@ -92,25 +98,32 @@ func (p *program) fleet(ctx context.Context, o fleetOptions) error {
 		return err
 	}
 	defer done()
+	if err := p.lookOnce(ctx, look, o); err != nil || !o.watch {
+		return err
+	}
 	for {
-		v, write, err := look(ctx)
-		if err != nil {
-			return err
-		}
-		if o.html != "" || o.metrics != "" {
-			err = write()
-		} else {
-			err = p.redrawFleet(v, o.watch)
-		}
-		if err != nil || !o.watch {
-			return err
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(watchEvery):
+		case <-time.After(o.every):
+		}
+		// A store that does not answer for a while ends no watch: what is shown stays, with the time of the failure.
+		if err := p.lookOnce(ctx, look, o); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(p.Err, "%s: %v\n", stamp(time.Now()), err)
 		}
 	}
+}
+
+// lookOnce looks at the fleet, and shows it or writes the files that were asked for.
+func (p *program) lookOnce(ctx context.Context, look lookAtFleet, o fleetOptions) error {
+	v, write, err := look(ctx)
+	if err != nil {
+		return err
+	}
+	if o.html != "" || o.metrics != "" {
+		return write()
+	}
+	return p.redrawFleet(v, o.watch)
 }
 
 // redrawFleet shows a look at the fleet, in the place of the one before where the terminal is watched.
@@ -213,87 +226,3 @@ type metricsWritten struct {
 	File  string `json:"file"`
 	Hosts int    `json:"hosts"`
 }
-
-func (p *program) showFleet(v *fleet.View) error {
-	if p.json {
-		return p.JSON(v)
-	}
-	if len(v.Hosts) == 0 && len(v.Ignored) == 0 {
-		fmt.Fprintln(p.Out, "no host has a record here; hosts write one with each report (reports.upload: true)")
-	}
-	if err := p.printRows(v.Rows); err != nil {
-		return err
-	}
-	return p.printAttention(v.Attention)
-}
-
-func (p *program) printRows(rows []fleet.Row) error {
-	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "CHANNEL\tVERSION\tHOSTS\tHEALTHY\tFAILED\tROLLED BACK\tQUARANTINED\tHELD\tDRIFTED\tBEHIND\tSILENT")
-	before := ""
-	for _, r := range rows {
-		name, version := r.Ref.String(), r.Version
-		if name == before {
-			name = ""
-		}
-		before = r.Ref.String()
-		if version == "" {
-			version = "none"
-		}
-		if r.Named {
-			version += " *"
-		}
-		if r.Also != "" {
-			version += " (same bytes as " + trust.Printable(r.Also) + ")"
-		}
-		fmt.Fprintf(w, "%s\t%s", name, version)
-		for _, n := range []int{r.Hosts, r.Healthy, r.Failed, r.RolledBack, r.Quarantined, r.Held, r.Drifted, r.Behind,
-			r.Silent} {
-			fmt.Fprintf(w, "\t%s", number(n))
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
-}
-
-// number is a count in a table, in which what is not there does not draw the eye.
-func number(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
-}
-
-// mostOnLine is how many hosts a line names.
-const mostOnLine = 5
-
-func (p *program) printAttention(all []fleet.Attention) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(p.Out, "\nnothing needs a person")
-		return err
-	}
-	fmt.Fprintf(p.Out, "\nneeds a person:\n")
-	for _, a := range all {
-		fmt.Fprintf(p.Out, "  %s\n", attentionText(a))
-		if why, _, _ := strings.Cut(a.Why, "\n"); why != "" {
-			fmt.Fprintf(p.Out, "      %s\n", trust.Printable(why))
-		}
-		if a.Hint != "" {
-			fmt.Fprintf(p.Out, "      hint: %s\n", trust.Printable(strings.ReplaceAll(a.Hint, "\n", "; ")))
-		}
-	}
-	return nil
-}
-
-func attentionText(a fleet.Attention) string {
-	text := a.What
-	if a.Version != "" {
-		text += ": " + a.Project + " " + a.Version
-	}
-	if len(a.Hosts) == 0 {
-		return text
-	}
-	return text + " on " + hostCountOf(len(a.Hosts)) + ": " + named(a.Hosts, mostOnLine)
-}
-
-func hostCountOf(n int) string { return diag.Count(n, "host") }
