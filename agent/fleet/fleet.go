@@ -161,6 +161,7 @@ func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, err
 
 // hostRuns are the reports of a host, newest first.
 type hostRuns struct {
+	of   string // PROJECT/HOST
 	host string
 	keys []string
 	beat time.Time // when the store last got the host's record; zero for none that counts
@@ -174,8 +175,11 @@ func (h hostRuns) later(at time.Time) time.Time {
 	return at
 }
 
-// beats are when the store last got the records of hosts, by PROJECT/HOST.
-type beats map[string]time.Time
+// beats are the records of hosts that count, by PROJECT/HOST. A host repeats its record while nothing changes.
+type beats map[string]hostrecord.Listed
+
+// at is when the store last got the record of a host; zero for none that counts.
+func (b beats) at(of string) time.Time { return b[of].Seen }
 
 // readBeats lists the records of a project's hosts, or of all hosts for "". Those that do not count for the keys that the
 // store knows are left out.
@@ -187,7 +191,7 @@ func readBeats(ctx context.Context, s store.Store, project string, known hostkey
 	found := beats{}
 	hosts, _ := records.Check(known)
 	for _, r := range hosts {
-		found[r.Project+"/"+r.Host] = r.Seen
+		found[r.Project+"/"+r.Host] = r
 	}
 	return found, nil
 }
@@ -212,11 +216,11 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 			continue // it is no host's: the name was chosen by a user who may write there
 		}
 		of := parts[1] + "/" + parts[2]
-		if parts[3] < oldest && beats[of].Before(since) {
+		if parts[3] < oldest && beats.at(of).Before(since) {
 			continue
 		}
 		if byHost[of] == nil {
-			byHost[of] = &hostRuns{host: parts[2], beat: beats[of]}
+			byHost[of] = &hostRuns{of: of, host: parts[2], beat: beats.at(of)}
 		}
 		byHost[of].keys = append(byHost[of].keys, info.Key)
 	}

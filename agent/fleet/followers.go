@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -23,38 +24,81 @@ type Follower struct {
 	Cluster string         `json:"cluster"`
 }
 
-// Followers reads which hosts follow a channel, by their newest reports. Reports that the store got before since do not
-// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it
-// lies.
+// Followers reads which hosts follow a channel: by their signed records, which takes one listing, and by the newest reports
+// of hosts whose records do not say it. Reports that the store got before since do not
+// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it lies.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {
 		project = ""
 	}
-	known, runs, err := live(ctx, s, keys, project, Prefix(ref.Project), since)
+	l, err := live(ctx, s, keys, project, Prefix(ref.Project), since)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*Follower, len(runs))
+	found := l.recordedFollowers(ref)
+	runs := l.unanswered()
+	read := make([]*Follower, len(runs))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, host := range runs {
 		group.Go(func() (err error) {
-			found[i], err = follower(within, &reader{store: s, known: known}, host, ref, since)
+			read[i], err = follower(within, &reader{store: s, known: l.known}, host, ref, since)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	found = append(found, read...)
+	found = slices.DeleteFunc(found, func(f *Follower) bool { return f == nil })
+	slices.SortStableFunc(found, func(a, b *Follower) int { return cmp.Compare(a.Host, b.Host) })
 	return newestOf(found), nil
+}
+
+// recordedFollowers are the hosts whose signed records say that they follow a channel. Hosts whose records say so, or that
+// they follow another one, are answered.
+func (l *living) recordedFollowers(ref artifact.Ref) (found []*Follower) {
+	for of, r := range l.recorded {
+		place := r.Service
+		if ref.Project == artifact.Base {
+			place = r.Base
+		}
+		cluster, region, ok := clusterOf(r.Host, r.Project)
+		if place == nil || place.Channel == "" || r.Agent == "" || !ok {
+			continue
+		}
+		l.answered[of] = true
+		if place.Channel == ref.Channel {
+			found = append(found, &Follower{Host: r.Host, At: r.Seen, Agent: r.Agent, Key: l.known[r.Host][0].Key, Region: region,
+				Cluster: cluster})
+		}
+	}
+	return found
+}
+
+// clusterOf reads the cluster and the region off the name of a host of a project, PROJECT-INSTANCE-NODE or
+// PROJECT-INSTANCE-REGION-NODE; false where it is named otherwise, so that only its reports say them.
+func clusterOf(host, project string) (cluster, region string, ok bool) {
+	short, _, _ := strings.Cut(host, ".")
+	rest, ok := strings.CutPrefix(short, project+"-")
+	parts := strings.Split(rest, "-")
+	if !ok || slices.Contains(parts, "") {
+		return "", "", false
+	}
+	switch len(parts) {
+	case 2:
+		return project + "-" + parts[0], "", true
+	case 3:
+		return project + "-" + parts[0] + "-" + parts[1], parts[1], true
+	}
+	return "", "", false
 }
 
 // newestOf is one follower for each host: a host that moved to another project has reports of both.
 func newestOf(found []*Follower) (hosts []Follower) {
 	for _, f := range found {
 		switch last := len(hosts) - 1; {
-		case f == nil:
 		case last >= 0 && hosts[last].Host == f.Host:
 			if f.At.After(hosts[last].At) {
 				hosts[last] = *f

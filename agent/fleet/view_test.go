@@ -80,7 +80,7 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	for i := range hosts {
 		r := hostrecord.Record{
 			Project: fmt.Sprintf("app%d", i%4), Host: fmt.Sprintf("app%d-production-%05d", i%4, i),
-			Run: "20260501T115500.000000", Sequence: int64(i + 1), Outcome: "converged",
+			Run: "20260501T115500.000000", Sequence: int64(i + 1), Outcome: "converged", Agent: "1.4.0", Form: 2,
 			Service: &hostrecord.Place{Channel: "production", Version: "1.0", Digest: "0a000000"},
 			Base:    &hostrecord.Place{Channel: "production", Version: "7", Digest: "0b000000"},
 		}
@@ -119,6 +119,24 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	}
 	if v := look(fleet.Query{Known: first.Known, Project: "app2"}); len(v.Hosts) != hosts/4 || b.requests.Load() != 3 {
 		t.Errorf("of one project: %d hosts in %d requests", len(v.Hosts), b.requests.Load())
+	}
+	// Who starts a rollout reads the hosts of a channel: three listings of records, ten of keys and one of reports.
+	b.requests.Store(0)
+	followers, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "app2", Channel: "production"}, now.Add(-time.Hour))
+	if err != nil || len(followers) != hosts/4 || b.requests.Load() != 14 {
+		t.Errorf("%d hosts follow the channel, in %d requests, %v", len(followers), b.requests.Load(), err)
+	} else if f := followers[0]; f.Key != key.Public() || f.Cluster != "app2-production" || f.Agent != "1.4.0" || f.At.IsZero() {
+		t.Errorf("a follower is %+v", f)
+	}
+	b.requests.Store(0)
+	base, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "base", Channel: "production"}, now.Add(-time.Hour))
+	if err != nil || len(base) != hosts || b.requests.Load() != 21 {
+		t.Errorf("%d hosts follow base, in %d requests, %v", len(base), b.requests.Load(), err)
+	}
+	b.requests.Store(0)
+	agents, err := fleet.Agents(t.Context(), s, now.Add(-time.Hour))
+	if err != nil || len(agents) != hosts || b.requests.Load() != 21 {
+		t.Errorf("%d hosts have agents, in %d requests, %v", len(agents), b.requests.Load(), err)
 	}
 }
 
