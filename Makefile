@@ -45,9 +45,10 @@ demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away
 	go test -tags integration -timeout 40m ./artifact/store/... ./cmd/... ./state/module/... ./agent/fleet/pages
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
-fleet: ## rollouts to 1,000 agents, each a process, from a real MinIO server, and 20 times to real agents in one process while they are killed and the store fails
+fleet: ## rollouts to 1,000 agents, each a process, from a real MinIO server, and 20 times to real agents in one process while they are killed and the store fails; 10,000 simulated seeds, and 100,000 simulated hosts
 	CORPUS_TEST_HOSTS=1000 go test -tags integration -timeout 60m -count 1 -v -run '^TestRolloutToManyHosts$$' ./cmd
 	CORPUS_TEST_HOSTS=20 CORPUS_TEST_RUNS=20 go test -timeout 60m -count 1 -v -run '^TestRolloutsOnAVirtualClock$$' ./agent
+	CORPUS_SEEDS=10000 go test -timeout 20m -count 1 -v -run 'Invariants|HundredThousand' ./artifact/rollout/simulate
 hosts: build snapshot ## the packages, on real systemd hosts; needs root
 	go test -tags hosts -timeout 60m -count 1 -v ./packaging/hosttest/...
 attack: ## a local user's programs against everything the agent does as root, in hosts to throw away; needs root, and half an hour of two cores
