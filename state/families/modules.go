@@ -25,6 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/git"
 	"github.com/corpus-agent/corpus-agent/state/module/grains"
 	"github.com/corpus-agent/corpus-agent/state/module/group"
+	"github.com/corpus-agent/corpus-agent/state/module/guest"
 	hosts "github.com/corpus-agent/corpus-agent/state/module/host"
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/iptables"
@@ -79,6 +80,7 @@ func states(s *session.Session) module.Registry {
 		"gem":             gem.Functions(),
 		"grains":          grains.Functions(keptGrains{s}),
 		"group":           group.Functions(),
+		"guest":           guest.Functions(),
 		"host":            hosts.Functions(),
 		"ini":             ini.Functions(),
 		"iptables":        iptables.Functions(),

@@ -1,3 +1,7 @@
 base:
   '*':
     - hosts
+    - network
+    - firewall
+    - guests
+    - proxy

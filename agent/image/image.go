@@ -1,0 +1,133 @@
+// Package image fetches images of guests for a node: releases that the store has signed, outside of a deploy.
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Wanted is a release by everything that is signed of it.
+type Wanted struct {
+	Project, Version string
+	Digest           artifact.Digest
+}
+
+// Pull unpacks a release below dir, in a directory with the hexadecimal digits of its digest as name, and returns that
+// directory. One that is there is complete, since it gets its name last. What the store offers is verified with the root
+// and the memory in trusted, the directory of the host's trust, to which nothing is written. A withdrawn release, and one
+// that the store has signed with another digest, is refused.
+func Pull(ctx context.Context, s store.Store, trusted, dir string, w Wanted) (string, error) {
+	tree := filepath.Join(dir, w.Digest.Hex())
+	if there, err := walk.Exists(tree); there || err != nil {
+		return tree, err
+	}
+	client, done, err := reader(s, trusted)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if err := client.Refresh(ctx); err != nil {
+		return "", err
+	}
+	release, err := find(ctx, client, w)
+	if err != nil {
+		return "", err
+	}
+	return tree, place(ctx, client, release, dir, tree)
+}
+
+// reader returns a client that has seen what the host has, and keeps what it sees to itself.
+func reader(s store.Store, trusted string) (*trust.Client, func(), error) {
+	root, err := trust.ReadRoot(filepath.Join(trusted, "root.json"))
+	if err != nil {
+		return nil, nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
+			"deploy this host first: corpus-agent deploy --trust-root FILE")
+	}
+	dir, done, err := durable.Scratch()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = trust.Pin(dir, root)
+	if err == nil {
+		err = trust.Remind(dir, trusted, root)
+	}
+	var client *trust.Client
+	if err == nil {
+		client, err = trust.Open(s, dir, nil)
+	}
+	if err != nil {
+		done()
+	}
+	return client, done, err
+}
+
+func find(ctx context.Context, client *trust.Client, w Wanted) (artifact.Release, error) {
+	list, err := client.ListOne(ctx, w.Project)
+	if err != nil {
+		return artifact.Release{}, err
+	}
+	if yank, withdrawn := list.Yanked[w.Version]; withdrawn {
+		return artifact.Release{}, diag.WithHint(fmt.Errorf("%s %s was withdrawn: %s", w.Project, w.Version, yank.Reason),
+			"choose another image: corpus guest image")
+	}
+	for _, r := range list.Releases {
+		if r.Version == w.Version && r.Digest == w.Digest {
+			return r, nil
+		}
+	}
+	return artifact.Release{}, diag.WithHint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version,
+		w.Digest), "`corpus ls` lists what is signed; corpus guest image corrects the cloud")
+}
+
+// place fetches a release and gives it its name.
+func place(ctx context.Context, client *trust.Client, r artifact.Release, dir, tree string) error {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := durable.Sweep(ctx, dir); err != nil {
+		return err
+	}
+	temp, err := durable.TempDir(dir)
+	if err != nil {
+		return err
+	}
+	err = unpackTo(ctx, client, r, temp)
+	if err == nil {
+		err = durable.Install(temp, tree)
+	}
+	if err != nil {
+		return errors.Join(err, durable.RemoveTemp(context.WithoutCancel(ctx), temp))
+	}
+	return nil
+}
+
+func unpackTo(ctx context.Context, client *trust.Client, r artifact.Release, temp string) error {
+	file, err := durable.TempFile(filepath.Dir(temp))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	verified, err := client.Fetch(ctx, r, file, nil)
+	if err != nil {
+		return err
+	}
+	into, err := os.OpenRoot(temp)
+	if err != nil {
+		return err
+	}
+	defer into.Close()
+	_, err = unpack.Into(ctx, verified, into, unpack.Limits{})
+	return err
+}

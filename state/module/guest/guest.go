@@ -1,0 +1,149 @@
+// Package guest implements guest.present and guest.only, with which a node makes and removes its guests: hosts that run
+// on it, each with a root file system of its own.
+//
+// A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). A record below Records says
+// which guest of the cloud, by its ID, lies in which directory, and what a run was about to do with it. It is written
+// before anything else, so a run after a power cut finishes what the last one began or removes it. A root file system
+// gets its name only when it is complete and on the disk.
+//
+// Once a guest has run, its root can put links anywhere in its file system. Therefore a node writes into it only before
+// it has run for the first time, and follows no link there.
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+)
+
+// Records is the directory with a file for each guest of a node.
+const Records = "/var/lib/corpus-guests"
+
+// Functions returns the functions of guest.
+func Functions() module.Table {
+	return module.Table{
+		"present": func() module.Resource { return &present{Driver: nspawnName} },
+		"only":    func() module.Resource { return &only{} },
+	}
+}
+
+// The steps at which a record can be found.
+const (
+	creating = "creating" // the root file system may be incomplete
+	ready    = "ready"
+	deleting = "deleting" // its removal has begun
+)
+
+// record is what a node keeps of a guest.
+type record struct {
+	Name   string `json:"-"`
+	ID     string `json:"id"`
+	Driver string `json:"driver"`
+	Step   string `json:"step"`
+}
+
+func recordPath(name string) string { return path.Join(Records, name+".json") }
+
+// readRecord returns the record of a guest; false if there is none.
+func readRecord(h *host.Host, name string) (record, bool, error) {
+	data, err := h.Files.ReadFile(recordPath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, false, nil
+	}
+	if err != nil {
+		return record{}, false, fmt.Errorf("reading the record of guest %s: %w", name, err)
+	}
+	r := record{}
+	if err := json.Unmarshal(data, &r); err != nil || checkID(r.ID) != nil {
+		return record{}, false, diag.WithHint(fmt.Errorf("%s is damaged", recordPath(name)),
+			"write {\"id\": ID, \"driver\": \"nspawn\", \"step\": \"ready\"}, with the guest's ID of the cloud, into it")
+	}
+	r.Name = name
+	return r, true, nil
+}
+
+// write stores a record; it is on the disk when write returns.
+func (r record) write(h *host.Host) error {
+	if err := h.MkdirAll(Records); err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	return h.Files.Write(recordPath(r.Name), host.NewFile{Content: strings.NewReader(string(data) + "\n"), Mode: &mode, UID: -1,
+		GID: -1, ReplaceLink: true})
+}
+
+// records returns the records of all guests, sorted by name.
+func records(h *host.Host) ([]record, error) {
+	names, err := h.Files.ReadDir(Records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []record
+	for _, file := range names {
+		name, is := strings.CutSuffix(file, ".json")
+		if !is || checkName(name) != nil {
+			continue
+		}
+		r, _, err := readRecord(h, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+var (
+	namePattern = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+	idPattern   = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
+
+func checkName(name string) error {
+	if namePattern.MatchString(name) {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%q is not the name of a guest", name), "write lower-case letters and digits, such as web1")
+}
+
+func checkID(id string) error {
+	if idPattern.MatchString(id) {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%q is not the ID of a guest", id), "write the 32 digits of its machine ID")
+}
+
+// exists reports whether there is something at a path.
+func exists(h *host.Host, file string) (bool, error) {
+	_, err := h.Files.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// removeTree removes a directory with all below it, on one file system.
+func removeTree(ctx context.Context, h *host.Host, guest, dir string) error {
+	there, err := exists(h, dir)
+	if err != nil || !there {
+		return err
+	}
+	_, err = h.Tool(ctx, host.Tool{Argv: []string{"rm", "-rf", "--one-file-system", "--", dir}, Limit: hour,
+		Changes: host.Subject{Kind: host.KindCommand, Name: "removal of guest " + guest}})
+	return host.Failed(err, "removing "+dir, "see whether something is mounted or running there")
+}

@@ -1,0 +1,266 @@
+package guest_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/guest"
+	"github.com/corpus-agent/corpus-agent/state/statetest"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+const (
+	idA = "0123456789abcdef0123456789abcdef"
+	idB = "fedcba9876543210fedcba9876543210"
+)
+
+// image writes a tar archive of a root file system.
+func image(t *testing.T, h *statetest.Host, links map[string]string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	add := func(header tar.Header, text string) {
+		header.Size = int64(len(text))
+		if err := w.WriteHeader(&header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, "")
+	for name, target := range links {
+		add(tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target, Mode: 0o777}, "")
+	}
+	if links["etc"] == "" {
+		add(tar.Header{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}, "")
+		add(tar.Header{Name: "etc/os-release", Typeflag: tar.TypeReg, Mode: 0o644}, "ID=debian\n")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.Put("/image.tar", b.String())
+}
+
+// node gives a host the programs of a node: tar and rm are real ones.
+func node(t *testing.T, h *statetest.Host) {
+	real := func(name string) statetest.Tool {
+		return func(args []string, _ string) (string, error) {
+			for i, arg := range args {
+				if path.IsAbs(arg) {
+					args[i] = h.Dir + arg
+				}
+			}
+			out, err := exec.Command(name, args...).CombinedOutput()
+			if err != nil {
+				return "", statetest.Code{Code: 2, Text: string(out)}
+			}
+			return string(out), nil
+		}
+	}
+	statetest.UseUnits(h)
+	statetest.UseTools(t, h, map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"),
+		"systemctl": func(args []string, _ string) (string, error) {
+			root, is := strings.CutPrefix(args[0], "--root=")
+			if !is || args[1] != "enable" {
+				return "", statetest.Code{Code: 1, Text: "unexpected"}
+			}
+			return "", h.WriteText(root+"/enabled-"+args[2], "")
+		}})
+	image(t, h, nil)
+	h.Put("/usr/bin/corpus-agent", "a program")
+}
+
+func web1(driver string) *value.Map {
+	return value.NewMap("name", "web1", "id", idA, "image", "/image.tar", "hostname", "shop-prod-eu1-web1", "driver", driver,
+		"bridge", "guests", "uids", 8*65536, "copies", value.NewMap("/usr/bin/corpus-agent", "/usr/bin/corpus-agent"),
+		"contents", value.NewMap("/etc/corpus/agent.yaml", "store: x\n"), "enable", value.NewList("corpus-agent.timer"),
+		"binds", value.NewMap("/var/lib/corpus-guests/web1", "/etc/corpus-node"))
+}
+
+// drivers are the drivers that pass the tests of this file.
+func drivers() []string { return []string{"nspawn"} }
+
+func TestConformance(t *testing.T) {
+	var cases []statetest.Case
+	for _, driver := range drivers() {
+		cases = append(cases,
+			statetest.Case{Name: driver + " makes a guest", Function: "present", Arguments: web1(driver),
+				First: &statetest.Want{Result: true, Changes: value.NewMap("guest", "created from /image.tar", "settings",
+					"/etc/systemd/nspawn/web1.nspawn")},
+				After: statetest.Tree{
+					"/var/lib/machines/web1/etc/machine-id":        statetest.File(idA + "\n"),
+					"/var/lib/machines/web1/etc/hostname":          statetest.File("shop-prod-eu1-web1\n"),
+					"/var/lib/machines/web1/etc/os-release":        statetest.File("ID=debian\n"),
+					"/var/lib/machines/web1/etc/corpus/agent.yaml": statetest.File("store: x\n"),
+					"/var/lib/machines/web1/usr/bin/corpus-agent":  statetest.File("a program"),
+				}},
+			statetest.Case{Name: driver + " refuses a name", Function: "present",
+				Arguments: value.NewMap("name", "../x", "id", idA, "image", "/image.tar", "hostname", "x", "uids", 8*65536, "driver", driver),
+				First:     &statetest.Want{Result: false, Comment: "is not the name of a guest"}},
+			statetest.Case{Name: driver + " refuses users of the node", Function: "present",
+				Arguments: value.NewMap("name", "x", "id", idA, "image", "/image.tar", "hostname", "x", "uids", 0, "driver", driver),
+				First:     &statetest.Want{Result: false, Comment: "uids is 0"}},
+			statetest.Case{Name: driver + " takes no directory that is another's", Function: "present", Arguments: web1(driver),
+				Setup: func(_ *testing.T, h *statetest.Host) { h.Put("/var/lib/machines/web1/data", "x") },
+				First: &statetest.Want{Result: false, Comment: "no record says that it is a guest's"}},
+			statetest.Case{Name: driver + " removes a deleted guest", Function: "only",
+				Before:    []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				Arguments: value.NewMap("name", "guests", "deleted", value.NewList(idA)),
+				First:     &statetest.Want{Result: true, Changes: value.NewMap("web1", "removed with its disk")}},
+			statetest.Case{Name: driver + " keeps the disk of a guest that is missing", Function: "only",
+				Before: []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				Setup: func(_ *testing.T, h *statetest.Host) {
+					h.Put("/units", "systemd-nspawn@web1.service active enabled\n")
+				},
+				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idB)),
+				First:     &statetest.Want{Result: true, Changes: value.NewMap("web1", "stopped; its disk is kept")},
+				After:     statetest.Tree{"/var/lib/machines/web1/etc/machine-id": statetest.File(idA + "\n")}},
+			statetest.Case{Name: driver + " lets the guests of the cloud be", Function: "only",
+				Before:    []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idA), "deleted", value.NewList(idB))})
+	}
+	statetest.Run(t, statetest.Suite{State: "guest", Functions: func(*statetest.Host) module.Table { return guest.Functions() },
+		Prepare: node, Cases: cases})
+}
+
+var errCut = errors.New("the power is cut")
+
+// cutFiles ends with an error at the operation with some number, and at all that follow.
+type cutFiles struct {
+	host.Files
+	left *int
+}
+
+func (c cutFiles) cut() error {
+	if *c.left--; *c.left < 0 {
+		return errCut
+	}
+	return nil
+}
+
+func (c cutFiles) Write(p string, f host.NewFile) error {
+	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Write(p, f) }))
+}
+func (c cutFiles) Mkdir(p string, m fs.FileMode) error {
+	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Mkdir(p, m) }))
+}
+func (c cutFiles) Rename(a, b string) error {
+	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Rename(a, b) }))
+}
+func (c cutFiles) Remove(p string) error {
+	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Remove(p) }))
+}
+
+func (c cutFiles) unless(do func() error) error {
+	if *c.left < 0 {
+		return nil
+	}
+	return do()
+}
+
+// TestACutIsFinishedOrUndone ends the creation and the removal of a guest at each of their steps, and runs again.
+func TestACutIsFinishedOrUndone(t *testing.T) {
+	for _, driver := range drivers() {
+		for step := 0; ; step++ {
+			h := statetest.NewHost(t)
+			node(t, h)
+			if !cutAt(t, h, step, "present", web1(driver)) {
+				if step < 5 {
+					t.Fatalf("creation has only %d steps", step)
+				}
+				break
+			}
+			hosttest.Converge(t, h.Host, guest.Functions(), "present", web1(driver))
+			if got := h.Text("/var/lib/machines/web1/etc/machine-id"); got != idA+"\n" {
+				t.Errorf("cut at step %d: the machine ID is %q", step, got)
+			}
+			leftovers(t, h, step)
+		}
+		for step := 0; ; step++ {
+			h := statetest.NewHost(t)
+			node(t, h)
+			hosttest.Converge(t, h.Host, guest.Functions(), "present", web1(driver))
+			delete := value.NewMap("name", "guests", "deleted", value.NewList(idA))
+			if !cutAt(t, h, step, "only", delete) {
+				break
+			}
+			hosttest.Converge(t, h.Host, guest.Functions(), "only", delete)
+			leftovers(t, h, step)
+			if names, _ := h.Files.ReadDir("/var/lib/machines"); len(names) > 0 {
+				t.Errorf("cut at step %d of the removal: %v is left", step, names)
+			}
+			other := web1(driver)
+			other.Set("id", idB)
+			hosttest.Converge(t, h.Host, guest.Functions(), "present", other)
+		}
+	}
+}
+
+// cutAt applies a function that ends at a step; false if it came to its end.
+func cutAt(t *testing.T, h *statetest.Host, step int, function string, args *value.Map) bool {
+	t.Helper()
+	whole, commands := h.Files, h.Commands
+	left := step
+	resource, diff := hosttest.Look(t, h.Host, guest.Functions(), function, args)
+	h.Files = cutFiles{whole, &left}
+	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) {
+		if left--; left < 0 {
+			return host.Output{}, errCut
+		}
+		cut := h.Files
+		h.Files = whole // of the programs
+		defer func() { h.Files = cut }()
+		return commands.Run(context.Background(), c)
+	})
+	_, err := resource.Apply(context.Background(), h.Host, diff)
+	h.Files, h.Commands = whole, commands
+	if err != nil && left >= 0 {
+		t.Fatalf("step %d: %v", step, err)
+	}
+	return err != nil
+}
+
+func leftovers(t *testing.T, h *statetest.Host, step int) {
+	t.Helper()
+	names, err := filepath.Glob(h.Dir + "/var/lib/machines/.*")
+	if err != nil || len(names) > 0 {
+		t.Errorf("cut at step %d: %v is left (%v)", step, names, err)
+	}
+}
+
+// TestAnImageCannotLeadOutOfItsTree unpacks images with links where the node writes.
+func TestAnImageCannotLeadOutOfItsTree(t *testing.T) {
+	for name, target := range map[string]string{"etc": "/victim", "etc/": "", "usr": "/victim"} {
+		h := statetest.NewHost(t)
+		node(t, h)
+		if err := os.Mkdir(h.Dir+"/victim", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		links := map[string]string{name: target}
+		if target == "" {
+			links = map[string]string{"etc/hostname": "/victim/hostname"}
+		}
+		image(t, h, links)
+		resource, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", web1("nspawn"))
+		_, err := resource.Apply(context.Background(), h.Host, diff)
+		if entries, _ := os.ReadDir(h.Dir + "/victim"); len(entries) > 0 {
+			t.Errorf("with %v the node wrote %v", links, entries)
+		}
+		if target != "" && err == nil {
+			t.Errorf("an image with %v was taken", links)
+		}
+	}
+}

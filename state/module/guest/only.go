@@ -1,0 +1,151 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// only implements guest.only: no other guests run on a node than those of the cloud. Guests that were deleted from the
+// cloud lose their disks. Any other guest is stopped, and keeps its disk.
+type only struct {
+	Name    string   `sls:"name"`
+	Guests  []string `sls:"guests"`  // IDs of the guests of the node
+	Deleted []string `sls:"deleted"` // IDs of guests whose disks are removed
+
+	remove, stop []record
+}
+
+// Valid refuses IDs that are none, and guests that are to be kept and removed.
+func (o *only) Valid() error {
+	for _, id := range slices.Concat(o.Guests, o.Deleted) {
+		if err := checkID(id); err != nil {
+			return err
+		}
+	}
+	for _, id := range o.Deleted {
+		if slices.Contains(o.Guests, id) {
+			return fmt.Errorf("the guest with the ID %s is among the guests and among the deleted ones", id)
+		}
+	}
+	return nil
+}
+
+func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	if err := o.Valid(); err != nil {
+		return module.Diff{}, err
+	}
+	all, err := records(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	changes := value.NewMap()
+	o.remove, o.stop = nil, nil
+	for _, r := range all {
+		switch {
+		case r.Step == deleting, slices.Contains(o.Deleted, r.ID):
+			o.remove = append(o.remove, r)
+			changes.Set(r.Name, "removed with its disk")
+		case !slices.Contains(o.Guests, r.ID):
+			runs, err := runsOrStarts(ctx, h, r)
+			if err != nil {
+				return module.Diff{}, err
+			}
+			if runs {
+				o.stop = append(o.stop, r)
+				changes.Set(r.Name, "stopped; its disk is kept")
+			}
+		}
+	}
+	if changes.Len() == 0 {
+		return module.Diff{Comment: "no other guests are on this node"}, nil
+	}
+	return module.Diff{Changes: changes, Comment: "other guests would be stopped or removed"}, nil
+}
+
+// runsOrStarts reports whether a guest runs or starts at boot.
+func runsOrStarts(ctx context.Context, h *host.Host, r record) (bool, error) {
+	d, err := driverNamed(r.Driver)
+	if err != nil {
+		return false, err
+	}
+	unit, err := h.Units.Unit(ctx, d.Unit(r.Name), "")
+	return unit.Running() || unit.Boot == "enabled", err
+}
+
+func (o *only) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	done := value.NewMap()
+	for _, r := range o.stop {
+		if err := halt(ctx, h, r); err != nil {
+			return module.Report{Changes: done}, err
+		}
+		done.Set(r.Name, "stopped; its disk is kept")
+	}
+	for _, r := range o.remove {
+		if err := remove(ctx, h, r); err != nil {
+			return module.Report{Changes: done}, fmt.Errorf("removing guest %s: %w", r.Name, err)
+		}
+		done.Set(r.Name, "removed with its disk")
+	}
+	return module.Report{Changes: d.Changes, Comment: "no other guests are on this node"}, nil
+}
+
+// halt stops a guest, now and at boot.
+func halt(ctx context.Context, h *host.Host, r record) error {
+	d, err := driverNamed(r.Driver)
+	if err != nil {
+		return err
+	}
+	unit, err := h.Units.Unit(ctx, d.Unit(r.Name), "")
+	if err != nil {
+		return err
+	}
+	if unit.Running() {
+		if err := h.Units.Act(ctx, host.Stop, d.Unit(r.Name), true); err != nil {
+			return err
+		}
+	}
+	if unit.Boot != "enabled" {
+		return nil
+	}
+	return h.Units.SetBoot(ctx, host.Disable, d.Unit(r.Name), false)
+}
+
+// remove stops a guest and removes its disk. The record goes last, so that a run after a power cut goes on with it.
+func remove(ctx context.Context, h *host.Host, r record) error {
+	d, err := driverNamed(r.Driver)
+	if err != nil {
+		return err
+	}
+	r.Step = deleting
+	if err := r.write(h); err != nil {
+		return err
+	}
+	if err := halt(ctx, h, r); err != nil {
+		return err
+	}
+	for _, dir := range []string{path.Join(d.Dir(), r.Name), path.Join(d.Dir(), ".new-"+r.ID), path.Join(Records, r.Name)} {
+		if err := removeTree(ctx, h, r.Name, dir); err != nil {
+			return err
+		}
+	}
+	settings, _ := d.Settings(&present{Name: r.Name})
+	for _, file := range []string{settings, recordPath(r.Name)} {
+		there, err := exists(h, file)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		if err := h.Files.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// present implements guest.present: a guest has a root file system that was made from an image, and settings.
+type present struct {
+	Name     string     `sls:"name"`
+	ID       string     `sls:"id,required"`    // the guest's machine ID
+	Image    string     `sls:"image,required"` // tar archive on the node
+	Hostname string     `sls:"hostname,required"`
+	Driver   string     `sls:"driver"`
+	Bridge   string     `sls:"bridge"`   // of the node; empty for no network
+	UIDs     int        `sls:"uids"`     // the first of the node's user IDs that are the guest's
+	Copies   *value.Map `sls:"copies"`   // files of the guest, and those of the node they are made from
+	Contents *value.Map `sls:"contents"` // files of the guest, and their texts
+	Enable   []string   `sls:"enable"`   // units of the guest that start at boot
+	Binds    *value.Map `sls:"binds"`    // paths of the node that the guest may read, and where
+
+	driver driver
+	binds  paths
+}
+
+// paths are absolute paths by absolute paths.
+type paths map[string]string
+
+// Keys returns the first paths.
+func (p paths) Keys() func(func(string) bool) { return maps.Keys(p) }
+
+// Valid refuses arguments that would become something else in paths and settings.
+func (p *present) Valid() error {
+	errs := []error{checkName(p.Name), checkID(p.ID)}
+	var err error
+	if p.driver, err = driverNamed(p.Driver); err != nil {
+		errs = append(errs, err)
+	}
+	for what, text := range map[string]string{"hostname": p.Hostname, "bridge": p.Bridge} {
+		if !labelPattern.MatchString(text) && text != "" {
+			errs = append(errs, diag.WithHint(fmt.Errorf("%s is %q", what, text), "write letters, digits and hyphens"))
+		}
+	}
+	if p.UIDs < usersOfGuest || p.UIDs%usersOfGuest != 0 || p.UIDs > lastUIDs {
+		errs = append(errs, diag.WithHint(fmt.Errorf("uids is %d", p.UIDs), "write a multiple of %d up to %d, such as %d", usersOfGuest,
+			lastUIDs, 8*usersOfGuest))
+	}
+	for _, unit := range p.Enable {
+		if !unitPattern.MatchString(unit) {
+			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a unit", unit), "write its name with its ending"))
+		}
+	}
+	copies, err := pathsOf("copies", p.Copies)
+	errs = append(errs, err)
+	p.binds, err = pathsOf("binds", p.Binds)
+	errs = append(errs, err, checkPath("image", p.Image))
+	for target := range copies {
+		errs = append(errs, checkPath("copies", target))
+	}
+	if p.Contents != nil {
+		for target := range p.Contents.All() {
+			errs = append(errs, checkPath("contents", value.Str(target)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lastUIDs is the last multiple of usersOfGuest that systemd lets containers have.
+const lastUIDs = 0x6fff0000
+
+var (
+	labelPattern = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+	unitPattern  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9@_.-]{0,200}\.[a-z]+$`)
+	pathPattern  = regexp.MustCompile(`^/[a-zA-Z0-9/@._+-]*$`)
+)
+
+func checkPath(what, text string) error {
+	if pathPattern.MatchString(text) && path.Clean(text) == text {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s: %q is not an absolute path", what, text), "write it from / on, of letters, digits and @._+-")
+}
+
+func pathsOf(what string, m *value.Map) (paths, error) {
+	all, errs := paths{}, []error(nil)
+	if m == nil {
+		return all, nil
+	}
+	for key, v := range m.All() {
+		errs = append(errs, checkPath(what, value.Str(key)), checkPath(what, value.Str(v)))
+		all[value.Str(key)] = value.Str(v)
+	}
+	return all, errors.Join(errs...)
+}
+
+func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := errors.Join(p.Valid(), h.Kernel.Allowed("making guests")); err != nil {
+		return module.Diff{}, err
+	}
+	changes := value.NewMap()
+	r, known, err := readRecord(h, p.Name)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	there, err := exists(h, p.root())
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case known && r.ID != p.ID:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
+			"guest.only removes guests that were deleted from the cloud: let it run before this state")
+	case known && r.Step == deleting:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("the removal of guest %s has begun", p.Name), "guest.only finishes it")
+	case !known && there:
+		return module.Diff{}, diag.WithHint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
+			"move it away, or give the guest another name")
+	case !known || r.Step == creating:
+		changes.Set("guest", "created from "+p.Image)
+	}
+	file, content := p.driver.Settings(p)
+	same, err := hasContent(h, file, content)
+	if err == nil && !same {
+		changes.Set("settings", file)
+	}
+	if changes.Len() == 0 {
+		return module.Diff{Comment: "guest " + p.Name + " is there"}, err
+	}
+	return module.Diff{Changes: changes, Comment: "guest " + p.Name + " would be made, or its settings changed"}, err
+}
+
+func (p *present) root() string { return path.Join(p.driver.Dir(), p.Name) }
+
+// hasContent reports whether a file has a content.
+func hasContent(h *host.Host, file, content string) (bool, error) {
+	data, err := h.Files.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return string(data) == content, err
+}
+
+func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	report := module.Report{Changes: d.Changes, Comment: "guest " + p.Name + " is there"}
+	if _, create := d.Changes.Get("guest"); create {
+		if err := p.create(ctx, h); err != nil {
+			return module.Report{}, fmt.Errorf("creating guest %s: %w", p.Name, err)
+		}
+	}
+	file, content := p.driver.Settings(p)
+	if err := h.MkdirAll(path.Dir(file)); err != nil {
+		return module.Report{}, err
+	}
+	return report, h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
+}
+
+// create makes the root file system. Whatever a run that was cut left is removed first, unless it is complete.
+func (p *present) create(ctx context.Context, h *host.Host) error {
+	r := record{Name: p.Name, ID: p.ID, Driver: p.Driver, Step: creating}
+	before, known, err := readRecord(h, p.Name)
+	if err != nil {
+		return err
+	}
+	complete, err := exists(h, p.root())
+	if err != nil {
+		return err
+	}
+	if !known || before != r {
+		if err := r.write(h); err != nil {
+			return err
+		}
+	}
+	if !complete { // it gets its name when it is
+		if err := p.unpack(ctx, h); err != nil {
+			return err
+		}
+	}
+	r.Step = ready
+	return r.write(h)
+}
+
+func (p *present) unpack(ctx context.Context, h *host.Host) error {
+	partial := path.Join(p.driver.Dir(), ".new-"+p.ID)
+	if err := removeTree(ctx, h, p.Name, partial); err != nil {
+		return err
+	}
+	if err := h.MkdirAll(p.driver.Dir()); err != nil {
+		return err
+	}
+	if err := h.Files.Mkdir(partial, 0o755); err != nil {
+		return err
+	}
+	_, err := h.Tool(ctx, host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
+		"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
+		Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
+	if err != nil {
+		return host.Failed(err, "unpacking "+p.Image, "see whether it is a tar archive of a root file system")
+	}
+	if err := p.seed(ctx, h, partial); err != nil {
+		return err
+	}
+	return h.Files.Rename(partial, p.root())
+}
+
+// seed writes what makes the tree this guest, follows no link of the image, and syncs everything.
+func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
+	for _, unit := range p.Enable {
+		_, err := h.Tool(ctx, host.Tool{Argv: []string{"systemctl", "--root=" + dir, "enable", unit}, Package: "systemd",
+			Changes: host.Subject{Kind: host.KindCommand, Name: "enabling " + unit + " in guest " + p.Name}})
+		if err != nil {
+			return host.Failed(err, "enabling "+unit, "see whether the image has this unit")
+		}
+	}
+	root, err := h.Files.Beneath(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	texts := map[string]string{"/etc/machine-id": p.ID + "\n", "/etc/hostname": p.Hostname + "\n"}
+	if p.Contents != nil {
+		for target, text := range p.Contents.All() {
+			texts[value.Str(target)] = value.Str(text)
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(texts)) {
+		if err := put(root, target, strings.NewReader(texts[target]), 0o644); err != nil {
+			return err
+		}
+	}
+	copies, err := pathsOf("copies", p.Copies)
+	if err != nil {
+		return err
+	}
+	for _, target := range slices.Sorted(copies.Keys()) {
+		if err := copyTo(h, root, copies[target], target); err != nil {
+			return err
+		}
+	}
+	return root.SyncAll()
+}
+
+func copyTo(h *host.Host, root host.Files, source, target string) error {
+	info, err := h.Files.Stat(source)
+	if err != nil {
+		return fmt.Errorf("copying %s: %w", source, err)
+	}
+	data, err := h.Files.ReadFile(source)
+	if err != nil {
+		return fmt.Errorf("copying %s: %w", source, err)
+	}
+	return put(root, target, bytes.NewReader(data), info.Mode.Perm())
+}
+
+// put writes a file below a root, in the place of a link there, and the directories above it.
+func put(root host.Files, target string, content io.Reader, mode fs.FileMode) error {
+	dir := path.Dir(target)
+	for above := "/"; ; {
+		rest := strings.TrimPrefix(strings.TrimPrefix(dir, above), "/")
+		if rest == "" {
+			break
+		}
+		first, _, _ := strings.Cut(rest, "/")
+		above = path.Join(above, first)
+		if _, err := root.Lstat(above); errors.Is(err, fs.ErrNotExist) {
+			err = root.Mkdir(above, 0o755)
+			if err != nil {
+				return fmt.Errorf("making %s in the guest: %w", above, err)
+			}
+		}
+	}
+	err := root.Write(target, host.NewFile{Content: content, Mode: &mode, UID: 0, GID: 0, ReplaceLink: true})
+	if err != nil {
+		return fmt.Errorf("writing %s in the guest: %w", target, err)
+	}
+	return nil
+}
