@@ -1,4 +1,4 @@
-// Package guest implements guest.present and guest.only, with which a node makes and removes its guests: hosts that run
+// Package guest implements guest.present, guest.only and guest.checked, with which a node makes and removes its guests: hosts that run
 // on it, each with a root file system of its own.
 //
 // A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). A record below Records says
@@ -33,6 +33,7 @@ func Functions() module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &present{Driver: nspawnName} },
 		"only":    func() module.Resource { return &only{} },
+		"checked": func() module.Resource { return &checked{} },
 	}
 }
 

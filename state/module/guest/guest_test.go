@@ -94,7 +94,13 @@ func web1(driver string) *value.Map {
 func drivers() []string { return []string{"nspawn"} }
 
 func TestConformance(t *testing.T) {
-	var cases []statetest.Case
+	cases := []statetest.Case{
+		{Name: "a cloud without contradictions", Function: "checked", Arguments: value.NewMap("name", "cloud", "data", "form: 1\n"),
+			First: &statetest.Want{Result: true}},
+		{Name: "a guest without a node", Function: "checked", Arguments: value.NewMap("name", "cloud", "data",
+			`{"form": 1, "guests": {"a": {"node": "n", "project": "p", "env": "dev", "image": "i", "size": "5GiB"}}}`),
+			First: &statetest.Want{Result: false, Comment: "there is no node n"}},
+	}
 	for _, driver := range drivers() {
 		cases = append(cases,
 			statetest.Case{Name: driver + " makes a guest", Function: "present", Arguments: web1(driver),

@@ -6,6 +6,7 @@
 {% if node %}
 {% set parts = node.range4.split('/')[0].split('.') %}
 {% set gateway = (parts[:3] | join('.')) ~ '.' ~ (parts[3] | int + 1) %}
+{% set net6 = node.range6.split('/')[0] %}
 {% set copies = {'/usr/bin/corpus-agent': '/usr/bin/corpus-agent'} %}
 {% do copies.update(salt['pillar.get']('guests:copies', {})) %}
 systemd-container:
@@ -59,9 +60,15 @@ image of {{ guest }}:
           Address={{ g.address4 }}/{{ node.range4.split('/')[1] }}
           Address={{ g.address6 }}/{{ node.range6.split('/')[1] }}
           Gateway={{ gateway }}
+          Gateway={{ net6 if net6.endswith('::') else net6[:-1] }}1
           IPv6AcceptRA=no
         /etc/ssh/sshd_config.d/corpus.conf: |
           AuthorizedKeysFile .ssh/authorized_keys /etc/corpus-node/authorized_keys
+        /etc/systemd/system/ssh.service.d/corpus.conf: |
+          [Service]
+          ExecStartPre=
+          ExecStartPre=/usr/bin/ssh-keygen -A
+          ExecStartPre=/usr/sbin/sshd -t
         /etc/resolv.conf: |
           nameserver {{ salt['pillar.get']('guests:resolver', '9.9.9.9') }}
     - require:

@@ -1,5 +1,6 @@
 base:
   '*':
+    - check
     - hosts
     - network
     - firewall

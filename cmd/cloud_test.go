@@ -1,0 +1,97 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes as a run does, and
+// gives the results to haproxy and nft where this machine has them.
+func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	r.must("corpus keys new", "corpus store init", "mkdir image", "echo system >image/rootfs.tar",
+		"corpus build image -o image.tar.zst", "corpus publish image-bookworm 1.0 image.tar.zst",
+		"corpus node add n1 --mode prod --region eu1 --address 192.0.2.1 --yes", "corpus node add n2 --mode dev --region eu1 --yes",
+		"corpus node domain cloud.example.com --yes", "corpus guest image bookworm image-bookworm 1.0 --yes",
+		"corpus guest create web1 --project shop --env prod --image bookworm --name www.example.com --yes",
+		"corpus guest create web2 --project shop --env prod --image bookworm --yes",
+		"corpus guest create other --project shop --env dev --image bookworm --yes",
+		"corpus guest delete web2 --yes", "mkdir tree && cd tree && tar --zstd -xf $(ls -t ../store/deploy/cloud/*.tar.zst | head -n 1)",
+		`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
+	call := func(function string) string {
+		out := r.must("corpus-agent call --states tree/states --grains grains.json --out json " + function)
+		var answer struct{ Local json.RawMessage }
+		if err := json.Unmarshal([]byte(out), &answer); err != nil {
+			t.Fatalf("%s: %v\n%s", function, err, out)
+		}
+		text := ""
+		if json.Unmarshal(answer.Local, &text) != nil {
+			return string(answer.Local)
+		}
+		return text
+	}
+	for file, c := range map[string]struct {
+		want, lacks []string
+		check       []string
+	}{
+		"haproxy.cfg": {[]string{"-m str web1.cloud.example.com www.example.com }", "req.ssl_sni -i web1.cloud.example.com",
+			"bind :::40000 v4v6", "server web1 10.80.0.2:22"}, []string{"web2", "other"}, []string{"haproxy", "-c", "-f"}},
+		"nftables.conf": {[]string{"policy drop", "tcp dport 40000 accept", "ip saddr 10.80.0.0/24"},
+			[]string{"40001", "40002"}, []string{"unshare", "-n", "nft", "-c", "-f"}},
+	} {
+		text := call("slsutil.renderer salt://" + file + ".jinja default_renderer=jinja")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", file, want, text)
+			}
+		}
+		for _, lacks := range c.lacks {
+			if strings.Contains(text, lacks) {
+				t.Errorf("%s has %q:\n%s", file, lacks, text)
+			}
+		}
+		checkFile(t, filepath.Join(r.dir, file), text+"\n", c.check)
+	}
+	low := call("state.show_lowstate guests")
+	for _, want := range []string{`"hostname": "shop-prod-eu1-web1"`, `"uids": 524288`, `"fun": "only"`, "corpus-agent image image-bookworm 1.0"} {
+		if !strings.Contains(low, want) {
+			t.Errorf("the states of guests lack %s:\n%s", want, low)
+		}
+	}
+	for _, sls := range []string{"check", "hosts", "network", "firewall", "proxy"} {
+		if low := call("state.show_lowstate " + sls); !strings.Contains(low, `"fun"`) {
+			t.Errorf("%s has no states for a node:\n%s", sls, low)
+		}
+	}
+	if out := r.must("corpus-agent call --states tree/states --grains grains.json state.apply check"); !strings.Contains(out, "no contradictions") {
+		t.Errorf("the node does not accept the cloud:\n%s", out)
+	}
+	r.must("sed -i 's/ssh_port: 40000/ssh_port: 40002/' tree/states/cloud.yaml")
+	if out, err := r.run("corpus-agent call --states tree/states --grains grains.json state.apply check"); err == nil ||
+		!strings.Contains(out, "the port 40002 is that of") {
+		t.Errorf("the node accepts two guests with one port (%v):\n%s", err, out)
+	}
+}
+
+// checkFile lets a program check a configuration, where this machine has the program.
+func checkFile(t *testing.T, file, text string, check []string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range check {
+		if _, err := exec.LookPath(word); err != nil && !strings.HasPrefix(word, "-") {
+			t.Logf("%s was not checked: %v", file, err)
+			return
+		}
+	}
+	if out, err := exec.Command(check[0], append(check[1:], file)...).CombinedOutput(); err != nil {
+		t.Errorf("%s refuses what the states write: %v\n%s", fmt.Sprint(check), err, out)
+	}
+}
