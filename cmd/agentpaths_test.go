@@ -37,6 +37,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/fetch/delta.go": {state + "; what is read of a release is verified by its digest",
 			"Fetcher.halfArrived Fetcher.oldTrees"},
 		"agent/fetch/held.go":  {project, "Held.holds"},
+		"agent/image/image.go": {"a directory of images of guests, which is root's alone (0700)", "unpackTo"},
 		"agent/fetch/lists.go": {state, "stampOf"},
 		"agent/fetch/place.go": {state + ", and " + project,
 			"Fetcher.place Fetcher.adopt"},
