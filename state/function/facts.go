@@ -44,6 +44,7 @@ type Facts struct {
 
 	// Modules returns the state functions, which implement some of the functions that change the host.
 	Modules func() module.Registry
+	Listed  func() module.Registry // Modules with all of the tree's own, which loads them; nil for Modules
 
 	// Serializer is a format of file.serialize; it reports false for none. Where it is nil, slsutil has only the formats
 	// that need none of it.

@@ -727,7 +727,11 @@ def loaded(kind, name):
 
 
 def do_call(m):
-    return loaded(m["kind"], m["name"])(*m["args"], **m["kwargs"])
+    answer = loaded(m["kind"], m["name"])(*m["args"], **m["kwargs"])
+    code = WORLD.context.pop("retcode", None)
+    if type(code) is int and m["kind"] == "modules":
+        LINE.ask("retcode", code=code)
+    return answer
 
 
 def do_list(m):

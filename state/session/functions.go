@@ -19,7 +19,7 @@ func (s *Session) facts() function.Facts {
 		Render: s.renderAs, Match: s.matches,
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,
-		Modules: s.registry, Own: s.own.described, Calls: stateSignatures(),
+		Modules: s.registry, Listed: s.everyState, Own: s.own.described, Calls: stateSignatures(),
 		Log: s.log, Shell: s.Shell, Version: s.Version, Retcode: func(code int) { s.retcode = code },
 	}
 }

@@ -47,6 +47,10 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 		return o.callAgent(ctx, name, args.Items, kwargs)
 	case "state":
 		return o.runState(ctx, name, args, kwargs)
+	case "retcode":
+		code, _ := q.Value("code").(int)
+		s.retcode = code
+		return nil, nil
 	case "log":
 		s.log(value.Str(q.Value("level")), value.Str(q.Value("message")))
 		return nil, nil

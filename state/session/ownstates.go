@@ -198,6 +198,14 @@ func (s *Session) add(state string, functions module.Table) {
 	s.modules = all
 }
 
+// everyState are the state functions that there are, all of the tree's included.
+func (s *Session) everyState() module.Registry {
+	for state := range s.own.every("states") {
+		s.loadState(state)
+	}
+	return s.registry()
+}
+
 // loadState adds the functions of a state of the tree's to the registry, unless that is done.
 func (s *Session) loadState(state string) {
 	s.registryMu.Lock()

@@ -56,3 +56,52 @@ func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 		}
 	}
 }
+
+// contractModule has what Salt 3006.0 was asked about: its answers are those of the test below.
+const contractModule = `
+import salt.exceptions
+import salt.utils.args
+import salt.utils.url
+
+def retcode(n):
+    __context__["retcode"] = n
+    return "ended with %d" % n
+
+def parse():
+    args, kwargs = salt.utils.args.parse_input(["a", "b=5", "c=[1, 2]", "d={x: y}"], condition=False)
+    return [args, kwargs]
+
+def url():
+    return salt.utils.url.add_env("salt://x", "dev")
+
+def render_error():
+    return sorted(salt.exceptions.SaltRenderError("x", line_num=1, buf="a\nb").__dict__)
+
+def info():
+    return salt.exceptions.CommandExecutionError("a", info={"b": 1}).strerror
+`
+
+// TestModulesAnswerAsUnderSalt compares answers with those of Salt 3006.0.
+func TestModulesAnswerAsUnderSalt(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{"states/_modules/contract.py": contractModule,
+		"states/_states/mine.py": "def present(name, size=1):\n    return {}\n\ndef _hidden(name):\n    return {}\n"})
+	for _, c := range []struct {
+		function string
+		argument []any
+		want     string
+		code     int
+	}{
+		{"contract.retcode", []any{5}, "'ended with 5'", 5},
+		{"contract.retcode", []any{0}, "'ended with 0'", 0},
+		{"contract.parse", nil, "[['a'], {'b': 5, 'c': [1, 2], 'd': {'x': 'y'}}]", 0},
+		{"contract.url", nil, "'salt://x?saltenv=dev'", 0},
+		{"contract.render_error", nil, "['buffer', 'context', 'error', 'line_num', 'message', 'strerror']", 0},
+		{"contract.info", nil, `'a. Additional info follows:\n\nb:\n    1'`, 0},
+		{"sys.list_state_functions", []any{"mine"}, "['mine.present']", 0},
+	} {
+		got, err := s.Call(t.Context(), c.function, c.argument, nil, nil)
+		if err != nil || value.Repr(got.Value) != c.want || got.Code != c.code {
+			t.Errorf("%s: %s with code %d, %v, want %s with code %d", c.function, value.Repr(got.Value), got.Code, err, c.want, c.code)
+		}
+	}
+}

@@ -14,6 +14,9 @@ func (s sys) states() module.Registry {
 	if s.Modules == nil {
 		return nil
 	}
+	if s.Listed != nil {
+		return s.Listed()
+	}
 	return s.Modules()
 }
 

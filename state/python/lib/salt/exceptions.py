@@ -21,7 +21,7 @@ _define(SaltException, """
     InvalidEntityError InvalidKeyError LoaderError MasterExit MinionError MissingSmb NoSuchFileError PillarRenderError
     PkgParseError PublishError SaltAuthenticationError SaltCacheError SaltClientError SaltClientTimeout SaltCloudException
     SaltConfigurationError SaltDaemonNotRunning SaltDeserializationError SaltMasterError SaltMasterUnresolvableError
-    SaltMissingException SaltNoMinionsFound SaltRenderError SaltReqTimeoutError SaltRunnerError SaltSyndicMasterError
+    SaltMissingException SaltNoMinionsFound SaltReqTimeoutError SaltRunnerError SaltSyndicMasterError
     SaltSystemError SaltValidationError SaltWheelError StateModuleError TimedProcTimeoutError TokenAuthenticationError
     UnsupportedAlgorithm VMwareSaltError""")
 _define(globals()["SaltCloudException"], """
@@ -31,6 +31,33 @@ _define(globals()["VMwareSaltError"], "VMwareApiError VMwareConnectionError VMwa
 _define(globals()["CheckError"], "SLSCheckError")
 
 
+class SaltRenderError(SaltException):
+    """A template or a file cannot be rendered; line_num and buf say where."""
+
+    def __init__(self, message="", line_num=None, buf="", marker="    <======================", trace=None):
+        self.error, self.line_num, self.buffer, self.context = message, line_num, buf, ""
+        text = str(message) + ("\n{}\n".format(trace) if trace else "")
+        if line_num and buf:
+            from salt.utils.stringutils import get_context
+            self.context = get_context(buf, line_num, marker=marker)
+            text += "; line {}\n\n{}".format(line_num, self.context)
+        super().__init__(text)
+
+
+def _lines(info, indent=""):
+    """The lines of what is known of an error beside its message."""
+    if isinstance(info, dict):
+        for key, v in info.items():
+            yield "{}{}:".format(indent, key)
+            for line in _lines(v, indent + "    "):
+                yield line
+    elif isinstance(info, (list, tuple)):
+        for v in info:
+            yield "{}- {}".format(indent, v)
+    else:
+        yield indent + str(info)
+
+
 class CommandExecutionError(SaltException):
     """A command or function failed; info says more."""
 
@@ -38,7 +65,9 @@ class CommandExecutionError(SaltException):
         self.error, self.info = message if isinstance(message, str) else str(message), info
         text = self.error
         if info:
-            text = (text.rstrip() + "\n\n" if text else "") + "Additional info follows:\n\n" + str(info)
+            if text:
+                text += " " if text[-1] in ".?!" else ". "
+            text += "Additional info follows:\n\n" + "\n".join(_lines(info))
         super().__init__(text)
 
 

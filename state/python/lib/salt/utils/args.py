@@ -86,6 +86,27 @@ def parse_function(s):
     return name, args, kwargs
 
 
+def parse_input(args, condition=True, no_parse=None):
+    """Arguments of a command line: data, and in a mapping those that have a name."""
+    found, named = [], {}
+    for arg in args:
+        key, text = parse_kwarg(arg) if isinstance(arg, str) else (None, None)
+        if key:
+            named[key] = text if key in (no_parse or ()) else yamlify_arg(text)
+        elif arg is not None:
+            found.append(yamlify_arg(arg))
+    if condition:
+        return condition_input(found, named)
+    return found, named
+
+
+def condition_input(args, kwargs):
+    found = list(args)
+    if kwargs:
+        found.append(dict(kwargs, __kwarg__=True))
+    return found
+
+
 def parse_kwarg(text):
     k, equals, v = text.partition("=")
     return (k, v) if equals and k.isidentifier() else (None, None)

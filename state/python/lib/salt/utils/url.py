@@ -40,3 +40,21 @@ def strip_proto(url):
 
 def split_env(url):
     return parse(url)
+
+
+def add_env(url, saltenv):
+    return create(parse(url)[0], saltenv) if url.startswith("salt://") else url
+
+
+def escape(url):
+    if not url.startswith("salt://"):
+        return url
+    path, saltenv = parse(url)
+    return url if path.startswith("|") else create("|" + path, saltenv)
+
+
+def unescape(url):
+    if not url.startswith("salt://"):
+        return url
+    path, saltenv = parse(url)
+    return create(path.lstrip("|"), saltenv)
