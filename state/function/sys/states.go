@@ -14,14 +14,16 @@ func (s sys) states() module.Registry {
 	if s.Modules == nil {
 		return nil
 	}
-	if s.Listed != nil {
-		return s.Listed()
-	}
 	return s.Modules()
 }
 
+// stateFunctions returns the names of state functions, those of the tree's own modules included.
 func (s sys) stateFunctions(patterns []string) []string {
-	names := s.states().Functions()
+	all := s.states()
+	if s.Listed != nil {
+		all = s.Listed()
+	}
+	names := all.Functions()
 	slices.Sort(names)
 	return fitting(names, patterns)
 }
@@ -38,7 +40,9 @@ func (s sys) matchingStates(patterns ...string) []string {
 	if len(patterns) == 1 && patterns[0] == "" {
 		patterns = nil
 	}
-	return s.stateFunctions(patterns)
+	names := s.states().Functions() // the agent's own, which are documented
+	slices.Sort(names)
+	return fitting(names, patterns)
 }
 
 // stateArgspec returns the arguments of state functions and their defaults.

@@ -39,7 +39,10 @@ def strip_proto(url):
 
 
 def split_env(url):
-    return parse(url)
+    if not url.startswith("salt://"):
+        return url, None
+    path, saltenv = parse(url)
+    return create(path), saltenv
 
 
 def add_env(url, saltenv):
