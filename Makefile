@@ -24,7 +24,7 @@ RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/j
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive
 
-.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate snapshot
+.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate snapshot picture
 help: ## this list; what make does without a target
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 go: ## says what is missing where the Go that is there cannot build this
@@ -32,7 +32,8 @@ go: ## says what is missing where the Go that is there cannot build this
 	@go list -m >/dev/null 2>&1 || { echo "make: $$(go version | cut -d' ' -f3) cannot build this; install $(GO_FROM)" >&2; exit 1; }
 	@command -v git >/dev/null || { echo "make: there is no git here; install it, as with: apt-get install git" >&2; exit 1; }
 build: go ## both programs, into bin/
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
+	@echo "building corpus-agent and corpus into bin/"
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: go ## everything that needs no server and no root; no network either, once the modules are there
 	go vet ./...
 	go test -timeout 20m -parallel 8 ./... # they wait for disks, locks and timeouts more than they compute
@@ -75,3 +76,5 @@ generate: ## man pages, completions, licences
 	packaging/generate $(VERSION)
 snapshot: ## packages and archives, as a release has them; one at a time, since archives hold programs in the order they were built
 	go run $(RELEASER) release --snapshot --clean --parallelism 1
+picture: ## docs/picture.svg, from a run of the demo
+	go test ./cmd -count 1 -run '^TestPictureShowsARealRun$$' -args -update-picture

@@ -70,12 +70,16 @@ func TestDocsLinksLeadToPagesAndHeadings(t *testing.T) {
 	}
 }
 
-// TestDocsIndexNamesEachPage checks that README.md leads to each page of docs, and the list of decisions to each
-// decision.
+// TestDocsIndexNamesEachPage checks that README.md or docs/README.md leads to each page of docs, README.md to docs/README.md,
+// and the list of decisions to each decision.
 func TestDocsIndexNamesEachPage(t *testing.T) {
 	readme, decisions := page(t, "README.md"), page(t, "docs/decisions/README.md")
+	documents := readme + strings.ReplaceAll(page(t, "docs/README.md"), "](", "](docs/")
 	for _, name := range pages(t) {
-		index, path := readme, name
+		index, path := documents, name
+		if name == "docs/README.md" {
+			index = readme
+		}
 		if filepath.Dir(name) == "docs/decisions" && filepath.Base(name) != "README.md" {
 			index, path = decisions, filepath.Base(name)
 		}
