@@ -25,7 +25,7 @@ func TestDocumentedCommandsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range append(files, "../README.md") {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(strings.TrimPrefix(file, "../"), "/", "-"), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
