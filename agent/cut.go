@@ -182,16 +182,21 @@ func (r *run) leaveCut(ctx context.Context, to string, find func(to string) erro
 	r.record.Note("run %s was cut short while it deployed %s; the host goes back to %s, which was deployed before",
 		cut.Run, cut.Pair, r.ledger.Good)
 	r.acted, r.report.Leaves = true, &cut.Pair
-	for _, release := range cut.Pair.Releases() {
-		if !r.ledger.Good.Has(release) {
-			r.quarantine(cut.Pair, release, r.id, ledger.ByHand)
-		}
-	}
+	r.quarantineByHand(cut.Pair)
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
 	if err := r.save(); err != nil {
 		return err
 	}
 	return r.finishBack(ctx, cut)
+}
+
+// quarantineByHand quarantines the releases of a pair that a person goes back from, and that are not good.
+func (r *run) quarantineByHand(pair ledger.Pair) {
+	for _, release := range pair.Releases() {
+		if !r.ledger.Good.Has(release) {
+			r.quarantine(pair, release, r.id, ledger.ByHand)
+		}
+	}
 }
 
 // unlessGood is the version to go back to. A person who names the deployed one, while a deploy or its way back was cut

@@ -79,7 +79,8 @@ func TestProbeFailureDuringRollbackIsAHostError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer database.Close()
-	probe := artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: " + database.Addr().String() + "\n"}
+	probe := artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: " +
+		database.Addr().String() + "\n"}
 	l := newLab(t)
 	l.ProbeAnyRoot = true
 	l.app("1", probe)

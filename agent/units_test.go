@@ -299,7 +299,8 @@ func TestProbeAnsweredByOldProcessFails(t *testing.T) {
 	l.ProbeAnyRoot = true
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
-	probe := artifacttest.Files{recipe.Name: "units: [app.service]\nhealth:\n  deadline: 20s\n  interval: 1ms\n  probes:\n  - http: " + server.URL + "\n"}
+	probe := artifacttest.Files{recipe.Name: "units: [app.service]\nhealth:\n  deadline: 20s\n  interval: 1ms\n" +
+		"  probes:\n  - http: " + server.URL + "\n"}
 	l.app("1", probe)
 	l.expect(exit.OK)
 	u := newUnits(l, "app.service")
@@ -621,7 +622,9 @@ func TestProbeAnsweredOutsideUnitsIsReported(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			l := newLab(t)
 			l.ProbeAnyRoot = true
-			probe := artifacttest.Files{recipe.Name: "units: []\nhealth:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + kind + ": " + target + "\n"}
+			probe :=
+				artifacttest.Files{recipe.Name: "units: []\nhealth:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + kind +
+					": " + target + "\n"}
 			l.app("1", probe)
 			l.expect(exit.OK)
 			first, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current/bin/app"))

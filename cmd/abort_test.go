@@ -28,9 +28,9 @@ type manyRoots struct {
 
 const manyFiles = 40
 
-// TestAKilledHostGoesBackFromAnAbortedRollout lets a real agent take a release that another host halts, and kills it with
-// SIGKILL while it goes back from the release after the rollout was aborted. The next run finishes the way: every file is
-// as it was before the release, the ones that it made are gone, and one that it removed is there again.
+// TestAKilledHostGoesBackFromAnAbortedRollout lets a real agent take a release that another host halts, and kills it
+// with SIGKILL while it goes back from the release after the rollout was aborted. The next run finishes the way: every
+// file is as it was before the release, the ones that it made are gone, and one that it removed is there again.
 func TestAKilledHostGoesBackFromAnAbortedRollout(t *testing.T) {
 	w := newWayBack(t)
 	for round, after := range []int{0, 1, manyFiles / 2, manyFiles - 1} {
@@ -104,11 +104,13 @@ func (m *manyRoots) publish(version, more string) {
 	if more == "" {
 		channel = " --channel production"
 	}
-	m.r.must("corpus build "+tree+" -o "+version+".tar.zst", "corpus publish myapp "+version+".0 "+version+".tar.zst"+channel)
+	m.r.must("corpus build "+tree+" -o "+version+".tar.zst",
+		"corpus publish myapp "+version+".0 "+version+".tar.zst"+channel)
 }
 
 func (m *manyRoots) agent(name string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(bin(m.t), "corpus-agent"), "deploy", "--store", m.r.store, "--trust-root", "root.json")
+	cmd := exec.Command(filepath.Join(bin(m.t), "corpus-agent"), "deploy", "--store", m.r.store, "--trust-root",
+		"root.json")
 	cmd.Dir, cmd.Env = m.r.dir, append(m.r.env[:len(m.r.env):len(m.r.env)], "CORPUS_ROOT="+m.root(name))
 	return cmd
 }
@@ -171,7 +173,8 @@ func (w wayBack) holds(version string, old bool) {
 	if data, err := os.ReadFile(w.old); errors.Is(err, os.ErrNotExist) == old || old && string(data) != "of the host\n" {
 		w.t.Errorf("the file that 2.0 removes: %q, %v", data, err)
 	}
-	if link, err := os.Readlink(filepath.Join(w.root("one"), "srv/service/current")); err != nil || !strings.Contains(link, version+".0") {
+	if link, err := os.Readlink(filepath.Join(w.root("one"), "srv/service/current")); err != nil ||
+		!strings.Contains(link, version+".0") {
 		w.t.Errorf("current leads to %s (%v), want %s.0", link, err, version)
 	}
 }

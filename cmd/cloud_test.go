@@ -10,19 +10,21 @@ import (
 	"testing"
 )
 
-// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes as a run does, and
-// gives the results to haproxy and nft where this machine has them.
+// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes as a run does,
+// and gives the results to haproxy and nft where this machine has them.
 func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	r.must("corpus keys new", "corpus store init", "mkdir image", "echo system >image/rootfs.tar",
 		"corpus build image -o image.tar.zst", "corpus publish image-bookworm 1.0 image.tar.zst",
-		"corpus node add n1 --mode prod --region eu1 --address 192.0.2.1 --yes", "corpus node add n2 --mode dev --region eu1 --yes",
+		"corpus node add n1 --mode prod --region eu1 --address 192.0.2.1 --yes",
+		"corpus node add n2 --mode dev --region eu1 --yes",
 		"corpus node domain cloud.example.com --yes", "corpus guest image bookworm image-bookworm 1.0 --yes",
 		"corpus guest create web1 --project shop --env prod --image bookworm --name www.example.com --yes",
 		"corpus guest create web2 --project shop --env prod --image bookworm --yes",
 		"corpus guest create other --project shop --env dev --image bookworm --yes",
-		"corpus guest delete web2 --yes", "mkdir tree && cd tree && tar --zstd -xf $(ls -t ../store/deploy/cloud/*.tar.zst | head -n 1)",
+		"corpus guest delete web2 --yes", "mkdir tree && cd tree && tar --zstd -xf $(ls -t ../store/deploy/cloud/*.tar.zst "+
+			"| head -n 1)",
 		`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
 	call := func(function string) string {
 		out := r.must("corpus-agent call --states tree/states --grains grains.json --out json " + function)
@@ -59,7 +61,8 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		checkFile(t, filepath.Join(r.dir, file), text+"\n", c.check)
 	}
 	low := call("state.show_lowstate guests")
-	for _, want := range []string{`"hostname": "shop-prod-eu1-web1"`, `"uids": 524288`, `"fun": "only"`, "corpus-agent image image-bookworm 1.0"} {
+	for _, want := range []string{`"hostname": "shop-prod-eu1-web1"`, `"uids": 524288`, `"fun": "only"`,
+		"corpus-agent image image-bookworm 1.0"} {
 		if !strings.Contains(low, want) {
 			t.Errorf("the states of guests lack %s:\n%s", want, low)
 		}
@@ -69,7 +72,8 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 			t.Errorf("%s has no states for a node:\n%s", sls, low)
 		}
 	}
-	if out := r.must("corpus-agent call --states tree/states --grains grains.json state.apply check"); !strings.Contains(out, "Succeeded: 1") {
+	if out := r.must("corpus-agent call --states tree/states --grains grains.json state.apply check"); !strings.Contains(
+		out, "Succeeded: 1") {
 		t.Errorf("the node does not accept the cloud:\n%s", out)
 	}
 	r.must("sed -i 's/ssh_port: 40000/ssh_port: 40002/' tree/states/cloud.yaml")

@@ -62,6 +62,7 @@ func bin(t testing.TB) string {
 //
 //	exits CODE PROGRAM...   run a program and expect its exit code
 //	release PROJECT TREE VERSION CHANNEL   build and publish
+//	alone CODE PROGRAM...   exits, for a program without a root, which gets a lock of its own
 //	denied ERRNO CODE PROGRAM...   exits, in a system whose openat2(2) answers ENOSYS or EPERM
 //
 // and the condition [root], that the test runs as root.
@@ -70,7 +71,7 @@ func TestScripts(t *testing.T) {
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release,
-			"denied": deniedCall},
+			"denied": deniedCall, "alone": alone},
 		Condition: func(name string) (bool, error) {
 			if name != "root" {
 				return false, fmt.Errorf("unknown condition %q", name)
@@ -97,6 +98,16 @@ func hostAndStore(bin string, env *testscript.Env) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(etc, "hostname"), []byte("myapp-testing-useast1-1\n"), 0o644)
+}
+
+// alone keeps a program that works on the machine itself from the lock of the machine, which another run may hold: it
+// has a /var/lib/corpus of its own where the tests may mount one.
+func alone(ts *testscript.TestScript, neg bool, args []string) {
+	const mounted = `mkdir -p /var/lib/corpus && mount -t tmpfs -o mode=700 own /var/lib/corpus && exec "$@"`
+	if len(args) > 1 && os.Geteuid() == 0 && exec.Command("unshare", "--mount", "true").Run() == nil {
+		args = append([]string{args[0], "unshare", "--mount", "sh", "-c", mounted, "sh"}, args[1:]...)
+	}
+	exits(ts, neg, args)
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

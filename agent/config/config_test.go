@@ -194,15 +194,18 @@ func TestGraceMustBeShorterThanDeadline(t *testing.T) {
 // TestSourcesOfPillarDataAreChecked reads them as a minion's configuration has them.
 func TestSourcesOfPillarDataAreChecked(t *testing.T) {
 	load := func(text string) (config.Config, error) { return config.Load(config.Sources{File: file(t, text)}) }
-	c, err := load("ext_pillar:\n  - cmd_yaml: cat /etc/p.yaml\n  - file_tree: {root_dir: /srv/ft}\next_pillar_first: true\n")
+	c, err := load("ext_pillar:\n  - cmd_yaml: cat /etc/p.yaml\n  - file_tree: {root_dir: /srv/ft}\n" +
+		"ext_pillar_first: true\n")
 	const want = "[{'cmd_yaml': 'cat /etc/p.yaml'}, {'file_tree': {'root_dir': '/srv/ft'}}]"
 	if got := value.Repr(c.ExtPillar); err != nil || got != want || !c.ExtPillarFirst {
 		t.Errorf("%v, first %v: %s, want %s", err, c.ExtPillarFirst, got, want)
 	}
 	for text, want := range map[string]string{
-		"ext_pillar: {cmd_yaml: x}\n":                       "agent.yaml:1:13: ext_pillar: a list of sources was expected",
-		"ext_pillar:\n  - cmd_yaml\n":                       "agent.yaml:2:5: ext_pillar: the name of one source was expected",
-		"ext_pillar:\n  - {a: 1, b: 2}\n":                   "agent.yaml:2:5: ext_pillar: the name of one source was expected",
+		"ext_pillar: {cmd_yaml: x}\n": "agent.yaml:1:13: ext_pillar: a list of sources was expected",
+		"ext_pillar:\n  - cmd_yaml\n": "agent.yaml:2:5: ext_pillar: the name of one source was " +
+			"expected",
+		"ext_pillar:\n  - {a: 1, b: 2}\n": "agent.yaml:2:5: ext_pillar: the name of one source was " +
+			"expected",
 		"engine: salt-call\next_pillar:\n  - cmd_yaml: x\n": "ext_pillar is for the native engine",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -10,8 +10,8 @@ import (
 // keyExtPillar is the setting with sources of pillar data.
 const keyExtPillar = "ext_pillar"
 
-// pillarSources reads the list of sources of pillar data, which is no plain setting, out of a file that was verified: nil
-// for none. Values are those of a minion's configuration.
+// pillarSources reads the list of sources of pillar data, which is no plain setting, out of a file that was verified:
+// nil for none. Values are those of a minion's configuration.
 func pillarSources(data []byte, file string) *sls.List {
 	doc, err := slsyaml.Load(data, file)
 	if err != nil {

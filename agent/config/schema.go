@@ -66,8 +66,10 @@ func Keys() []Key {
 		{"top", Text, "first",
 			"which top files count: first, where the service's hides base's as in Salt, or merge, where base's counts first " +
 				"and then the service's; of states and of pillar"},
-		{keyExtPillar, Pillars, nil, "sources of pillar data besides the pillar's files, as a Salt minion has them; see python.md"},
-		{"ext_pillar_first", Switch, false, "the pillar's files see what the sources give, and win over it; otherwise the sources win"},
+		{keyExtPillar, Pillars, nil, "sources of pillar data besides the pillar's files, as a Salt minion has them; see " +
+			"python.md"},
+		{"ext_pillar_first", Switch, false, "the pillar's files see what the sources give, and win over it; otherwise the " +
+			"sources win"},
 		{"converge.failhard", Switch, true, "stop at the first state that fails"},
 		{"converge.strict_arguments", Switch, false, "an argument that a state function does not know is an error"},
 		{"converge.state_output", Text, "mixed", "how states are shown: full, terse, mixed or changes"},

@@ -42,7 +42,8 @@ func want(t *testing.T, f doctor.Finding, status doctor.Status, text string) {
 // TestClockIsComparedWithTheDateOfTheStore asks a real HTTP server, whose Date header is the present time, from
 // machines whose clocks are wrong.
 func TestClockIsComparedWithTheDateOfTheStore(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	server :=
+		httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
 	t.Cleanup(server.Close)
 	for name, c := range map[string]struct {
 		off    time.Duration
@@ -74,7 +75,9 @@ func TestClockIsComparedWithTheDateOfTheStore(t *testing.T) {
 
 // TestClockIsReadOfARefusalToo has a server refuse a machine, as S3 does when the machine's clock is wrong.
 func TestClockIsReadOfARefusalToo(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	t.Cleanup(server.Close)
 	s, err := stores.Open(server.URL, stores.Options{})
 	if err != nil {
@@ -126,7 +129,8 @@ type refusing struct {
 	writes  int
 }
 
-func (r *refusing) Put(ctx context.Context, key string, body io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (r *refusing) Put(ctx context.Context, key string, body io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
 	if r.refused != "" && strings.HasPrefix(key, r.refused) {
 		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrForbidden}
 	}

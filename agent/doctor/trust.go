@@ -14,7 +14,8 @@ import (
 // verify and when they expire. seen is a directory with what this machine has seen of the store, which makes a store
 // that went back in time a failure; "" for none. The returned client is nil if the store does not verify; done must be
 // called.
-func (f *Findings) AskTrust(ctx context.Context, s Store, root []byte, seen string) (client *trust.Client, done func()) {
+func (f *Findings) AskTrust(ctx context.Context, s Store, root []byte, seen string) (client *trust.Client,
+	done func()) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
 		f.Error("signatures", err, "make room in the directory for temporary files (TMPDIR)")
@@ -51,7 +52,8 @@ func follow(ctx context.Context, s Store, root []byte, dir, seen string) (*trust
 // signatures adds why the store's metadata does not verify.
 func (f *Findings) signatures(err error) {
 	cures := map[trust.Check]string{
-		trust.CheckPin:       "the root of this machine is not that of the store: compare both with the root.json of those who publish",
+		trust.CheckPin: "the root of this machine is not that of the store: compare both with the root.json of those " +
+			"who publish",
 		trust.CheckExpiry:    "renew the signatures with the keys of the store: corpus refresh",
 		trust.CheckClock:     "set the clock of this machine: timedatectl set-ntp true",
 		trust.CheckVersion:   "the store is older than what this machine has seen: docs/trust.md says how that happens",

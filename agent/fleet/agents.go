@@ -60,8 +60,9 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 	return agents, nil
 }
 
-// living are the hosts from which the store got a report or a record since some time. What is asked of a host is answered
-// from its signed record where that says it, which takes no request of its own, and otherwise from its reports.
+// living are the hosts from which the store got a report or a record since some time. What is asked of a host is
+// answered from its signed record where that says it, which takes no request of its own, and otherwise from its
+// reports.
 type living struct {
 	known    hostkey.Registry
 	recorded beats // signed records that the store got since then
@@ -69,7 +70,8 @@ type living struct {
 	answered map[string]bool // hosts whose reports do not have to be read
 }
 
-// live lists the reports of hosts from which the store got a report or a record after since, and the keys that it knows.
+// live lists the reports of hosts from which the store got a report or a record after since, and the keys that it
+// knows.
 func live(ctx context.Context, s store.Store, keys Keys, project, prefix string, since time.Time) (*living, error) {
 	known, err := keys(ctx, s)
 	if err != nil {

@@ -181,8 +181,8 @@ type beats map[string]hostrecord.Listed
 // at is when the store last got the record of a host; zero for none that counts.
 func (b beats) at(of string) time.Time { return b[of].Seen }
 
-// readBeats lists the records of a project's hosts, or of all hosts for "". Those that do not count for the keys that the
-// store knows are left out.
+// readBeats lists the records of a project's hosts, or of all hosts for "". Those that do not count for the keys that
+// the store knows are left out.
 func readBeats(ctx context.Context, s store.Store, project string, known hostkey.Registry) (beats, error) {
 	records, err := hostrecord.List(ctx, s, project)
 	if err != nil {
@@ -202,8 +202,8 @@ func list(ctx context.Context, s store.Store, q Question) ([]hostRuns, error) {
 	return listBelow(ctx, s, Prefix(q.Channel.Project), q.Since, nil)
 }
 
-// listBelow finds the reports under a key prefix whose runs may have ended after since, and all reports of hosts that beat
-// since then.
+// listBelow finds the reports under a key prefix whose runs may have ended after since, and all reports of hosts that
+// beat since then.
 func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time, beats beats) ([]hostRuns, error) {
 	oldest := since.Add(-24 * time.Hour).UTC().Format(runPattern)
 	byHost := map[string]*hostRuns{}

@@ -24,9 +24,10 @@ type Follower struct {
 	Cluster string         `json:"cluster"`
 }
 
-// Followers reads which hosts follow a channel: by their signed records, which takes one listing, and by the newest reports
-// of hosts whose records do not say it. Reports that the store got before since do not
-// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it lies.
+// Followers reads which hosts follow a channel: by their signed records, which takes one listing, and by the newest
+// reports of hosts whose records do not say it. Reports that the store got before since do not
+// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it
+// lies.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {
@@ -56,8 +57,8 @@ func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, 
 	return newestOf(found), nil
 }
 
-// recordedFollowers are the hosts whose signed records say that they follow a channel. Hosts whose records say so, or that
-// they follow another one, are answered.
+// recordedFollowers are the hosts whose signed records say that they follow a channel. Hosts whose records say so, or
+// that they follow another one, are answered.
 func (l *living) recordedFollowers(ref artifact.Ref) (found []*Follower) {
 	for of, r := range l.recorded {
 		place := r.Service
@@ -70,8 +71,8 @@ func (l *living) recordedFollowers(ref artifact.Ref) (found []*Follower) {
 		}
 		l.answered[of] = true
 		if place.Channel == ref.Channel {
-			found = append(found, &Follower{Host: r.Host, At: r.Seen, Agent: r.Agent, Key: l.known[r.Host][0].Key, Region: region,
-				Cluster: cluster})
+			found = append(found, &Follower{Host: r.Host, At: r.Seen, Agent: r.Agent, Key: l.known[r.Host][0].Key,
+				Region: region, Cluster: cluster})
 		}
 	}
 	return found

@@ -122,14 +122,17 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	}
 	// Who starts a rollout reads the hosts of a channel: three listings of records, ten of keys and one of reports.
 	b.requests.Store(0)
-	followers, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "app2", Channel: "production"}, now.Add(-time.Hour))
+	followers, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "app2", Channel: "production"},
+		now.Add(-time.Hour))
 	if err != nil || len(followers) != hosts/4 || b.requests.Load() != 14 {
 		t.Errorf("%d hosts follow the channel, in %d requests, %v", len(followers), b.requests.Load(), err)
-	} else if f := followers[0]; f.Key != key.Public() || f.Cluster != "app2-production" || f.Agent != "1.4.0" || f.At.IsZero() {
+	} else if f := followers[0]; f.Key != key.Public() || f.Cluster != "app2-production" || f.Agent != "1.4.0" ||
+		f.At.IsZero() {
 		t.Errorf("a follower is %+v", f)
 	}
 	b.requests.Store(0)
-	base, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "base", Channel: "production"}, now.Add(-time.Hour))
+	base, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "base", Channel: "production"},
+		now.Add(-time.Hour))
 	if err != nil || len(base) != hosts || b.requests.Load() != 21 {
 		t.Errorf("%d hosts follow base, in %d requests, %v", len(base), b.requests.Load(), err)
 	}

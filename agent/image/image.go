@@ -24,9 +24,9 @@ type Wanted struct {
 }
 
 // Pull unpacks a release below dir, in a directory with the hexadecimal digits of its digest as name, and returns that
-// directory. One that is there is complete, since it gets its name last. What the store offers is verified with the root
-// and the memory in trusted, the directory of the host's trust, to which nothing is written. A withdrawn release, and one
-// that the store has signed with another digest, is refused.
+// directory. One that is there is complete, since it gets its name last. What the store offers is verified with the
+// root and the memory in trusted, the directory of the host's trust, to which nothing is written. A withdrawn release,
+// and one that the store has signed with another digest, is refused.
 func Pull(ctx context.Context, s store.Store, trusted, dir string, w Wanted) (string, error) {
 	tree := filepath.Join(dir, w.Digest.Hex())
 	if there, err := walk.Exists(tree); there || err != nil {
@@ -86,8 +86,9 @@ func find(ctx context.Context, client *trust.Client, w Wanted) (artifact.Release
 			return r, nil
 		}
 	}
-	return artifact.Release{}, diag.WithHint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version,
-		w.Digest), "`corpus ls` lists what is signed; corpus guest image corrects the cloud")
+	return artifact.Release{},
+		diag.WithHint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version,
+			w.Digest), "`corpus ls` lists what is signed; corpus guest image corrects the cloud")
 }
 
 // place fetches a release and gives it its name.

@@ -26,7 +26,8 @@ func TestImagesAreVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	pull := func(version string, digest artifact.Digest) (string, error) {
-		return image.Pull(ctx, repo.Store, trusted, images, image.Wanted{Project: "image-bookworm", Version: version, Digest: digest})
+		return image.Pull(ctx, repo.Store, trusted, images, image.Wanted{Project: "image-bookworm", Version: version,
+			Digest: digest})
 	}
 	for range 2 {
 		dir, err := pull("1.0", good.Digest)

@@ -125,12 +125,9 @@ func overridePillar(paths []string, s *session.Settings) error {
 			return err
 		}
 		if found && !info.IsDir() {
-			data, err := custom.ReadFile(path)
-			if err != nil {
+			if err := overrideFile(path, s); err != nil {
 				return err
 			}
-			s.Override = s.Override.Clone()
-			s.Override.Update(data)
 			continue
 		}
 		dirs = append(dirs, path)
@@ -141,6 +138,17 @@ func overridePillar(paths []string, s *session.Settings) error {
 	dirs, err := directories("--pillar", dirs)
 	s.Pillar = []roots.Env{{Name: "base", Dirs: dirs}}
 	return err
+}
+
+// overrideFile puts what a file has over the pillar.
+func overrideFile(path string, s *session.Settings) error {
+	data, err := custom.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	s.Override = s.Override.Clone()
+	s.Override.Update(data)
+	return nil
 }
 
 func directories(flag string, names []string) ([]string, error) {

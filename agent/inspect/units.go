@@ -76,12 +76,17 @@ func (h *Host) RunningUnits(ctx context.Context, status *Status) error {
 	if status.Units, err = service.See(ctx, s, members); err != nil {
 		return err
 	}
-	for _, u := range status.Units {
+	status.noteDrift()
+	return nil
+}
+
+// noteDrift adds the units that run something else than what is deployed.
+func (s *Status) noteDrift() {
+	for _, u := range s.Units {
 		if !u.Deployed {
-			status.Drift = append(status.Drift, fmt.Sprintf("%s runs %s", u.Unit, orBefore(u.Release)))
+			s.Drift = append(s.Drift, fmt.Sprintf("%s runs %s", u.Unit, orBefore(u.Release)))
 		}
 	}
-	return nil
 }
 
 func orBefore(release string) string {

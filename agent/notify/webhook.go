@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -45,10 +46,7 @@ func (w Webhook) Send(ctx context.Context, n Notice) error {
 	if err != nil {
 		return fmt.Errorf("notifying the webhook: %w", err)
 	}
-	pause := w.Pause
-	if pause == 0 {
-		pause = time.Second
-	}
+	pause := cmp.Or(w.Pause, time.Second)
 	for try := 1; ; try++ {
 		retry, err := w.deliver(ctx, n, body, signature)
 		if err == nil {

@@ -83,18 +83,22 @@ func export(ctx context.Context, repository string, tree git.Tree, to string) (e
 	if err := git.Export(ctx, repository, tree, temp); err != nil {
 		return err
 	}
-	root, err := walk.OpenTree(temp)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(manifest.CloseLinked(root), root.Close())
-	if err != nil {
+	if err := closeLinked(temp); err != nil {
 		return err
 	}
 	if err := os.Chmod(temp, site.ReleaseMode); err != nil {
 		return err
 	}
 	return durable.Install(temp, to)
+}
+
+// closeLinked takes the rights of other users from what links of a tree lead to.
+func closeLinked(dir string) error {
+	root, err := walk.OpenTree(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(manifest.CloseLinked(root), root.Close())
 }
 
 // NoCommit is the start of the hash that git writes where there is no commit.

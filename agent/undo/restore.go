@@ -46,6 +46,19 @@ func (r *restore) all(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
+	if err := r.actions(ctx); err != nil {
+		return err
+	}
+	r.removeDirs(ctx)
+	r.restart(ctx)
+	if err := r.host.Sync(); err != nil {
+		return err
+	}
+	return r.settle()
+}
+
+// actions carries out the plan in its order, and packages that follow each other together.
+func (r *restore) actions(ctx context.Context) error {
 	for i := 0; i < len(r.plan.Actions); i++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -61,12 +74,7 @@ func (r *restore) all(ctx context.Context) error {
 			return err
 		}
 	}
-	r.removeDirs(ctx)
-	r.restart(ctx)
-	if err := r.host.Sync(); err != nil {
-		return err
-	}
-	return r.settle()
+	return nil
 }
 
 // begin marks the records that are about to be restored: a half restored subject may equal neither the image before nor

@@ -187,7 +187,8 @@ func freeAddress(network string, used map[netip.Addr]bool) (netip.Addr, error) {
 			}
 		}
 	}
-	return netip.Addr{}, diag.WithHint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
+	return netip.Addr{},
+		diag.WithHint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
 }
 
 func freePort(used map[int]bool) (int, error) {

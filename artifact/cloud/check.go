@@ -20,8 +20,8 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 func joined(names []string) string { return strings.Join(names, ", ") }
 
-// Check returns what is wrong with a cloud as a whole: references that lead nowhere, and addresses, ports and names that
-// two guests have. It does not repeat the checks of single values.
+// Check returns what is wrong with a cloud as a whole: references that lead nowhere, and addresses, ports and names
+// that two guests have. It does not repeat the checks of single values.
 func (c *Cloud) Check() error {
 	return c.check(func(path string) diag.Pos { return diag.Pos{File: Name} })
 }

@@ -2,9 +2,9 @@
 //
 // The data is one file, cloud.yaml, in a release of the project cloud, which is signed and published as any other. A
 // program that changes it reads the file with Parse, edits the Cloud, lets Allocate choose what is left open, shows a
-// person the result of Diff, and publishes what Bytes writes. If another person has published meanwhile, Merge joins the
-// two edits or names the conflicts. A node reads the same file, and Parse refuses one in which two guests have the same
-// address, port or name.
+// person the result of Diff, and publishes what Bytes writes. If another person has published meanwhile, Merge joins
+// the two edits or names the conflicts. A node reads the same file, and Parse refuses one in which two guests have the
+// same address, port or name.
 //
 // The package reads no files, no network and no clock.
 package cloud

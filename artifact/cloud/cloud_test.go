@@ -26,7 +26,8 @@ func sample(t testing.TB) *cloud.Cloud {
 	t.Helper()
 	c := cloud.New()
 	c.Domain = "cloud.example.com"
-	c.Images["bookworm"] = cloud.Image{Project: "image-bookworm", Version: "1.0", Digest: "sha256:" + strings.Repeat("ab", 32)}
+	c.Images["bookworm"] = cloud.Image{Project: "image-bookworm", Version: "1.0",
+		Digest: "sha256:" + strings.Repeat("ab", 32)}
 	c.Nodes["n1"] = cloud.Node{Mode: "prod", Region: "eu1", Address: "192.0.2.1", Driver: "nspawn", Slots: 3}
 	c.Nodes["n2"] = cloud.Node{Mode: "prod", Region: "eu1", Address: "192.0.2.2", Driver: "nspawn", Slots: 20}
 	c.Guests["web1"] = guest("n1")
@@ -194,7 +195,8 @@ func TestMistakesAreNamedWithTheirPlaces(t *testing.T) {
 		{"    size: \"5GiB\"", "    size: ~", "a text was expected"},
 		{"    size: \"5GiB\"", "    names: [WWW.example.com]", "in lower case"},
 		{"    size: \"5GiB\"", "    names: [\"a.b acl x\"]", "is not allowed"},
-		{"    size: \"5GiB\"", "    size: 5GiB\n    names: [web1.cloud.example.com]", "the name web1.cloud.example.com is that of"},
+		{"    size: \"5GiB\"", "    size: 5GiB\n    names: [web1.cloud.example.com]",
+			"the name web1.cloud.example.com is that of"},
 		{"    size: \"5GiB\"", "    size: 5GiB\n    names: [a.example.com, a.example.com]", "is given twice"},
 		{"ssh-ed25519 AAAA", "ssh-rsa AAAA", "not a public SSH key"},
 		{"ssh-ed25519 AAAA", "command=x ssh-ed25519 AAAA", "not a public SSH key"},

@@ -15,7 +15,8 @@ import (
 // largestFile is the most bytes of a cloud.yaml.
 const largestFile = 16 << 20
 
-// Parse reads a cloud.yaml. Its error is a diag.List of everything that is wrong, with positions in the file of this name.
+// Parse reads a cloud.yaml. Its error is a diag.List of everything that is wrong, with positions in the file of this
+// name.
 func Parse(file string, data []byte) (*Cloud, error) {
 	p := &parser{file: file, places: map[string]diag.Pos{}}
 	if len(data) > largestFile {
@@ -173,7 +174,8 @@ const largestNumber = 1 << 20
 
 func (p *parser) number(path string, n *yaml.Node) int {
 	i, err := strconv.Atoi(n.Value)
-	if n.Kind != yaml.ScalarNode || n.Anchor != "" || err != nil || i < 0 || i > largestNumber || strconv.Itoa(i) != n.Value {
+	if n.Kind != yaml.ScalarNode || n.Anchor != "" || err != nil || i < 0 || i > largestNumber ||
+		strconv.Itoa(i) != n.Value {
 		p.add(n, "%s: a whole number was expected", path).WithHint("write digits without quotes, such as 20")
 		return 0
 	}

@@ -215,7 +215,8 @@ func CheckSSHKey(text string) error {
 }
 
 func notAKey(err error) error {
-	return diag.WithHint(fmt.Errorf("this is not a public SSH key: %w", err), "give the content of a file such as id_ed25519.pub")
+	return diag.WithHint(fmt.Errorf("this is not a public SSH key: %w", err),
+		"give the content of a file such as id_ed25519.pub")
 }
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }

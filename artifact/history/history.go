@@ -1,5 +1,5 @@
-// Package history reads how the channels of a project moved: which release each of them came to name, when, how, and who
-// moved it, with what people did to its rollouts.
+// Package history reads how the channels of a project moved: which release each of them came to name, when, how, and
+// who moved it, with what people did to its rollouts.
 //
 // The newest metadata of a project has the last move of each channel and the moves of its rollout. Earlier moves are in
 // the metadata that it replaced, which stays in the store until corpus gc removes it. A move counts as verified if the
@@ -153,7 +153,8 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 			continue // the move of the channel is in the list already
 		}
 		digest := artifact.Digest(p.Rollout.Release)
-		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(), Verified: now.verified})
+		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(),
+			Verified: now.verified})
 	}
 }
 

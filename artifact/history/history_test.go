@@ -68,18 +68,20 @@ func TestMovesHaveWhoAndWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo.Publisher.Who = "anna@example.com"
-	if _, err := releases.Point(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "testing"}, "2"); err != nil {
+	if _, err := releases.Point(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "testing"},
+		"2"); err != nil {
 		t.Fatal(err)
 	}
 	repo.Publisher.Who = "bert@example.com"
 	if _, err := releases.Promote(t.Context(), repo.Publisher, "myapp", "testing", "production"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := releases.Unpoint(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "staging"}); err != nil {
+	if _, err := releases.Unpoint(t.Context(), repo.Publisher,
+		artifact.Ref{Project: "myapp", Channel: "staging"}); err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"staging remove   0 true", "production promote 2 bert@example.com 1 true", "testing point 2 anna@example.com 1 true",
-		"staging moved 1  0 true", "testing publish 1  1 true"}
+	all := []string{"staging remove   0 true", "production promote 2 bert@example.com 1 true",
+		"testing point 2 anna@example.com 1 true", "staging moved 1  0 true", "testing publish 1  1 true"}
 	expect(t, "in all", moves(t, repo), all...)
 
 	// A user who may write to the store may replace earlier metadata, and no move of it is verified then.
@@ -93,7 +95,8 @@ func TestMovesHaveWhoAndWhen(t *testing.T) {
 			continue
 		}
 		forged := strings.ReplaceAll(string(data), "anna@example.com", "eve@example.com")
-		if _, err := repo.Store.Put(t.Context(), key, strings.NewReader(forged), int64(len(forged)), store.Condition{}); err != nil {
+		if _, err := repo.Store.Put(t.Context(), key, strings.NewReader(forged), int64(len(forged)),
+			store.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,10 +33,12 @@ type Start struct {
 
 // Move is what a person did to a rollout, or how a channel came to name its release.
 type Move struct {
-	What string    `json:"what"` // start, urgent, pause, resume, skip-wave or abort; of a channel promote, point, publish or abort
+	// start, urgent, pause, resume, skip-wave or abort; of a channel promote, point, publish or abort
+	What string    `json:"what"`
 	At   time.Time `json:"at"`
-	By   []string  `json:"by,omitempty"`  // IDs of the keys at hand that may sign the project
-	Who  string    `json:"who,omitempty"` // the person, as the publisher was given the name; empty in moves of older programs
+	By   []string  `json:"by,omitempty"` // IDs of the keys at hand that may sign the project
+	// the person, as the publisher was given the name; empty in moves of older programs
+	Who string `json:"who,omitempty"`
 }
 
 // Is reports whether two records are of the same move.

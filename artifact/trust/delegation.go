@@ -132,8 +132,8 @@ func SignatureOf(dir, project string) (*Signature, error) {
 	return &s, err
 }
 
-// SignsProject reports whether enough of the keys that may sign a project now have signed a role, which may be an earlier
-// one that has expired.
+// SignsProject reports whether enough of the keys that may sign a project now have signed a role, which may be an
+// earlier one that has expired.
 func (c *Client) SignsProject(project string, role *Role) bool {
 	targets := c.set.Targets[targetsRole]
 	return targets != nil && targets.VerifyDelegate(project, role) == nil

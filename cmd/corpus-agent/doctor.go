@@ -66,7 +66,8 @@ func (p *program) patient() (*onhost.Host, error) {
 	// A person waits: a store that does not answer is a finding after a few seconds.
 	settings := a.Config
 	settings.FetchRetry = 5 * time.Second
-	return &onhost.Host{Host: a.Host, OpenStore: openStore(settings, p.SlowStore), Mistakes: mistakes, Warnings: warnings}, nil
+	return &onhost.Host{Host: a.Host, OpenStore: openStore(settings, p.SlowStore), Mistakes: mistakes, Warnings: warnings},
+		nil
 }
 
 // examined returns the agent with its settings, or with the defaults if these have mistakes.

@@ -21,10 +21,12 @@ func (p *program) imageCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "image PROJECT VERSION DIGEST",
 		Short: "Fetch the image of guests of this node",
-		Long: `image fetches a release, verifies it as a deploy does, and unpacks it to ` + imagesDir + `/HEX, where HEX are the digits of
+		Long: `image fetches a release, verifies it as a deploy does, and unpacks it to ` + imagesDir +
+			`/HEX, where HEX are the digits of
 its digest. It prints that directory, and does nothing if it is there. The states of nodes call it (docs/cloud.md).`,
-		Example: `  corpus-agent image image-bookworm 1.0 sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
-		Args:    cli.Args(cobra.ExactArgs(3)),
+		Example: `  corpus-agent image image-bookworm 1.0 ` +
+			`sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
+		Args: cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			digest, err := artifact.ParseDigest(args[2])
 			err = errors.Join(artifact.CheckProject(args[0]), artifact.CheckVersion(args[1]), err)

@@ -76,7 +76,8 @@ The first deploy needs the URL of the store and its root of trust: root.json is 
 		p.historyCommand(),
 		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(),
 		p.grainsCommand(), p.pillarCommand(), p.callCommand(),
-		p.verifyCommand(), p.doctorCommand(), p.imageCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(), cli.VersionCommand(p.IO))
+		p.verifyCommand(), p.doctorCommand(), p.imageCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(),
+		cli.VersionCommand(p.IO))
 	return root
 }
 

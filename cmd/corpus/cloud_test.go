@@ -19,7 +19,8 @@ func newCloud(t *testing.T) *shell {
 	s := newStore(t)
 	s.artifact("image", "a file system")
 	s.expect(0, "publish image-bookworm 1.0 @image.tar.zst", "")
-	s.expect(0, "node add n1 --mode prod --region eu1 --address 192.0.2.1 --slots 2 --yes", "published cloud 1; cloud/prod is 1")
+	s.expect(0, "node add n1 --mode prod --region eu1 --address 192.0.2.1 --slots 2 --yes",
+		"published cloud 1; cloud/prod is 1")
 	s.expect(0, "node add n2 --mode prod --region eu1 --address 192.0.2.2 --yes", "+ node n2")
 	s.expect(0, "guest image bookworm image-bookworm 1.0 --yes", "digest: sha256:")
 	return s
@@ -32,7 +33,8 @@ func (s *shell) sshKey(name string, fill byte) {
 	s.write(name, "ssh-ed25519 "+base64.StdEncoding.EncodeToString(raw)+" "+name+"\n")
 }
 
-const createWeb = "guest create web1 --project shop --env prod --image bookworm --name www.example.com --ssh-key @ann.pub"
+const createWeb = "guest create web1 --project shop --env prod --image bookworm --name www.example.com --ssh-key " +
+	"@ann.pub"
 
 func TestGuestsAreCreatedChangedAndDeleted(t *testing.T) {
 	s := newCloud(t)
@@ -117,8 +119,10 @@ func TestAnEarlierCloudIsPublishedAgain(t *testing.T) {
 // TestTwoPeoplePublishAtOnce lets another person publish between what one has read and what he signs.
 func TestTwoPeoplePublishAtOnce(t *testing.T) {
 	s := newCloud(t)
-	streams := cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Getenv: func(k string) string { return s.env[k] }}
-	k := &clouds{program: &program{IO: streams, store: s.env["CORPUS_STORE"], keys: s.env["CORPUS_KEYS"]}, channel: "prod", yes: true}
+	streams := cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard,
+		Getenv: func(k string) string { return s.env[k] }}
+	k := &clouds{program: &program{IO: streams, store: s.env["CORPUS_STORE"], keys: s.env["CORPUS_KEYS"]}, channel: "prod",
+		yes: true}
 	other := 0
 	meet := func(line string) func(*cloud.Cloud) error {
 		return func(c *cloud.Cloud) error {
@@ -127,7 +131,8 @@ func TestTwoPeoplePublishAtOnce(t *testing.T) {
 			return createGuest(c, "mine", cloud.Guest{Node: "n1", Project: "shop", Env: "prod", Image: "bookworm", Size: "5GiB"})
 		}
 	}
-	if err := k.edit(context.Background(), meet("guest create theirs --node n1 --project shop --env prod --image bookworm --yes")); err != nil {
+	if err := k.edit(context.Background(),
+		meet("guest create theirs --node n1 --project shop --env prod --image bookworm --yes")); err != nil {
 		t.Fatal(err)
 	}
 	var all []shownGuest
@@ -173,14 +178,16 @@ func TestCloudsHaveNames(t *testing.T) {
 	if err := os.MkdirAll(s.path(".config/corpus"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.write(".config/corpus/clouds.yaml", "prod:\n  store: "+store+"\n  keys: "+keys+"\nlocal:\n  store: "+store+"\n  channel: dev\n")
+	s.write(".config/corpus/clouds.yaml", "prod:\n  store: "+store+"\n  keys: "+keys+"\nlocal:\n  store: "+store+
+		"\n  channel: dev\n")
 	s.expect(0, "node ls --cloud prod", "n2")
 	s.expect(0, "computenode_list prod", "n2")
 	s.expect(0, "computenode_infos prod n1", "hostname: cloud-prod-eu1-n1")
 	s.expect(0, "computenode_switchmode prod n1 dev --yes", "mode: prod -> dev")
 	s.expect(2, "node ls --cloud prd", `did you mean "prod"?`)
 	s.expect(2, "node ls --cloud local --trust-root @keys/root.json", "dev")
-	for text, place := range map[string]string{"prod: {store: x, keyz: y}\n": ":1:18: ", "prod: x\n": ":1:7: ", "- x\n": "not a mapping",
+	for text, place := range map[string]string{"prod: {store: x, keyz: y}\n": ":1:18: ", "prod: x\n": ":1:7: ",
+		"- x\n":               "not a mapping",
 		"prod:\n\tstore: x\n": ":2:", "prod: {keys: x}\n": "prod has no store", "prod: {store: [x]}\n": ":1:15: "} {
 		s.write(".config/corpus/clouds.yaml", text)
 		s.expect(2, "node ls --cloud prod", place)

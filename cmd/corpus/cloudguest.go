@@ -29,7 +29,8 @@ type shownGuest struct {
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func guestOf(c *cloud.Cloud, name string) shownGuest {
-	g := shownGuest{Name: name, Host: c.Hostname(name), Guest: c.Guests[name], AllNames: append([]string{}, c.AllNames(name)...)}
+	g := shownGuest{Name: name, Host: c.Hostname(name), Guest: c.Guests[name],
+		AllNames: append([]string{}, c.AllNames(name)...)}
 	if address := c.Nodes[g.Node].Address; address != "" {
 		g.SSH = fmt.Sprintf("ssh -p %d root@%s", g.SSHPort, address)
 	}
@@ -59,8 +60,9 @@ func (k *clouds) guestCreate() *cobra.Command {
 		Short: "Create a guest on a node",
 		Long: `create enters a guest into the cloud. Its machine ID, its addresses and the node's port for SSH are chosen, and no other
 guest has them. Without --node it is placed on the node of its environment with the most free slots.`,
-		Example: `  corpus guest create web1 --project shop --env prod --image bookworm --ssh-key id_ed25519.pub --cloud prod`,
-		Args:    cli.Args(cobra.ExactArgs(1)),
+		Example: `  corpus guest create web1 --project shop --env prod --image bookworm --ssh-key id_ed25519.pub ` +
+			`--cloud prod`,
+		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			keys, err := readSSHKeys(keyFiles)
 			if err != nil {
@@ -93,7 +95,8 @@ func createGuest(data *cloud.Cloud, name string, g cloud.Guest) error {
 	}
 	if g.Node == "" {
 		if g.Node = data.Place(g.Env); g.Node == "" {
-			return diag.WithHint(fmt.Errorf("no node of mode %s has a free slot", g.Env), "corpus node ls lists nodes and their modes")
+			return diag.WithHint(fmt.Errorf("no node of mode %s has a free slot", g.Env),
+				"corpus node ls lists nodes and their modes")
 		}
 	}
 	data.Guests[name] = g
@@ -159,8 +162,8 @@ func (k *clouds) printGuests(c *cloud.Cloud, names []string) error {
 	fmt.Fprintln(w, "GUEST\tNODE\tPROJECT\tENV\tADDRESSES\tSSH\tSIZE\tNAMES")
 	for _, name := range names {
 		g := c.Guests[name]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s %s\t%d\t%s\t%s\n", name, g.Node, g.Project, g.Env, g.Address4, g.Address6, g.SSHPort,
-			g.Size, strings.Join(c.AllNames(name), " "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s %s\t%d\t%s\t%s\n", name, g.Node, g.Project, g.Env, g.Address4, g.Address6,
+			g.SSHPort, g.Size, strings.Join(c.AllNames(name), " "))
 	}
 	return w.Flush()
 }
@@ -179,8 +182,9 @@ func (k *clouds) guestInfo() *cobra.Command {
 				return err
 			}
 			g := guestOf(now.data, args[0])
-			return k.answer(g, "guest:     %s\nhostname:  %s\nid:        %s\nnode:      %s\nproject:   %s\nenv:       %s\nimage:     %s\n"+
-				"addresses: %s %s\nssh:       %s\nsize:      %s\nnames:     %s\nkeys:      %d", g.Name, g.Host, g.ID, g.Node, g.Project,
+			return k.answer(g, "guest:     %s\nhostname:  %s\nid:        %s\nnode:      %s\nproject:   %s\nenv:       %s\n"+
+				"image:     %s\naddresses: %s %s\nssh:       %s\nsize:      %s\nnames:     %s\nkeys:      %d", g.Name, g.Host, g.ID,
+				g.Node, g.Project,
 				g.Env, g.Image, g.Address4, g.Address6, g.SSH, g.Size, strings.Join(g.AllNames, " "), len(g.SSHKeys))
 		},
 	}

@@ -29,7 +29,8 @@ func (k *clouds) editGuest(ctx context.Context, name string, change func(*cloud.
 func (k *clouds) guestDelete() *cobra.Command {
 	return k.editFlags(&cobra.Command{
 		Use: "delete NAME", Short: "Delete a guest and its disk",
-		Long:    `delete removes a guest from the cloud. Its node stops it and removes its disk, which cannot be brought back.`,
+		Long: `delete removes a guest from the cloud. Its node stops it and removes its disk, which cannot be ` +
+			`brought back.`,
 		Example: `  corpus guest delete web1 --cloud prod`, Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.edit(c.Context(), func(data *cloud.Cloud) error {
@@ -110,7 +111,8 @@ func (k *clouds) items(what, argument, about, example string, read func(string) 
 				items, err := read(args[1])
 				for _, item := range items {
 					if !slices.Contains(*list(g), item) {
-						return diag.WithHint(fmt.Errorf("%s has no %s %s", args[0], what, args[1]), "corpus guest info %s shows what it has", args[0])
+						return diag.WithHint(fmt.Errorf("%s has no %s %s", args[0], what, args[1]),
+							"corpus guest info %s shows what it has", args[0])
 					}
 				}
 				*list(g) = slices.DeleteFunc(*list(g), func(item string) bool { return slices.Contains(items, item) })
@@ -133,7 +135,8 @@ of the release is signed with the cloud. Guests that exist keep the system that 
 				return err
 			}
 			return k.edit(c.Context(), func(data *cloud.Cloud) error {
-				data.Images[args[0]] = cloud.Image{Project: release.Project, Version: release.Version, Digest: string(release.Digest)}
+				data.Images[args[0]] = cloud.Image{Project: release.Project, Version: release.Version,
+					Digest: string(release.Digest)}
 				return cloud.CheckName(args[0])
 			})
 		},

@@ -64,8 +64,8 @@ func (k *clouds) listNodes(ctx context.Context) error {
 	w := tabwriter.NewWriter(k.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "NODE\tMODE\tADDRESS\tDRIVER\tGUESTS\tFREE\tNETWORKS")
 	for _, n := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s %s\n", n.Name, n.Mode, n.Address, n.Driver, len(n.Guests), n.Free, n.Range4,
-			n.Range6)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s %s\n", n.Name, n.Mode, n.Address, n.Driver, len(n.Guests), n.Free,
+			n.Range4, n.Range6)
 	}
 	return w.Flush()
 }
@@ -135,7 +135,8 @@ func (k *clouds) showNode(ctx context.Context, name string) error {
 			Guests []shownGuest `json:"guests"`
 		}{n, guests})
 	}
-	fmt.Fprintf(k.Out, "node:     %s\nhostname: %s\nmode:     %s\naddress:  %s\ndriver:   %s\nnetworks: %s %s\nslots:    %d, %d free\n",
+	fmt.Fprintf(k.Out, "node:     %s\nhostname: %s\nmode:     %s\naddress:  %s\ndriver:   %s\nnetworks: %s %s\n"+
+		"slots:    %d, %d free\n",
 		n.Name, n.Host, n.Mode, n.Address, n.Driver, n.Range4, n.Range6, n.Slots, n.Free)
 	return k.printGuests(now.data, n.Guests)
 }

@@ -151,12 +151,14 @@ func (k *clouds) question(ctx context.Context, text string) error {
 	}
 	in, is := k.terminal()
 	if !is {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("a person has to confirm this change, and standard input is not a terminal"),
-			"give --yes to publish it, or --dry-run to only see it"))
+		return exit.WithCode(exit.Usage,
+			diag.WithHint(errors.New("a person has to confirm this change, and standard input is not a terminal"),
+				"give --yes to publish it, or --dry-run to only see it"))
 	}
 	fmt.Fprintf(k.Err, "%s [y/N] ", text)
 	answer := ""
-	if _, err := fmt.Fscanln(in, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") || ctx.Err() != nil {
+	if _, err := fmt.Fscanln(in, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") ||
+		ctx.Err() != nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing was published"), "answer y to publish the change"))
 	}
 	return nil

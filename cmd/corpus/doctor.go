@@ -59,8 +59,8 @@ func (p *program) examine(ctx context.Context) (*doctor.Findings, error) {
 		return nil, noStore()
 	}
 	const patience = 5 * time.Second
-	opened, err := stores.OpenAs(p.store, stores.Options{Retry: store.RetryPolicy{Total: patience, Slow: p.SlowStore(p.store)}},
-		awskms.Account)
+	opened, err := stores.OpenAs(p.store,
+		stores.Options{Retry: store.RetryPolicy{Total: patience, Slow: p.SlowStore(p.store)}}, awskms.Account)
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}

@@ -27,7 +27,8 @@ type pagesWritten struct {
 }
 
 // writePages writes the fleet as pages into a directory, or below a prefix of a store.
-func (p *program) writePages(ctx context.Context, s store.Store, client *trust.Client, v *fleet.View, list []trust.Listing,
+func (p *program) writePages(ctx context.Context, s store.Store, client *trust.Client, v *fleet.View,
+	list []trust.Listing,
 	o fleetOptions) error {
 	out, first, err := p.pagesInto(o.html)
 	if err != nil {

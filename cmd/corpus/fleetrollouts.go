@@ -60,7 +60,8 @@ func (u *underway) stopped() (fleet.Attention, bool) {
 }
 
 // shownRollouts are the rollouts of all channels, as pages show them.
-func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing) (all []pages.Rollout, err error) {
+func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing) (all []pages.Rollout,
+	err error) {
 	for _, l := range list {
 		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
 			if l.Channels[name].Rollout == nil {
@@ -86,8 +87,8 @@ func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, lis
 func shownRollout(r rolloutStatus) pages.Rollout {
 	shown := pages.Rollout{Ref: r.Ref, Version: r.rolledOut(), State: r.State, Next: r.Next, Urgent: r.Start.Urgent}
 	for _, w := range r.Waves {
-		shown.Waves = append(shown.Waves, pages.Wave{Name: w.Name, Share: w.Share.String(), Hosts: w.Hosts, Healthy: w.Healthy,
-			Failed: w.Failed, Open: w.Open, Why: w.Why})
+		shown.Waves = append(shown.Waves, pages.Wave{Name: w.Name, Share: w.Share.String(), Hosts: w.Hosts,
+			Healthy: w.Healthy, Failed: w.Failed, Open: w.Open, Why: w.Why})
 	}
 	for _, h := range r.Halts {
 		shown.Halts = append(shown.Halts, pages.Halt{Host: h.Host, At: h.At, Why: h.why()})

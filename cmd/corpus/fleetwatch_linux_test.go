@@ -62,7 +62,8 @@ func watching(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	short := strings.TrimPrefix(published.Digest, "sha256:")[:8]
-	record := hostrecord.Record{Project: "myapp", Host: "myapp-testing-useast1-1", Run: time.Now().UTC().Format("20060102T150405.000000"),
+	record := hostrecord.Record{Project: "myapp", Host: "myapp-testing-useast1-1",
+		Run:      time.Now().UTC().Format("20060102T150405.000000"),
 		Sequence: 1, Outcome: "converged", Service: &hostrecord.Place{Channel: "testing", Version: "1.0", Digest: short}}
 	object, err := record.Key(key)
 	if err != nil {
@@ -91,8 +92,8 @@ func (s *shell) start(line string, streams cli.IO) (end func() int) {
 	}
 }
 
-// TestAWatchShowsTheFleetAgain shows a promotion that happens meanwhile, goes on after the store was away, and ends with
-// the person.
+// TestAWatchShowsTheFleetAgain shows a promotion that happens meanwhile, goes on after the store was away, and ends
+// with the person.
 func TestAWatchShowsTheFleetAgain(t *testing.T) {
 	s := watching(t)
 	var out, errs screen

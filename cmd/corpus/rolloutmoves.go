@@ -21,7 +21,8 @@ import (
 // rolloutMove is a command that signs a move of a channel's rollout.
 type rolloutMove struct {
 	name, short, long string
-	do                func(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error)
+	do                func(ctx context.Context, publisher *publish.Publisher,
+		ref artifact.Ref) (releases.Steered, string, error)
 }
 
 func (p *program) rolloutMoveCommand(m rolloutMove) *cobra.Command {
@@ -55,7 +56,8 @@ func (p *program) rolloutMoveCommands() []*cobra.Command {
 	var commands []*cobra.Command
 	for _, m := range []rolloutMove{
 		{"pause", "Stop a rollout until it is resumed",
-			"pause stops more hosts from taking the release. Hosts that have begun continue, and those that have it keep it.", pauseRollout},
+			"pause stops more hosts from taking the release. Hosts that have begun continue, and those that have it keep it.",
+			pauseRollout},
 		{"resume", "Let a rollout go on that was paused or has stopped",
 			`resume lets a rollout go on that was paused, or that stopped at its limit. Where it stopped, failures up to now count no more:
 it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, p.resumeRollout},
@@ -74,19 +76,22 @@ Windows and limits of failed hosts go on to count.`, skipWave},
 	return commands
 }
 
-func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string,
+	error) {
 	result, err := releases.Pause(ctx, publisher, ref)
 	return result, fmt.Sprintf("the rollout of %s is paused: no more hosts take %s", ref, result.Version), err
 }
 
-func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string,
+	error) {
 	result, err := releases.Abort(ctx, publisher, ref)
-	return result, fmt.Sprintf("the rollout of %s is aborted: it is %s again, and hosts that took the release go back", ref,
-		result.Version), err
+	return result, fmt.Sprintf("the rollout of %s is aborted: it is %s again, and hosts that took the release go back",
+		ref, result.Version), err
 }
 
 // resumeRollout forgets failures only where the rollout has stopped at them.
-func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered,
+	string, error) {
 	u, err := publisherRollout(ctx, publisher, ref)
 	if err != nil {
 		return releases.Steered{}, "", err
@@ -126,7 +131,8 @@ func skipWave(ctx context.Context, publisher *publish.Publisher, ref artifact.Re
 	at := u.waitsAt()
 	if at == len(u.plan.Waves) {
 		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.WithHint(
-			fmt.Errorf("every wave of the rollout of %s has begun", ref), "`corpus rollout status` shows which hosts it waits for"))
+			fmt.Errorf("every wave of the rollout of %s has begun", ref),
+			"`corpus rollout status` shows which hosts it waits for"))
 	}
 	if v := u.verdict(at); v.Reason != rollout.Waits && v.Reason != rollout.TooFew {
 		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.WithHint(
@@ -181,8 +187,8 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 		err = nil
 	}
 	if err != nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(err, "point it at a version: `corpus point %s %s VERSION`", ref.Project,
-			ref.Channel))
+		return exit.WithCode(exit.Usage, diag.WithHint(err, "point it at a version: `corpus point %s %s VERSION`",
+			ref.Project, ref.Channel))
 	}
 	starter := p.starts(publisher, urgent)
 	release, err := releases.Point(ctx, publisher, ref, start.Before.Version)
@@ -197,5 +203,6 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 
 // exampleOf returns the shortest line of a move.
 func exampleOf(move string) string {
-	return strings.Join([]string{"  corpus", "rollout", move, "myapp production --store s3://bucket/prefix --keys keys"}, " ")
+	return strings.Join([]string{"  corpus", "rollout", move, "myapp production --store s3://bucket/prefix --keys keys"},
+		" ")
 }

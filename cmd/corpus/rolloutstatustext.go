@@ -66,8 +66,8 @@ func (r rolloutStatus) text() string {
 		if !wave.Open {
 			why = "wait: " + wave.Why
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy, wave.Failed, wave.Waiting,
-			why)
+		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy,
+			wave.Failed, wave.Waiting, why)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
@@ -90,8 +90,8 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.What), stamp(m.At), by)
 	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
-		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster; if the machine lost its key or was replaced: "+
-			"corpus host forget %s, and the next rollout counts it\n", host, host)
+		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster; if the machine lost its key "+
+			"or was replaced: corpus host forget %s, and the next rollout counts it\n", host, host)
 	}
 	if more := len(r.Rekeyed) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "  and %d more are not counted\n", more)
@@ -120,5 +120,6 @@ func (h haltStatus) why() string {
 	if h.Grounds == nil {
 		return trust.Printable(h.Unread)
 	}
-	return trust.Printable(fmt.Sprintf("%s (limit %s; %s)", h.Grounds.Why, h.Grounds.Limit, strings.Join(h.Grounds.Hosts, ", ")))
+	return trust.Printable(fmt.Sprintf("%s (limit %s; %s)", h.Grounds.Why, h.Grounds.Limit,
+		strings.Join(h.Grounds.Hosts, ", ")))
 }

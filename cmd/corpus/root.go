@@ -89,10 +89,11 @@ another channel at the same bytes.`,
 	flags.DurationVar(&p.retry, "retry", time.Minute, "how long to retry if the store does not answer")
 	flags.BoolVar(&p.json, "json", false, "print JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
-	root.AddCommand(p.keysCommand(), p.storeCommand(), p.initCommand(), p.checkCommand(), p.buildCommand(), p.publishCommand(), p.promoteCommand(),
+	root.AddCommand(p.keysCommand(), p.storeCommand(), p.initCommand(), p.checkCommand(), p.buildCommand(),
+		p.publishCommand(), p.promoteCommand(),
 		p.pointCommand(), p.rolloutCommand(), p.attestCommand(), p.hostCommand(), p.fleetCommand(),
-		p.yankCommand(), p.listCommand(), p.historyCommand(), p.diffCommand(), p.verifyCommand(), p.doctorCommand(), p.gcCommand(),
-		p.projectCommand(), p.rootCommand(),
+		p.yankCommand(), p.listCommand(), p.historyCommand(), p.diffCommand(), p.verifyCommand(), p.doctorCommand(),
+		p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
 		p.orchestrateCommand(), p.nodeCommand(), p.guestCommand(),
@@ -171,7 +172,8 @@ func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, seenName), AtOnce: p.atOnce, Who: who}
+	publisher := &publish.Publisher{Store: s, Keys: ring, Seen: filepath.Join(ring.Dir, seenName), AtOnce: p.atOnce,
+		Who: who}
 	if ring.Dir != "" { // the keys of a rotation that has not ended
 		waiting := ring
 		waiting.Dir, waiting.Env = filepath.Join(ring.Dir, nextName), nil
@@ -233,7 +235,8 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 	}
 	root, err := trust.ReadRoot(given)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s of the person who set the store up into --keys DIR",
+		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s of the person who set the store up into "+
+			"--keys DIR",
 			roots.RootName)
 	}
 	return root, exit.WithCode(exit.Usage, err)

@@ -32,8 +32,10 @@ func (p *program) mover() (string, error) {
 	}
 	if len(given) > longestName || strings.TrimSpace(given) == "" || strings.ContainsFunc(given, unicode.IsControl) ||
 		trust.Printable(given) != given {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("--by is no name: it is longer than 128 bytes, or has control characters"),
-			"give a name in one line, such as --by anna@example.com, or set CORPUS_BY"))
+		return "",
+			exit.WithCode(exit.Usage,
+				diag.WithHint(errors.New("--by is no name: it is longer than 128 bytes, or has control characters"),
+					"give a name in one line, such as --by anna@example.com, or set CORPUS_BY"))
 	}
 	return given, nil
 }

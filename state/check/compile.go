@@ -124,8 +124,8 @@ func (c *compiler) open(trees []Source) error {
 	return nil
 }
 
-// findLinksOut finds the links of a tree that lead out of it. A file that one leads to belongs to the machine of the caller,
-// and messages about it would show what is in it.
+// findLinksOut finds the links of a tree that lead out of it. A file that one leads to belongs to the machine of the
+// caller, and messages about it would show what is in it.
 func (c *compiler) findLinksOut(tree Source) error {
 	return fs.WalkDir(tree.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink == 0 {
@@ -381,7 +381,8 @@ func (c *compiler) gather() {
 		}
 	}
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 	for name, used := range c.sls {
 		if !used {

@@ -20,7 +20,8 @@ type fetching struct {
 	ended      bool
 }
 
-func (f *fetching) FetchAhead(_ context.Context, own host.Transaction, later func() []host.Transaction) func(context.Context) {
+func (f *fetching) FetchAhead(_ context.Context, own host.Transaction,
+	later func() []host.Transaction) func(context.Context) {
 	if f.own != nil {
 		return nil
 	}
@@ -60,8 +61,8 @@ func TestWhatIsFetchedAhead(t *testing.T) {
 			own: "foo", later: "lib",
 		},
 		"not what follows a repository": {
-			sls: "foo: {pkg.installed: []}\nrepository: {file.managed: [{name: /etc/apt/sources.list.d/x.list}, {contents: x}]}\n" +
-				"bar: {pkg.installed: []}\n",
+			sls: "foo: {pkg.installed: []}\nrepository: {file.managed: [{name: /etc/apt/sources.list.d/x.list}, " +
+				"{contents: x}]}\nbar: {pkg.installed: []}\n",
 			own: "foo",
 		},
 		"not what requires a repository that comes later": {

@@ -95,15 +95,17 @@ type try struct {
 	prepared bool // a dry run, and what a real one would have done before is not done
 	foresees bool // a dry run of the whole program, in which coming are the earlier steps that would change something
 	coming   []*compile.Step
-	planned  []any                               // of the accounts that coming would make and remove
-	steps    []*compile.Step                     // of the whole program
-	watching bool                                // take the watch action
-	changed  []string                            // the watched steps that changed
-	together func(*compile.Step) []*compile.Step // finds those for which this one may act as well, see batch.go; may be nil
-	later    func(*compile.Step) []*compile.Step // finds those for which this one may fetch something, see later.go; may be nil
-	aside    *aside                              // may be nil
-	made     module.Report                       // what an earlier step has done for this one
-	again    bool                                // it reacts to steps that act at every run, and to no other
+	planned  []any           // of the accounts that coming would make and remove
+	steps    []*compile.Step // of the whole program
+	watching bool            // take the watch action
+	changed  []string        // the watched steps that changed
+	// finds those for which this one may act as well, see batch.go; may be nil
+	together func(*compile.Step) []*compile.Step
+	// finds those for which this one may fetch something, see later.go; may be nil
+	later func(*compile.Step) []*compile.Step
+	aside *aside        // may be nil
+	made  module.Report // what an earlier step has done for this one
+	again bool          // it reacts to steps that act at every run, and to no other
 }
 
 // attempt runs a step once. It does not look at requisites.

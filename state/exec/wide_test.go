@@ -186,8 +186,8 @@ func TestParallelDecisionIsCached(t *testing.T) {
 	}
 }
 
-// TestRequisitesCountBeforeNames holds that a step which requires a later one runs after it, also where the later one has
-// its name in an argument, and that what depends on neither runs beside them.
+// TestRequisitesCountBeforeNames holds that a step which requires a later one runs after it, also where the later one
+// has its name in an argument, and that what depends on neither runs beside them.
 func TestRequisitesCountBeforeNames(t *testing.T) {
 	c := &cloud{}
 	c.meeting.Add(2)
@@ -197,7 +197,8 @@ b: {thing.made: [uses: [text of a], meet: true]}
 c: {thing.made: [require: [{thing: d}]]}
 d: {thing.made: [uses: [text of c], meet: true]}
 `)
-	if c.most != 2 || slices.Index(c.order, "a") < slices.Index(c.order, "b") || slices.Index(c.order, "c") < slices.Index(c.order, "d") {
+	if c.most != 2 || slices.Index(c.order, "a") < slices.Index(c.order, "b") ||
+		slices.Index(c.order, "c") < slices.Index(c.order, "d") {
 		t.Errorf("at most %d steps ran at once, in the order %v", c.most, c.order)
 	}
 }

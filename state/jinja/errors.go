@@ -168,7 +168,8 @@ func (f *frame) fail(at int, err error) error {
 		message = "the template stops here, and does not say why"
 	}
 	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
-	e.Diagnostic.Hint, e.Diagnostic.Cause, e.Diagnostic.HostOnly = diag.HintOf(err), diag.CauseOf(err), diag.IsHostOnly(err)
+	e.Diagnostic.Hint, e.Diagnostic.Cause, e.Diagnostic.HostOnly = diag.HintOf(err), diag.CauseOf(err),
+		diag.IsHostOnly(err)
 	var r *Failure
 	var l *limitError
 	switch {

@@ -154,16 +154,23 @@ func (e *sliceExpr) eval(f *frame) (any, error) {
 			return nil, err
 		}
 	}
-	if err = refused(object); err == nil {
-		var v any
-		if v, err = sliceOf(object, bounds[0], bounds[1], bounds[2]); err == nil {
-			err = f.r.charge(sizeOf(v))
-		}
-		if err == nil {
-			return v, nil
-		}
+	v, err := f.slice(object, bounds)
+	if err != nil {
+		return nil, f.fail(e.at, err)
 	}
-	return nil, f.fail(e.at, err)
+	return v, nil
+}
+
+// slice is the part of an object between bounds: start, stop and step.
+func (f *frame) slice(object any, bounds [3]any) (any, error) {
+	if err := refused(object); err != nil {
+		return nil, err
+	}
+	v, err := sliceOf(object, bounds[0], bounds[1], bounds[2])
+	if err != nil {
+		return nil, err
+	}
+	return v, f.r.charge(sizeOf(v))
 }
 
 func sliceOf(object, start, stop, step any) (any, error) {

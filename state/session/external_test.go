@@ -21,13 +21,14 @@ var stackFiles = map[string]string{
 		"{% endfor %}\nminions/{{ minion_id }}.yml\nnone/*.yml\n",
 	"st/core.yml": "users:\n  tom: {uid: 500, roles: [sysadmin]}\n  root: {uid: 0}\nlist: [a, b]\ngone: 1\nmode: core\n" +
 		"first: {a: 1, c: 3}\n",
-	"st/roles/web.yml": "users:\n  tom: {uid: 1000, roles: [{__: merge-first}, dev]}\n  mat: {__: overwrite, uid: 1001}\n" +
-		"list: [{__: remove}, a]\nseen: {{ stack.users.tom.uid }}\n" +
+	"st/roles/web.yml": "users:\n  tom: {uid: 1000, roles: [{__: merge-first}, dev]}\n  mat: {__: overwrite, uid: " +
+		"1001}\nlist: [{__: remove}, a]\nseen: {{ stack.users.tom.uid }}\n" +
 		"t: {{ __stack__['traverse'](stack, 'users:root:uid', 'none') }}-" +
 		"{{ __stack__['traverse'](stack, 'users:nobody', 'none') }}\n",
 	"st/roles/x1.yml": "users: {__: remove, root: }\nfirst: {__: merge-first, a: 2, b: 2}\n" +
 		"new: {__: overwrite, a: {__: merge-last, b: 1}}\n",
-	"st/minions/web-01.yml": "mode: [now, a, list]\npillar_seen: {{ pillar.get('k') }}\nsalt: {{ __salt__['grains.get']('role') }}\n",
+	"st/minions/web-01.yml": "mode: [now, a, list]\npillar_seen: {{ pillar.get('k') }}\nsalt: {{ " +
+		"__salt__['grains.get']('role') }}\n",
 }
 
 const stackGives = "{'k': 'v', 'users': {'tom': {'uid': 1000, 'roles': ['dev', 'sysadmin']}, 'mat': {'uid': 1001}}, " +
@@ -129,7 +130,8 @@ func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
 		"stack":     func(dir string) any { return filepath.Join(dir, "st/stack.cfg") },
 		"file_tree": func(dir string) any { return value.NewMap("root_dir", filepath.Join(dir, "ft")) },
 	} {
-		set, dir := settings(t, map[string]string{"st/stack.cfg": "a.yml\n", "st/a.yml": "a: 1\n", "ft/hosts/web-01/a": "1\n"})
+		set, dir := settings(t, map[string]string{"st/stack.cfg": "a.yml\n", "st/a.yml": "a: 1\n",
+			"ft/hosts/web-01/a": "1\n"})
 		for _, file := range []string{"st/a.yml", "ft/hosts/web-01/a"} {
 			if err := os.Chown(filepath.Join(dir, file), nobody, nobody); err != nil {
 				t.Fatal(err)

@@ -175,7 +175,8 @@ func (o *ownModules) runState(ctx context.Context, name string, args *value.List
 		runner.Test = test
 	}
 	shown := value.Str(id)
-	high := &compile.High{Data: value.NewMap(shown, value.NewMap(state, list, compile.KeySLS, nil, compile.KeyEnv, "base"))}
+	high := &compile.High{Data: value.NewMap(shown, value.NewMap(state, list, compile.KeySLS, nil, compile.KeyEnv,
+		"base"))}
 	p, err := s.Compile(high)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 
 // partedModule is a package of the tree with parts that import each other.
 var partedModule = map[string]string{
-	"states/_modules/parted/__init__.py":       "from .part import inner\nfrom .deep.low import lowest\n\ndef f():\n    return [inner(), lowest()]\n",
+	"states/_modules/parted/__init__.py": "from .part import inner\nfrom .deep.low import lowest\n\ndef f():\n" +
+		"    return [inner(), lowest()]\n",
 	"states/_modules/parted/part.py":           "def inner():\n    return 'inner of ' + __grains__['id']\n",
 	"states/_modules/parted/deep/__init__.py":  "",
 	"states/_modules/parted/deep/low.py":       "from ..part import inner\n\ndef lowest():\n    return inner().upper()\n",
@@ -34,8 +35,8 @@ func TestAPackageOfTheTreeImportsItsParts(t *testing.T) {
 	}
 }
 
-// TestModulesThatAnotherUserCanChangeDoNotRun has a part of a package that is a user's, and a state tree that all users can
-// change.
+// TestModulesThatAnotherUserCanChangeDoNotRun has a part of a package that is a user's, and a state tree that all users
+// can change.
 func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this takes root")

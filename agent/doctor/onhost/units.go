@@ -56,8 +56,8 @@ func (h *Host) version(ctx context.Context) {
 		Timeout: 10 * time.Second, Args: []string{"version"}})
 	switch {
 	case err != nil:
-		h.found.Warn("version", "install the package: docs/packages.md", "%s, which the packaged unit starts, cannot be run: %v",
-			program, err)
+		h.found.Warn("version", "install the package: docs/packages.md",
+			"%s, which the packaged unit starts, cannot be run: %v", program, err)
 	case !strings.Contains(result.Output, h.Version):
 		h.found.Warn("version", "use "+program+", or install this version there",
 			"this program is %s, and %s is %s", h.Version, program, strings.TrimSpace(result.Output))
@@ -83,7 +83,8 @@ func (h *Host) disks() {
 		case err != nil:
 			h.found.Skip("disk", "%s is not there yet", shown)
 		case left.ReadOnly:
-			h.found.Fail("disk", "mount it for writing; if it was not made read-only on purpose, look at dmesg", "%s is read-only", shown)
+			h.found.Fail("disk", "mount it for writing; if it was not made read-only on purpose, look at dmesg",
+				"%s is read-only", shown)
 		case left.Bytes < fewBytes || left.Files < fewFiles:
 			h.found.Warn("disk", "make room, or lower keep.releases and keep.archives in agent.yaml", "%s has %s and %s left",
 				shown, diag.Size(left.Bytes), diag.Count(int(left.Files), "inode"))

@@ -249,7 +249,8 @@ func TestPagesInABrowser(t *testing.T) {
 			name          string
 			width, height int
 			scheme        string
-		}{{"light", 1280, 1500, "light"}, {"dark", 1280, 1500, "dark"}, {"phone", 390, 1400, "light"}, {"phone-dark", 390, 1400, "dark"}} {
+		}{{"light", 1280, 1500, "light"}, {"dark", 1280, 1500, "dark"}, {"phone", 390, 1400, "light"},
+			{"phone-dark", 390, 1400, "dark"}} {
 			b.shape(shape.width, shape.height, shape.scheme)
 			b.open(filepath.Join(dir, page))
 			var title string

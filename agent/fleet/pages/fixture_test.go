@@ -70,7 +70,8 @@ func hostileReport(host string) map[string]any {
 func rolledOut(hosts int, at time.Time) []pages.Rollout {
 	return []pages.Rollout{
 		{Ref: artifact.Ref{Project: "shop", Channel: "production"}, Version: "2.1", State: "halted",
-			Next: "no host takes the release: `corpus rollout resume shop production` continues, and `corpus rollout abort shop production` rolls back",
+			Next: "no host takes the release: `corpus rollout resume shop production` continues, and `corpus rollout abort " +
+				"shop production` rolls back",
 			Waves: []pages.Wave{
 				{Name: "canary", Share: "1%", Hosts: hosts / 100, Healthy: hosts / 100, Open: true},
 				{Name: "2", Share: "10%", Hosts: hosts / 10, Healthy: hosts / 30, Failed: 2, Why: "the rollout is halted"},
@@ -79,7 +80,8 @@ func rolledOut(hosts int, at time.Time) []pages.Rollout {
 			Halts: []pages.Halt{{Host: "shop-production-useast1-00000", At: at.Add(time.Hour),
 				Why: "it failed on 2 of 2 hosts, which is the limit (limit 2, 5%; " + attack + ")"},
 				{Host: "a-host-that-is-gone", At: at, Why: attack}}},
-		{Ref: artifact.Ref{Project: "base", Channel: "production"}, Version: "7", State: pages.Finished, Next: "every host of the rollout has finished",
+		{Ref: artifact.Ref{Project: "base", Channel: "production"}, Version: "7", State: pages.Finished,
+			Next:  "every host of the rollout has finished",
 			Waves: []pages.Wave{{Name: "1", Share: "100%", Hosts: hosts, Healthy: hosts, Open: true}}},
 	}
 }
@@ -162,7 +164,8 @@ func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 		View: v, Store: s, Listings: listings, Detailed: 20,
 		Histories: map[string][]pages.History{"shop": {{Ref: ref, Moves: []pages.Move{
 			{At: at.Add(time.Hour), What: "pause", Version: "2.1", Digest: digest(2).Short(), Who: attack, Verified: true},
-			{At: at, What: "promote", Version: "2.1", Digest: digest(2).Short(), Who: "anna@example.com", Points: true, Verified: true},
+			{At: at, What: "promote", Version: "2.1", Digest: digest(2).Short(), Who: "anna@example.com", Points: true,
+				Verified: true},
 			{At: at.Add(-72 * time.Hour), What: "moved", Version: "2.0", Digest: digest(1).Short(), Points: true}}}}},
 		Rollouts: rolledOut(hosts, at),
 		Compare: func(context.Context, string, string, string) (pages.Comparison, error) {

@@ -84,11 +84,13 @@ func (o *overview) count(hosts []fleet.Host) {
 		if n > 0 {
 			seen += n
 			to := 1000 * seen / len(hosts)
-			o.Bar = append(o.Bar, part{Class: class(string(state)), Title: fmt.Sprintf("%s: %s", state, grouped(n)), X: x, W: to - x})
+			o.Bar = append(o.Bar, part{Class: class(string(state)), Title: fmt.Sprintf("%s: %s", state, grouped(n)), X: x,
+				W: to - x})
 			x = to
 		}
 	}
-	o.Figures = append(o.Figures, figure{"behind", "other", "behind", behind}, figure{"silent", "silent", "silent", silent})
+	o.Figures = append(o.Figures, figure{"behind", "other", "behind", behind},
+		figure{"silent", "silent", "silent", silent})
 }
 
 // mostNamed is how many hosts an entry of what needs a person names.
@@ -126,7 +128,8 @@ func (o *overview) table(hosts []fleet.Host) {
 		o.Data.Hosts = append(o.Data.Hosts, [7]any{h.Host, index[channelOf(h)], version(h.Service), wanted,
 			slices.Index(o.States, h.State), bit(h.Behind, 1) + bit(h.Silent, 2) + bit(h.Signed, 4), h.Seen.Unix()})
 		if i < mostStatic {
-			o.Static = append(o.Static, staticRow{h.Host, version(h.Service), channelOf(h), class(string(h.State)), h.State, h.Seen})
+			o.Static = append(o.Static, staticRow{h.Host, version(h.Service), channelOf(h), class(string(h.State)), h.State,
+				h.Seen})
 		}
 	}
 }

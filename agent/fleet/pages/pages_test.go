@@ -60,8 +60,8 @@ func TestPagesEscapeHostText(t *testing.T) {
 	}
 }
 
-// TestPagesDrawTheWavesOfARollout with their hosts and states, and each halt with its grounds: on the first page as long as
-// it is under way, and on the page of its project.
+// TestPagesDrawTheWavesOfARollout with their hosts and states, and each halt with its grounds: on the first page as
+// long as it is under way, and on the page of its project.
 func TestPagesDrawTheWavesOfARollout(t *testing.T) {
 	dir, _ := site(t, 300)
 	read := func(name string) string {
@@ -75,11 +75,13 @@ func TestPagesDrawTheWavesOfARollout(t *testing.T) {
 	for _, page := range []string{"index.html", "project/shop/index.html"} {
 		text := read(page)
 		for _, want := range []string{
-			"shop/production: rollout of 2.1", `<span class="state failed">halted</span> 13 of 303 hosts are healthy with it, and it failed on 2.`,
+			"shop/production: rollout of 2.1", `<span class="state failed">halted</span> 13 of 303 hosts are healthy with it, ` +
+				`and it failed on 2.`,
 			`Wave canary <span class="soft">1%, 3 hosts`, "3 healthy, 0 failed, 0 waiting", "all have finished",
 			"10 healthy, 2 failed, 18 waiting", "0 healthy, 0 failed, 120 waiting", "the rollout is halted",
 			`<rect class="healthy" x="0" width="333"`, `<rect class="failed" x="333" width="66"`,
-			`host/shop-production-useast1-00000/index.html">shop-production-useast1-00000</a> <span class="soft">at 2026-05-01 10:00`,
+			`host/shop-production-useast1-00000/index.html">shop-production-useast1-00000</a> <span class="soft">at ` +
+				`2026-05-01 10:00`,
 			"it failed on 2 of 2 hosts, which is the limit", "corpus rollout abort shop production",
 		} {
 			if !strings.Contains(text, want) {
@@ -94,7 +96,8 @@ func TestPagesDrawTheWavesOfARollout(t *testing.T) {
 		t.Error("the page of a project does not show its rollout that has finished")
 	}
 	history := read("project/shop/index.html")
-	for _, want := range []string{"<td>promote</td>", "<td>anna@example.com</td>", "(unverified)", "release/shop/2.0..2.1.html"} {
+	for _, want := range []string{"<td>promote</td>", "<td>anna@example.com</td>", "(unverified)",
+		"release/shop/2.0..2.1.html"} {
 		if !strings.Contains(history, want) {
 			t.Errorf("the history of a channel does not have %q", want)
 		}

@@ -76,14 +76,15 @@ func (w *writer) rollouts(project string) (out []rolloutShown) {
 const mostHalts = 5
 
 func (r Rollout) shown(known map[string]bool) rolloutShown {
-	s := rolloutShown{Channel: r.Ref.String(), Version: shown(r.Version), State: r.State, Class: class(r.State), Next: shown(r.Next),
-		Unread: shown(r.Unread)}
+	s := rolloutShown{Channel: r.Ref.String(), Version: shown(r.Version), State: r.State, Class: class(r.State),
+		Next: shown(r.Next), Unread: shown(r.Unread)}
 	hosts, healthy, failed := 0, 0, 0
 	for _, wave := range r.Waves {
 		hosts, healthy, failed = hosts+wave.Hosts, healthy+wave.Healthy, failed+wave.Failed
 		s.Waves = append(s.Waves, wave.shown())
 	}
-	s.Says = fmt.Sprintf("%s of %s are healthy with it, and it failed on %s", grouped(healthy), hostCount(hosts), grouped(failed))
+	s.Says = fmt.Sprintf("%s of %s are healthy with it, and it failed on %s", grouped(healthy), hostCount(hosts),
+		grouped(failed))
 	if r.Urgent {
 		s.Says += "; urgent, so it waits for no waves"
 	}
@@ -115,7 +116,8 @@ func (w Wave) shown() waveShown {
 			continue
 		}
 		width := min(max(1000*p.n/w.Hosts, 4), 1000-x) // a single host of many is seen, too
-		s.Bar = append(s.Bar, part{Class: class(string(p.state)), Title: fmt.Sprintf("%s: %s", p.state, hostCount(p.n)), X: x, W: width})
+		s.Bar = append(s.Bar, part{Class: class(string(p.state)), Title: fmt.Sprintf("%s: %s", p.state, hostCount(p.n)), X: x,
+			W: width})
 		x += width
 	}
 	return s

@@ -61,7 +61,8 @@ func Unpoint(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (trust
 }
 
 // channelsWith returns a project's role with its channels, which have to have this one.
-func channelsWith(ctx context.Context, n *publish.Next, ref artifact.Ref) (*trust.Role, map[string]trust.Pointer, error) {
+func channelsWith(ctx context.Context, n *publish.Next, ref artifact.Ref) (*trust.Role, map[string]trust.Pointer,
+	error) {
 	role, err := n.Project(ctx, ref.Project)
 	if err != nil {
 		return nil, nil, err

@@ -88,8 +88,8 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 	return steer(ctx, p, ref, "abort", func(n *publish.Next, role *trust.Role, pointer *trust.Pointer) error {
 		before := pointer.Rollout.Before
 		if before == nil {
-			return publish.NewMistake(fmt.Sprintf("`corpus rollout pause %s %s` keeps it from more hosts, and `corpus point %s %s --remove` "+
-				"removes the channel", ref.Project, ref.Channel, ref.Project, ref.Channel),
+			return publish.NewMistake(fmt.Sprintf("`corpus rollout pause %s %s` keeps it from more hosts, and `corpus point "+
+				"%s %s --remove` removes the channel", ref.Project, ref.Channel, ref.Project, ref.Channel),
 				"%s named nothing before its rollout, so there is nothing to go back to", ref)
 		}
 		pointer.Rollout.Aborted = true
@@ -102,8 +102,8 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 		last := *pointer
 		pointer.Version, pointer.Digest = release.Version, release.Digest
 		pointer.Proof, err = proofs.Prove(ctx, n, ref, *pointer, last, "")
-		return diag.WithHint(err, "stop it first with `corpus rollout pause %s %s`; a channel that requires proof takes it for the "+
-			"release before as well: `corpus attest %s FROM %s`", ref.Project, ref.Channel, ref.Project, before.Version)
+		return diag.WithHint(err, "stop it first with `corpus rollout pause %s %s`; a channel that requires proof takes it "+
+			"for the release before as well: `corpus attest %s FROM %s`", ref.Project, ref.Channel, ref.Project, before.Version)
 	})
 }
 
@@ -123,8 +123,9 @@ func signed(role *trust.Role, ref artifact.Ref, before *rollout.Before) (artifac
 		}
 		return r, nil
 	}
-	return artifact.Release{}, publish.NewMistake("`corpus ls` shows the versions there are; point the channel at one of them",
-		"the project no longer signs %s, which %s named before", before.Version, ref)
+	return artifact.Release{},
+		publish.NewMistake("`corpus ls` shows the versions there are; point the channel at one of them",
+			"the project no longer signs %s, which %s named before", before.Version, ref)
 }
 
 // steer signs a move of a channel that has a rollout.
@@ -151,8 +152,8 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 		}
 		start := *pointer.Rollout
 		if of != "" && of != start.ID {
-			return publish.NewMistake(fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the command again", ref.Project,
-				ref.Channel), "another rollout of %s has started meanwhile, which this %s is not for", ref, what)
+			return publish.NewMistake(fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the command again",
+				ref.Project, ref.Channel), "another rollout of %s has started meanwhile, which this %s is not for", ref, what)
 		}
 		of = start.ID
 		pointer.Rollout, pointer.Serial = &start, pointer.Serial+1
@@ -183,8 +184,8 @@ func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget time.Time) (Steered, error) {
 	return Steer(ctx, p, ref, "resume", func(s *rollout.Start) error {
 		if !s.Paused && forget.IsZero() {
-			return publish.NewMistake("`corpus rollout status` shows what it waits for", "the rollout of %s is neither paused nor stopped",
-				ref)
+			return publish.NewMistake("`corpus rollout status` shows what it waits for",
+				"the rollout of %s is neither paused nor stopped", ref)
 		}
 		s.Paused = false
 		if !forget.IsZero() {

@@ -14,14 +14,15 @@ import (
 
 // Result is how a rollout went.
 type Result struct {
-	Hosts    int           `json:"hosts"`
-	Waves    []int         `json:"waves"` // hosts of each
-	Tried    int           `json:"tried"` // hosts that took the release: what a bad one reaches
-	Healthy  int           `json:"healthy"`
-	Failed   int           `json:"failed"`
-	Dead     int           `json:"dead"`
-	Stopped  string        `json:"stopped,omitempty"` // why it stopped by itself
-	Waits    string        `json:"waits,omitempty"`   // for what hosts wait for good that did not take it; empty if it stopped
+	Hosts   int    `json:"hosts"`
+	Waves   []int  `json:"waves"` // hosts of each
+	Tried   int    `json:"tried"` // hosts that took the release: what a bad one reaches
+	Healthy int    `json:"healthy"`
+	Failed  int    `json:"failed"`
+	Dead    int    `json:"dead"`
+	Stopped string `json:"stopped,omitempty"` // why it stopped by itself
+	// for what hosts wait for good that did not take it; empty if it stopped
+	Waits    string        `json:"waits,omitempty"`
 	StopAt   time.Duration `json:"stop_ns,omitempty"` // when the limit was reached
 	Ended    time.Duration `json:"ended_ns"`          // when the last host was finished
 	Requests int           `json:"listings"`          // listings of results by all hosts

@@ -91,6 +91,19 @@ func (m match) ifElse(args []any, kind, id string, merge any, mergeLists bool) (
 	}
 	last := args[len(args)-1]
 	const otherwise = "\x00otherwise"
+	lookup, err := pairsOf(args)
+	if err != nil {
+		return nil, err
+	}
+	if lookup.Len() == 0 {
+		return last, nil
+	}
+	lookup.Set(otherwise, last)
+	return m.filterBy(lookup, kind, id, merge, mergeLists, otherwise)
+}
+
+// pairsOf maps the matches of match.ifelse to their values. True matches every host, and False none.
+func pairsOf(args []any) (*value.Map, error) {
 	lookup := value.NewMap()
 	for i := 0; i+1 < len(args); i += 2 {
 		expression := args[i]
@@ -104,9 +117,5 @@ func (m match) ifElse(args []any, kind, id string, merge any, mergeLists bool) (
 			return nil, err
 		}
 	}
-	if lookup.Len() == 0 {
-		return last, nil
-	}
-	lookup.Set(otherwise, last)
-	return m.filterBy(lookup, kind, id, merge, mergeLists, otherwise)
+	return lookup, nil
 }

@@ -175,11 +175,7 @@ func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
 		if m == nil || len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
-		for _, list := range []string{name + ".list", name + ":" + value.Str(m.Value("architecture")) + ".list"} {
-			if info, err := p.Host.Files.Stat(dpkgInfo + "/" + list); err == nil {
-				setInstalled(m, fmt.Sprint(info.Modified.Unix()))
-			}
-		}
+		p.setInstallTime(name, m)
 		all.Set(name, m)
 	}
 	for _, name := range names {
@@ -189,6 +185,15 @@ func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
 		}
 	}
 	return all, nil
+}
+
+// setInstallTime sets when a package was installed: when its list of files was written.
+func (p pkg) setInstallTime(name string, m *value.Map) {
+	for _, list := range []string{name + ".list", name + ":" + value.Str(m.Value("architecture")) + ".list"} {
+		if info, err := p.Host.Files.Stat(dpkgInfo + "/" + list); err == nil {
+			setInstalled(m, fmt.Sprint(info.Modified.Unix()))
+		}
+	}
 }
 
 // dpkgInfoOf parses a paragraph of dpkg's database. It returns nil for a package that is not installed.

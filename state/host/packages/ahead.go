@@ -78,8 +78,8 @@ func (p *Packages) newAhead() bool {
 	return true
 }
 
-// groupsOf divides what transactions change into groups, each of twice as many transactions as the one before: the first
-// ones are there soon, and many take few calls of the package manager.
+// groupsOf divides what transactions change into groups, each of twice as many transactions as the one before: the
+// first ones are there soon, and many take few calls of the package manager.
 func groupsOf(j *jointPlan, list []host.Transaction) (groups []*group) {
 	for size := 1; len(list) > 0; size *= 2 {
 		n := min(size, len(list))

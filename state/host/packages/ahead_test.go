@@ -19,8 +19,8 @@ func installing(names ...string) (t host.Transaction) {
 	return t
 }
 
-// aptOf answers for packages p1 and so on, as many as most, of which each needs a library of its own. The first download
-// fails if it is of the package with the number failing.
+// aptOf answers for packages p1 and so on, as many as most, of which each needs a library of its own. The first
+// download fails if it is of the package with the number failing.
 func aptOf(t *testing.T, most int, failing string) (*Packages, *hosttest.Scripted) {
 	simulated, shown, offered := "", "", ""
 	for i := range most {
@@ -30,9 +30,12 @@ func aptOf(t *testing.T, most int, failing string) (*Packages, *hosttest.Scripte
 		offered += "p" + n + ":\n  Candidate: 1:2\n"
 	}
 	p, commands := aptWith(t, nil, map[string]host.Output{
-		"apt-get --simulate": {Stdout: simulated}, "apt-cache -q show": {Stdout: shown}, "apt-cache -q policy": {Stdout: offered},
-		"rm": {}, "install": {}, "chown": {}, "mv": {}, "env --chdir=": {}, "apt-get -q -y": {}, "apt-get -q install": {},
-		"env --chdir=/var/cache/apt/ahead/0 apt-get -q -o Acquire::Retries=0 download -- l" + failing: {Code: 100, Stderr: "E: gone"},
+		"apt-get --simulate": {Stdout: simulated}, "apt-cache -q show": {Stdout: shown},
+		"apt-cache -q policy": {Stdout: offered},
+		"rm":                  {}, "install": {}, "chown": {}, "mv": {}, "env --chdir=": {}, "apt-get -q -y": {},
+		"apt-get -q install": {},
+		"env --chdir=/var/cache/apt/ahead/0 apt-get -q -o Acquire::Retries=0 download -- l" + failing: {Code: 100,
+			Stderr: "E: gone"},
 	})
 	if err := p.manager.(*apt).files.Mkdir("/var/cache", 0o755); err != nil {
 		t.Fatal(err)
@@ -166,7 +169,9 @@ func TestAFullDiskKeepsDownloadsAway(t *testing.T) {
 	p, commands := aptOf(t, 2, "-")
 	commands.Answers["apt-cache -q show"] = host.Output{
 		Stdout: commands.Answers["apt-cache -q show"].Stdout + "Package: p2\nInstalled-Size: 9000000000000\n"}
-	if p.FetchAhead(t.Context(), installing("p1"), func() []host.Transaction { return []host.Transaction{installing("p2")} }) != nil {
+	if p.FetchAhead(t.Context(), installing("p1"), func() []host.Transaction {
+		return []host.Transaction{installing("p2")}
+	}) != nil {
 		t.Error("more is fetched than the disk has room for")
 	}
 }

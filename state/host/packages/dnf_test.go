@@ -176,7 +176,9 @@ func TestYum(t *testing.T) {
 	rpm := host.Output{Stdout: "foo\t(none)\t1.0\t1\tnoarch\nold\t(none)\t3\t1\tnoarch\n"}
 	p, commands := yumOf(t, map[string]host.Output{
 		"rpm -qa": rpm,
-		"yum -C -q --disableplugin=versionlock list available --showduplicates": {Stdout: "Available Packages\nfoo.noarch    1:2.0-1    base\nfoo.noarch\n             1:2.0-2    updates\nx.i686  1-1  base\n"},
+		"yum -C -q --disableplugin=versionlock list available --showduplicates": {
+			Stdout: "Available Packages\nfoo.noarch    1:2.0-1    base\nfoo.noarch\n             1:2.0-2    updates\n" +
+				"x.i686  1-1  base\n"},
 		"yum -C --assumeno downgrade": {Code: 1,
 			Stdout: dnfHead + "Downgrading:\n old noarch 2-1 base 1 k\n\nTransaction Summary\n",
 			Stderr: "Exiting on user command\n"},

@@ -23,7 +23,8 @@ func TestPlanningWaitsForTheLock(t *testing.T) {
 			func(t *testing.T) (*Packages, *hosttest.Scripted, *time.Duration) {
 				p, c := apkOf(t,
 					map[string]host.Output{
-						"apk --no-network --no-progress add --simulate": {Stdout: "(1/1) Installing new (1-r0)\nOK: 0 MiB in 1 packages\n"}})
+						"apk --no-network --no-progress add --simulate": {
+							Stdout: "(1/1) Installing new (1-r0)\nOK: 0 MiB in 1 packages\n"}})
 				return p, c, &p.manager.(*apk).lockWait
 			}},
 		"pacman": {host.Output{Code: 1,

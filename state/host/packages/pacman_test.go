@@ -37,7 +37,8 @@ func TestPacman(t *testing.T) {
 		"pacman -S --print --print-format step: %n %v --noconfirm --noprogressbar --needed -- bar": {
 			Stdout: ":: foo is in IgnorePkg/IgnoreGroup. Install anyway? [Y/n] \nloading packages...\nstep: foo 2.0-1\n" +
 				"step: bar 1-1\n"},
-		"pacman -S --print --print-format step: %n %v --noconfirm --noprogressbar --needed -- foo=2.0-1": {Stdout: "step: foo 2.0-1\n"},
+		"pacman -S --print --print-format step: %n %v --noconfirm --noprogressbar --needed -- foo=2.0-1": {
+			Stdout: "step: foo 2.0-1\n"},
 		"pacman -Sy": {Code: 1, Stderr: "error: failed to synchronize all databases (unable to lock database)\n"},
 	})
 	ctx := context.Background()

@@ -113,11 +113,12 @@ func (o *offline) setBoot(ctx context.Context, verb host.BootVerb, name string, 
 	if err != nil {
 		return err
 	}
-	if err := host.Complaint(out); err != nil {
-		if strings.Contains(out.Stderr, "does not exist") {
-			return fmt.Errorf("%w: %s", errNoUnit, unit)
-		}
-		return diag.WithHint(fmt.Errorf("%s of %s: %w", verb, unit, err), "check the [Install] section of the unit")
+	err = host.Complaint(out)
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(out.Stderr, "does not exist"):
+		return fmt.Errorf("%w: %s", errNoUnit, unit)
 	}
-	return nil
+	return diag.WithHint(fmt.Errorf("%s of %s: %w", verb, unit, err), "check the [Install] section of the unit")
 }

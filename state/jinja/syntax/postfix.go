@@ -217,6 +217,17 @@ func (p *parser) test(e Expr) (Expr, error) {
 		return nil, err
 	}
 	t := &Test{position: at, Node: e, Name: name}
+	if err := p.testArguments(t); err != nil {
+		return nil, err
+	}
+	if negated {
+		return &Unary{at, "not", t}, nil
+	}
+	return t, nil
+}
+
+// testArguments reads the arguments of a test: those between parentheses, or one without them.
+func (p *parser) testArguments(t *Test) (err error) {
 	switch {
 	case p.current().kind == tokLparen:
 		t.Arguments, err = p.arguments()
@@ -226,13 +237,7 @@ func (p *parser) test(e Expr) (Expr, error) {
 			t.Args = []Expr{arg}
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if negated {
-		return &Unary{at, "not", t}, nil
-	}
-	return t, nil
+	return err
 }
 
 func (p *parser) startsTestArgument() bool {

@@ -101,11 +101,10 @@ func (r *run) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Re
 		}
 		said = append(said, "called "+c.function)
 	}
-	report := module.Report{Changes: changes, Comment: strings.Join(said, ", ")}
 	if len(failed) > 1 {
 		first = fmt.Errorf("%w (and %s)", first, strings.Join(failed[1:], "; "))
 	}
-	return report, first
+	return module.Report{Changes: changes, Comment: strings.Join(said, ", ")}, first
 }
 
 // Watched returns the state itself, so the functions are called again.

@@ -168,7 +168,8 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		options = append(options, config.WithSharedConfigProfile(to.profile))
 	}
 	if to.keyID != "" {
-		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(to.keyID, to.key, "")))
+		options = append(options,
+			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(to.keyID, to.key, "")))
 	}
 	if c.Endpoint != "" {
 		options = append(options, config.WithBaseEndpoint(c.Endpoint))
@@ -196,8 +197,9 @@ type patient struct {
 	answered *atomic.Bool
 }
 
-// retryer sends a request at most 10 times. It leaves out the SDK's limit for the retries of all requests together: where
-// AWS throttles a run of many resources, its requests come slower instead, and none fails for what the others needed.
+// retryer sends a request at most 10 times. It leaves out the SDK's limit for the retries of all requests together:
+// where AWS throttles a run of many resources, its requests come slower instead, and none fails for what the others
+// needed.
 func (c *Cloud) retryer() sdk.Retryer {
 	adaptive := retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
 		o.StandardOptions = append(o.StandardOptions, func(s *retry.StandardOptions) { s.RateLimiter = ratelimit.None })
@@ -286,7 +288,8 @@ const later = "(known once it is made)"
 
 // missing is the error of a resource that others refer to and that is not there.
 func missing(kind, name, state string) error {
-	return diag.WithHint(fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name", state)
+	return diag.WithHint(fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name",
+		state)
 }
 
 // failed says what failed and for which resource; AWS's own error says why.

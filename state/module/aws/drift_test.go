@@ -35,7 +35,8 @@ func tryState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bo
 		t.Fatalf("there is no %s", function)
 	}
 	resource := r()
-	if _, problems := module.Decode(resource, module.Call{Function: function, Arguments: doc.Value.(*value.Map)}); len(problems) > 0 {
+	if _, problems := module.Decode(resource,
+		module.Call{Function: function, Arguments: doc.Value.(*value.Map)}); len(problems) > 0 {
 		t.Fatalf("%s: %v", function, problems)
 	}
 	if v, ok := resource.(module.Validated); ok {
@@ -58,8 +59,8 @@ type resource struct {
 	fixed          string            // arguments that cannot drift, or that the emulator does not keep
 }
 
-// try makes the resource, changes each argument by another run, and wants a dry run to find it, a run to correct it, and
-// the run after that to change nothing. Each run has a cloud of its own.
+// try makes the resource, changes each argument by another run, and wants a dry run to find it, a run to correct it,
+// and the run after that to change nothing. Each run has a cloud of its own.
 func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 	t.Helper()
 	run := func(arguments string, dry bool) *value.Map {
@@ -132,28 +133,30 @@ func TestEachArgumentDrifts(t *testing.T) {
 	}
 }
 
-const alarmAttributes = "metric: CPUUtilization, namespace: AWS/EC2, statistic: Average, comparison: '>=', threshold: 50.0, " +
-	"period: 300, evaluation_periods: 1, unit: null, description: d"
+const alarmAttributes = "metric: CPUUtilization, namespace: AWS/EC2, statistic: Average, comparison: '>=', " +
+	"threshold: 50.0, period: 300, evaluation_periods: 1, unit: null, description: d"
 
 const netFixed = "instance_tenancy vpc_id vpc_name availability_zone route_table_name "
 
 func resources() []resource {
 	rule := "{ip_protocol: tcp, from_port: 80, to_port: 80, cidr_ip: 10.0.0.0/8}"
 	policy := "{Version: '2012-10-17', Statement: [{Action: ['s3:Get*'], Effect: Allow, Resource: ['*']}]}"
-	trust := "{Version: '2012-10-17', Statement: [{Action: 'sts:AssumeRole', Effect: Allow, Principal: {Service: lambda.amazonaws.com}}]}"
+	trust := "{Version: '2012-10-17', Statement: [{Action: 'sts:AssumeRole', Effect: Allow, Principal: {Service: " +
+		"lambda.amazonaws.com}}]}"
 	lc := "{image_id: ami-12c6146b, instance_type: t3.micro"
 	return []resource{
 		{function: "boto_sqs.present", base: "{name: q, attributes: {DelaySeconds: 3, VisibilityTimeout: 60}}",
 			drift: map[string]string{"attributes": "attributes: {DelaySeconds: 5, VisibilityTimeout: 30}"}},
 		{function: "boto_sns.present", base: "{name: topic, subscriptions: []}",
 			drift: map[string]string{}, fixed: "subscriptions"},
-		{function: "boto_secgroup.present", base: "{name: g, description: d, rules: [" + rule + "], rules_egress: [], tags: {a: b}}",
-			drift: map[string]string{
+		{function: "boto_secgroup.present",
+			base: "{name: g, description: d, rules: [" + rule + "], rules_egress: [], tags: {a: b}}", drift: map[string]string{
 				"rules":          "rules: [{ip_protocol: tcp, from_port: 80, to_port: 81, cidr_ip: 10.0.0.0/8}]",
 				"rules none":     "rules: []",
 				"rules of group": "rules: [{ip_protocol: all, source_group_name: [g, other]}]",
-				"rules_egress":   "rules_egress: [{ip_protocol: udp, from_port: 53, to_port: 53, cidr_ip: [10.0.0.2/32, 10.0.0.3/32]}]",
-				"tags":           "tags: {c: d}",
+				"rules_egress": "rules_egress: [{ip_protocol: udp, from_port: 53, to_port: 53, cidr_ip: [10.0.0.2/32, " +
+					"10.0.0.3/32]}]",
+				"tags": "tags: {c: d}",
 			}, fixed: "description vpc_id vpc_name delete_ingress_rules delete_egress_rules"},
 		{function: "boto_iam_role.present", base: "{name: r, policies: {p: " + policy + "}}",
 			drift: map[string]string{
@@ -162,15 +165,18 @@ func resources() []resource {
 				"policy_document": "policy_document: " + trust,
 			}, fixed: "path create_instance_profile delete_policies detach_policies managed_policies"},
 		{function: "boto_cloudwatch_alarm.present", base: "{name: alarm, attributes: {" + alarmAttributes +
-			", dimensions: {Q: [v]}, alarm_actions: ['arn:aws:sns:us-east-1:123456789012:a'], ok_actions: [], insufficient_data_actions: []}}",
+			", dimensions: {Q: [v]}, alarm_actions: ['arn:aws:sns:us-east-1:123456789012:a'], ok_actions: [], " +
+			"insufficient_data_actions: []}}",
 			drift: map[string]string{
 				"attributes threshold": "attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}",
-				"attributes actions":   "attributes: {" + alarmAttributes + ", alarm_actions: [], ok_actions: ['arn:aws:sns:us-east-1:123456789012:b'], insufficient_data_actions: ['arn:aws:sns:us-east-1:123456789012:c']}",
-				"attributes metric":    "attributes: {" + strings.Replace(alarmAttributes, "CPUUtilization", "NetworkIn", 1) + "}",
-				"attributes compare":   "attributes: {" + strings.Replace(alarmAttributes, ">=", "<", 1) + "}",
-				"attributes period":    "attributes: {" + strings.Replace(alarmAttributes, "300", "60", 1) + "}",
-				"attributes several":   "attributes: {" + strings.Replace(alarmAttributes, "evaluation_periods: 1", "evaluation_periods: 2", 1) + "}",
-				"attributes describe":  "attributes: {" + strings.Replace(alarmAttributes, "description: d", "description: e", 1) + "}",
+				"attributes actions": "attributes: {" + alarmAttributes + ", alarm_actions: [], ok_actions: " +
+					"['arn:aws:sns:us-east-1:123456789012:b'], insufficient_data_actions: ['arn:aws:sns:us-east-1:123456789012:c']}",
+				"attributes metric":  "attributes: {" + strings.Replace(alarmAttributes, "CPUUtilization", "NetworkIn", 1) + "}",
+				"attributes compare": "attributes: {" + strings.Replace(alarmAttributes, ">=", "<", 1) + "}",
+				"attributes period":  "attributes: {" + strings.Replace(alarmAttributes, "300", "60", 1) + "}",
+				"attributes several": "attributes: {" + strings.Replace(alarmAttributes, "evaluation_periods: 1", "evaluation_periods: 2", 1) + "}",
+				"attributes describe": "attributes: {" + strings.Replace(alarmAttributes, "description: d", "description: e", 1) +
+					"}",
 				"attributes statistic": "attributes: {" + strings.Replace(alarmAttributes, "Average", "Maximum", 1) + "}",
 				"attributes dimension": "attributes: {" + alarmAttributes + ", dimensions: {Q: [w]}}",
 			}},
@@ -184,28 +190,39 @@ func resources() []resource {
 			drift: map[string]string{"policy_document": "policy_document: " + strings.Replace(policy, "Get", "List", 1)},
 			fixed: "path description"},
 		{function: "boto_kms.key_present", base: "{name: k, description: d, key_rotation: true, policy: " + policy + "}",
-			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false", "enabled": "enabled: false",
-				"policy": "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage"},
+			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false",
+				"enabled": "enabled: false",
+				"policy":  "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage"},
 		{function: "boto_elbv2.create_target_group", base: "{name: tg, protocol: HTTP, port: 80}",
-			drift: map[string]string{"health_check_protocol": "health_check_protocol: HTTPS", "health_check_port": "health_check_port: 81",
+			drift: map[string]string{"health_check_protocol": "health_check_protocol: HTTPS",
+				"health_check_port": "health_check_port: 81",
 				"health_check_path": "health_check_path: /up", "health_check_interval_seconds": "health_check_interval_seconds: 20",
-				"health_check_timeout_seconds": "health_check_timeout_seconds: 4", "healthy_threshold_count": "healthy_threshold_count: 3",
-				"unhealthy_threshold_count": "unhealthy_threshold_count: 4"}, fixed: "protocol port vpc_id vpc_name"},
+				"health_check_timeout_seconds": "health_check_timeout_seconds: 4",
+				"healthy_threshold_count":      "healthy_threshold_count: 3",
+				"unhealthy_threshold_count":    "unhealthy_threshold_count: 4"}, fixed: "protocol port vpc_id vpc_name"},
 		{function: "boto_vpc.present", base: "{name: net, cidr_block: 10.9.0.0/16, tags: {a: b}}",
-			drift: map[string]string{"dns_support": "dns_support: false", "dns_hostnames": "dns_hostnames: true", "tags": "tags: {c: d}"},
+			drift: map[string]string{"dns_support": "dns_support: false", "dns_hostnames": "dns_hostnames: true",
+				"tags": "tags: {c: d}"},
 			fixed: netFixed + "cidr_block auto_assign_public_ipv4 routes subnet_ids subnet_names"},
-		{function: "boto_vpc.subnet_present", base: "{name: sub, vpc_name: net, cidr_block: 10.9.1.0/24, auto_assign_public_ipv4: false, tags: {a: b}}",
+		{function: "boto_vpc.subnet_present", base: "{name: sub, vpc_name: net, cidr_block: 10.9.1.0/24, " +
+			"auto_assign_public_ipv4: false, tags: {a: b}}",
 			drift: map[string]string{"auto_assign_public_ipv4": "auto_assign_public_ipv4: true", "tags": "tags: {c: d}"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames routes subnet_ids subnet_names"},
-		{function: "boto_secgroup.present", base: "{name: inner, description: d, vpc_name: net}", drift: map[string]string{"rules": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 1, cidr_ip: 10.0.0.0/8}]"}, fixed: "description vpc_id vpc_name rules_egress tags delete_ingress_rules delete_egress_rules"},
-		{function: "boto_secgroup.present", base: "{name: inner2, description: d, vpc_name: net}", drift: map[string]string{}, fixed: "description rules vpc_id vpc_name rules_egress tags delete_ingress_rules delete_egress_rules"},
+		{function: "boto_secgroup.present", base: "{name: inner, description: d, vpc_name: net}",
+			drift: map[string]string{"rules": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 1, cidr_ip: 10.0.0.0/8}]"},
+			fixed: "description vpc_id vpc_name rules_egress tags delete_ingress_rules delete_egress_rules"},
+		{function: "boto_secgroup.present", base: "{name: inner2, description: d, vpc_name: net}", drift: map[string]string{},
+			fixed: "description rules vpc_id vpc_name rules_egress tags delete_ingress_rules delete_egress_rules"},
 		{function: "boto_vpc.internet_gateway_present", base: "{name: gate, vpc_name: net, tags: {a: b}}",
 			drift: map[string]string{"tags": "tags: {c: d}"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 routes subnet_ids subnet_names"},
-		{function: "boto_vpc.route_table_present", base: "{name: ways, vpc_name: net, routes: [{destination_cidr_block: 0.0.0.0/0, internet_gateway_name: gate}], subnet_names: [sub]}",
-			drift: map[string]string{"routes": "routes: [{destination_cidr_block: 10.0.0.0/8, internet_gateway_name: gate}]", "subnet_names": "subnet_names: []"},
+		{function: "boto_vpc.route_table_present", base: "{name: ways, vpc_name: net, routes: [{destination_cidr_block: " +
+			"0.0.0.0/0, internet_gateway_name: gate}], subnet_names: [sub]}",
+			drift: map[string]string{"routes": "routes: [{destination_cidr_block: 10.0.0.0/8, internet_gateway_name: gate}]",
+				"subnet_names": "subnet_names: []"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 subnet_ids tags"},
-		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: 10.0.0.1, ttl: 60}",
+		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: " +
+			"10.0.0.1, ttl: 60}",
 			drift: map[string]string{"value": "value: [10.0.0.2, 10.0.0.3]", "ttl": "ttl: 300"},
 			fixed: "zone record_type identifier wait_for_sync split_dns private_zone alias"},
 		{function: "boto_lc.present", base: lc + ", name: lc, security_groups: [other], user_data: hello}",
@@ -214,88 +231,130 @@ func resources() []resource {
 				"security_groups": "security_groups: [other, default]", "user_data": "user_data: bye",
 				"cloud_init": "user_data: '', cloud_init: {scripts: {a: echo}, boothooks: {b: x}, cloud-config: {packages: [git]}}",
 				"kernel_id":  "kernel_id: aki-1", "ramdisk_id": "ramdisk_id: ari-1",
-				"block_device_mappings":       "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, delete_on_termination: true}]",
+				"block_device_mappings": "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, " +
+					"delete_on_termination: true}]",
 				"instance_monitoring":         "instance_monitoring: true",
 				"spot_price":                  "spot_price: '0.1'",
 				"instance_profile_name":       "instance_profile_name: r",
 				"ebs_optimized":               "ebs_optimized: true",
 				"associate_public_ip_address": "associate_public_ip_address: true",
 			}, fixed: "vpc_id vpc_name bootstrap"},
-		{function: "boto_elb.present", base: "{name: elb, availability_zones: [us-east-1a], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP}], " +
-			"health_check: {target: 'HTTP:80/', interval: 30}, attributes: {connection_draining: {enabled: false}}, tags: {a: b}, " +
-			"security_groups: [other], cnames: [{name: elb.example.com., zone: example.com., ttl: 60}], alarms: {cpu: {name: n, attributes: {" + alarmAttributes + "}}}}",
+		{function: "boto_elb.present",
+			base: "{name: elb, availability_zones: [us-east-1a], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: " +
+				"HTTP}], health_check: {target: 'HTTP:80/', interval: 30}, attributes: {connection_draining: {enabled: false}}, " +
+				"tags: {a: b}, security_groups: [other], cnames: [{name: elb.example.com., zone: example.com., ttl: 60}], " +
+				"alarms: {cpu: {name: n, attributes: {" + alarmAttributes + "}}}}",
 			drift: map[string]string{
-				"listeners":          "listeners: [{elb_port: 80, instance_port: 8080, elb_protocol: HTTP}, {elb_port: 22, elb_protocol: TCP}]",
+				"listeners": "listeners: [{elb_port: 80, instance_port: 8080, elb_protocol: HTTP}, {elb_port: 22, " +
+					"elb_protocol: TCP}]",
 				"availability_zones": "availability_zones: [us-east-1b, us-east-1c]",
-				"health_check":       "health_check: {target: 'TCP:80', interval: 20, timeout: 4, healthy_threshold: 4, unhealthy_threshold: 6}",
-				"attributes": "attributes: {connection_draining: {enabled: true, timeout: 20}, cross_zone_load_balancing: {enabled: true}, " +
-					"access_log: {enabled: true, s3_bucket_name: b, s3_bucket_prefix: p, emit_interval: 5}, connecting_settings: {idle_timeout: 90}}",
+				"health_check": "health_check: {target: 'TCP:80', interval: 20, timeout: 4, healthy_threshold: 4, " +
+					"unhealthy_threshold: 6}",
+				"attributes": "attributes: {connection_draining: {enabled: true, timeout: 20}, cross_zone_load_balancing: " +
+					"{enabled: true}, access_log: {enabled: true, s3_bucket_name: b, s3_bucket_prefix: p, emit_interval: 5}, " +
+					"connecting_settings: {idle_timeout: 90}}",
 				"tags": "tags: {c: d}", "security_groups": "security_groups: [default]",
-				"cnames":   "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
-				"alarms":   "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
-				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
+				"cnames": "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
+				"alarms": "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
+				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], " +
+					"listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
 			}, fixed: "scheme subnets subnet_names wait_for_sync instance_ids backends"},
-		{function: "boto_asg.present", base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
-			"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: true}], default_cooldown: 300, " +
-			"health_check_type: EC2, health_check_period: 300, termination_policies: [Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: 60}], " +
-			"scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
+		{function: "boto_asg.present",
+			base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
+				"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: " +
+				"true}], default_cooldown: 300, health_check_type: EC2, health_check_period: 300, termination_policies: " +
+				"[Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: " +
+				"60}], scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], " +
+				"alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
 			drift: map[string]string{
-				"min_size": "min_size: 1, desired_capacity: 1", "max_size": "max_size: 3", "desired_capacity": "desired_capacity: 1",
+				"min_size": "min_size: 1, desired_capacity: 1", "max_size": "max_size: 3",
+				"desired_capacity":  "desired_capacity: 1",
 				"health_check_type": "health_check_type: ELB", "health_check_period": "health_check_period: 60",
-				"availability_zones":    "availability_zones: [us-east-1b]",
-				"suspended_processes":   "suspended_processes: [AlarmNotification]",
-				"tags":                  "tags: [{key: a, value: c, propagate_at_launch: false}]",
-				"scaling_policies":      "scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 2, cooldown: 90}, {name: Down, adjustment_type: ChangeInCapacity, scaling_adjustment: -1}]",
-				"scheduled_actions":     "scheduled_actions: {night: {desired_capacity: 1, min_size: 0, max_size: 1, recurrence: '0 19 * * 1-5'}}",
-				"launch_config":         "launch_config: [{image_id: ami-12c6146b, instance_type: t3.large}]",
-				"load_balancers":        "load_balancers: [spare]",
-				"alarms":                "alarms: {cpu: {attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
+				"availability_zones":  "availability_zones: [us-east-1b]",
+				"suspended_processes": "suspended_processes: [AlarmNotification]",
+				"tags":                "tags: [{key: a, value: c, propagate_at_launch: false}]",
+				"scaling_policies": "scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: " +
+					"2, cooldown: 90}, {name: Down, adjustment_type: ChangeInCapacity, scaling_adjustment: -1}]",
+				"scheduled_actions": "scheduled_actions: {night: {desired_capacity: 1, min_size: 0, max_size: 1, recurrence: " +
+					"'0 19 * * 1-5'}}",
+				"launch_config":  "launch_config: [{image_id: ami-12c6146b, instance_type: t3.large}]",
+				"load_balancers": "load_balancers: [spare]",
+				"alarms": "alarms: {cpu: {attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) +
+					"}}}",
 				"instance_profile_name": "instance_profile_name: r",
-			}, fixed: "default_cooldown termination_policies launch_config_name placement_group vpc_zone_identifier subnet_names target_group_arns notification_arn notification_types"},
-		{function: "boto_dynamodb.present", base: "{name: t, hash_key: id, hash_key_data_type: S, range_key: at, range_key_data_type: N, read_capacity_units: 1, " +
-			"write_capacity_units: 2, global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, {read_capacity_units: 1}, {write_capacity_units: 1}]], " +
-			"alarms: {w: {name: n, attributes: {metric: ConsumedWriteCapacityUnits, namespace: AWS/DynamoDB, statistic: Sum, comparison: '>=', threshold_percent: 0.75, period: 300, " +
-			"evaluation_periods: 2, unit: Count, description: d}}}}",
-			drift: map[string]string{"read_capacity_units": "read_capacity_units: 5", "write_capacity_units": "write_capacity_units: 5",
-				"global_indexes": "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, {read_capacity_units: 3}, {write_capacity_units: 4}]]",
-				"alarms": "alarms: {w: {name: n, attributes: {metric: ConsumedWriteCapacityUnits, namespace: AWS/DynamoDB, statistic: Sum, comparison: '>=', threshold_percent: 0.3, " +
-					"period: 300, evaluation_periods: 2, unit: Count, description: d}}}"},
+			}, fixed: "default_cooldown termination_policies launch_config_name placement_group vpc_zone_identifier " +
+				"subnet_names target_group_arns notification_arn notification_types"},
+		{function: "boto_dynamodb.present",
+			base: "{name: t, hash_key: id, hash_key_data_type: S, range_key: at, range_key_data_type: N, " +
+				"read_capacity_units: 1, write_capacity_units: 2, global_indexes: [index: [{name: g}, {hash_key: other}, " +
+				"{hash_key_data_type: S}, {read_capacity_units: 1}, {write_capacity_units: 1}]], alarms: {w: {name: n, " +
+				"attributes: {metric: ConsumedWriteCapacityUnits, namespace: AWS/DynamoDB, statistic: Sum, comparison: '>=', " +
+				"threshold_percent: 0.75, period: 300, evaluation_periods: 2, unit: Count, description: d}}}}",
+			drift: map[string]string{"read_capacity_units": "read_capacity_units: 5",
+				"write_capacity_units": "write_capacity_units: 5",
+				"global_indexes": "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, " +
+					"{read_capacity_units: 3}, {write_capacity_units: 4}]]",
+				"alarms": "alarms: {w: {name: n, attributes: {metric: ConsumedWriteCapacityUnits, namespace: AWS/DynamoDB, " +
+					"statistic: Sum, comparison: '>=', threshold_percent: 0.3, period: 300, evaluation_periods: 2, unit: Count, " +
+					"description: d}}}"},
 			fixed: "table_name hash_key hash_key_data_type range_key range_key_data_type local_indexes"},
-		{function: "boto_s3_bucket.present", base: "{name: b, Bucket: a-bucket, ACL: {ACL: private}, CORSRules: [{AllowedMethods: [GET], AllowedOrigins: ['*']}], " +
-			"LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 30}}], Logging: {}, NotificationConfiguration: {}, " +
-			"Policy: {Version: '2012-10-17', Statement: [{Effect: Allow, Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}, " +
-			"Tagging: {a: b}, Versioning: {Status: Enabled}, Website: {IndexDocument: {Suffix: index.html}}}",
-			drift: map[string]string{"ACL": "ACL: {ACL: public-read}", "CORSRules": "CORSRules: [{AllowedMethods: [GET, PUT], AllowedOrigins: ['*'], MaxAgeSeconds: 60}]",
-				"CORSRules gone":            "CORSRules: []",
-				"LifecycleConfiguration":    "LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 60}}]",
-				"NotificationConfiguration": "NotificationConfiguration: {QueueConfigurations: [{Id: q, QueueArn: 'arn:aws:sqs:us-east-1:123456789012:q', Events: ['s3:ObjectCreated:*']}]}",
-				"Policy":                    "Policy: {Version: '2012-10-17', Statement: [{Effect: Deny, Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}",
-				"Policy gone":               "Policy: {}", "Tagging": "Tagging: {a: c, d: e}", "Versioning": "Versioning: {Status: Suspended}",
-				"Website": "Website: {IndexDocument: {Suffix: other.html}, ErrorDocument: {Key: e.html}}", "Logging": "Logging: {TargetBucket: logs, TargetPrefix: a/}"},
+		{function: "boto_s3_bucket.present",
+			base: "{name: b, Bucket: a-bucket, ACL: {ACL: private}, CORSRules: [{AllowedMethods: [GET], AllowedOrigins: " +
+				"['*']}], LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 30}}], Logging: " +
+				"{}, NotificationConfiguration: {}, Policy: {Version: '2012-10-17', Statement: [{Effect: Allow, Principal: '*', " +
+				"Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}, Tagging: {a: b}, Versioning: {Status: Enabled}, " +
+				"Website: {IndexDocument: {Suffix: index.html}}}",
+			drift: map[string]string{"ACL": "ACL: {ACL: public-read}", "CORSRules": "CORSRules: [{AllowedMethods: [GET, PUT], " +
+				"AllowedOrigins: ['*'], MaxAgeSeconds: 60}]",
+				"CORSRules gone": "CORSRules: []",
+				"LifecycleConfiguration": "LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: " +
+					"{Days: 60}}]",
+				"NotificationConfiguration": "NotificationConfiguration: {QueueConfigurations: [{Id: q, QueueArn: " +
+					"'arn:aws:sqs:us-east-1:123456789012:q', Events: ['s3:ObjectCreated:*']}]}",
+				"Policy": "Policy: {Version: '2012-10-17', Statement: [{Effect: Deny, Principal: '*', Action: " +
+					"'s3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}",
+				"Policy gone": "Policy: {}", "Tagging": "Tagging: {a: c, d: e}", "Versioning": "Versioning: {Status: Suspended}",
+				"Website": "Website: {IndexDocument: {Suffix: other.html}, ErrorDocument: {Key: e.html}}",
+				"Logging": "Logging: {TargetBucket: logs, TargetPrefix: a/}"},
 			fixed: "Bucket LocationConstraint Replication RequestPayment"},
-		{function: "boto_elasticache.subnet_group_present", base: "{name: cache-net, subnet_names: [sub], description: d}", drift: map[string]string{},
-			fixed: "subnet_ids subnet_names description tags"},
-		{function: "boto_elasticache.present", base: "{name: cache, engine: redis, cache_node_type: cache.t3.micro, num_cache_nodes: 1}", drift: map[string]string{},
-			fixed: "engine cache_node_type num_cache_nodes preferred_availability_zone port cache_parameter_group_name cache_security_group_names replication_group_id " +
-				"auto_minor_version_upgrade security_group_ids cache_subnet_group_name engine_version notification_topic_arn preferred_maintenance_window wait"},
-		{function: "boto_ec2.key_present", base: "{name: pair, upload_public: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFbOJbI0r6qtWnmkuxefmL1+NyGO52mEvk6589rXTFLo}", drift: map[string]string{}, fixed: "save_path upload_public"},
-		{function: "boto_ec2.instance_present", base: "{name: i, image_id: ami-03cf127a, instance_type: t2.micro, security_group_names: [other], tags: {a: b}, " +
-			"disable_api_termination: false, instance_initiated_shutdown_behavior: stop, attributes: {sourceDestCheck: true}, target_state: running, monitoring_enabled: false}",
+		{function: "boto_elasticache.subnet_group_present", base: "{name: cache-net, subnet_names: [sub], description: d}",
+			drift: map[string]string{}, fixed: "subnet_ids subnet_names description tags"},
+		{function: "boto_elasticache.present", base: "{name: cache, engine: redis, cache_node_type: cache.t3.micro, " +
+			"num_cache_nodes: 1}", drift: map[string]string{},
+			fixed: "engine cache_node_type num_cache_nodes preferred_availability_zone port cache_parameter_group_name " +
+				"cache_security_group_names replication_group_id auto_minor_version_upgrade security_group_ids " +
+				"cache_subnet_group_name engine_version notification_topic_arn preferred_maintenance_window wait"},
+		{function: "boto_ec2.key_present",
+			base: "{name: pair, upload_public: ssh-ed25519 " +
+				"AAAAC3NzaC1lZDI1NTE5AAAAIFbOJbI0r6qtWnmkuxefmL1+NyGO52mEvk6589rXTFLo}", drift: map[string]string{},
+			fixed: "save_path upload_public"},
+		{function: "boto_ec2.instance_present", base: "{name: i, image_id: ami-03cf127a, instance_type: t2.micro, " +
+			"security_group_names: [other], tags: {a: b}, disable_api_termination: false, " +
+			"instance_initiated_shutdown_behavior: stop, attributes: {sourceDestCheck: true}, target_state: running, " +
+			"monitoring_enabled: false}",
 			drift: map[string]string{"tags": "tags: {c: d}", "security_group_names": "security_group_names: [default]",
 				"disable_api_termination":              "disable_api_termination: true",
 				"instance_initiated_shutdown_behavior": "instance_initiated_shutdown_behavior: terminate",
-				"attributes":                           "attributes: {sourceDestCheck: false}", "target_state": "target_state: stopped"},
-			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data instance_type placement vpc_id vpc_name " +
-				"monitoring_enabled subnet_id subnet_name private_ip_address block_device_map placement_group client_token tenancy instance_profile_arn instance_profile_name " +
-				"ebs_optimized network_interface_name network_interface_id public_ip allocation_id allocate_eip"},
-		{function: "boto_ec2.volume_present", base: "{name: v, instance_name: i, device: /dev/sdf, size: 10, volume_type: gp2}",
-			drift: map[string]string{}, fixed: "volume_name volume_id instance_name instance_id device size snapshot_id volume_type iops encrypted kms_key_id"},
-		{function: "boto_ec2.volumes_tagged", base: "{name: tagged, tag_maps: [{filters: {instance_name: i}, tags: {role: data}}]}",
-			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"}, fixed: "authoritative"},
-		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, description: d}",
-			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false", "description": "description: e"},
+				"attributes":                           "attributes: {sourceDestCheck: false}",
+				"target_state":                         "target_state: stopped"},
+			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data " +
+				"instance_type placement vpc_id vpc_name monitoring_enabled subnet_id subnet_name private_ip_address " +
+				"block_device_map placement_group client_token tenancy instance_profile_arn instance_profile_name ebs_optimized " +
+				"network_interface_name network_interface_id public_ip allocation_id allocate_eip"},
+		{function: "boto_ec2.volume_present", base: "{name: v, instance_name: i, device: /dev/sdf, size: 10, " +
+			"volume_type: gp2}",
+			drift: map[string]string{}, fixed: "volume_name volume_id instance_name instance_id device size snapshot_id " +
+				"volume_type iops encrypted kms_key_id"},
+		{function: "boto_ec2.volumes_tagged", base: "{name: tagged, tag_maps: [{filters: {instance_name: i}, tags: {role: " +
+			"data}}]}",
+			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"},
+			fixed: "authoritative"},
+		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, " +
+			"description: d}",
+			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false",
+				"description": "description: e"},
 			fixed: "subnet_id subnet_name private_ip_address allocate_eip arecords description"},
-		{function: "boto_ec2.snapshot_created", base: "{name: s, ami_name: image-of-i, instance_name: i}", drift: map[string]string{},
-			fixed: "ami_name instance_name wait_until_available wait_timeout_seconds"},
+		{function: "boto_ec2.snapshot_created", base: "{name: s, ami_name: image-of-i, instance_name: i}",
+			drift: map[string]string{}, fixed: "ami_name instance_name wait_until_available wait_timeout_seconds"},
 	}
 }

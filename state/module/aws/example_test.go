@@ -14,11 +14,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTheExampleAppliesTwice makes the example tree while AWS throttles, wants a second run to change nothing with at most
-// 3 requests for each resource, and reads back what there is.
+// TestTheExampleAppliesTwice makes the example tree while AWS throttles, wants a second run to change nothing with at
+// most 3 requests for each resource, and reads back what there is.
 func TestTheExampleAppliesTwice(t *testing.T) {
 	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
-	a.throttle = map[string]int{"CreateLoadBalancer": 1, "CreateAutoScalingGroup": 1, "PutMetricAlarm": 1, "DescribeSecurityGroups": 1}
+	a.throttle = map[string]int{"CreateLoadBalancer": 1, "CreateAutoScalingGroup": 1, "PutMetricAlarm": 1,
+		"DescribeSecurityGroups": 1}
 	planned := tree.run(context.Background(), t, a.cloud(), true, "orchestration.myapp")
 	if len(a.balancers.all)+len(a.scaling.all)+len(a.queues.all)+len(a.groups.all) > 0 {
 		t.Error("a plan makes something")
@@ -51,7 +52,9 @@ func foreseen(plan, done any) bool {
 		if !ok || !slices.Equal(plan.Names(), m.Names()) {
 			return false
 		}
-		return !slices.ContainsFunc(plan.Names(), func(name string) bool { return !foreseen(plan.Value(name), m.Value(name)) })
+		return !slices.ContainsFunc(plan.Names(), func(name string) bool {
+			return !foreseen(plan.Value(name), m.Value(name))
+		})
 	case *value.List:
 		l, ok := done.(*value.List)
 		return ok && !slices.ContainsFunc(plan.Items, func(item any) bool {
@@ -85,8 +88,9 @@ func (a *exampleAccount) readBack(t *testing.T) {
 		}
 		slices.Sort(rules[*g.GroupName])
 	}
-	wants(t, "the security groups", rules, map[string][]string{"myapp": {"tcp 80-80 " + ids["myapp-elb"] + " of 123456789012"},
-		"myapp-elb": {"tcp 443-443 0.0.0.0/0", "tcp 80-80 0.0.0.0/0"}, "myapp-testing": nil})
+	wants(t, "the security groups", rules,
+		map[string][]string{"myapp": {"tcp 80-80 " + ids["myapp-elb"] + " of 123456789012"},
+			"myapp-elb": {"tcp 443-443 0.0.0.0/0", "tcp 80-80 0.0.0.0/0"}, "myapp-testing": nil})
 	wants(t, "the queues", sortedKeys(a.queues.all), "[myapp-testing-example-queue-1 myapp-testing-example-queue-2]")
 	a.readRole(t, name)
 	a.readBalancer(t, name, ids)
@@ -106,7 +110,8 @@ func (a *exampleAccount) readRole(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	wants(t, "who may take the role", trust.Statement[0].Principal.Service, "ec2.amazonaws.com")
-	if deploy := role.inline[name+"-deploy"]; !strings.Contains(deploy, "arn:aws:s3:::bootstrap/deploy/metadata/*") || strings.Contains(deploy, `"s3:*"`) {
+	if deploy := role.inline[name+"-deploy"]; !strings.Contains(deploy, "arn:aws:s3:::bootstrap/deploy/metadata/*") ||
+		strings.Contains(deploy, `"s3:*"`) {
 		t.Errorf("a host of the role may %s", deploy)
 	}
 }
@@ -116,14 +121,16 @@ func (a *exampleAccount) readBalancer(t *testing.T, name string, ids map[string]
 	b := a.balancers.all[name]
 	var listeners []string
 	for _, d := range b.ListenerDescriptions {
-		listeners = append(listeners, fmt.Sprint(d.Listener.LoadBalancerPort, *d.Listener.Protocol, *d.Listener.InstancePort, *d.Listener.InstanceProtocol,
-			sdk.ToString(d.Listener.SSLCertificateId)))
+		listeners = append(listeners, fmt.Sprint(d.Listener.LoadBalancerPort, *d.Listener.Protocol, *d.Listener.InstancePort,
+			*d.Listener.InstanceProtocol, sdk.ToString(d.Listener.SSLCertificateId)))
 	}
-	wants(t, "the listeners", listeners, "[80HTTP80HTTP 443HTTPS80HTTParn:aws:iam::123456789012:server-certificate/a-certificate]")
+	wants(t, "the listeners", listeners,
+		"[80HTTP80HTTP 443HTTPS80HTTParn:aws:iam::123456789012:server-certificate/a-certificate]")
 	wants(t, "the places", []any{b.AvailabilityZones, b.SecurityGroups, *b.Scheme, *b.HealthCheck.Target},
 		[]any{[]string{"us-east-1a", "us-east-1b", "us-east-1c"}, []string{ids["myapp-elb"]}, "internet-facing", "HTTP:80/"})
 	log := b.attributes.AccessLog
-	wants(t, "the log", []any{log.Enabled, *log.S3BucketName, *log.S3BucketPrefix, *log.EmitInterval}, []any{true, "logs", name, 5})
+	wants(t, "the log", []any{log.Enabled, *log.S3BucketName, *log.S3BucketPrefix, *log.EmitInterval},
+		[]any{true, "logs", name, 5})
 	set := sortedBy(a.zones.all)[0].sets[0]
 	wants(t, "the name", []any{*set.Name, set.Type, *set.TTL, *set.ResourceRecords[0].Value},
 		[]any{"myapp-testing.example.com.", "CNAME", 60, *b.DNSName})
@@ -132,28 +139,37 @@ func (a *exampleAccount) readBalancer(t *testing.T, name string, ids map[string]
 func (a *exampleAccount) readGroup(t *testing.T, name string, ids map[string]string) {
 	t.Helper()
 	g := a.scaling.all[name]
-	wants(t, "the group", []any{*g.MinSize, *g.MaxSize, g.AvailabilityZones, g.LoadBalancerNames, *g.LaunchTemplate.LaunchTemplateName,
-		*g.LaunchTemplate.Version, *g.SuspendedProcesses[0].ProcessName, *g.Tags[0].Key, *g.Tags[0].Value, *g.Tags[0].PropagateAtLaunch},
-		[]any{3, 30, []string{"us-east-1a", "us-east-1b", "us-east-1c"}, []string{name}, name, "1", "AddToLoadBalancer", "Name", name, true})
-	for policy, want := range map[string][]any{"ScaleUp": {"ChangeInCapacity", 5, 1800}, "ScaleDown": {"ChangeInCapacity", -1, 1800}} {
+	wants(t, "the group", []any{*g.MinSize, *g.MaxSize, g.AvailabilityZones, g.LoadBalancerNames,
+		*g.LaunchTemplate.LaunchTemplateName,
+		*g.LaunchTemplate.Version, *g.SuspendedProcesses[0].ProcessName, *g.Tags[0].Key, *g.Tags[0].Value,
+		*g.Tags[0].PropagateAtLaunch},
+		[]any{3, 30, []string{"us-east-1a", "us-east-1b", "us-east-1c"}, []string{name}, name, "1", "AddToLoadBalancer",
+			"Name", name, true})
+	for policy, want := range map[string][]any{"ScaleUp": {"ChangeInCapacity", 5, 1800},
+		"ScaleDown": {"ChangeInCapacity", -1, 1800}} {
 		p := g.policies[policy]
 		wants(t, policy, []any{*p.AdjustmentType, *p.ScalingAdjustment, *p.Cooldown}, want)
 	}
 	versions := a.templates.all[name]
 	data := versions[0].LaunchTemplateData
-	wants(t, "the launch template", []any{len(versions), *data.ImageId, *data.KeyName, data.InstanceType, *data.Monitoring.Enabled,
-		*data.IamInstanceProfile.Name, data.SecurityGroupIds, *data.UserData != ""},
-		[]any{1, "ami-0123456789abcdef0", "example-key", "c6i.large", true, name, []string{ids["myapp"], ids["myapp-testing"]}, true})
+	wants(t, "the launch template", []any{len(versions), *data.ImageId, *data.KeyName, data.InstanceType,
+		*data.Monitoring.Enabled, *data.IamInstanceProfile.Name, data.SecurityGroupIds, *data.UserData != ""},
+		[]any{1, "ami-0123456789abcdef0", "example-key", "c6i.large", true, name,
+			[]string{ids["myapp"], ids["myapp-testing"]}, true})
 }
 
 func (a *exampleAccount) readAlarms(t *testing.T, name string) {
 	t.Helper()
-	wants(t, "the alarms", sortedKeys(a.alarms.all), []string{name + "-asg-down-CPU-Utilization", name + "-asg-up-CPU-Utilization"})
-	for direction, want := range map[string][]any{"up": {types.ComparisonOperatorGreaterThanOrEqualToThreshold, 50, "ScaleUp"},
+	wants(t, "the alarms", sortedKeys(a.alarms.all),
+		[]string{name + "-asg-down-CPU-Utilization", name + "-asg-up-CPU-Utilization"})
+	for direction, want := range map[string][]any{"up": {types.ComparisonOperatorGreaterThanOrEqualToThreshold, 50,
+		"ScaleUp"},
 		"down": {types.ComparisonOperatorLessThanOrEqualToThreshold, 10, "ScaleDown"}} {
 		m := a.alarms.all[name+"-asg-"+direction+"-CPU-Utilization"]
-		wants(t, "the alarm "+direction, []any{m.ComparisonOperator, *m.Threshold, *m.MetricName, *m.Namespace, m.Statistic, *m.Period,
-			*m.EvaluationPeriods, *m.Dimensions[0].Name, *m.Dimensions[0].Value, m.AlarmActions, len(m.OKActions), len(m.InsufficientDataActions)},
+		wants(t, "the alarm "+direction, []any{m.ComparisonOperator, *m.Threshold, *m.MetricName, *m.Namespace, m.Statistic,
+			*m.Period,
+			*m.EvaluationPeriods, *m.Dimensions[0].Name, *m.Dimensions[0].Value, m.AlarmActions, len(m.OKActions),
+			len(m.InsufficientDataActions)},
 			[]any{want[0], want[1], "CPUUtilization", "AWS/EC2", "Average", 300, 1, "AutoScalingGroupName", name,
 				[]string{*a.scaling.all[name].policies[want[2].(string)].PolicyARN}, 0, 0})
 	}

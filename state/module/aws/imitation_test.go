@@ -72,14 +72,16 @@ type requestKey struct{}
 // answer is given where the SDK would read one.
 func (i *imitation) install(stack *middleware.Stack) error {
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("keep the request", func(ctx context.Context,
-		in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		in middleware.InitializeInput,
+		next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		return next.HandleInitialize(middleware.WithStackValue(ctx, requestKey{}, in.Parameters), in)
 	}), middleware.Before)
 	if err != nil {
 		return err
 	}
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("imitate AWS", func(ctx context.Context,
-		_ middleware.DeserializeInput, _ middleware.DeserializeHandler) (out middleware.DeserializeOutput, m middleware.Metadata, err error) {
+		_ middleware.DeserializeInput,
+		_ middleware.DeserializeHandler) (out middleware.DeserializeOutput, m middleware.Metadata, err error) {
 		out.Result, err = i.answer(middleware.GetOperationName(ctx), middleware.GetStackValue(ctx, requestKey{}))
 		return out, m, err
 	}), middleware.Before)

@@ -43,7 +43,8 @@ func (s *balancers) answer(in any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &elb.DescribeTagsOutput{TagDescriptions: []types.TagDescription{{LoadBalancerName: b.LoadBalancerName, Tags: b.tags}}}, nil
+		return &elb.DescribeTagsOutput{TagDescriptions: []types.TagDescription{{LoadBalancerName: b.LoadBalancerName,
+			Tags: b.tags}}}, nil
 	case *elb.AddTagsInput:
 		b, err := s.one(&in.LoadBalancerNames[0])
 		if err != nil {
@@ -64,7 +65,8 @@ func (s *balancers) answer(in any) (any, error) {
 		}
 		return &elb.RemoveTagsOutput{}, nil
 	}
-	for _, part := range []func(any) (any, error){s.answerListeners, s.answerPlaces, s.answerAttributes, s.answerPolicies} {
+	for _, part := range []func(any) (any, error){s.answerListeners, s.answerPlaces, s.answerAttributes,
+		s.answerPolicies} {
 		if out, err := part(in); out != nil || err != nil {
 			return out, err
 		}
@@ -89,7 +91,8 @@ func (b *balancer) described() types.LoadBalancerDescription {
 	d.ListenerDescriptions = nil
 	for _, l := range b.ListenerDescriptions {
 		listener := *l.Listener
-		d.ListenerDescriptions = append(d.ListenerDescriptions, types.ListenerDescription{Listener: &listener, PolicyNames: slices.Clone(l.PolicyNames)})
+		d.ListenerDescriptions = append(d.ListenerDescriptions,
+			types.ListenerDescription{Listener: &listener, PolicyNames: slices.Clone(l.PolicyNames)})
 	}
 	check := *b.HealthCheck
 	d.HealthCheck, d.Policies = &check, &types.Policies{}
@@ -101,8 +104,8 @@ func (s *balancers) create(in *elb.CreateLoadBalancerInput) (any, error) {
 		return nil, fault("DuplicateLoadBalancerName")
 	}
 	b := &balancer{LoadBalancerDescription: types.LoadBalancerDescription{LoadBalancerName: in.LoadBalancerName,
-		AvailabilityZones: in.AvailabilityZones, Subnets: in.Subnets, SecurityGroups: in.SecurityGroups, Scheme: sdk.String("internet-facing"),
-		DNSName: sdk.String(*in.LoadBalancerName + "-1.us-east-1.elb.amazonaws.com"),
+		AvailabilityZones: in.AvailabilityZones, Subnets: in.Subnets, SecurityGroups: in.SecurityGroups,
+		Scheme: sdk.String("internet-facing"), DNSName: sdk.String(*in.LoadBalancerName + "-1.us-east-1.elb.amazonaws.com"),
 		HealthCheck: &types.HealthCheck{Target: sdk.String("TCP:80"), Interval: sdk.Int32(30), Timeout: sdk.Int32(5),
 			HealthyThreshold: sdk.Int32(10), UnhealthyThreshold: sdk.Int32(2)}},
 		policies: map[string]types.PolicyDescription{}, tags: in.Tags}
@@ -127,7 +130,9 @@ func (b *balancer) listen(all []types.Listener) error {
 }
 
 func (b *balancer) listener(port int32) *types.ListenerDescription {
-	i := slices.IndexFunc(b.ListenerDescriptions, func(d types.ListenerDescription) bool { return d.Listener.LoadBalancerPort == port })
+	i := slices.IndexFunc(b.ListenerDescriptions, func(d types.ListenerDescription) bool {
+		return d.Listener.LoadBalancerPort == port
+	})
 	if i < 0 {
 		return nil
 	}
@@ -147,9 +152,10 @@ func (s *balancers) answerListeners(in any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.ListenerDescriptions = slices.DeleteFunc(slices.Clone(b.ListenerDescriptions), func(d types.ListenerDescription) bool {
-			return slices.Contains(in.LoadBalancerPorts, d.Listener.LoadBalancerPort)
-		})
+		b.ListenerDescriptions = slices.DeleteFunc(slices.Clone(b.ListenerDescriptions),
+			func(d types.ListenerDescription) bool {
+				return slices.Contains(in.LoadBalancerPorts, d.Listener.LoadBalancerPort)
+			})
 		return &elb.DeleteLoadBalancerListenersOutput{}, nil
 	case *elb.SetLoadBalancerPoliciesOfListenerInput:
 		b, err := s.one(in.LoadBalancerName)
@@ -170,11 +176,13 @@ func (s *balancers) answerListeners(in any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.BackendServerDescriptions = slices.DeleteFunc(slices.Clone(b.BackendServerDescriptions), func(d types.BackendServerDescription) bool {
-			return *d.InstancePort == *in.InstancePort
-		})
+		b.BackendServerDescriptions = slices.DeleteFunc(slices.Clone(b.BackendServerDescriptions),
+			func(d types.BackendServerDescription) bool {
+				return *d.InstancePort == *in.InstancePort
+			})
 		if len(in.PolicyNames) > 0 {
-			b.BackendServerDescriptions = append(b.BackendServerDescriptions, types.BackendServerDescription{InstancePort: in.InstancePort, PolicyNames: in.PolicyNames})
+			b.BackendServerDescriptions = append(b.BackendServerDescriptions,
+				types.BackendServerDescription{InstancePort: in.InstancePort, PolicyNames: in.PolicyNames})
 		}
 		return &elb.SetLoadBalancerPoliciesForBackendServerOutput{}, b.knows(in.PolicyNames)
 	}
@@ -267,7 +275,9 @@ func (s *balancers) answerPlaces(in any) (any, error) {
 		b, err := s.one(in.LoadBalancerName)
 		if err == nil {
 			b.Instances = slices.DeleteFunc(slices.Clone(b.Instances), func(i types.Instance) bool {
-				return slices.ContainsFunc(in.Instances, func(gone types.Instance) bool { return *gone.InstanceId == *i.InstanceId })
+				return slices.ContainsFunc(in.Instances, func(gone types.Instance) bool {
+					return *gone.InstanceId == *i.InstanceId
+				})
 			})
 		}
 		return &elb.DeregisterInstancesFromLoadBalancerOutput{}, err

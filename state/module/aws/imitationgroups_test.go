@@ -85,7 +85,8 @@ func (s *securityGroups) create(in *ec2.CreateSecurityGroupInput) (any, error) {
 	}
 	s.made++
 	id := fmt.Sprintf("sg-%03d", s.made)
-	g := &securityGroup{SecurityGroup: types.SecurityGroup{GroupId: &id, GroupName: in.GroupName, VpcId: in.VpcId, Description: in.Description,
+	g := &securityGroup{SecurityGroup: types.SecurityGroup{GroupId: &id, GroupName: in.GroupName, VpcId: in.VpcId,
+		Description:         in.Description,
 		IpPermissionsEgress: []types.IpPermission{{IpProtocol: sdk.String("-1"), IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}}}}},
 		unseen: lag{s.lag}, used: lag{s.lag}}
 	for _, spec := range in.TagSpecifications {
@@ -127,16 +128,19 @@ func untagged(has, gone []types.Tag) []types.Tag {
 func single(permissions []types.IpPermission) (all []types.IpPermission) {
 	for _, p := range permissions {
 		for _, r := range p.IpRanges {
-			all = append(all, types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort, IpRanges: []types.IpRange{r}})
+			all = append(all, types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort,
+				IpRanges: []types.IpRange{r}})
 		}
 		for _, r := range p.Ipv6Ranges {
-			all = append(all, types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort, Ipv6Ranges: []types.Ipv6Range{r}})
+			all = append(all, types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort,
+				Ipv6Ranges: []types.Ipv6Range{r}})
 		}
 		for _, r := range p.UserIdGroupPairs {
 			if r.UserId == nil {
 				r.UserId = sdk.String("123456789012")
 			}
-			all = append(all, types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort, UserIdGroupPairs: []types.UserIdGroupPair{r}})
+			all = append(all, types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort,
+				UserIdGroupPairs: []types.UserIdGroupPair{r}})
 		}
 	}
 	return all

@@ -66,7 +66,8 @@ func (s *scaling) answer(in any) (any, error) {
 		delete(s.configurations, *in.LaunchConfigurationName)
 		return &autoscaling.DeleteLaunchConfigurationOutput{}, nil
 	}
-	for _, part := range []func(any) (any, error){s.answerTags, s.answerBalancers, s.answerPolicies, s.answerActions, s.answerNotifications} {
+	for _, part := range []func(any) (any, error){s.answerTags, s.answerBalancers, s.answerPolicies, s.answerActions,
+		s.answerNotifications} {
 		if out, err := part(in); out != nil || err != nil {
 			return out, err
 		}
@@ -95,14 +96,19 @@ func (s *scaling) create(in *autoscaling.CreateAutoScalingGroupInput) (any, erro
 	if s.all[*in.AutoScalingGroupName] != nil {
 		return nil, fault("AlreadyExists")
 	}
-	if (in.LaunchTemplate == nil) == (in.LaunchConfigurationName == nil) || len(in.AvailabilityZones) == 0 && in.VPCZoneIdentifier == nil {
+	if (in.LaunchTemplate == nil) == (in.LaunchConfigurationName == nil) || len(in.AvailabilityZones) == 0 &&
+		in.VPCZoneIdentifier == nil {
 		return nil, fault("ValidationError")
 	}
 	g := types.AutoScalingGroup{AutoScalingGroupName: in.AutoScalingGroupName, MinSize: in.MinSize, MaxSize: in.MaxSize,
-		DesiredCapacity: in.DesiredCapacity, DefaultCooldown: in.DefaultCooldown, HealthCheckGracePeriod: in.HealthCheckGracePeriod,
-		HealthCheckType: in.HealthCheckType, PlacementGroup: in.PlacementGroup, TerminationPolicies: in.TerminationPolicies,
-		LoadBalancerNames: in.LoadBalancerNames, TargetGroupARNs: in.TargetGroupARNs, AvailabilityZones: in.AvailabilityZones,
-		VPCZoneIdentifier: in.VPCZoneIdentifier, LaunchTemplate: in.LaunchTemplate, LaunchConfigurationName: in.LaunchConfigurationName}
+		DesiredCapacity: in.DesiredCapacity, DefaultCooldown: in.DefaultCooldown,
+		HealthCheckGracePeriod: in.HealthCheckGracePeriod,
+		HealthCheckType:        in.HealthCheckType, PlacementGroup: in.PlacementGroup,
+		TerminationPolicies: in.TerminationPolicies,
+		LoadBalancerNames:   in.LoadBalancerNames, TargetGroupARNs: in.TargetGroupARNs,
+		AvailabilityZones: in.AvailabilityZones,
+		VPCZoneIdentifier: in.VPCZoneIdentifier, LaunchTemplate: in.LaunchTemplate,
+		LaunchConfigurationName: in.LaunchConfigurationName}
 	for _, f := range []struct {
 		to    **int32
 		value int32
@@ -242,10 +248,12 @@ func (s *scaling) answerPolicies(in any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		arn := fmt.Sprintf("arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:1:autoScalingGroupName/%s:policyName/%s", *in.AutoScalingGroupName, *in.PolicyName)
-		g.policies[*in.PolicyName] = types.ScalingPolicy{PolicyName: in.PolicyName, PolicyARN: &arn, AutoScalingGroupName: in.AutoScalingGroupName,
-			PolicyType: sdk.String("SimpleScaling"), AdjustmentType: in.AdjustmentType, ScalingAdjustment: in.ScalingAdjustment, Cooldown: in.Cooldown,
-			MinAdjustmentMagnitude: in.MinAdjustmentMagnitude}
+		arn := fmt.Sprintf("arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:1:autoScalingGroupName/%s:policyName/%s",
+			*in.AutoScalingGroupName, *in.PolicyName)
+		g.policies[*in.PolicyName] = types.ScalingPolicy{PolicyName: in.PolicyName, PolicyARN: &arn,
+			AutoScalingGroupName: in.AutoScalingGroupName,
+			PolicyType:           sdk.String("SimpleScaling"), AdjustmentType: in.AdjustmentType,
+			ScalingAdjustment: in.ScalingAdjustment, Cooldown: in.Cooldown, MinAdjustmentMagnitude: in.MinAdjustmentMagnitude}
 		return &autoscaling.PutScalingPolicyOutput{PolicyARN: &arn}, nil
 	case *autoscaling.DeletePolicyInput:
 		g, err := s.one(in.AutoScalingGroupName)
@@ -299,10 +307,12 @@ func (s *scaling) answerNotifications(in any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.notifications = slices.DeleteFunc(slices.Clone(g.notifications), func(n types.NotificationConfiguration) bool { return *n.TopicARN == *in.TopicARN })
+		g.notifications = slices.DeleteFunc(slices.Clone(g.notifications),
+			func(n types.NotificationConfiguration) bool { return *n.TopicARN == *in.TopicARN })
 		for _, kind := range in.NotificationTypes {
-			g.notifications = append(g.notifications, types.NotificationConfiguration{AutoScalingGroupName: in.AutoScalingGroupName,
-				TopicARN: in.TopicARN, NotificationType: &kind})
+			g.notifications = append(g.notifications,
+				types.NotificationConfiguration{AutoScalingGroupName: in.AutoScalingGroupName,
+					TopicARN: in.TopicARN, NotificationType: &kind})
 		}
 		return &autoscaling.PutNotificationConfigurationOutput{}, nil
 	}

@@ -40,7 +40,8 @@ func (s *templates) answer(in any) (any, error) {
 		return &ec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: v}, err
 	case *ec2.ModifyLaunchTemplateInput:
 		for i, v := range s.all[*in.LaunchTemplateName] {
-			s.all[*in.LaunchTemplateName][i].DefaultVersion = sdk.Bool(strconv.FormatInt(*v.VersionNumber, 10) == *in.DefaultVersion)
+			s.all[*in.LaunchTemplateName][i].DefaultVersion =
+				sdk.Bool(strconv.FormatInt(*v.VersionNumber, 10) == *in.DefaultVersion)
 		}
 		return &ec2.ModifyLaunchTemplateOutput{}, nil
 	case *ec2.DeleteLaunchTemplateInput:

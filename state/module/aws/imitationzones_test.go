@@ -122,5 +122,6 @@ func (s *dnsZones) change(in *route53.ChangeResourceRecordSetsInput) (any, error
 	s.made++
 	id := fmt.Sprintf("C%03d", s.made)
 	s.changes[id] = &lag{s.lag}
-	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: &types.ChangeInfo{Id: &id, Status: types.ChangeStatusPending}}, nil
+	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: &types.ChangeInfo{Id: &id,
+		Status: types.ChangeStatusPending}}, nil
 }

@@ -36,9 +36,11 @@ func (o orchestrated) run(ctx context.Context, t testing.TB, cloud *aws.Cloud, d
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(session.Settings{Host: h, ID: "workstation", Grains: value.NewMap("id", "workstation", "service_instance", "testing"),
+	s := session.New(session.Settings{Host: h, ID: "workstation",
+		Grains:  value.NewMap("id", "workstation", "service_instance", "testing"),
 		Options: value.NewMap(), Test: dry, Strict: true, Parallel: o.parallel, Tables: orchestration.Tables{Cloud: cloud},
-		States: []roots.Env{{Name: "base", Dirs: []string{tree}}}, Pillar: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(tree, "pillar")}}}})
+		States: []roots.Env{{Name: "base", Dirs: []string{tree}}},
+		Pillar: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(tree, "pillar")}}}})
 	program, err := s.Program(ctx, s.Named(sls...))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +85,8 @@ func environments(t testing.TB, n int) (tree string, sls []string) {
 	for i := range n {
 		name := fmt.Sprintf("e%d", i)
 		one := strings.ReplaceAll(string(text), "grains.get('service_instance', 'testing')", "'"+name+"'")
-		if err := os.WriteFile(filepath.Join(tree, name+".sls"), []byte(strings.ReplaceAll(one, "myapp", name)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(tree, name+".sls"), []byte(strings.ReplaceAll(one, "myapp", name)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		sls = append(sls, name)
@@ -106,8 +109,8 @@ type exampleAccount struct {
 
 func newExampleAccount(t testing.TB) *exampleAccount {
 	t.Helper()
-	a := &exampleAccount{groups: newSecurityGroups(1), roles: newIAMRoles(1), queues: newQueues(0), alarms: newAlarms(), balancers: newBalancers(),
-		zones: newZones(1), scaling: newScaling(1), templates: newTemplates()}
+	a := &exampleAccount{groups: newSecurityGroups(1), roles: newIAMRoles(1), queues: newQueues(0), alarms: newAlarms(),
+		balancers: newBalancers(), zones: newZones(1), scaling: newScaling(1), templates: newTemplates()}
 	a.imitation = newImitation(t, a.groups, a.roles, a.queues, a.alarms, a.balancers, a.zones, a.scaling, a.templates)
 	runState(t, a.cloud(), "boto_route53.hosted_zone_present", "{name: example.com.}", false)
 	return a

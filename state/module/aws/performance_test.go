@@ -14,9 +14,9 @@ const (
 	oneRequest       = 50 * time.Millisecond
 )
 
-// TestManyEnvironmentsTakeNoLongerThanTheirRequests holds that 50 environments with nothing to change take at most 1.2 times
-// as long as a client that only sends the same requests, 8 at once, and at most a fifth of one by one. A request takes 50
-// milliseconds of a clock that stands still while something computes.
+// TestManyEnvironmentsTakeNoLongerThanTheirRequests holds that 50 environments with nothing to change take at most 1.2
+// times as long as a client that only sends the same requests, 8 at once, and at most a fifth of one by one. A request
+// takes 50 milliseconds of a clock that stands still while something computes.
 func TestManyEnvironmentsTakeNoLongerThanTheirRequests(t *testing.T) {
 	a := newExampleAccount(t)
 	pageItems = 100
@@ -35,9 +35,11 @@ func TestManyEnvironmentsTakeNoLongerThanTheirRequests(t *testing.T) {
 			settled(t, orchestrated{tree, 1}.run(context.Background(), t, a.cloud(), false, sls...), 10*manyEnvironments)
 		})
 		bare := took(func() { a.replay(requests, 8) })
-		t.Logf("%d requests, at most %d at once: side by side %v, bare %v, one by one %v", requests, a.widest, side, bare, alone)
+		t.Logf("%d requests, at most %d at once: side by side %v, bare %v, one by one %v", requests, a.widest, side, bare,
+			alone)
 		if float64(side) > 1.2*float64(bare) || side > alone/5 || requests > 3*10*manyEnvironments || a.widest > 8 {
-			t.Errorf("%d requests, at most %d at once, take %v side by side; bare %v, one by one %v", requests, a.widest, side, bare, alone)
+			t.Errorf("%d requests, at most %d at once, take %v side by side; bare %v, one by one %v", requests, a.widest, side,
+				bare, alone)
 		}
 	})
 }

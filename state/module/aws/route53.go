@@ -252,7 +252,8 @@ func (r record) wanted(ctx context.Context, resolve func(context.Context) (strin
 }
 
 func recordFields(set types.ResourceRecordSet) *value.Map {
-	m := value.NewMap("record_type", string(set.Type), "identifier", sdk.ToString(set.SetIdentifier), "ttl", int(sdk.ToInt64(set.TTL)))
+	m := value.NewMap("record_type", string(set.Type), "identifier", sdk.ToString(set.SetIdentifier), "ttl",
+		int(sdk.ToInt64(set.TTL)))
 	if set.Weight != nil {
 		m.Set("weight", strconv.FormatInt(*set.Weight, 10))
 	}
@@ -287,7 +288,8 @@ func (r record) set(name string, want *value.Map) types.ResourceRecordSet {
 	set.Region = types.ResourceRecordSetRegion(text(want, "region"))
 	if alias := mapOf(want.Value("alias")); alias != nil {
 		set.AliasTarget = &types.AliasTarget{HostedZoneId: sdk.String(text(alias, "zone_id")),
-			DNSName: sdk.String(text(alias, "dns_name")), EvaluateTargetHealth: value.Truth(alias.Value("evaluate_target_health"))}
+			DNSName:              sdk.String(text(alias, "dns_name")),
+			EvaluateTargetHealth: value.Truth(alias.Value("evaluate_target_health"))}
 		return set
 	}
 	set.TTL = sdk.Int64(60)

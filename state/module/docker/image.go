@@ -141,22 +141,30 @@ func (i *imageAbsent) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	if i.Images != nil {
 		names = list(i.Images)
 	}
-	var gone []string
-	for _, name := range names {
-		ref := reference(name, "")
-		there, err := inspect(ctx, h, "image", ref, &struct{}{})
-		if err != nil {
-			return unanswered(err, "remove images")
-		}
-		if there {
-			gone = append(gone, ref)
-		}
+	gone, err := present(ctx, h, names)
+	if err != nil {
+		return unanswered(err, "remove images")
 	}
 	if len(gone) == 0 {
 		return module.Diff{Comment: "there is no image " + strings.Join(names, ", ")}, nil
 	}
 	return module.Diff{Changes: value.NewMap("removed", value.Strings(gone...)),
 		Comment: "would remove " + strings.Join(gone, ", ")}, nil
+}
+
+// present are the references of those images that the host has.
+func present(ctx context.Context, h *host.Host, names []string) (refs []string, err error) {
+	for _, name := range names {
+		ref := reference(name, "")
+		there, err := inspect(ctx, h, "image", ref, &struct{}{})
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
 }
 
 func (i *imageAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -36,8 +36,8 @@ func driverNamed(name string) (driver, error) {
 	return d, nil
 }
 
-// nspawn runs guests with systemd-nspawn, with the unit that comes with it. Each guest has users of its own: its root is
-// none of the node's.
+// nspawn runs guests with systemd-nspawn, with the unit that comes with it. Each guest has users of its own: its root
+// is none of the node's.
 type nspawn struct{}
 
 func (nspawn) Dir() string { return "/var/lib/machines" }
@@ -46,7 +46,8 @@ func (nspawn) Unit(guest string) string { return "systemd-nspawn@" + guest + ".s
 
 func (nspawn) Settings(p *present) (file, content string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by guest.present.\n[Exec]\nBoot=yes\nPrivateUsers=%d:%d\nLinkJournal=no\n", p.UIDs, usersOfGuest)
+	fmt.Fprintf(&b, "# Written by guest.present.\n[Exec]\nBoot=yes\nPrivateUsers=%d:%d\nLinkJournal=no\n", p.UIDs,
+		usersOfGuest)
 	fmt.Fprintf(&b, "\n[Files]\nPrivateUsersOwnership=chown\n")
 	for _, source := range slices.Sorted(p.binds.Keys()) {
 		fmt.Fprintf(&b, "BindReadOnly=%s:%s\n", source, p.binds[source])

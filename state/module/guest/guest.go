@@ -1,5 +1,5 @@
-// Package guest implements guest.present, guest.only and guest.checked, with which a node makes and removes its guests: hosts that run
-// on it, each with a root file system of its own.
+// Package guest implements guest.present, guest.only and guest.checked, with which a node makes and removes its guests:
+// hosts that run on it, each with a root file system of its own.
 //
 // A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). A record below Records says
 // which guest of the cloud, by its ID, lies in which directory, and what a run was about to do with it. It is written
@@ -82,8 +82,8 @@ func (r record) write(h *host.Host) error {
 		return err
 	}
 	mode := fs.FileMode(0o600)
-	return h.Files.Write(recordPath(r.Name), host.NewFile{Content: strings.NewReader(string(data) + "\n"), Mode: &mode, UID: -1,
-		GID: -1, ReplaceLink: true})
+	return h.Files.Write(recordPath(r.Name), host.NewFile{Content: strings.NewReader(string(data) + "\n"), Mode: &mode,
+		UID: -1, GID: -1, ReplaceLink: true})
 }
 
 // records returns the records of all guests, sorted by name.
@@ -119,7 +119,8 @@ func checkName(name string) error {
 	if namePattern.MatchString(name) {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not the name of a guest", name), "write lower-case letters and digits, such as web1")
+	return diag.WithHint(fmt.Errorf("%q is not the name of a guest", name),
+		"write lower-case letters and digits, such as web1")
 }
 
 func checkID(id string) error {

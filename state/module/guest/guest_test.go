@@ -84,7 +84,8 @@ func node(t *testing.T, h *statetest.Host) {
 }
 
 func web1(driver string) *value.Map {
-	return value.NewMap("name", "web1", "id", idA, "image", "/image.tar", "hostname", "shop-prod-eu1-web1", "driver", driver,
+	return value.NewMap("name", "web1", "id", idA, "image", "/image.tar", "hostname", "shop-prod-eu1-web1", "driver",
+		driver,
 		"bridge", "guests", "uids", 8*65536, "copies", value.NewMap("/usr/bin/corpus-agent", "/usr/bin/corpus-agent"),
 		"contents", value.NewMap("/etc/corpus/agent.yaml", "store: x\n"), "enable", value.NewList("corpus-agent.timer"),
 		"binds", value.NewMap("/var/lib/corpus-guests/web1", "/etc/corpus-node"))
@@ -95,8 +96,8 @@ func drivers() []string { return []string{"nspawn"} }
 
 func TestConformance(t *testing.T) {
 	cases := []statetest.Case{
-		{Name: "a cloud without contradictions", Function: "checked", Arguments: value.NewMap("name", "cloud", "data", "form: 1\n"),
-			First: &statetest.Want{Result: true}},
+		{Name: "a cloud without contradictions", Function: "checked",
+			Arguments: value.NewMap("name", "cloud", "data", "form: 1\n"), First: &statetest.Want{Result: true}},
 		{Name: "a guest without a node", Function: "checked", Arguments: value.NewMap("name", "cloud", "data",
 			`{"form": 1, "guests": {"a": {"node": "n", "project": "p", "env": "dev", "image": "i", "size": "5GiB"}}}`),
 			First: &statetest.Want{Result: false, Comment: "there is no node n"}},
@@ -114,11 +115,13 @@ func TestConformance(t *testing.T) {
 					"/var/lib/machines/web1/usr/bin/corpus-agent":  statetest.File("a program"),
 				}},
 			statetest.Case{Name: driver + " refuses a name", Function: "present",
-				Arguments: value.NewMap("name", "../x", "id", idA, "image", "/image.tar", "hostname", "x", "uids", 8*65536, "driver", driver),
-				First:     &statetest.Want{Result: false, Comment: "is not the name of a guest"}},
+				Arguments: value.NewMap("name", "../x", "id", idA, "image", "/image.tar", "hostname", "x", "uids", 8*65536,
+					"driver", driver),
+				First: &statetest.Want{Result: false, Comment: "is not the name of a guest"}},
 			statetest.Case{Name: driver + " refuses users of the node", Function: "present",
-				Arguments: value.NewMap("name", "x", "id", idA, "image", "/image.tar", "hostname", "x", "uids", 0, "driver", driver),
-				First:     &statetest.Want{Result: false, Comment: "uids is 0"}},
+				Arguments: value.NewMap("name", "x", "id", idA, "image", "/image.tar", "hostname", "x", "uids", 0, "driver",
+					driver),
+				First: &statetest.Want{Result: false, Comment: "uids is 0"}},
 			statetest.Case{Name: driver + " takes no directory that is another's", Function: "present", Arguments: web1(driver),
 				Setup: func(_ *testing.T, h *statetest.Host) { h.Put("/var/lib/machines/web1/data", "x") },
 				First: &statetest.Want{Result: false, Comment: "no record says that it is a guest's"}},
@@ -138,8 +141,9 @@ func TestConformance(t *testing.T) {
 				Before:    []statetest.Call{{Function: "present", Arguments: web1(driver)}},
 				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idA), "deleted", value.NewList(idB))})
 	}
-	statetest.Run(t, statetest.Suite{State: "guest", Functions: func(*statetest.Host) module.Table { return guest.Functions() },
-		Prepare: node, Cases: cases})
+	statetest.Run(t,
+		statetest.Suite{State: "guest", Functions: func(*statetest.Host) module.Table { return guest.Functions() },
+			Prepare: node, Cases: cases})
 }
 
 var errCut = errors.New("the power is cut")

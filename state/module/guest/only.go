@@ -129,7 +129,8 @@ func remove(ctx context.Context, h *host.Host, r record) error {
 	if err := halt(ctx, h, r); err != nil {
 		return err
 	}
-	for _, dir := range []string{path.Join(d.Dir(), r.Name), path.Join(d.Dir(), ".new-"+r.ID), path.Join(Records, r.Name)} {
+	for _, dir := range []string{path.Join(d.Dir(), r.Name), path.Join(d.Dir(), ".new-"+r.ID),
+		path.Join(Records, r.Name)} {
 		if err := removeTree(ctx, h, r.Name, dir); err != nil {
 			return err
 		}

@@ -56,8 +56,8 @@ func (p *present) Valid() error {
 		}
 	}
 	if p.UIDs < usersOfGuest || p.UIDs%usersOfGuest != 0 || p.UIDs > lastUIDs {
-		errs = append(errs, diag.WithHint(fmt.Errorf("uids is %d", p.UIDs), "write a multiple of %d up to %d, such as %d", usersOfGuest,
-			lastUIDs, 8*usersOfGuest))
+		errs = append(errs, diag.WithHint(fmt.Errorf("uids is %d", p.UIDs), "write a multiple of %d up to %d, such as %d",
+			usersOfGuest, lastUIDs, 8*usersOfGuest))
 	}
 	for _, unit := range p.Enable {
 		if !unitPattern.MatchString(unit) {
@@ -92,7 +92,8 @@ func checkPath(what, text string) error {
 	if pathPattern.MatchString(text) && path.Clean(text) == text {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s: %q is not an absolute path", what, text), "write it from / on, of letters, digits and @._+-")
+	return diag.WithHint(fmt.Errorf("%s: %q is not an absolute path", what, text),
+		"write it from / on, of letters, digits and @._+-")
 }
 
 func pathsOf(what string, m *value.Map) (paths, error) {
@@ -121,8 +122,9 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case err != nil:
 		return module.Diff{}, err
 	case known && r.ID != p.ID:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
-			"guest.only removes guests that were deleted from the cloud: let it run before this state")
+		return module.Diff{},
+			diag.WithHint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
+				"guest.only removes guests that were deleted from the cloud: let it run before this state")
 	case known && r.Step == deleting:
 		return module.Diff{}, diag.WithHint(fmt.Errorf("the removal of guest %s has begun", p.Name), "guest.only finishes it")
 	case !known && there:
@@ -164,7 +166,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	if err := h.MkdirAll(path.Dir(file)); err != nil {
 		return module.Report{}, err
 	}
-	return report, h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
+	return report,
+		h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
 }
 
 // create makes the root file system. Whatever a run that was cut left is removed first, unless it is complete.
@@ -203,9 +206,10 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	if err := h.Files.Mkdir(partial, 0o755); err != nil {
 		return err
 	}
-	_, err := h.Tool(ctx, host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
-		"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
-		Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
+	_, err := h.Tool(ctx,
+		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
+			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
+			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
 	if err != nil {
 		return host.Failed(err, "unpacking "+p.Image, "see whether it is a tar archive of a root file system")
 	}

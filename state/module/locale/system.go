@@ -70,11 +70,15 @@ func (s *system) with(h *host.Host) (string, error) {
 		lines[i] = line
 		return strings.Join(lines, ""), nil
 	}
-	text := string(data)
+	return ended(string(data)) + line, nil
+}
+
+// ended is a text whose last line ends.
+func ended(text string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return text + line, nil
+	return text
 }
 
 func (s *system) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

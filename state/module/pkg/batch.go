@@ -24,14 +24,16 @@ func (i *installed) Batch(ctx context.Context, h *host.Host, others []module.Res
 	}
 	targets := []wanted{}
 	for _, j := range jobs {
-		targets = append(targets, structsort.Without(j.targets, func(w wanted) bool { return slices.Contains(targets, w) })...)
+		targets = append(targets,
+			structsort.Without(j.targets, func(w wanted) bool { return slices.Contains(targets, w) })...)
 	}
 	packages, err := i.resolve(ctx, h, targets)
 	if err != nil {
 		return nil
 	}
 	fetchAhead(ctx, h, i.transaction(packages))
-	changes, _ := perform(ctx, h, i.transaction(packages)) // a state that lacks something yet installs it again, and says why
+	// a state that lacks something yet installs it again, and says why
+	changes, _ := perform(ctx, h, i.transaction(packages))
 	reports := share(changes, jobs)
 	reports[0].Warnings = warnings
 	return reports

@@ -47,7 +47,12 @@ func (d *downloaded) targets(h *host.Host) ([]wanted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var targets []wanted
+	return d.withoutFiles(h, files, list)
+}
+
+// withoutFiles are the packages whose files the cache of the package manager lacks.
+func (d *downloaded) withoutFiles(h *host.Host, files []host.Package,
+	list []wanted) (targets []wanted, err error) {
 	for _, w := range list {
 		ok, err := d.hasFile(h, files, w)
 		if err != nil {

@@ -129,7 +129,20 @@ func (p *present) written(text string, isNew bool) string {
 		text = "#\n# Kernel sysctl configuration\n#\n"
 	}
 	line := p.Name + " = " + p.text() + "\n"
-	found, changed := false, false
+	after, found, changed := p.replaced(text, line)
+	switch {
+	case found && !changed:
+		return ""
+	case !found && text != "" && !strings.HasSuffix(text, "\n"):
+		return after + "\n" + line
+	case !found:
+		return after + line
+	}
+	return after
+}
+
+// replaced is a text with a line in the place of those that set the parameter to something else.
+func (p *present) replaced(text, line string) (after string, found, changed bool) {
 	var b strings.Builder
 	for l := range strings.Lines(text) {
 		name, v, ok := strings.Cut(l, "=")
@@ -141,15 +154,7 @@ func (p *present) written(text string, isNew bool) string {
 		}
 		b.WriteString(l)
 	}
-	switch {
-	case found && !changed:
-		return ""
-	case !found && text != "" && !strings.HasSuffix(text, "\n"):
-		b.WriteString("\n" + line)
-	case !found:
-		b.WriteString(line)
-	}
-	return b.String()
+	return b.String(), found, changed
 }
 
 func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {

@@ -153,26 +153,34 @@ func (v *managed) program(h *host.Host) (program.Program, []string) {
 func (v *managed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	report := module.Report{Changes: value.NewMap(), Comment: v.Name + " has what it needs"}
 	if v.make {
-		program, args := v.program(h)
-		if what, err := client.Awaits(h, program); err != nil || what != "" {
-			return report, client.OrMissing(err, program, what)
-		}
-		if _, err := program.Do(ctx, h, args...); err != nil {
-			return report, diag.WithHint(fmt.Errorf("making the virtual environment %s: %w", v.Name, err),
-				"on Debian and Ubuntu it takes the package python3-venv")
-		}
-		if v.python == "" {
-			var err error
-			if v.python, err = v.version(ctx, h); err != nil {
-				return report, err
-			}
-		}
-		if !hasPip(h, v.Name) {
-			return report, diag.WithHint(fmt.Errorf("%s made the virtual environment %s without pip", program.Name, v.Name),
-				"on Debian and Ubuntu it takes the package python3-venv")
+		if err := v.create(ctx, h); err != nil {
+			return report, err
 		}
 		report.Changes.Set("new", v.python)
 		report.Comment = "made the virtual environment " + v.Name
 	}
 	return report, v.packages().install(ctx, h, report.Changes)
+}
+
+// create makes the virtual environment, which has to have pip.
+func (v *managed) create(ctx context.Context, h *host.Host) error {
+	program, args := v.program(h)
+	if what, err := client.Awaits(h, program); err != nil || what != "" {
+		return client.OrMissing(err, program, what)
+	}
+	if _, err := program.Do(ctx, h, args...); err != nil {
+		return diag.WithHint(fmt.Errorf("making the virtual environment %s: %w", v.Name, err),
+			"on Debian and Ubuntu it takes the package python3-venv")
+	}
+	if v.python == "" {
+		var err error
+		if v.python, err = v.version(ctx, h); err != nil {
+			return err
+		}
+	}
+	if !hasPip(h, v.Name) {
+		return diag.WithHint(fmt.Errorf("%s made the virtual environment %s without pip", program.Name, v.Name),
+			"on Debian and Ubuntu it takes the package python3-venv")
+	}
+	return nil
 }

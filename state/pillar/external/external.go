@@ -61,8 +61,9 @@ func Parse(option any) ([]Source, error) {
 	for _, item := range list.Items {
 		m, ok := item.(*value.Map)
 		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("an item of ext_pillar is a %s, and a mapping was expected", value.TypeName(item)),
-				itemHint)
+			return nil,
+				diag.WithHint(fmt.Errorf("an item of ext_pillar is a %s, and a mapping was expected", value.TypeName(item)),
+					itemHint)
 		}
 		for name, argument := range m.All() {
 			all = append(all, Source{value.Str(name), argument})

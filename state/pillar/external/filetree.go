@@ -22,8 +22,8 @@ type treeReader struct {
 
 // fileTree is the data below the directories of the host's nodegroups, and over them those below the host's own.
 func (w World) fileTree(argument any) (any, error) {
-	p, err := parameters(argument, "root_dir", "follow_dir_links", "debug", "keep_newline", "render_default", "renderer_blacklist",
-		"renderer_whitelist", "template")
+	p, err := parameters(argument, "root_dir", "follow_dir_links", "debug", "keep_newline", "render_default",
+		"renderer_blacklist", "renderer_whitelist", "template")
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,8 @@ func (w World) fileTree(argument any) (any, error) {
 			dirs = append(dirs, path.Join(root, dir))
 		}
 	}
-	t := treeReader{files: w.Files, followLinks: value.Truth(p.Value("follow_dir_links")), keepNewline: p.Value("keep_newline")}
+	t := treeReader{files: w.Files, followLinks: value.Truth(p.Value("follow_dir_links")),
+		keepNewline: p.Value("keep_newline")}
 	all := value.NewMap()
 	for _, dir := range dirs {
 		more, err := w.treeBelow(t, dir)

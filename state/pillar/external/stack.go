@@ -54,7 +54,8 @@ func (w World) env() string {
 	return "base"
 }
 
-// stackLists are the files that list others: all that are given, or those for a value of the pillar, a grain or an option.
+// stackLists are the files that list others: all that are given, or those for a value of the pillar, a grain or an
+// option.
 func (w World) stackLists(argument any) ([]string, error) {
 	switch a := argument.(type) {
 	case *value.List:
@@ -72,7 +73,8 @@ func (w World) stackLists(argument any) ([]string, error) {
 	case string:
 		return []string{a}, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("its argument is a %s", value.TypeName(argument)), "write the path of a file, or a list of them")
+	return nil, diag.WithHint(fmt.Errorf("its argument is a %s", value.TypeName(argument)),
+		"write the path of a file, or a list of them")
 }
 
 func texts(l *value.List) (all []string) {
@@ -112,8 +114,9 @@ func (w World) chosen(key string, choices any) ([]string, error) {
 // stackFile merges over the data so far what a file lists.
 func (w World) stackFile(ctx context.Context, file, text string, all *value.Map) (*value.Map, error) {
 	dir := path.Dir(file)
-	vars := value.NewMap("__opts__", w.Options, "__grains__", w.Grains, "__stack__", value.NewMap("traverse", traverse{}, "cfg_path",
-		file), "minion_id", w.ID, "pillar", w.Pillar, "pillarenv", w.Options.Value("pillarenv"), "stack", all)
+	vars := value.NewMap("__opts__", w.Options, "__grains__", w.Grains, "__stack__",
+		value.NewMap("traverse", traverse{}, "cfg_path",
+			file), "minion_id", w.ID, "pillar", w.Pillar, "pillarenv", w.Options.Value("pillarenv"), "stack", all)
 	made, err := w.Render(ctx, dir, file, text, vars)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,8 @@ func stackedList(old, l *value.List) (any, error) {
 	case "overwrite":
 		return value.NewList(items...), nil
 	case "remove":
-		return value.NewList(slices.DeleteFunc(slices.Clone(old.Items), func(v any) bool { return value.Contains(items, v) })...), nil
+		return value.NewList(slices.DeleteFunc(slices.Clone(old.Items),
+			func(v any) bool { return value.Contains(items, v) })...), nil
 	case "merge-first":
 		return value.NewList(slices.Concat(items, old.Items)...), nil
 	case "merge-last":

@@ -23,7 +23,8 @@ func (w World) page(ctx context.Context, s Source) (any, error) {
 		return nil, err
 	}
 	if value.Truth(p.Value("auth")) {
-		return nil, diag.WithHint(errors.New("its argument auth is not supported"), "use username and password, or header_dict")
+		return nil,
+			diag.WithHint(errors.New("its argument auth is not supported"), "use username and password, or header_dict")
 	}
 	address, err := w.address(value.Str(p.Value("url")), value.Truth(p.Value("with_grains")))
 	if err != nil {
