@@ -122,8 +122,8 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 func TestInterruptedRunNamesRunningStates(t *testing.T) {
 	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }
 	for name, c := range map[string]struct{ sls, want string }{
-		"a guard": {"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif:\n      - 'true'\n      - '" +
-			hanging("/a") + "'\n", "cmd.run guarded"},
+		"a guard": {"guarded:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - onlyif:\n      - 'true'\n" +
+			"      - '" + hanging("/a") + "'\n", "cmd.run guarded"},
 		"after a guard": {
 			"asked:\n  cmd.run:\n    - name: 'true'\n    - shell: /bin/sh\n    - unless: 'true'\n" +
 				"two:\n  cmd.run:\n    - name: '" + hanging("/a") + "'\n    - shell: /bin/sh\n    - require: [cmd: asked]\n",
