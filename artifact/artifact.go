@@ -1,9 +1,8 @@
-// Package artifact names what is deployed: projects, versions, channels, digests and releases.
+// Package artifact defines the names of what is deployed: projects, versions, channels, digests and releases.
 //
-// An artifact is a signed archive of one project. A channel, written myapp/testing, is a signed, moving name for one
-// version of it; promoting points a channel at a digest and never changes bytes. The packages below carry an artifact
-// from where it is published to where it is unpacked: publish writes a store, trust verifies what a store offers,
-// unpack makes a directory of it.
+// An artifact is a signed archive of one project. A channel, such as myapp/testing, is a signed name that points to
+// one version. Promoting changes which digest a channel points to, and never the bytes. Packages below this one
+// publish artifacts to a store (publish), verify them (trust) and unpack them (unpack).
 package artifact
 
 import (

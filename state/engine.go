@@ -1,9 +1,8 @@
-// Package state converges a host: SLS in, changes on the host out.
+// Package state converges a host: it compiles SLS files and applies their states.
 //
-// An Engine is asked in two steps, like everything below it. Compile reads what there is to do and
-// changes nothing; what it cannot make sense of is an error with a place in a file. Apply does it.
-// The native engine is this project's own and the default; salt-call, ansible-playbook and any
-// other command can stand in for it, since a deploy cares only that something converges.
+// An Engine works in two steps. Compile determines the steps and changes nothing; its errors have positions in files.
+// Apply carries the steps out. The native engine of this project is the default. salt-call, ansible-playbook and any
+// other command can be used instead.
 package state
 
 import (

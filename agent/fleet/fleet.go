@@ -1,10 +1,10 @@
-// Package fleet reads what hosts reported into a store.
+// Package fleet reads the reports and records of hosts from a store.
 //
-// Hosts that have `reports.upload` on put the report of each run that has something new to report below
-// reports/PROJECT/HOST/, signed with the key of the host (package hostkey), and repeat their record while nothing
-// changes (package hostrecord). If the store has the key of a host, only signed reports of the host count. Otherwise
-// every report in the host's directory counts, and only the store's access rules protect it: a reader such as `corpus
-// attest` may require signed ones.
+// Hosts with `reports.upload` write a report of each run with new results below reports/PROJECT/HOST/, signed with
+// the key of the host (package hostkey), and renew their record while nothing changes (package hostrecord). If the
+// store has the key of a host, only signed reports of the host count. Otherwise every report in the host's directory
+// counts, and only the access rules of the store protect it: a reader such as `corpus attest` may require signed
+// ones.
 package fleet
 
 import (

@@ -1,5 +1,5 @@
-// Package artifacttest lends tests a store in memory that publishes good releases and, on request,
-// what an attacker would.
+// Package artifacttest provides an in-memory store for tests, which publishes valid releases and, on request, those
+// of an attacker.
 package artifacttest
 
 import (

@@ -1,11 +1,11 @@
-// Package rollout decides which hosts take a release when.
+// Package rollout decides when each host deploys a release.
 //
-// A channel's plan divides its hosts into waves. When the channel moves to a release a rollout starts: each host works
-// out its own place from its name and the release, reads from the store the results of the hosts before it, and decides
-// with Decide whether it takes the release now. No component assigns turns, and every host decides with the same code
-// on the same signed plan, so a rollout goes on, stops and can be simulated without a server.
+// The plan of a channel divides its hosts into waves. When the channel moves to a release, a rollout starts: each
+// host computes its position from its name and the release, reads the results of the hosts before it from the store,
+// and calls Decide. There is no coordinator. All hosts run the same code on the same signed plan, so that rollouts
+// proceed and stop without a server, and can be simulated.
 //
-// This package reads no store and no clock: it gets what others have verified.
+// The package accesses neither a store nor the clock: callers pass verified data.
 package rollout
 
 import (

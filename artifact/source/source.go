@@ -1,17 +1,16 @@
-// Package source fetches what a person names by a URL, once: an artifact to publish, or a tree to
-// build one from. It is for workstations and CI; hosts read stores.
+// Package source downloads what a user names by a URL: an artifact to publish, or a tree to build. It is used on
+// workstations and in CI; hosts read stores.
 //
 //	https://host/app.tar.zst?checksum=sha256:...    a file on a web server
-//	s3://bucket/path/app.tar.zst?region=eu-west-1   in a store, by any URL that package stores
-//	minio://host:9000/bucket/app.tar.zst?tls=0          opens, with the file's name at its end
-//	file:///home/me/app.tar.zst                     a file or directory here
+//	s3://bucket/path/app.tar.zst?region=eu-west-1   an object in a store, by any URL of package stores,
+//	minio://host:9000/bucket/app.tar.zst?tls=0          with the name of the file at its end
+//	file:///home/me/app.tar.zst                     a local file or directory
 //	git::https://host/app.git?ref=v1.2              a git repository at a branch, tag or commit
-//	git::ssh://git@host/app.git//states?ref=main    a directory of one
+//	git::ssh://git@host/app.git//states?ref=main    a directory of a repository
 //
-// It uses go-getter, with few of its features: one getter for each URL, chosen here and not by detection; none of its
-// archive formats, since only artifact/unpack opens archives; no symbolic links; no resuming into existing files. What
-// is fetched appears under its name only when it is complete and its checksum
-// is verified.
+// It uses a small part of go-getter: one getter for each kind of URL, selected without detection; no archive formats,
+// since only artifact/unpack opens archives; no symbolic links; no resuming into existing files. A download gets its
+// name only when it is complete and its checksum is verified.
 package source
 
 import (

@@ -1,17 +1,16 @@
-// Package ec2 determines from Amazon EC2 who a host is, if its hostname does not show it.
+// Package ec2 determines the identity of a host from Amazon EC2 if its hostname does not follow the convention.
 //
-// An auto scaling group starts hosts without names. The group itself has one that follows the
-// convention, so service, instance and region are in it, and the instance id distinguishes the
-// hosts of a group. The instance's own metadata service has the id, and the group's name too where
-// instance tags are allowed in metadata, which costs nothing to allow and needs no permission. Where
-// they are not, EC2's API is asked for the tag, with the credentials of the instance's role, which
-// then must allow ec2:DescribeTags.
+// An auto scaling group starts hosts without meaningful names. The name of the group follows the convention: it
+// contains service, instance and region, and the instance ID distinguishes the hosts of a group. The metadata service
+// of the instance provides the ID, and the name of the group if instance tags are allowed in metadata, which requires
+// no permission. Otherwise the EC2 API is queried for the tag, with the credentials of the instance's role, which
+// must allow ec2:DescribeTags.
 //
-// Metadata is asked for by version 2 of the service, which a program that was tricked into fetching
-// a URL cannot speak. Version 1 is used only if Options allow it.
+// Version 2 of the metadata service is used, since a program that can only be tricked into fetching a URL cannot use
+// it. Version 1 is used only if Options allow it.
 //
-// A host is asked for once: a state sets the hostname from the grains, and a hostname that follows
-// the convention answers every later run.
+// The metadata is usually read only once per host: a state sets the hostname from the grains, and later runs read the
+// identity from the hostname.
 package ec2
 
 import (

@@ -1,10 +1,10 @@
-// Package check finds mistakes in the SLS files and templates of a tree that every host would meet, where there is no
-// host: when a release is built.
+// Package check finds mistakes in the SLS files and templates of a tree that do not depend on the host, when a
+// release is built.
 //
-// It judges what does not depend on grains, pillar or functions: Jinja that cannot be parsed, YAML that cannot be read,
-// and names of state functions and of their arguments. A file with Jinja is not rendered. What remains of it without
-// its tags is read as YAML, and only what is certain there is judged. The functions and their arguments are a list,
-// functions.txt, since the program that builds releases has no state modules.
+// It reports Jinja that cannot be parsed, YAML that cannot be read, and unknown names of state functions and of their
+// arguments. Files with Jinja are not rendered: the text without its tags is read as YAML, and only definite mistakes
+// in it are reported. The known functions and arguments are listed in functions.txt, because the program that builds
+// releases does not link the state modules.
 package check
 
 import (

@@ -1,15 +1,14 @@
-// Package compile turns declarations (Salt's high data) into a program: the ordered steps (Salt's
-// low chunks) that a run walks, each with the requisites it has to look at.
+// Package compile turns declarations (Salt's high data) into a program: the ordered steps (Salt's low chunks) of a
+// run, each with its requisites.
 //
-// What a declaration means is what Salt 3006 makes of it, including the corners that people rely on
-// without knowing: numbers given in the order of the files, names expanded into steps of their own,
-// requisites turned round by their _in forms, extensions merged into what they extend. Where Salt
-// scans all data for every requisite, an index looks it up, so the cost is linear.
+// Declarations have the meaning that Salt 3006 gives them, including special cases: order numbers by the order of the
+// files, names that expand into separate steps, _in requisites that are reversed, and extensions that are merged into
+// the extended declaration. Requisites are looked up in an index, so the cost is linear in the number of
+// declarations; Salt scans all of them for each requisite.
 //
-// Problems in the shape of declarations are reported all at once, each at its place in the SLS
-// file. What Salt notices only when it runs (a requisite that does not exist, a function that no
-// module has) is kept as a Doubt: a caller that must not begin what it cannot finish takes doubts for
-// errors.
+// All errors in the form of declarations are reported together, each with its position in the SLS file. Mistakes that
+// Salt reports only during a run (a requisite that does not exist, a function that no module has) are returned as a
+// Doubt. Callers that must not start a run that cannot be completed treat doubts as errors.
 package compile
 
 import (

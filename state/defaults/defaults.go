@@ -1,9 +1,9 @@
-// Package defaults renders the configuration templates of a release where there is no host: for packages and images,
-// whose files are the same wherever they are installed.
+// Package defaults renders the configuration templates of a release without a host: for packages and images, whose
+// files are the same wherever they are installed.
 //
-// A template sees the pillar of defaults that corpus.yaml gives, and the templates of the release that it includes.
-// What only a host knows (its grains, its files, its own pillar) is an error at its place in the template, and so is a
-// pillar key that has neither a value nor a default: no file gets an empty value that the author did not write.
+// A template can use the default pillar of corpus.yaml, and include other templates of the release. Grains, files and
+// the pillar of a host are not available; using them is an error with a position. So is a pillar key that has neither
+// a value nor a default, so that no value is silently empty.
 package defaults
 
 import (

@@ -1,8 +1,8 @@
-// Package image takes images of objects of a host, such as a file or an account: before they change, to compare them
-// later and to restore them.
+// Package image takes snapshots of objects of a host, such as files and accounts, before they change, to compare and
+// restore them later.
 //
-// An image is made of parts, such as each file of a tree or each line of an account, because each part can be compared
-// and restored separately, so a restore that a power cut interrupted can be repeated. Everything is read and written
+// An image consists of parts, such as the files of a tree or the lines of an account. Each part is compared and
+// restored separately, so that a restore that was interrupted by a power failure can be repeated. All access goes
 // through state/host.
 package image
 

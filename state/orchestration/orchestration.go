@@ -1,5 +1,5 @@
-// Package orchestration joins the functions of a session that makes what hosts live in, and changes no host: the states
-// of AWS and test, and the functions of templates that only read.
+// Package orchestration joins the functions of a session that creates AWS resources and does not change the host: the
+// states of the families aws and test, and template functions that only read.
 package orchestration
 
 import (

@@ -1,10 +1,9 @@
-// Package render turns a file into data, the way its first line asks for.
+// Package render converts a file into data with the renderers that its first line names.
 //
-// A file goes through a pipe of renderers. Without a shebang the pipe is jinja|yaml; a first line
-// such as #!yaml|gpg names another one. Text renderers come first, one of them makes data of the
-// text, and what follows works on the data. An error on the way is reported at its place in
-// the file a person wrote, even when it was found in the text that Jinja made of it; that text is
-// shown around it.
+// The default is jinja|yaml; a first line such as #!yaml|gpg selects other renderers. Text renderers come first, one
+// renderer converts the text to data, and the remaining ones work on the data. Errors are reported at their position
+// in the original file, even if they were found in the text that Jinja produced; the lines around the position are
+// those of that text.
 package render
 
 import (

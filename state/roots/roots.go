@@ -1,9 +1,9 @@
-// Package roots finds files in the state tree and the pillar tree: what salt://web/init.sls and the
-// SLS name web.init mean on this host.
+// Package roots finds files in the state tree and the pillar tree: it resolves salt://web/init.sls and the SLS name
+// web.init to files of this host.
 //
-// A tree has environments, each with an ordered list of directories. A path is looked for in all of
-// them and the first directory that has it wins, so a service's files go before base's. The listing
-// of an environment is made once per run, when a glob or cp.list_states first asks.
+// A tree has environments, each with an ordered list of directories. The first directory that contains a path wins,
+// so that files of the service override those of base. An environment is listed once per run, when a glob or
+// cp.list_states first needs the list.
 package roots
 
 import (

@@ -1,9 +1,8 @@
-// Package sls reads SLS files: it renders them, follows their includes, and gathers what they
-// declare into high data.
+// Package sls loads SLS files: it renders them, follows their includes, and merges their declarations into high data.
 //
-// A file is read once per run, an included one before the file that includes it counts its order.
-// The declarations keep the shape Salt shows them in; beside them the package remembers which
-// document each came from, so that whatever is found wrong later still has a place.
+// A file is read once per run. Included files come before the file that includes them. The declarations keep the form
+// that Salt shows; in addition, the package records the document of each declaration, so that later errors have
+// positions.
 package sls
 
 import (

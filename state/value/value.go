@@ -1,8 +1,7 @@
-// Package value holds the data SLS files are made of, with the meaning Python gives it.
+// Package value defines the values of SLS files, with the semantics of Python.
 //
-// SLS authors write Jinja and YAML, and what they see of both is Python: mappings keep their order,
-// lists and mappings are references that a `do` statement may change, True equals 1, and printing a
-// mapping gives {'a': 1}. A value is one of
+// Authors of SLS files use Jinja and YAML with Python's values: mappings keep their order, lists and mappings are
+// references that a `do` statement may change, True equals 1, and a mapping prints as {'a': 1}. A value is one of
 //
 //	nil                None
 //	bool               bool
@@ -14,7 +13,7 @@
 //	Tuple              tuple
 //	*Map               dict, ordered, a reference
 //
-// and whatever else a room puts into it for its own use, which must then implement Object.
+// or a value of another package that implements Object.
 package value
 
 import (

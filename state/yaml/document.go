@@ -1,13 +1,12 @@
 // Package yaml reads and writes YAML 1.1 as Salt does.
 //
-// SLS authors know YAML through PyYAML: `yes` is true, 22:22 is a number in base sixty, the keys of
-// a mapping keep their order. Salt adds rules of its own: 0644 keeps its digits, a date stays text,
-// and a key that comes twice is an error. No YAML library for Go reads text that way, and none is
-// quick enough to compile hundreds of states within a blink, so this package has a scanner of its
-// own. It makes values of the text as it goes, without a tree in between, and takes note of where
-// every key and item stands, so that later rooms can point at them.
+// Authors of SLS files expect the behaviour of PyYAML: `yes` is true, 22:22 is a number in base sixty, and mappings
+// keep the order of their keys. Salt adds rules: 0644 keeps its digits, a date stays text, and a duplicate key is an
+// error. No YAML library for Go implements these rules, and none is fast enough for trees of hundreds of states, so
+// this package has its own scanner. It creates values directly, without a syntax tree, and records the position of
+// every key and item for later errors.
 //
-// Problems are collected: for a file with three mistakes, all three are reported.
+// All errors of a file are reported together.
 package yaml
 
 import (

@@ -1,5 +1,5 @@
 // Package recording is the journal of one run of the agent: it records what states, hooks and procedures replace, and
-// takes it back when the run fails.
+// undoes the changes when the run fails.
 package recording
 
 import (

@@ -1,5 +1,5 @@
-// Package blobs reads and writes what lies in a store beside the metadata: artifacts, the files that belong to them
-// (sidecars), packs of chunks, and the notes of drafts. Their names say what they hold, so nothing here is signed.
+// Package blobs reads and writes the objects of a store that are not metadata: artifacts, their sidecar files, packs
+// of chunks, and notes of drafts. Objects are named by their content, so they are not signed.
 package blobs
 
 import (

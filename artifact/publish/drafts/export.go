@@ -1,5 +1,5 @@
-// Package drafts passes roles between several people who sign them: Export makes a draft of a role as it stands, and
-// Import commits a draft that enough of them have signed.
+// Package drafts supports roles that several people sign: Export writes a draft of a role, and Import commits a draft
+// that enough of them have signed.
 package drafts
 
 import (

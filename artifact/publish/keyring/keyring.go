@@ -1,14 +1,14 @@
-// Package keyring holds the keys that a publisher signs with, and makes new ones.
+// Package keyring loads and creates the private keys of a publisher.
 //
-// A keyring is a directory and, for CI, the environment. A role's private keys are the files
-// ROLE.key, ROLE-2.key and so on, its public keys the same with .pub. A private key is written in one
-// of three ways, in a file as in a variable:
+// A keyring is a directory and, for CI, the environment. The private keys of a role are the files ROLE.key,
+// ROLE-2.key and so on; public keys have the suffix .pub. A private key has one of three forms, in files and
+// variables alike:
 //
 //	a PEM block, PKCS #8, as openssl reads it
 //	the same encrypted with age, by a passphrase or to recipients
-//	a reference to a key that never leaves where it is, such as awskms:ARN
+//	a reference to a key of a key management service, such as awskms:ARN
 //
-// Which keys lie there is what their owner may sign. Nothing here puts private bytes into an error.
+// The keys in a keyring determine which roles its owner can sign. Errors never contain private keys.
 package keyring
 
 import (

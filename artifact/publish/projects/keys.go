@@ -1,5 +1,5 @@
-// Package projects changes what the targets role says of projects: which keys may sign a project, which proof a channel
-// requires, and which projects there are.
+// Package projects changes the projects in the targets role: their keys, the proofs that their channels require, and
+// which projects exist.
 package projects
 
 import (

@@ -1,5 +1,5 @@
-// Package proofs makes the proofs that a release was healthy on the hosts of a channel, and finds the proof that
-// another channel is to carry.
+// Package proofs creates proofs that a release was healthy on the hosts of a channel, and finds the proof for a
+// promotion to another channel.
 package proofs
 
 import (

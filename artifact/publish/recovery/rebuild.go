@@ -1,4 +1,4 @@
-// Package recovery makes a store valid again that has lost files, or whose snapshot and timestamp a thief has signed.
+// Package recovery restores a store that has lost files, or whose snapshot and timestamp were signed by an attacker.
 package recovery
 
 import (

@@ -1,4 +1,4 @@
-// Package roots sets a store up, replaces its root, and replaces the keys of its roles.
+// Package roots initializes a store, and changes its root and the keys of its roles.
 package roots
 
 import (

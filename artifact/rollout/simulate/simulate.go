@@ -1,6 +1,6 @@
-// Package simulate runs a rollout on a virtual clock: thousands of hosts that decide with the code that hosts run
-// (rollout.Decide), a store that loses answers, is out of reach or shows old listings, and hosts that die. A seed
-// replays exactly.
+// Package simulate simulates a rollout on a virtual clock: thousands of hosts that decide with rollout.Decide as real
+// hosts do, a store that loses answers, is unreachable or returns stale listings, and hosts that stop. A simulation
+// can be repeated with its seed.
 package simulate
 
 import (

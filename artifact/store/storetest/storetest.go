@@ -1,8 +1,7 @@
-// Package storetest says what a store must do, and lends stores that misbehave.
+// Package storetest has the conformance suite of stores, and faulty stores for tests.
 //
-// Run is the conformance suite: every implementation of store.Store passes all of it, and every
-// decorator around one. Faulty is a store that fails on command, for tests of its callers, and Log
-// counts what was asked of a store.
+// Run is the suite: every implementation of store.Store, and every decorator around one, must pass it. Faulty is a
+// store that fails on request, and Log counts the requests to a store.
 package storetest
 
 import (

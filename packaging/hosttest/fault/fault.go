@@ -1,10 +1,9 @@
-// Package fault runs a program and counts the system calls by which it changes a disk. At one of them
-// the program is killed, as by kill -9, or the call fails, as on a disk that is full or broken. A test
-// goes through all of them, one after the other, and looks at what is left.
+// Package fault runs a program and injects a fault at one of the system calls that change the disk: it kills the
+// program, or lets the call fail as on a full or broken disk. A test repeats this for each of the calls and checks
+// the result.
 //
-// The calls are watched with seccomp(2): the kernel holds each one back until the test has said what
-// becomes of it. That needs nothing installed, slows nothing else down, and counts the calls of all
-// threads together, in the order in which the program makes them.
+// The calls are intercepted with seccomp(2) user notification. This requires no installation, does not slow down
+// other calls, and counts the calls of all threads in their order.
 package fault
 
 import (

@@ -1,16 +1,15 @@
 //go:build hosts
 
-// Package lab boots real systemd hosts for tests: a Debian or Ubuntu tree under systemd-nspawn, with
-// an init, a journal, a package database and a network of its own, in about a second and without
-// virtualisation.
+// Package lab boots real systemd hosts for tests: a Debian or Ubuntu tree under systemd-nspawn, with an init, a
+// journal, a package database and its own network, in about a second and without virtualisation.
 //
-// A Base is made once with debootstrap and kept in a cache. A Host is a layer over it and is gone when
-// its test ends. Hosts see nothing of this machine's network: a Network joins them to each other and to
-// servers of the test. A host can lose its power: Cut ends it at once, and with Options.Crash what had
-// not reached its disk is lost.
+// A Base is built once with debootstrap and kept in a cache. A Host is an overlay over it that is removed when its
+// test ends. Hosts have no access to the network of the machine: a Network connects them to each other and to servers
+// of the test. Cut simulates a power failure of a host: it ends at once, and with Options.Crash loses everything that
+// was not synced.
 //
-// It takes root. What it keeps lies in $CORPUS_TEST_CACHE, else in corpus-test in the user's cache
-// directory, below "hosts".
+// The package requires root. Its cache is in the directory "hosts" below $CORPUS_TEST_CACHE, or below corpus-test in
+// the user's cache directory.
 package lab
 
 import (

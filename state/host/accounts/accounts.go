@@ -1,7 +1,7 @@
-// Package accounts is the room of a host for its users, groups and crontabs.
+// Package accounts reads and changes the users, groups and crontabs of a host.
 //
-// It answers from /etc/passwd, /etc/group, /etc/shadow and, where nsswitch.conf names other sources, from getent.
-// Changes are made by the system's own tools, after the recorder has heard of them.
+// It reads /etc/passwd, /etc/group and /etc/shadow, and getent if nsswitch.conf names other sources. Changes are made
+// by the system's tools, after the recorder has recorded them.
 package accounts
 
 import (

@@ -1,5 +1,5 @@
-// Package descent is what walks by paths through the directories of users have in common: how deep they go, and which
-// links lead out of where they are.
+// Package descent has the limits and checks that are common to all walks through directories of users: the maximum
+// depth, and which links point out of the directory.
 package descent
 
 import (

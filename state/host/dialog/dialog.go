@@ -1,4 +1,4 @@
-// Package dialog starts a process and talks with it over two pipes.
+// Package dialog starts a process and exchanges messages with it over two pipes.
 package dialog
 
 import (

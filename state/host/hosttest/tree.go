@@ -1,9 +1,9 @@
-// Package hosttest makes hosts to test on.
+// Package hosttest creates hosts for tests.
 //
-// Accounts and crontabs belong to a whole system, so a test needs one of its own. Tree writes the
-// files of a small one into a scratch directory. New makes a Host of it whose tools are imitated,
-// quick and without rights; Chroot puts the machine's real tools into it, for root. The same test
-// run on both is what shows that the imitation is true.
+// Accounts and crontabs belong to a whole system, so that each test needs its own. Tree writes the files of a small
+// system into a temporary directory. New returns a Host of it with simulated tools, which are fast and need no
+// privileges. Chroot copies the real tools of the machine into it, for tests that run as root. Running the same test
+// with both shows that the simulation is correct.
 package hosttest
 
 import (

@@ -1,6 +1,6 @@
-// Package machine opens a host: the corridor of package host and its rooms.
+// Package machine opens a Host with all its parts: files, accounts, packages and units.
 //
-// A write, or a command that may write anything, makes the rooms forget what they read.
+// A write, or a command that may write anything, invalidates the caches of all parts.
 package machine
 
 import (

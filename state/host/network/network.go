@@ -1,5 +1,5 @@
-// Package network is what a host sees of the network: its own links, the name servers that it asks, and pages on the
-// web. All of it only reads.
+// Package network reads the network of a host: its interfaces, records of name servers, and pages of web servers. It
+// changes nothing.
 package network
 
 import "github.com/corpus-agent/corpus-agent/state/host/links"

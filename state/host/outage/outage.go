@@ -1,5 +1,4 @@
-// Package outage recognizes failures of the network and of other servers in what programs print, which a later run may
-// not meet.
+// Package outage recognizes temporary failures of the network and of servers in the output of programs.
 package outage
 
 import (

@@ -1,8 +1,10 @@
-// Package packages is the room of a host for its package manager: apt, dnf, yum, zypper, pacman or apk.
+// Package packages reads and changes the packages of a host with its package manager: apt, dnf, yum, zypper, pacman
+// or apk.
 //
-// Packages is what is the same for all of them: what may be done, what is kept for a run, and that every change is
-// recorded first. Each family has a file named for it, with _plan for what a transaction would change and _errors for
-// what its messages mean. client runs the programs of all. Package order has the order of each family's versions.
+// Packages has the common part: which operations are allowed, what is cached for a run, and that every change is
+// recorded first. Each family has a file with its name; the files ending in _plan predict the changes of a
+// transaction, and those ending in _errors interpret messages. client runs the programs of all families. Package
+// order compares versions.
 package packages
 
 import (

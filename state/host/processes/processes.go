@@ -1,4 +1,4 @@
-// Package processes reads what the kernel says of processes and of the sockets that they hold.
+// Package processes reads the processes of a host, and the sockets that they hold, from the kernel.
 package processes
 
 import (

@@ -1,7 +1,7 @@
-// Package units is the room of a host for what its init system runs: systemd, OpenRC or the scripts of SysV.
+// Package units reads and changes the services of a host with its init system: systemd, OpenRC or SysV scripts.
 //
-// Units is what is the same for all of them: what may be done, and that every change is recorded first. A chroot in
-// which nothing runs has its units enabled and disabled by systemctl alone.
+// Units has the common part: which operations are allowed, and that every change is recorded first. In a chroot, in
+// which no service runs, services are only enabled and disabled, with systemctl.
 package units
 
 import (

@@ -1,8 +1,6 @@
-// Package salt gives templates what Salt adds to Jinja2: filters, tests and globals.
-//
-// They are those of Salt's documentation that need nothing but their arguments. The others look at
-// files, names or addresses of the host; callers that may access the host add them to the options of the
-// Env.
+// Package salt implements the filters, tests and globals that Salt adds to Jinja2, as far as they need nothing but
+// their arguments. Those that read files, names or addresses of the host are added to the options of the Env by
+// callers that may access the host.
 package salt
 
 import "github.com/corpus-agent/corpus-agent/state/jinja"

@@ -1,9 +1,9 @@
-// Package syntax reads the text of Jinja2 templates into trees.
+// Package syntax parses Jinja2 templates into syntax trees.
 //
-// It knows how Jinja2 3.1 cuts a template into tokens, white space control included, and its grammar, with the
-// statements that Salt adds: do, break and continue, load_yaml and load_json, import_yaml and the like, and profile.
-// Salt's are rewritten into simpler ones here, so that nothing later needs to know them. What names, filters and values
-// mean is not decided here.
+// It implements the tokens of Jinja2 3.1, including white space control, and its grammar, with the statements that
+// Salt adds: do, break and continue, load_yaml and load_json, import_yaml and similar ones, and profile. Salt's
+// statements are rewritten into simpler ones, so that later stages do not handle them. Names, filters and values are
+// not resolved here.
 package syntax
 
 // Node is a part of a template. Line is the line Jinja2 gives the node, and Offset where a reader

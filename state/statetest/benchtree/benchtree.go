@@ -1,7 +1,7 @@
-// Package benchtree describes one host to three programs, so that they can be measured side by side:
-// packages, directories, links, users with a key each, 40 files from a template, commands with a guard
-// and cron jobs. What does not depend on the number of users lies in tree/ as it is written; the users
-// and the applications are data, in the form that each program reads.
+// Package benchtree generates the same configuration of a host for three programs, so that benchmarks can compare
+// them: packages, directories, links, users with a key each, 40 files from a template, commands with a guard and cron
+// jobs. Files that do not depend on the number of users are in tree/. Users and applications are generated as data in
+// the format of each program.
 package benchtree
 
 import (

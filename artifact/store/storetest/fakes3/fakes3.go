@@ -1,6 +1,6 @@
-// Package fakes3 runs an S3 server in the test's own process, for tests that must be quick and
-// need no server installed. It forgets everything, believes every signature and does what the
-// stores here ask of S3, conditional writes included. Package minioserver has the real thing.
+// Package fakes3 runs an S3 server in the process of a test, for fast tests without an installed server. It keeps
+// objects in memory, accepts every signature and implements the parts of S3 that the stores use, including
+// conditional writes. Package minioserver runs a real server.
 package fakes3
 
 import (
