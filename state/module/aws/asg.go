@@ -22,7 +22,8 @@ func asgTable(c *Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
 			return &asgPresent{common: common{cloud: c}, PoliciesPillar: "boto_asg_scaling_policies",
-				ActionsPillar: "boto_asg_scheduled_actions", AlarmsPillar: "boto_asg_alarms",
+				TerminationPillar: "boto_asg_termination_policies",
+				ActionsPillar:     "boto_asg_scheduled_actions", AlarmsPillar: "boto_asg_alarms",
 				NotifyPillar: "boto_asg_notification_arn", NotifyTypesPillar: "boto_asg_notification_types"}
 		},
 		"absent": func() module.Resource { return &asgAbsent{common: common{cloud: c}} },
@@ -51,6 +52,7 @@ type asgPresent struct {
 	SubnetNames       []string   `sls:"subnet_names"`
 	Tags              []any      `sls:"tags"`
 	Termination       []string   `sls:"termination_policies"`
+	TerminationPillar string     `sls:"termination_policies_from_pillar"`
 	Suspended         any        `sls:"suspended_processes"`
 	Policies          []any      `sls:"scaling_policies"`
 	PoliciesPillar    string     `sls:"scaling_policies_from_pillar"`
@@ -95,6 +97,9 @@ func (g *asgPresent) look(ctx context.Context) (*plan, error) {
 	a, err := g.cloud.account(ctx, "asg", g.Account)
 	if err != nil {
 		return nil, err
+	}
+	if len(g.Termination) == 0 {
+		g.Termination = texts(g.cloud.setting(g.TerminationPillar))
 	}
 	p := newPlan()
 	has, err := describeASG(ctx, a, g.Name)

@@ -55,6 +55,7 @@ type elbPresent struct {
 	Wait             bool       `sls:"wait_for_sync"`
 	Tags             *value.Map `sls:"tags"`
 	InstanceIDs      []string   `sls:"instance_ids"`
+	InstanceNames    []string   `sls:"instance_names"`
 }
 
 // RunsBeside implements module.Concurrent.
@@ -626,11 +627,24 @@ func (e *elbPresent) backends(_ context.Context, p *plan, a *account, has *types
 }
 
 // instances plans the instances, if they are declared.
-func (e *elbPresent) instances(_ context.Context, p *plan, a *account, has *types.LoadBalancerDescription) error {
-	if e.InstanceIDs == nil {
+func (e *elbPresent) instances(ctx context.Context, p *plan, a *account, has *types.LoadBalancerDescription) error {
+	if e.InstanceIDs == nil && e.InstanceNames == nil {
 		return nil
 	}
-	return register(p, a, e.Name, has.Instances, e.InstanceIDs, true)
+	want := slices.Clone(e.InstanceIDs)
+	for _, name := range e.InstanceNames {
+		all, err := instancesOf(ctx, a, name, "")
+		switch {
+		case err != nil:
+			return err
+		case len(all) == 0:
+			return missing("instance", name, "boto_ec2.instance_present")
+		}
+		for _, i := range all {
+			want = append(want, sdk.ToString(i.InstanceId))
+		}
+	}
+	return register(p, a, e.Name, has.Instances, want, true)
 }
 
 // register plans instances of a load balancer; only deregisters others.

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
+	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -40,6 +41,66 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 		t.Logf("%d requests for 10 resources: %s", n, requests)
 	}
 	a.readBack(t)
+}
+
+// TestAnInterruptedRunIsContinued interrupts a run while it makes the load balancer: nothing that depends on it is made, and
+// the next run makes the rest.
+func TestAnInterruptedRunIsContinued(t *testing.T) {
+	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	a.before = func(operation string) {
+		if operation == "CreateLoadBalancer" {
+			interrupt()
+		}
+	}
+	tree.run(ctx, t, a.cloud(), false, "orchestration.myapp")
+	if len(a.balancers.all) != 1 || len(a.scaling.all)+len(a.alarms.all) > 0 {
+		t.Errorf("an interrupted run leaves %d load balancers, %d groups and %d alarms", len(a.balancers.all), len(a.scaling.all), len(a.alarms.all))
+	}
+	a.before = nil
+	for _, r := range tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp") {
+		if r.Outcome != exec.Succeeded {
+			t.Errorf("%s %s ends as %v: %s", r.Step.Function(), r.Name(), r.Outcome, r.Comment)
+		}
+	}
+	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
+	a.readBack(t)
+}
+
+// TestAnErrorStopsWhatDependsOnIt refuses one resource of the example: what depends on it is not made, the rest is, and the
+// next run makes what is missing.
+func TestAnErrorStopsWhatDependsOnIt(t *testing.T) {
+	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
+	a.refuse = map[string]string{"CreateAutoScalingGroup": "LimitExceeded"}
+	for _, r := range tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp") {
+		fails := r.Step.State() == "boto_asg" || r.Step.State() == "boto_cloudwatch_alarm"
+		if (r.Outcome == exec.Succeeded) == fails {
+			t.Errorf("%s %s ends as %v: %s", r.Step.Function(), r.Name(), r.Outcome, r.Comment)
+		}
+	}
+	if len(a.balancers.all) != 1 || len(a.queues.all) != 2 || len(a.alarms.all) > 0 {
+		t.Errorf("there are %d load balancers, %d queues and %d alarms", len(a.balancers.all), len(a.queues.all), len(a.alarms.all))
+	}
+	a.refuse = nil
+	tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp")
+	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
+}
+
+// TestAGroupThatIsBeingDeleted holds that a group which is being deleted is neither changed nor taken for one that is there,
+// and is made once it is gone.
+func TestAGroupThatIsBeingDeleted(t *testing.T) {
+	groups := newScaling(2)
+	i := newImitation(t, newSecurityGroups(0), groups, newTemplates())
+	const arguments = "{name: g, launch_config_name: g, launch_config: [{image_id: ami-1}], availability_zones: [us-east-1a], min_size: 0, max_size: 1}"
+	runState(t, i.cloud(), "boto_asg.present", arguments, false)
+	groups.all["g"].Status, groups.all["g"].going = sdk.String("Delete in progress"), &lag{1}
+	if _, err := tryState(t, i.cloud(), "boto_asg.present", arguments, true); err == nil || !strings.Contains(err.Error(), "group g is being deleted") {
+		t.Errorf("a group that is being deleted gives %v", err)
+	}
+	if changes := runState(t, i.cloud(), "boto_asg.present", arguments, false); changes.Value("old") != nil || groups.all["g"] == nil {
+		t.Errorf("a group that is gone is not made: %s", value.Repr(changes))
+	}
 }
 
 // foreseen reports whether a run did what its plan says, apart from what is known only once a resource is made.

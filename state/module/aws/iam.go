@@ -19,9 +19,9 @@ func iamTable(c *Cloud) module.Table {
 		return func() module.Resource {
 			m := member{common: common{cloud: c}, user: user, DeletePolicies: true}
 			if absent {
-				return &memberAbsent{m}
+				return &memberAbsent{member: m, DeleteKeys: true, DeleteDevices: true, DeleteProfile: true}
 			}
-			return &memberPresent{m}
+			return &memberPresent{member: m}
 		}
 	}
 	policy := func(absent bool) func() module.Resource {
@@ -31,6 +31,13 @@ func iamTable(c *Cloud) module.Table {
 		"user_present": of(true, false), "user_absent": of(true, true),
 		"group_present": of(false, false), "group_absent": of(false, true),
 		"policy_present": policy(false), "policy_absent": policy(true),
+		"keys_present": func() module.Resource {
+			return &keysPresent{common: common{cloud: c}, Format: "{2}\n{0}\n{3}\n{1}\n"}
+		},
+		"keys_absent":         func() module.Resource { return &keysAbsent{common: common{cloud: c}} },
+		"account_policy":      func() module.Resource { return &passwordPolicy{common: common{cloud: c}} },
+		"server_cert_present": func() module.Resource { return &serverCertificate{common: common{cloud: c}} },
+		"server_cert_absent":  func() module.Resource { return &serverCertificate{common: common{cloud: c}, absent: true} },
 	}
 }
 
@@ -84,7 +91,10 @@ func members(ctx context.Context, a *account) (map[string]detail, error) {
 }
 
 // memberPresent is boto_iam.user_present and group_present.
-type memberPresent struct{ member }
+type memberPresent struct {
+	member
+	Password string `sls:"password"`
+}
 
 // RunsBeside implements module.Concurrent.
 func (*memberPresent) RunsBeside() {}
@@ -126,6 +136,9 @@ func (m *memberPresent) look(ctx context.Context) (*plan, error) {
 		})
 	}
 	if err := m.inline(p, client, has); err != nil {
+		return nil, err
+	}
+	if err := m.password(ctx, p, client, there); err != nil {
 		return nil, err
 	}
 	m.attach(p, client, has)
@@ -272,7 +285,12 @@ func (m *member) join(p *plan, client *iam.Client, all map[string]detail) {
 }
 
 // memberAbsent is boto_iam.user_absent and group_absent.
-type memberAbsent struct{ member }
+type memberAbsent struct {
+	member
+	DeleteKeys    bool `sls:"delete_keys"`
+	DeleteDevices bool `sls:"delete_mfa_devices"`
+	DeleteProfile bool `sls:"delete_profile"`
+}
 
 // Check implements module.Resource.
 func (m *memberAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
@@ -322,6 +340,9 @@ func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has detai
 	}
 	var err error
 	if m.user {
+		if err := m.unlink(ctx, client); err != nil {
+			return err
+		}
 		_, err = client.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &m.Name})
 	} else {
 		_, err = client.DeleteGroup(ctx, &iam.DeleteGroupInput{GroupName: &m.Name})

@@ -2,12 +2,14 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -28,6 +30,16 @@ type keyPresent struct {
 	Usage       string     `sls:"key_usage"`
 	Rotation    bool       `sls:"key_rotation"`
 	Enabled     bool       `sls:"enabled"`
+	Grants      []any      `sls:"grants"`
+	Manage      bool       `sls:"manage_grants"`
+}
+
+// Valid implements module.Validated.
+func (k *keyPresent) Valid() error {
+	if k.Manage || len(k.Grants) > 0 {
+		return diag.WithHint(errors.New("grants of keys are not managed here"), "write what the grants allow into policy")
+	}
+	return nil
 }
 
 // RunsBeside implements module.Concurrent.

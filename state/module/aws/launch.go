@@ -45,6 +45,7 @@ type launch struct {
 	Kernel     string     `sls:"kernel_id"`
 	RAMDisk    string     `sls:"ramdisk_id"`
 	Devices    any        `sls:"block_device_mappings"`
+	Delete     *bool      `sls:"delete_on_termination"`
 	Monitoring *bool      `sls:"instance_monitoring"`
 	Spot       string     `sls:"spot_price"`
 	Profile    string     `sls:"instance_profile_name"`
@@ -318,6 +319,9 @@ func (l *launch) devices() (all []device, err error) {
 					b := value.Truth(v)
 					*field = &b
 				}
+			}
+			if d.delete == nil && d.virtual == "" {
+				d.delete = l.Delete
 			}
 			if !strings.HasPrefix(d.name, "/dev/") && !strings.HasPrefix(d.name, "xvd") && !strings.HasPrefix(d.name, "sd") {
 				return nil, diag.WithHint(fmt.Errorf("%s is no name of a device", d.name), "write - /dev/sda1: {size: 20}")

@@ -26,11 +26,21 @@ func vpcTable(c *Cloud) module.Table {
 			return &netPresent{n}
 		}
 	}
+	requested := func() module.Resource { return &peeringPresent{peering: peering{common: common{cloud: c}}} }
+	unpeered := func() module.Resource { return &peeringAbsent{peering{common: common{cloud: c}}} }
 	return module.Table{
 		"present": of("vpc", false), "absent": of("vpc", true),
 		"subnet_present": of("subnet", false), "subnet_absent": of("subnet", true),
 		"internet_gateway_present": of("internet_gateway", false), "internet_gateway_absent": of("internet_gateway", true),
 		"route_table_present": of("route_table", false), "route_table_absent": of("route_table", true),
+		"nat_gateway_present":  func() module.Resource { return &natGateway{common: common{cloud: c}} },
+		"nat_gateway_absent":   func() module.Resource { return &natGateway{common: common{cloud: c}, absent: true} },
+		"dhcp_options_present": func() module.Resource { return &dhcpOptions{common: common{cloud: c}} },
+		"dhcp_options_absent":  func() module.Resource { return &dhcpOptions{common: common{cloud: c}, absent: true} },
+
+		"vpc_peering_connection_present": requested, "request_vpc_peering_connection": requested,
+		"accept_vpc_peering_connection": func() module.Resource { return &peeringAccepted{peering{common: common{cloud: c}}} },
+		"vpc_peering_connection_absent": unpeered, "delete_vpc_peering_connection": unpeered,
 	}
 }
 
@@ -47,6 +57,9 @@ type netResource struct {
 	VPCName   string     `sls:"vpc_name"`
 	Zone      string     `sls:"availability_zone"`
 	PublicIP  *bool      `sls:"auto_assign_public_ipv4"`
+	SubnetID  string     `sls:"subnet_id"`
+	Detach    bool       `sls:"detach"` // a gateway is detached before it is deleted in any case
+	TableID   string     `sls:"route_table_id"`
 	Table     string     `sls:"route_table_name"`
 	Routes    []any      `sls:"routes"`
 	SubnetIDs []string   `sls:"subnet_ids"`
@@ -183,7 +196,9 @@ func (n *netResource) in(ctx context.Context, a *account) (string, error) {
 
 func (n *netResource) findSubnet(ctx context.Context, a *account) (*types.Subnet, error) {
 	all, err := subnets(ctx, a)
-	if i := slices.IndexFunc(all, func(s types.Subnet) bool { return nameOf(s.Tags) == n.Name }); i >= 0 && err == nil {
+	if i := slices.IndexFunc(all, func(s types.Subnet) bool {
+		return n.SubnetID == "" && nameOf(s.Tags) == n.Name || n.SubnetID != "" && sdk.ToString(s.SubnetId) == n.SubnetID
+	}); i >= 0 && err == nil {
 		return &all[i], nil
 	}
 	return nil, err
@@ -239,7 +254,83 @@ func (n *netResource) subnet(ctx context.Context, p *plan, a *account) error {
 			return failed("setting the public addresses of subnet", n.Name, err)
 		})
 	}
+	return n.subnetTable(ctx, p, a, has)
+}
+
+// table is the route table that the arguments name for a subnet; nil for one that the run makes.
+func (n *netResource) table(ctx context.Context, a *account) (*types.RouteTable, error) {
+	if n.TableID == "" {
+		return tableOf(ctx, a, n.Table)
+	}
+	out, err := ec2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route-table-id", n.TableID)}})
+	if err != nil || len(out.RouteTables) == 0 {
+		return nil, failed("reading route table", n.TableID, err)
+	}
+	return &out.RouteTables[0], nil
+}
+
+// subnetTable plans the route table of a subnet.
+func (n *netResource) subnetTable(ctx context.Context, p *plan, a *account, has *types.Subnet) error {
+	if n.TableID == "" && n.Table == "" {
+		return nil
+	}
+	want, err := n.table(ctx, a)
+	if err != nil {
+		return err
+	}
+	id, old := later, ""
+	switch {
+	case want != nil:
+		id = sdk.ToString(want.RouteTableId)
+	case n.TableID != "" || !a.expects("route table", n.Table):
+		return missing("route table", n.TableID+n.Table, "boto_vpc.route_table_present")
+	}
+	var association *string
+	if has != nil {
+		if old, association, err = associated(ctx, a, *has.SubnetId); err != nil {
+			return err
+		}
+	}
+	if !p.compare("route_table_id", old, id) {
+		return nil
+	}
+	p.then("route table associated", func(ctx context.Context) error { return n.associate(ctx, a, association) })
 	return nil
+}
+
+// associated is the route table of a subnet, and its association; "" for the main one of the VPC.
+func associated(ctx context.Context, a *account, subnet string) (table string, association *string, err error) {
+	out, err := ec2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.subnet-id", subnet)}})
+	if err != nil {
+		return "", nil, failed("reading the route table of subnet", subnet, err)
+	}
+	for _, t := range out.RouteTables {
+		for _, s := range t.Associations {
+			if sdk.ToString(s.SubnetId) == subnet {
+				return sdk.ToString(t.RouteTableId), s.RouteTableAssociationId, nil
+			}
+		}
+	}
+	return "", nil, nil
+}
+
+// associate gives a subnet its route table, in the place of another one.
+func (n *netResource) associate(ctx context.Context, a *account, association *string) error {
+	want, err := n.table(ctx, a)
+	if err != nil || want == nil {
+		return errors.Join(err, missing("route table", n.TableID+n.Table, "boto_vpc.route_table_present"))
+	}
+	if association != nil {
+		_, err = ec2Of(a).ReplaceRouteTableAssociation(ctx, &ec2.ReplaceRouteTableAssociationInput{AssociationId: association,
+			RouteTableId: want.RouteTableId})
+		return failed("giving route table "+n.TableID+n.Table+" to subnet", n.Name, err)
+	}
+	now, err := n.findSubnet(ctx, a)
+	if err != nil || now == nil {
+		return errors.Join(err, missing("subnet", n.Name, "boto_vpc.subnet_present"))
+	}
+	_, err = ec2Of(a).AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: want.RouteTableId, SubnetId: now.SubnetId})
+	return failed("giving route table "+n.TableID+n.Table+" to subnet", n.Name, err)
 }
 
 func byName(name string) []types.Filter {
@@ -312,41 +403,74 @@ func tableOf(ctx context.Context, a *account, name string) (*types.RouteTable, e
 }
 
 // route is where a route leads.
-type route struct{ cidr, gateway, instance, nat, name string }
+type route struct{ cidr, gateway, instance, nat, nic, peer string }
 
 // routes are the routes as declared, with the IDs of gateways; later for one that the run makes.
 func (n *netResource) routes(ctx context.Context, a *account) (all []route, err error) {
 	for _, item := range n.Routes {
 		m := mapOf(item)
 		r := route{cidr: text(m, "destination_cidr_block"), gateway: text(m, "gateway_id"), instance: text(m, "instance_id"),
-			nat: text(m, "nat_gateway_id"), name: text(m, "internet_gateway_name")}
+			nat: text(m, "nat_gateway_id"), nic: text(m, "interface_id"), peer: text(m, "vpc_peering_connection_id")}
 		if r.cidr == "" {
 			return nil, diag.WithHint(fmt.Errorf("the route %s lacks destination_cidr_block", value.Repr(item)), "give it")
 		}
-		if r.name != "" {
-			g, err := gatewayOf(ctx, a, r.name)
-			switch {
-			case err != nil:
-				return nil, err
-			case g != nil:
-				r.gateway = *g.InternetGatewayId
-			case a.expects("internet gateway", r.name):
-				r.gateway = later
-			default:
-				return nil, missing("internet gateway", r.name, "boto_vpc.internet_gateway_present")
-			}
+		if err := r.resolve(ctx, a, m); err != nil {
+			return nil, err
 		}
-		r.name = ""
 		all = append(all, r)
 	}
 	return all, nil
+}
+
+// resolve finds the IDs of what a route names; later for what the run makes.
+func (r *route) resolve(ctx context.Context, a *account, m *value.Map) error {
+	found := func(to *string, kind, name, state string, id *string, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case id != nil:
+			*to = *id
+		case a.expects(kind, name):
+			*to = later
+		default:
+			return missing(kind, name, state)
+		}
+		return nil
+	}
+	if name := text(m, "internet_gateway_name"); name != "" {
+		g, err := gatewayOf(ctx, a, name)
+		if g == nil {
+			g = &types.InternetGateway{}
+		}
+		return found(&r.gateway, "internet gateway", name, "boto_vpc.internet_gateway_present", g.InternetGatewayId, err)
+	}
+	if name := text(m, "vpc_peering_connection_name"); name != "" {
+		c, err := (&peering{ConnName: name}).find(ctx, a)
+		if c == nil {
+			c = &types.VpcPeeringConnection{}
+		}
+		return found(&r.peer, "peering", name, "boto_vpc.vpc_peering_connection_present", c.VpcPeeringConnectionId, err)
+	}
+	id, name := text(m, "nat_gateway_subnet_id"), text(m, "nat_gateway_subnet_name")
+	if id+name == "" {
+		return nil
+	}
+	subnet, err := subnetOf(ctx, a, id, name)
+	if err != nil {
+		return err
+	}
+	nat, err := natOf(ctx, a, subnet, "pending", "available")
+	if nat == nil {
+		nat = &types.NatGateway{}
+	}
+	return found(&r.nat, "nat gateway", id+name, "boto_vpc.nat_gateway_present", nat.NatGatewayId, err)
 }
 
 func shownRoutes(all []route) *value.Map {
 	m := value.NewMap()
 	slices.SortFunc(all, func(a, b route) int { return compareText(a.cidr, b.cidr) })
 	for _, r := range all {
-		m.Set(r.cidr, r.gateway+r.instance+r.nat)
+		m.Set(r.cidr, r.gateway+r.instance+r.nat+r.nic+r.peer)
 	}
 	return m
 }
@@ -371,6 +495,7 @@ func (n *netResource) routeTable(ctx context.Context, p *plan, a *account) error
 		if err != nil {
 			return err
 		}
+		a.expect("route table", n.Name)
 		p.create(value.NewMap("route_table", n.Name, "vpc_id", vpc))
 		p.then("route table made", func(ctx context.Context) error {
 			vpc, err := n.in(ctx, a)
@@ -402,8 +527,12 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 	var old []route
 	for _, r := range has.Routes {
 		if sdk.ToString(r.GatewayId) != "local" && r.DestinationCidrBlock != nil {
-			old = append(old, route{cidr: *r.DestinationCidrBlock, gateway: sdk.ToString(r.GatewayId),
-				instance: sdk.ToString(r.InstanceId), nat: sdk.ToString(r.NatGatewayId)})
+			one := route{cidr: *r.DestinationCidrBlock, gateway: sdk.ToString(r.GatewayId), instance: sdk.ToString(r.InstanceId),
+				nat: sdk.ToString(r.NatGatewayId), nic: sdk.ToString(r.NetworkInterfaceId), peer: sdk.ToString(r.VpcPeeringConnectionId)}
+			if one.instance != "" { // AWS names the interface of the instance, too
+				one.nic = ""
+			}
+			old = append(old, one)
 		}
 	}
 	if !p.compare("routes", shownRoutes(old), shownRoutes(want)) {
@@ -432,8 +561,8 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 				continue
 			}
 			in := &ec2.CreateRouteInput{RouteTableId: now.RouteTableId, DestinationCidrBlock: &r.cidr}
-			for field, v := range map[**string]string{&in.GatewayId: r.gateway, &in.InstanceId: r.instance,
-				&in.NatGatewayId: r.nat} {
+			for field, v := range map[**string]string{&in.GatewayId: r.gateway, &in.InstanceId: r.instance, &in.NatGatewayId: r.nat,
+				&in.NetworkInterfaceId: r.nic, &in.VpcPeeringConnectionId: r.peer} {
 				if v != "" {
 					*field = &v
 				}
