@@ -8,10 +8,13 @@
 package aws
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,7 +161,7 @@ func (c *Cloud) setting(name string) any {
 func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRetryer(c.retryer),
-		config.WithAPIOptions(c.APIOptions),
+		config.WithAPIOptions(append(slices.Clone(c.APIOptions), refuseUnknown)),
 		config.WithDefaultRegion("us-east-1"), // Salt's
 	}
 	if to.region != "" {
@@ -188,6 +191,18 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	}
 	cfg.HTTPClient = connections{cfg.HTTPClient}
 	return cfg, nil
+}
+
+// refuseUnknown ends a request that refers to a resource which the run was to make and did not, before it is sent.
+func refuseUnknown(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("refuse what is not known", func(ctx context.Context,
+		in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, m middleware.Metadata, err error) {
+		if text, err := json.Marshal(in.Parameters); err == nil && bytes.Contains(text, []byte(later)) {
+			return out, m, diag.WithHint(errors.New("it refers to a resource that this run did not make"),
+				"correct what failed before it, and run it again")
+		}
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
 }
 
 // patient repeats requests that AWS throttles or that meet an outage. A server that cannot be reached before it has
