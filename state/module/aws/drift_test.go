@@ -184,11 +184,6 @@ func resources() []resource {
 				"attributes dimension": "attributes: {" + alarmAttributes + ", dimensions: {Q: [w]}}",
 			}},
 		{function: "boto_iam.user_present", base: "{name: u, policies: {p: " + policy + "}}",
-<<<<<<< HEAD
-			drift: map[string]string{"policies": "policies: {p: " + strings.Replace(policy, "Get", "List", 1) +
-				", o: " + policy + "}",
-				"managed_policies": "managed_policies: [own]"}, fixed: "path users delete_policies"},
-=======
 			drift: map[string]string{"policies": "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}",
 				"managed_policies": "managed_policies: [own]"}, fixed: "path users delete_policies password"},
 		{function: "boto_iam.user_present", base: "{name: signs-in, password: A-long-Pass-word-1}", drift: map[string]string{},
@@ -202,7 +197,6 @@ func resources() []resource {
 				"require_uppercase_characters": "require_uppercase_characters: false"}},
 		{function: "boto_iam.server_cert_present", base: "{name: cert, public_key: '-----BEGIN CERTIFICATE-----', private_key: '-----BEGIN PRIVATE KEY-----'}",
 			drift: map[string]string{}, fixed: "public_key private_key cert_chain path"},
->>>>>>> f9b7e9b0 (States of NAT gateways, DHCP options, peering, access keys, passwords and server certificates)
 		{function: "boto_iam.group_present", base: "{name: g, policies: {p: " + policy + "}, users: []}",
 			drift: map[string]string{"policies": "policies: {o: " + policy + "}", "users": "users: [u]"},
 			fixed: "path delete_policies managed_policies password"},
@@ -210,14 +204,8 @@ func resources() []resource {
 			drift: map[string]string{"policy_document": "policy_document: " + strings.Replace(policy, "Get", "List", 1)},
 			fixed: "path description"},
 		{function: "boto_kms.key_present", base: "{name: k, description: d, key_rotation: true, policy: " + policy + "}",
-<<<<<<< HEAD
-			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false",
-				"enabled": "enabled: false",
-				"policy":  "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage"},
-=======
 			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false", "enabled": "enabled: false",
 				"policy": "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage grants manage_grants"},
->>>>>>> f9b7e9b0 (States of NAT gateways, DHCP options, peering, access keys, passwords and server certificates)
 		{function: "boto_elbv2.create_target_group", base: "{name: tg, protocol: HTTP, port: 80}",
 			drift: map[string]string{"health_check_protocol": "health_check_protocol: HTTPS",
 				"health_check_port": "health_check_port: 81",
@@ -246,10 +234,6 @@ func resources() []resource {
 			drift: map[string]string{"routes": "routes: [{destination_cidr_block: 10.0.0.0/8, internet_gateway_name: gate}]",
 				"subnet_names": "subnet_names: []"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 subnet_ids tags"},
-<<<<<<< HEAD
-		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: " +
-			"10.0.0.1, ttl: 60}",
-=======
 		{function: "boto_vpc.nat_gateway_present", base: "{name: nat, subnet_name: sub}", drift: map[string]string{},
 			fixed: "subnet_id subnet_name allocation_id wait_for_delete_retries"},
 		{function: "boto_vpc.dhcp_options_present", base: "{name: dhcp, vpc_name: net, domain_name: example.com, domain_name_servers: [10.9.0.2, 10.9.0.3], tags: {a: b}}",
@@ -267,7 +251,6 @@ func resources() []resource {
 			drift: map[string]string{"route_table_name": "route_table_name: inside"},
 			fixed: "instance_tenancy vpc_id vpc_name availability_zone route_table_id subnet_id detach cidr_block dns_support dns_hostnames auto_assign_public_ipv4 routes subnet_ids subnet_names tags"},
 		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: 10.0.0.1, ttl: 60}",
->>>>>>> f9b7e9b0 (States of NAT gateways, DHCP options, peering, access keys, passwords and server certificates)
 			drift: map[string]string{"value": "value: [10.0.0.2, 10.0.0.3]", "ttl": "ttl: 300"},
 			fixed: "zone record_type identifier wait_for_sync split_dns private_zone alias"},
 		{function: "boto_lc.present", base: lc + ", name: lc, security_groups: [other], user_data: hello}",
@@ -276,13 +259,8 @@ func resources() []resource {
 				"security_groups": "security_groups: [other, default]", "user_data": "user_data: bye",
 				"cloud_init": "user_data: '', cloud_init: {scripts: {a: echo}, boothooks: {b: x}, cloud-config: {packages: [git]}}",
 				"kernel_id":  "kernel_id: aki-1", "ramdisk_id": "ramdisk_id: ari-1",
-<<<<<<< HEAD
-				"block_device_mappings": "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, " +
-					"delete_on_termination: true}]",
-=======
 				"block_device_mappings":       "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, delete_on_termination: true}]",
 				"delete_on_termination":       "delete_on_termination: false, block_device_mappings: [/dev/sda1: {size: 20}]",
->>>>>>> f9b7e9b0 (States of NAT gateways, DHCP options, peering, access keys, passwords and server certificates)
 				"instance_monitoring":         "instance_monitoring: true",
 				"spot_price":                  "spot_price: '0.1'",
 				"instance_profile_name":       "instance_profile_name: r",
@@ -304,21 +282,6 @@ func resources() []resource {
 					"{enabled: true}, access_log: {enabled: true, s3_bucket_name: b, s3_bucket_prefix: p, emit_interval: 5}, " +
 					"connecting_settings: {idle_timeout: 90}}",
 				"tags": "tags: {c: d}", "security_groups": "security_groups: [default]",
-<<<<<<< HEAD
-				"cnames": "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
-				"alarms": "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
-				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], " +
-					"listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
-			}, fixed: "scheme subnets subnet_names wait_for_sync instance_ids backends"},
-		{function: "boto_asg.present",
-			base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], " +
-				"min_size: 0, max_size: 2, " +
-				"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: " +
-				"true}], default_cooldown: 300, health_check_type: EC2, health_check_period: 300, termination_policies: " +
-				"[Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: " +
-				"60}], scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], " +
-				"alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
-=======
 				"cnames":   "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
 				"alarms":   "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
 				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
@@ -327,7 +290,6 @@ func resources() []resource {
 			"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: true}], default_cooldown: 300, " +
 			"health_check_type: EC2, health_check_period: 300, termination_policies: [Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: 60}], " +
 			"scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
->>>>>>> f9b7e9b0 (States of NAT gateways, DHCP options, peering, access keys, passwords and server certificates)
 			drift: map[string]string{
 				"min_size": "min_size: 1, desired_capacity: 1", "max_size": "max_size: 3",
 				"desired_capacity":  "desired_capacity: 1",
@@ -397,26 +359,6 @@ func resources() []resource {
 			drift: map[string]string{"tags": "tags: {c: d}", "security_group_names": "security_group_names: [default]",
 				"disable_api_termination":              "disable_api_termination: true",
 				"instance_initiated_shutdown_behavior": "instance_initiated_shutdown_behavior: terminate",
-<<<<<<< HEAD
-				"attributes":                           "attributes: {sourceDestCheck: false}",
-				"target_state":                         "target_state: stopped"},
-			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data " +
-				"instance_type placement vpc_id vpc_name monitoring_enabled subnet_id subnet_name private_ip_address " +
-				"block_device_map placement_group client_token tenancy instance_profile_arn instance_profile_name ebs_optimized " +
-				"network_interface_name network_interface_id public_ip allocation_id allocate_eip"},
-		{function: "boto_ec2.volume_present", base: "{name: v, instance_name: i, device: /dev/sdf, size: 10, " +
-			"volume_type: gp2}",
-			drift: map[string]string{}, fixed: "volume_name volume_id instance_name instance_id device size snapshot_id " +
-				"volume_type iops encrypted kms_key_id"},
-		{function: "boto_ec2.volumes_tagged", base: "{name: tagged, tag_maps: [{filters: {instance_name: i}, tags: {role: " +
-			"data}}]}",
-			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"},
-			fixed: "authoritative"},
-		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, " +
-			"description: d}",
-			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false",
-				"description": "description: e"},
-=======
 				"attributes":                           "attributes: {sourceDestCheck: false}", "target_state": "target_state: stopped"},
 			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data instance_type placement kernel_id ramdisk_id vpc_id vpc_name " +
 				"monitoring_enabled subnet_id subnet_name private_ip_address block_device_map placement_group client_token tenancy instance_profile_arn instance_profile_name " +
@@ -427,7 +369,6 @@ func resources() []resource {
 			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"}, fixed: "authoritative"},
 		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, description: d}",
 			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false", "description": "description: e"},
->>>>>>> f9b7e9b0 (States of NAT gateways, DHCP options, peering, access keys, passwords and server certificates)
 			fixed: "subnet_id subnet_name private_ip_address allocate_eip arecords description"},
 		{function: "boto_ec2.snapshot_created", base: "{name: s, ami_name: image-of-i, instance_name: i}",
 			drift: map[string]string{}, fixed: "ami_name instance_name wait_until_available wait_timeout_seconds"},
