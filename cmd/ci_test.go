@@ -134,7 +134,8 @@ func (r *reader) ciStage(kind string, job ciJob, keys string) {
 			continue
 		}
 		step := *r
-		step.env = append(step.env, "CORPUS_KEYS=", "CORPUS_TRUST_ROOT=root.json", "GITHUB_REF_NAME=v1.1", "CI_COMMIT_TAG=v1.1")
+		step.env = append(step.env, "CORPUS_KEYS=", "CORPUS_TRUST_ROOT=root.json", "GITHUB_REF_NAME=v1.1",
+			"CI_COMMIT_TAG=v1.1")
 		for _, role := range []string{"myapp", "snapshot", "timestamp", "attestation"} {
 			variable := "CORPUS_KEY_" + strings.ToUpper(role)
 			secret, named := job.env[i][variable]

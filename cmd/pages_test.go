@@ -70,8 +70,8 @@ func TestDocsLinksLeadToPagesAndHeadings(t *testing.T) {
 	}
 }
 
-// TestDocsIndexNamesEachPage checks that README.md or docs/README.md leads to each page of docs, README.md to docs/README.md,
-// and the list of decisions to each decision.
+// TestDocsIndexNamesEachPage checks that README.md or docs/README.md leads to each page of docs, README.md to
+// docs/README.md, and the list of decisions to each decision.
 func TestDocsIndexNamesEachPage(t *testing.T) {
 	readme, decisions := page(t, "README.md"), page(t, "docs/decisions/README.md")
 	documents := readme + strings.ReplaceAll(page(t, "docs/README.md"), "](", "](docs/")

@@ -26,8 +26,8 @@ var passing = []struct {
 	{regexp.MustCompile(`\b\d+ B\b`), "500 B"},
 }
 
-// pictureLines are the lines of the demo that the picture shows: a version is deployed, a broken one is rolled back, and the
-// next run does not try it again.
+// pictureLines are the lines of the demo that the picture shows: a version is deployed, a broken one is rolled back,
+// and the next run does not try it again.
 func pictureLines(t *testing.T, out string) (lines []string) {
 	t.Helper()
 	_, acts, found := strings.Cut(out, "$ corpus publish myapp 1.1")
@@ -56,7 +56,8 @@ func pictureLines(t *testing.T, out string) (lines []string) {
 func drawn(lines []string) string {
 	const columns, height, margin = 112, 19, 16
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, monospace" font-size="13">
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, monospace" font-size="13">
 <title>A deploy, and a release that is rolled back by itself</title>
 <style>
 .paper { fill: #f6f8fa } text { fill: #24292f; white-space: pre } .typed { font-weight: bold } .bad { fill: #b3261e } .good { fill: #116329 }
@@ -83,7 +84,8 @@ func drawn(lines []string) string {
 	return b.String() + "</svg>\n"
 }
 
-// TestPictureShowsARealRun runs the demo and compares what it prints with docs/picture.svg, except durations and digests.
+// TestPictureShowsARealRun runs the demo and compares what it prints with docs/picture.svg, except durations and
+// digests.
 func TestPictureShowsARealRun(t *testing.T) {
 	t.Parallel()
 	want := drawn(pictureLines(t, demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))))
@@ -93,6 +95,7 @@ func TestPictureShowsARealRun(t *testing.T) {
 		}
 	}
 	if got := page(t, "docs/picture.svg"); got != want {
-		t.Errorf("docs/picture.svg does not show what the demo prints; run make picture. It has\n%s\nand a run gives\n%s", got, want)
+		t.Errorf("docs/picture.svg does not show what the demo prints; run make picture. It has\n%s\nand a run gives\n%s",
+			got, want)
 	}
 }

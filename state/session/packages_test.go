@@ -102,7 +102,8 @@ func TestModulesAnswerAsUnderSalt(t *testing.T) {
 	} {
 		got, err := s.Call(t.Context(), c.function, c.argument, nil, nil)
 		if err != nil || value.Repr(got.Value) != c.want || got.Code != c.code {
-			t.Errorf("%s: %s with code %d, %v, want %s with code %d", c.function, value.Repr(got.Value), got.Code, err, c.want, c.code)
+			t.Errorf("%s: %s with code %d, %v, want %s with code %d", c.function, value.Repr(got.Value), got.Code, err, c.want,
+				c.code)
 		}
 	}
 }

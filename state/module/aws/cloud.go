@@ -196,7 +196,8 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 // refuseUnknown ends a request that refers to a resource which the run was to make and did not, before it is sent.
 func refuseUnknown(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("refuse what is not known", func(ctx context.Context,
-		in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, m middleware.Metadata, err error) {
+		in middleware.InitializeInput,
+		next middleware.InitializeHandler) (out middleware.InitializeOutput, m middleware.Metadata, err error) {
 		if text, err := json.Marshal(in.Parameters); err == nil && bytes.Contains(text, []byte(later)) {
 			return out, m, diag.WithHint(errors.New("it refers to a resource that this run did not make"),
 				"correct what failed before it, and run it again")

@@ -68,7 +68,8 @@ func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 		t.Helper()
 		return runState(t, cloud(), r.function, arguments, dry)
 	}
-	part := []string{"boto_ec2.volumes_tagged", "boto_vpc.accept_vpc_peering_connection", "boto_iam.account_policy"} // of another resource
+	// of another resource
+	part := []string{"boto_ec2.volumes_tagged", "boto_vpc.accept_vpc_peering_connection", "boto_iam.account_policy"}
 	if changes := run(r.base, true); !slices.Contains(part, r.function) &&
 		(changes.Value("old") != nil || changes.Value("new") == nil) {
 		t.Errorf("the plan of a new resource is %s", value.Repr(changes))
@@ -186,16 +187,20 @@ func resources() []resource {
 		{function: "boto_iam.user_present", base: "{name: u, policies: {p: " + policy + "}}",
 			drift: map[string]string{"policies": "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}",
 				"managed_policies": "managed_policies: [own]"}, fixed: "path users delete_policies password"},
-		{function: "boto_iam.user_present", base: "{name: signs-in, password: A-long-Pass-word-1}", drift: map[string]string{},
-			fixed: "path users delete_policies policies managed_policies password"},
-		{function: "boto_iam.account_policy", base: "{name: p, allow_users_to_change_password: true, hard_expiry: false, max_password_age: 90, minimum_password_length: 12, " +
-			"password_reuse_prevention: 3, require_lowercase_characters: true, require_numbers: true, require_symbols: true, require_uppercase_characters: true}",
-			drift: map[string]string{"allow_users_to_change_password": "allow_users_to_change_password: false", "hard_expiry": "hard_expiry: true",
+		{function: "boto_iam.user_present", base: "{name: signs-in, password: A-long-Pass-word-1}",
+			drift: map[string]string{}, fixed: "path users delete_policies policies managed_policies password"},
+		{function: "boto_iam.account_policy", base: "{name: p, allow_users_to_change_password: true, hard_expiry: false, " +
+			"max_password_age: 90, minimum_password_length: 12, password_reuse_prevention: 3, require_lowercase_characters: " +
+			"true, require_numbers: true, require_symbols: true, require_uppercase_characters: true}",
+			drift: map[string]string{"allow_users_to_change_password": "allow_users_to_change_password: false",
+				"hard_expiry":      "hard_expiry: true",
 				"max_password_age": "max_password_age: 60", "minimum_password_length": "minimum_password_length: 14",
-				"password_reuse_prevention": "password_reuse_prevention: 5", "require_lowercase_characters": "require_lowercase_characters: false",
-				"require_numbers": "require_numbers: false", "require_symbols": "require_symbols: false",
+				"password_reuse_prevention":    "password_reuse_prevention: 5",
+				"require_lowercase_characters": "require_lowercase_characters: false",
+				"require_numbers":              "require_numbers: false", "require_symbols": "require_symbols: false",
 				"require_uppercase_characters": "require_uppercase_characters: false"}},
-		{function: "boto_iam.server_cert_present", base: "{name: cert, public_key: '-----BEGIN CERTIFICATE-----', private_key: '-----BEGIN PRIVATE KEY-----'}",
+		{function: "boto_iam.server_cert_present", base: "{name: cert, public_key: '-----BEGIN CERTIFICATE-----', " +
+			"private_key: '-----BEGIN PRIVATE KEY-----'}",
 			drift: map[string]string{}, fixed: "public_key private_key cert_chain path"},
 		{function: "boto_iam.group_present", base: "{name: g, policies: {p: " + policy + "}, users: []}",
 			drift: map[string]string{"policies": "policies: {o: " + policy + "}", "users": "users: [u]"},
@@ -204,8 +209,9 @@ func resources() []resource {
 			drift: map[string]string{"policy_document": "policy_document: " + strings.Replace(policy, "Get", "List", 1)},
 			fixed: "path description"},
 		{function: "boto_kms.key_present", base: "{name: k, description: d, key_rotation: true, policy: " + policy + "}",
-			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false", "enabled": "enabled: false",
-				"policy": "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage grants manage_grants"},
+			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false",
+				"enabled": "enabled: false",
+				"policy":  "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage grants manage_grants"},
 		{function: "boto_elbv2.create_target_group", base: "{name: tg, protocol: HTTP, port: 80}",
 			drift: map[string]string{"health_check_protocol": "health_check_protocol: HTTPS",
 				"health_check_port": "health_check_port: 81",
@@ -236,21 +242,31 @@ func resources() []resource {
 			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 subnet_ids tags"},
 		{function: "boto_vpc.nat_gateway_present", base: "{name: nat, subnet_name: sub}", drift: map[string]string{},
 			fixed: "subnet_id subnet_name allocation_id wait_for_delete_retries"},
-		{function: "boto_vpc.dhcp_options_present", base: "{name: dhcp, vpc_name: net, domain_name: example.com, domain_name_servers: [10.9.0.2, 10.9.0.3], tags: {a: b}}",
+		{function: "boto_vpc.dhcp_options_present", base: "{name: dhcp, vpc_name: net, domain_name: example.com, " +
+			"domain_name_servers: [10.9.0.2, 10.9.0.3], tags: {a: b}}",
 			drift: map[string]string{"tags": "tags: {c: d}"},
-			fixed: "dhcp_options_id vpc_id vpc_name domain_name domain_name_servers ntp_servers netbios_name_servers netbios_node_type"},
+			fixed: "dhcp_options_id vpc_id vpc_name domain_name domain_name_servers ntp_servers netbios_name_servers " +
+				"netbios_node_type"},
 		{function: "boto_vpc.present", base: "{name: net2, cidr_block: 10.10.0.0/16}", drift: map[string]string{},
-			fixed: netFixed + "cidr_block dns_support dns_hostnames tags auto_assign_public_ipv4 routes subnet_ids subnet_names"},
-		{function: "boto_vpc.vpc_peering_connection_present", base: "{name: peers, conn_name: peer, requester_vpc_name: net, peer_vpc_name: net2}", drift: map[string]string{},
+			fixed: netFixed + "cidr_block dns_support dns_hostnames tags auto_assign_public_ipv4 routes subnet_ids " +
+				"subnet_names"},
+		{function: "boto_vpc.vpc_peering_connection_present", base: "{name: peers, conn_name: peer, requester_vpc_name: " +
+			"net, peer_vpc_name: net2}", drift: map[string]string{},
 			fixed: "conn_id conn_name requester_vpc_id requester_vpc_name peer_vpc_id peer_vpc_name peer_owner_id peer_region"},
-		{function: "boto_vpc.accept_vpc_peering_connection", base: "{name: accepts, conn_name: peer}", drift: map[string]string{}, fixed: "conn_id conn_name"},
-		{function: "boto_vpc.route_table_present", base: "{name: inside, vpc_name: net, routes: [{destination_cidr_block: 0.0.0.0/0, nat_gateway_subnet_name: sub}]}",
-			drift: map[string]string{"routes": "routes: [{destination_cidr_block: 10.10.0.0/16, vpc_peering_connection_name: peer}]"},
+		{function: "boto_vpc.accept_vpc_peering_connection", base: "{name: accepts, conn_name: peer}",
+			drift: map[string]string{}, fixed: "conn_id conn_name"},
+		{function: "boto_vpc.route_table_present", base: "{name: inside, vpc_name: net, routes: [{destination_cidr_block: " +
+			"0.0.0.0/0, nat_gateway_subnet_name: sub}]}",
+			drift: map[string]string{"routes": "routes: [{destination_cidr_block: 10.10.0.0/16, " +
+				"vpc_peering_connection_name: peer}]"},
 			fixed: netFixed + "cidr_block dns_support dns_hostnames auto_assign_public_ipv4 subnet_ids subnet_names tags"},
-		{function: "boto_vpc.subnet_present", base: "{name: routed, vpc_name: net, cidr_block: 10.9.2.0/24, route_table_name: ways}",
+		{function: "boto_vpc.subnet_present", base: "{name: routed, vpc_name: net, cidr_block: 10.9.2.0/24, " +
+			"route_table_name: ways}",
 			drift: map[string]string{"route_table_name": "route_table_name: inside"},
-			fixed: "instance_tenancy vpc_id vpc_name availability_zone route_table_id subnet_id detach cidr_block dns_support dns_hostnames auto_assign_public_ipv4 routes subnet_ids subnet_names tags"},
-		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: 10.0.0.1, ttl: 60}",
+			fixed: "instance_tenancy vpc_id vpc_name availability_zone route_table_id subnet_id detach cidr_block dns_support " +
+				"dns_hostnames auto_assign_public_ipv4 routes subnet_ids subnet_names tags"},
+		{function: "boto_route53.present", base: "{name: www.example.com., zone: example.com., record_type: A, value: " +
+			"10.0.0.1, ttl: 60}",
 			drift: map[string]string{"value": "value: [10.0.0.2, 10.0.0.3]", "ttl": "ttl: 300"},
 			fixed: "zone record_type identifier wait_for_sync split_dns private_zone alias"},
 		{function: "boto_lc.present", base: lc + ", name: lc, security_groups: [other], user_data: hello}",
@@ -259,7 +275,8 @@ func resources() []resource {
 				"security_groups": "security_groups: [other, default]", "user_data": "user_data: bye",
 				"cloud_init": "user_data: '', cloud_init: {scripts: {a: echo}, boothooks: {b: x}, cloud-config: {packages: [git]}}",
 				"kernel_id":  "kernel_id: aki-1", "ramdisk_id": "ramdisk_id: ari-1",
-				"block_device_mappings":       "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, delete_on_termination: true}]",
+				"block_device_mappings": "block_device_mappings: [/dev/sda1: {size: 20, volume_type: gp3, " +
+					"delete_on_termination: true}]",
 				"delete_on_termination":       "delete_on_termination: false, block_device_mappings: [/dev/sda1: {size: 20}]",
 				"instance_monitoring":         "instance_monitoring: true",
 				"spot_price":                  "spot_price: '0.1'",
@@ -282,14 +299,18 @@ func resources() []resource {
 					"{enabled: true}, access_log: {enabled: true, s3_bucket_name: b, s3_bucket_prefix: p, emit_interval: 5}, " +
 					"connecting_settings: {idle_timeout: 90}}",
 				"tags": "tags: {c: d}", "security_groups": "security_groups: [default]",
-				"cnames":   "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
-				"alarms":   "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
-				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
+				"cnames": "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
+				"alarms": "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
+				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], " +
+					"listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
 			}, fixed: "scheme subnets subnet_names wait_for_sync instance_ids instance_names backends"},
-		{function: "boto_asg.present", base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
-			"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: true}], default_cooldown: 300, " +
-			"health_check_type: EC2, health_check_period: 300, termination_policies: [Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: 60}], " +
-			"scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
+		{function: "boto_asg.present",
+			base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
+				"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: " +
+				"true}], default_cooldown: 300, health_check_type: EC2, health_check_period: 300, termination_policies: " +
+				"[Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: " +
+				"60}], scheduled_actions: {night: {desired_capacity: 0, recurrence: '0 9 * * 1-5'}}, load_balancers: [elb], " +
+				"alarms: {cpu: {attributes: {" + alarmAttributes + "}}}}",
 			drift: map[string]string{
 				"min_size": "min_size: 1, desired_capacity: 1", "max_size": "max_size: 3",
 				"desired_capacity":  "desired_capacity: 1",
@@ -359,16 +380,25 @@ func resources() []resource {
 			drift: map[string]string{"tags": "tags: {c: d}", "security_group_names": "security_group_names: [default]",
 				"disable_api_termination":              "disable_api_termination: true",
 				"instance_initiated_shutdown_behavior": "instance_initiated_shutdown_behavior: terminate",
-				"attributes":                           "attributes: {sourceDestCheck: false}", "target_state": "target_state: stopped"},
-			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data instance_type placement kernel_id ramdisk_id vpc_id vpc_name " +
-				"monitoring_enabled subnet_id subnet_name private_ip_address block_device_map placement_group client_token tenancy instance_profile_arn instance_profile_name " +
-				"ebs_optimized network_interface_name network_interface_id public_ip allocation_id allocate_eip"},
-		{function: "boto_ec2.volume_present", base: "{name: v, instance_name: i, device: /dev/sdf, size: 10, volume_type: gp2}",
-			drift: map[string]string{}, fixed: "volume_name volume_id instance_name instance_id device size snapshot_id volume_type iops encrypted kms_key_id"},
-		{function: "boto_ec2.volumes_tagged", base: "{name: tagged, tag_maps: [{filters: {instance_name: i}, tags: {role: data}}]}",
-			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"}, fixed: "authoritative"},
-		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, description: d}",
-			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false", "description": "description: e"},
+				"attributes":                           "attributes: {sourceDestCheck: false}",
+				"target_state":                         "target_state: stopped"},
+			fixed: "instance_name instance_id image_id image_name key_name security_groups security_group_ids user_data " +
+				"instance_type placement kernel_id ramdisk_id vpc_id vpc_name monitoring_enabled subnet_id subnet_name " +
+				"private_ip_address block_device_map placement_group client_token tenancy instance_profile_arn " +
+				"instance_profile_name ebs_optimized network_interface_name network_interface_id public_ip allocation_id " +
+				"allocate_eip"},
+		{function: "boto_ec2.volume_present", base: "{name: v, instance_name: i, device: /dev/sdf, size: 10, " +
+			"volume_type: gp2}",
+			drift: map[string]string{}, fixed: "volume_name volume_id instance_name instance_id device size snapshot_id " +
+				"volume_type iops encrypted kms_key_id"},
+		{function: "boto_ec2.volumes_tagged", base: "{name: tagged, tag_maps: [{filters: {instance_name: i}, tags: {role: " +
+			"data}}]}",
+			drift: map[string]string{"tag_maps": "tag_maps: [{filters: {instance_name: i}, tags: {role: root}}]"},
+			fixed: "authoritative"},
+		{function: "boto_ec2.eni_present", base: "{name: nic, subnet_name: sub, groups: [inner], source_dest_check: true, " +
+			"description: d}",
+			drift: map[string]string{"groups": "groups: [inner2]", "source_dest_check": "source_dest_check: false",
+				"description": "description: e"},
 			fixed: "subnet_id subnet_name private_ip_address allocate_eip arecords description"},
 		{function: "boto_ec2.snapshot_created", base: "{name: s, ami_name: image-of-i, instance_name: i}",
 			drift: map[string]string{}, fixed: "ami_name instance_name wait_until_available wait_timeout_seconds"},

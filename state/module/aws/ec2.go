@@ -392,9 +392,11 @@ func (i *instancePresent) request(ctx context.Context, a *account) (*ec2.RunInst
 	if err != nil {
 		return nil, err
 	}
-	in := &ec2.RunInstancesInput{MinCount: sdk.Int32(1), MaxCount: sdk.Int32(1), ImageId: &image, KeyName: data.KeyName, InstanceType: data.InstanceType,
-		UserData: data.UserData, EbsOptimized: i.Optimized, DisableApiTermination: i.Protected, SecurityGroupIds: groups,
-		KernelId: optional(i.Kernel), RamdiskId: optional(i.RAMDisk), SubnetId: optional(subnet), PrivateIpAddress: optional(i.PrivateIP), ClientToken: optional(i.Token),
+	in := &ec2.RunInstancesInput{MinCount: sdk.Int32(1), MaxCount: sdk.Int32(1), ImageId: &image, KeyName: data.KeyName,
+		InstanceType: data.InstanceType,
+		UserData:     data.UserData, EbsOptimized: i.Optimized, DisableApiTermination: i.Protected, SecurityGroupIds: groups,
+		KernelId: optional(i.Kernel), RamdiskId: optional(i.RAMDisk), SubnetId: optional(subnet),
+		PrivateIpAddress: optional(i.PrivateIP), ClientToken: optional(i.Token),
 		InstanceInitiatedShutdownBehavior: types.ShutdownBehavior(i.Shutdown)}
 	if i.Monitoring != nil {
 		in.Monitoring = &types.RunInstancesMonitoringEnabled{Enabled: i.Monitoring}

@@ -43,8 +43,8 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 	a.readBack(t)
 }
 
-// TestAnInterruptedRunIsContinued interrupts a run while it makes the load balancer: nothing that depends on it is made, and
-// the next run makes the rest.
+// TestAnInterruptedRunIsContinued interrupts a run while it makes the load balancer: nothing that depends on it is
+// made, and the next run makes the rest.
 func TestAnInterruptedRunIsContinued(t *testing.T) {
 	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
 	ctx, interrupt := context.WithCancel(context.Background())
@@ -56,7 +56,8 @@ func TestAnInterruptedRunIsContinued(t *testing.T) {
 	}
 	tree.run(ctx, t, a.cloud(), false, "orchestration.myapp")
 	if len(a.balancers.all) != 1 || len(a.scaling.all)+len(a.alarms.all) > 0 {
-		t.Errorf("an interrupted run leaves %d load balancers, %d groups and %d alarms", len(a.balancers.all), len(a.scaling.all), len(a.alarms.all))
+		t.Errorf("an interrupted run leaves %d load balancers, %d groups and %d alarms", len(a.balancers.all),
+			len(a.scaling.all), len(a.alarms.all))
 	}
 	a.before = nil
 	for _, r := range tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp") {
@@ -68,8 +69,8 @@ func TestAnInterruptedRunIsContinued(t *testing.T) {
 	a.readBack(t)
 }
 
-// TestAnErrorStopsWhatDependsOnIt refuses one resource of the example: what depends on it is not made, the rest is, and the
-// next run makes what is missing.
+// TestAnErrorStopsWhatDependsOnIt refuses one resource of the example: what depends on it is not made, the rest is, and
+// the next run makes what is missing.
 func TestAnErrorStopsWhatDependsOnIt(t *testing.T) {
 	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
 	a.refuse = map[string]string{"CreateAutoScalingGroup": "LimitExceeded"}
@@ -80,25 +81,29 @@ func TestAnErrorStopsWhatDependsOnIt(t *testing.T) {
 		}
 	}
 	if len(a.balancers.all) != 1 || len(a.queues.all) != 2 || len(a.alarms.all) > 0 {
-		t.Errorf("there are %d load balancers, %d queues and %d alarms", len(a.balancers.all), len(a.queues.all), len(a.alarms.all))
+		t.Errorf("there are %d load balancers, %d queues and %d alarms", len(a.balancers.all), len(a.queues.all),
+			len(a.alarms.all))
 	}
 	a.refuse = nil
 	tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp")
 	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
 }
 
-// TestAGroupThatIsBeingDeleted holds that a group which is being deleted is neither changed nor taken for one that is there,
-// and is made once it is gone.
+// TestAGroupThatIsBeingDeleted holds that a group which is being deleted is neither changed nor taken for one that is
+// there, and is made once it is gone.
 func TestAGroupThatIsBeingDeleted(t *testing.T) {
 	groups := newScaling(2)
 	i := newImitation(t, newSecurityGroups(0), groups, newTemplates())
-	const arguments = "{name: g, launch_config_name: g, launch_config: [{image_id: ami-1}], availability_zones: [us-east-1a], min_size: 0, max_size: 1}"
+	const arguments = "{name: g, launch_config_name: g, launch_config: [{image_id: ami-1}], availability_zones: " +
+		"[us-east-1a], min_size: 0, max_size: 1}"
 	runState(t, i.cloud(), "boto_asg.present", arguments, false)
 	groups.all["g"].Status, groups.all["g"].going = sdk.String("Delete in progress"), &lag{1}
-	if _, err := tryState(t, i.cloud(), "boto_asg.present", arguments, true); err == nil || !strings.Contains(err.Error(), "group g is being deleted") {
+	if _, err := tryState(t, i.cloud(), "boto_asg.present", arguments, true); err == nil ||
+		!strings.Contains(err.Error(), "group g is being deleted") {
 		t.Errorf("a group that is being deleted gives %v", err)
 	}
-	if changes := runState(t, i.cloud(), "boto_asg.present", arguments, false); changes.Value("old") != nil || groups.all["g"] == nil {
+	if changes := runState(t, i.cloud(), "boto_asg.present", arguments, false); changes.Value("old") != nil ||
+		groups.all["g"] == nil {
 		t.Errorf("a group that is gone is not made: %s", value.Repr(changes))
 	}
 }

@@ -73,7 +73,8 @@ func (k *keysPresent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (m
 func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) error {
 	path := filepath.Join(k.Save, filepath.Base(k.Name))
 	if _, err := k.host.Files.Lstat(path); err == nil {
-		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the access keys of %s", path, k.Name), "move it away")
+		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the access keys of %s", path, k.Name),
+			"move it away")
 	}
 	var text strings.Builder
 	for n := has; n < k.Number; n++ {
@@ -81,10 +82,12 @@ func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) e
 		if err != nil {
 			return failed("making an access key of user", k.Name, err)
 		}
-		text.WriteString(strings.NewReplacer("{0}", sdk.ToString(out.AccessKey.AccessKeyId), "{1}", sdk.ToString(out.AccessKey.SecretAccessKey),
+		text.WriteString(strings.NewReplacer("{0}", sdk.ToString(out.AccessKey.AccessKeyId), "{1}",
+			sdk.ToString(out.AccessKey.SecretAccessKey),
 			"{2}", fmt.Sprintf("key_id-%d", n), "{3}", fmt.Sprintf("key-%d", n)).Replace(k.Format))
 		private := fs.FileMode(0o600)
-		err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(text.String()), Mode: &private, UID: -1, GID: -1})
+		err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(text.String()), Mode: &private, UID: -1,
+			GID: -1})
 		if err != nil {
 			return failed("writing the access keys of user", k.Name, err)
 		}
@@ -198,7 +201,8 @@ func (m *memberAbsent) unlink(ctx context.Context, client *iam.Client) error {
 		return failed("listing the MFA devices of user", m.Name, err)
 	}
 	for _, d := range out.MFADevices {
-		if _, err := client.DeactivateMFADevice(ctx, &iam.DeactivateMFADeviceInput{UserName: &m.Name, SerialNumber: d.SerialNumber}); err != nil {
+		if _, err := client.DeactivateMFADevice(ctx,
+			&iam.DeactivateMFADeviceInput{UserName: &m.Name, SerialNumber: d.SerialNumber}); err != nil {
 			return failed("deactivating an MFA device of user", m.Name, err)
 		}
 	}
@@ -310,15 +314,18 @@ func (s *passwordPolicy) Check(ctx context.Context, _ *host.Host) (module.Diff, 
 
 // drift notes what differs, and gives the whole policy: AWS takes what a request leaves out as its default.
 func (s *passwordPolicy) drift(p *plan, has *types.PasswordPolicy) *iam.UpdateAccountPasswordPolicyInput {
-	in := &iam.UpdateAccountPasswordPolicyInput{AllowUsersToChangePassword: has.AllowUsersToChangePassword, HardExpiry: has.HardExpiry,
-		MaxPasswordAge: has.MaxPasswordAge, MinimumPasswordLength: has.MinimumPasswordLength, PasswordReusePrevention: has.PasswordReusePrevention,
-		RequireLowercaseCharacters: has.RequireLowercaseCharacters, RequireNumbers: has.RequireNumbers, RequireSymbols: has.RequireSymbols,
-		RequireUppercaseCharacters: has.RequireUppercaseCharacters}
+	in := &iam.UpdateAccountPasswordPolicyInput{AllowUsersToChangePassword: has.AllowUsersToChangePassword,
+		HardExpiry:     has.HardExpiry,
+		MaxPasswordAge: has.MaxPasswordAge, MinimumPasswordLength: has.MinimumPasswordLength,
+		PasswordReusePrevention:    has.PasswordReusePrevention,
+		RequireLowercaseCharacters: has.RequireLowercaseCharacters, RequireNumbers: has.RequireNumbers,
+		RequireSymbols: has.RequireSymbols, RequireUppercaseCharacters: has.RequireUppercaseCharacters}
 	for _, f := range []struct {
 		name string
 		want *bool
 		to   *bool
-	}{{"allow_users_to_change_password", s.Change, &in.AllowUsersToChangePassword}, {"require_lowercase_characters", s.Lower, &in.RequireLowercaseCharacters},
+	}{{"allow_users_to_change_password", s.Change, &in.AllowUsersToChangePassword},
+		{"require_lowercase_characters", s.Lower, &in.RequireLowercaseCharacters},
 		{"require_numbers", s.Numbers, &in.RequireNumbers}, {"require_symbols", s.Symbols, &in.RequireSymbols},
 		{"require_uppercase_characters", s.Upper, &in.RequireUppercaseCharacters}} {
 		if f.want != nil && p.compare(f.name, *f.to, *f.want) {

@@ -14,14 +14,15 @@ import (
 // TestEveryDriftIsFoundInAnImitation tries the drifts of each resource whose service is imitated, also those that an
 // emulator does not keep.
 func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
-	i := newImitation(t, newNetworks(1), newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0), newDynamoTables(1), newAlarms(),
-		newBalancers(), newZones(1), newScaling(1), newTemplates())
+	i := newImitation(t, newNetworks(1), newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0),
+		newDynamoTables(1), newAlarms(), newBalancers(), newZones(1), newScaling(1), newTemplates())
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: other, description: other}", false)
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: default, description: other}", false)
 	runState(t, i.cloud(), "boto_route53.hosted_zone_present", "{name: example.com.}", false)
-	runState(t, i.cloud(), "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: 80, elb_protocol: HTTP}]}", false)
-	imitated := []string{"boto_sqs", "boto_sns", "boto_secgroup", "boto_iam_role", "boto_dynamodb", "boto_cloudwatch_alarm", "boto_vpc", "boto_elb",
-		"boto_route53", "boto_asg", "boto_lc"}
+	runState(t, i.cloud(), "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: "+
+		"80, elb_protocol: HTTP}]}", false)
+	imitated := []string{"boto_sqs", "boto_sns", "boto_secgroup", "boto_iam_role", "boto_dynamodb",
+		"boto_cloudwatch_alarm", "boto_vpc", "boto_elb", "boto_route53", "boto_asg", "boto_lc"}
 	all := slices.DeleteFunc(resources(), func(r resource) bool {
 		family, _, _ := strings.Cut(r.function, ".")
 		return !slices.Contains(imitated, family)
@@ -94,13 +95,17 @@ func TestAbsentInAnImitation(t *testing.T) {
 	}
 }
 
-// TestAbsentNetworks deletes what a network has, from the inside: a dry run only shows it, and another run changes nothing.
+// TestAbsentNetworks deletes what a network has, from the inside: a dry run only shows it, and another run changes
+// nothing.
 func TestAbsentNetworks(t *testing.T) {
 	n := newNetworks(1)
 	i := newImitation(t, n)
-	for _, s := range [][2]string{{"present", "{name: net, cidr_block: 10.9.0.0/16}"}, {"present", "{name: net2, cidr_block: 10.10.0.0/16}"},
-		{"subnet_present", "{name: sub, vpc_name: net, cidr_block: 10.9.1.0/24}"}, {"nat_gateway_present", "{name: nat, subnet_name: sub}"},
-		{"internet_gateway_present", "{name: gate, vpc_name: net}"}, {"route_table_present", "{name: ways, vpc_name: net, subnet_names: [sub]}"},
+	for _, s := range [][2]string{{"present", "{name: net, cidr_block: 10.9.0.0/16}"},
+		{"present", "{name: net2, cidr_block: 10.10.0.0/16}"},
+		{"subnet_present", "{name: sub, vpc_name: net, cidr_block: 10.9.1.0/24}"},
+		{"nat_gateway_present", "{name: nat, subnet_name: sub}"},
+		{"internet_gateway_present", "{name: gate, vpc_name: net}"},
+		{"route_table_present", "{name: ways, vpc_name: net, subnet_names: [sub]}"},
 		{"dhcp_options_present", "{name: dhcp, vpc_name: net, domain_name: example.com}"},
 		{"vpc_peering_connection_present", "{name: peer, requester_vpc_name: net, peer_vpc_name: net2}"}} {
 		runState(t, i.cloud(), "boto_vpc."+s[0], s[1], false)
@@ -118,8 +123,10 @@ func TestAbsentNetworks(t *testing.T) {
 		}
 		return len(n.vpcs) + len(n.subnets) + len(n.nats) + len(n.gateways) + len(n.tables) + len(n.options) + peers
 	}
-	for _, s := range [][2]string{{"vpc_peering_connection_absent", "{name: peer}"}, {"nat_gateway_absent", "{name: nat, subnet_name: sub}"},
-		{"route_table_absent", "{name: ways}"}, {"internet_gateway_absent", "{name: gate, detach: true}"}, {"dhcp_options_absent", "{name: dhcp}"},
+	for _, s := range [][2]string{{"vpc_peering_connection_absent", "{name: peer}"},
+		{"nat_gateway_absent", "{name: nat, subnet_name: sub}"},
+		{"route_table_absent", "{name: ways}"}, {"internet_gateway_absent", "{name: gate, detach: true}"},
+		{"dhcp_options_absent", "{name: dhcp}"},
 		{"subnet_absent", "{name: sub}"}, {"absent", "{name: net}"}, {"absent", "{name: net2}"}} {
 		before := left()
 		if changes := runState(t, i.cloud(), "boto_vpc."+s[0], s[1], true); changes.Value("old") == nil || left() != before {
@@ -135,7 +142,8 @@ func TestAbsentNetworks(t *testing.T) {
 	}
 }
 
-// TestPagesAreReadOnceAndWhole holds that resources of all pages are found, and that the states of a run share the lists.
+// TestPagesAreReadOnceAndWhole holds that resources of all pages are found, and that the states of a run share the
+// lists.
 func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	i := newImitation(t, newSecurityGroups(0), newIAMRoles(0), newTopics(0))
 	each := func(change bool) {

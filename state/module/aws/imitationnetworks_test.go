@@ -35,10 +35,12 @@ type natGateway struct {
 
 // newNetworks imitates an account that has the default VPC.
 func newNetworks(reads int) *networks {
-	s := &networks{vpcs: map[string]*network{}, subnets: map[string]*types.Subnet{}, gateways: map[string]*types.InternetGateway{},
-		tables: map[string]*types.RouteTable{}, nats: map[string]*natGateway{}, options: map[string]*types.DhcpOptions{},
+	s := &networks{vpcs: map[string]*network{}, subnets: map[string]*types.Subnet{},
+		gateways: map[string]*types.InternetGateway{},
+		tables:   map[string]*types.RouteTable{}, nats: map[string]*natGateway{}, options: map[string]*types.DhcpOptions{},
 		peers: map[string]*types.VpcPeeringConnection{}, lag: reads}
-	s.vpcs["vpc-1"] = &network{Vpc: types.Vpc{VpcId: sdk.String("vpc-1"), IsDefault: sdk.Bool(true), DhcpOptionsId: sdk.String("default")}}
+	s.vpcs["vpc-1"] = &network{Vpc: types.Vpc{VpcId: sdk.String("vpc-1"), IsDefault: sdk.Bool(true),
+		DhcpOptionsId: sdk.String("default")}}
 	return s
 }
 
@@ -59,7 +61,9 @@ func tagged(specs []types.TagSpecification) (tags []types.Tag) {
 func matches(filters []types.Filter, tags []types.Tag, of map[string]string) bool {
 	return !slices.ContainsFunc(filters, func(f types.Filter) bool {
 		if key, ok := strings.CutPrefix(*f.Name, "tag:"); ok {
-			return !slices.ContainsFunc(tags, func(t types.Tag) bool { return *t.Key == key && slices.Contains(f.Values, *t.Value) })
+			return !slices.ContainsFunc(tags, func(t types.Tag) bool {
+				return *t.Key == key && slices.Contains(f.Values, *t.Value)
+			})
 		}
 		has, known := of[*f.Name]
 		return !known || !slices.Contains(f.Values, has)
@@ -67,7 +71,8 @@ func matches(filters []types.Filter, tags []types.Tag, of map[string]string) boo
 }
 
 func (s *networks) answer(in any) (any, error) {
-	for _, part := range []func(any) (any, error){s.answerVPCs, s.answerSubnets, s.answerGateways, s.answerTables, s.answerNAT, s.answerOptions, s.answerPeers} {
+	for _, part := range []func(any) (any, error){s.answerVPCs, s.answerSubnets, s.answerGateways, s.answerTables,
+		s.answerNAT, s.answerOptions, s.answerPeers} {
 		if out, err := part(in); out != nil || err != nil {
 			return out, err
 		}
@@ -102,8 +107,8 @@ func (s *networks) answerVPCs(in any) (any, error) {
 		return &ec2.DescribeVpcsOutput{Vpcs: shown, NextToken: next}, nil
 	case *ec2.CreateVpcInput:
 		id := s.id("vpc")
-		s.vpcs[id] = &network{Vpc: types.Vpc{VpcId: &id, CidrBlock: in.CidrBlock, InstanceTenancy: in.InstanceTenancy, Tags: tagged(in.TagSpecifications),
-			DhcpOptionsId: sdk.String("default")}, support: true}
+		s.vpcs[id] = &network{Vpc: types.Vpc{VpcId: &id, CidrBlock: in.CidrBlock, InstanceTenancy: in.InstanceTenancy,
+			Tags: tagged(in.TagSpecifications), DhcpOptionsId: sdk.String("default")}, support: true}
 		return &ec2.CreateVpcOutput{Vpc: &s.vpcs[id].Vpc}, nil
 	case *ec2.DeleteVpcInput:
 		for _, n := range s.subnets {
@@ -150,7 +155,8 @@ func (s *networks) answerSubnets(in any) (any, error) {
 		if zone == nil {
 			zone = sdk.String("us-east-1a")
 		}
-		s.subnets[id] = &types.Subnet{SubnetId: &id, VpcId: in.VpcId, CidrBlock: in.CidrBlock, AvailabilityZone: zone, Tags: tagged(in.TagSpecifications)}
+		s.subnets[id] = &types.Subnet{SubnetId: &id, VpcId: in.VpcId, CidrBlock: in.CidrBlock, AvailabilityZone: zone,
+			Tags: tagged(in.TagSpecifications)}
 		return &ec2.CreateSubnetOutput{Subnet: s.subnets[id]}, nil
 	case *ec2.ModifySubnetAttributeInput:
 		s.subnets[*in.SubnetId].MapPublicIpOnLaunch = in.MapPublicIpOnLaunch.Value
@@ -226,25 +232,33 @@ func (s *networks) answerTables(in any) (any, error) {
 		return &ec2.DeleteRouteTableOutput{}, nil
 	case *ec2.CreateRouteInput:
 		t := s.tables[*in.RouteTableId]
-		if slices.ContainsFunc(t.Routes, func(r types.Route) bool { return *r.DestinationCidrBlock == *in.DestinationCidrBlock }) {
+		if slices.ContainsFunc(t.Routes, func(r types.Route) bool {
+			return *r.DestinationCidrBlock == *in.DestinationCidrBlock
+		}) {
 			return nil, fault("RouteAlreadyExists")
 		}
-		t.Routes = append(slices.Clone(t.Routes), types.Route{DestinationCidrBlock: in.DestinationCidrBlock, GatewayId: in.GatewayId, InstanceId: in.InstanceId,
-			NatGatewayId: in.NatGatewayId, NetworkInterfaceId: in.NetworkInterfaceId, VpcPeeringConnectionId: in.VpcPeeringConnectionId})
+		t.Routes = append(slices.Clone(t.Routes), types.Route{DestinationCidrBlock: in.DestinationCidrBlock,
+			GatewayId: in.GatewayId, InstanceId: in.InstanceId,
+			NatGatewayId: in.NatGatewayId, NetworkInterfaceId: in.NetworkInterfaceId,
+			VpcPeeringConnectionId: in.VpcPeeringConnectionId})
 		return &ec2.CreateRouteOutput{}, nil
 	case *ec2.DeleteRouteInput:
 		t := s.tables[*in.RouteTableId]
-		t.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(r types.Route) bool { return *r.DestinationCidrBlock == *in.DestinationCidrBlock })
+		t.Routes = slices.DeleteFunc(slices.Clone(t.Routes),
+			func(r types.Route) bool { return *r.DestinationCidrBlock == *in.DestinationCidrBlock })
 		return &ec2.DeleteRouteOutput{}, nil
 	case *ec2.AssociateRouteTableInput:
 		for _, t := range s.tables {
-			if slices.ContainsFunc(t.Associations, func(a types.RouteTableAssociation) bool { return *a.SubnetId == *in.SubnetId }) {
+			if slices.ContainsFunc(t.Associations, func(a types.RouteTableAssociation) bool {
+				return *a.SubnetId == *in.SubnetId
+			}) {
 				return nil, fault("Resource.AlreadyAssociated")
 			}
 		}
 		id := s.id("rtbassoc")
 		t := s.tables[*in.RouteTableId]
-		t.Associations = append(slices.Clone(t.Associations), types.RouteTableAssociation{RouteTableAssociationId: &id, SubnetId: in.SubnetId})
+		t.Associations = append(slices.Clone(t.Associations), types.RouteTableAssociation{RouteTableAssociationId: &id,
+			SubnetId: in.SubnetId})
 		return &ec2.AssociateRouteTableOutput{AssociationId: &id}, nil
 	case *ec2.DisassociateRouteTableInput:
 		s.dissociate(*in.AssociationId)
@@ -252,7 +266,8 @@ func (s *networks) answerTables(in any) (any, error) {
 	case *ec2.ReplaceRouteTableAssociationInput:
 		t, subnet := s.tables[*in.RouteTableId], s.dissociate(*in.AssociationId)
 		id := s.id("rtbassoc")
-		t.Associations = append(slices.Clone(t.Associations), types.RouteTableAssociation{RouteTableAssociationId: &id, SubnetId: subnet})
+		t.Associations = append(slices.Clone(t.Associations), types.RouteTableAssociation{RouteTableAssociationId: &id,
+			SubnetId: subnet})
 		return &ec2.ReplaceRouteTableAssociationOutput{NewAssociationId: &id}, nil
 	}
 	return nil, nil
@@ -296,7 +311,8 @@ func (s *networks) answerNAT(in any) (any, error) {
 			return nil, fault("MissingParameter")
 		}
 		id := s.id("nat")
-		s.nats[id] = &natGateway{NatGateway: types.NatGateway{NatGatewayId: &id, SubnetId: in.SubnetId, State: types.NatGatewayStatePending}, changes: lag{s.lag}}
+		s.nats[id] = &natGateway{NatGateway: types.NatGateway{NatGatewayId: &id, SubnetId: in.SubnetId,
+			State: types.NatGatewayStatePending}, changes: lag{s.lag}}
 		return &ec2.CreateNatGatewayOutput{}, nil
 	case *ec2.DeleteNatGatewayInput:
 		n := s.nats[*in.NatGatewayId]
@@ -349,7 +365,8 @@ func (s *networks) answerPeers(in any) (any, error) {
 	case *ec2.DescribeVpcPeeringConnectionsInput:
 		var list []types.VpcPeeringConnection
 		for _, p := range sortedBy(s.peers) {
-			if matches(in.Filters, p.Tags, map[string]string{"vpc-peering-connection-id": *p.VpcPeeringConnectionId, "status-code": string(p.Status.Code),
+			if matches(in.Filters, p.Tags, map[string]string{"vpc-peering-connection-id": *p.VpcPeeringConnectionId,
+				"status-code":               string(p.Status.Code),
 				"requester-vpc-info.vpc-id": *p.RequesterVpcInfo.VpcId, "accepter-vpc-info.vpc-id": *p.AccepterVpcInfo.VpcId}) {
 				list = append(list, *p)
 			}
@@ -359,8 +376,9 @@ func (s *networks) answerPeers(in any) (any, error) {
 	case *ec2.CreateVpcPeeringConnectionInput:
 		id := s.id("pcx")
 		s.peers[id] = &types.VpcPeeringConnection{VpcPeeringConnectionId: &id, Tags: tagged(in.TagSpecifications),
-			RequesterVpcInfo: &types.VpcPeeringConnectionVpcInfo{VpcId: in.VpcId}, AccepterVpcInfo: &types.VpcPeeringConnectionVpcInfo{VpcId: in.PeerVpcId},
-			Status: &types.VpcPeeringConnectionStateReason{Code: types.VpcPeeringConnectionStateReasonCodePendingAcceptance}}
+			RequesterVpcInfo: &types.VpcPeeringConnectionVpcInfo{VpcId: in.VpcId},
+			AccepterVpcInfo:  &types.VpcPeeringConnectionVpcInfo{VpcId: in.PeerVpcId},
+			Status:           &types.VpcPeeringConnectionStateReason{Code: types.VpcPeeringConnectionStateReasonCodePendingAcceptance}}
 		return &ec2.CreateVpcPeeringConnectionOutput{VpcPeeringConnection: s.peers[id]}, nil
 	case *ec2.AcceptVpcPeeringConnectionInput:
 		s.peers[*in.VpcPeeringConnectionId].Status = &types.VpcPeeringConnectionStateReason{Code: types.VpcPeeringConnectionStateReasonCodeActive}

@@ -39,7 +39,9 @@ func vpcTable(c *Cloud) module.Table {
 		"dhcp_options_absent":  func() module.Resource { return &dhcpOptions{common: common{cloud: c}, absent: true} },
 
 		"vpc_peering_connection_present": requested, "request_vpc_peering_connection": requested,
-		"accept_vpc_peering_connection": func() module.Resource { return &peeringAccepted{peering{common: common{cloud: c}}} },
+		"accept_vpc_peering_connection": func() module.Resource {
+			return &peeringAccepted{peering{common: common{cloud: c}}}
+		},
 		"vpc_peering_connection_absent": unpeered, "delete_vpc_peering_connection": unpeered,
 	}
 }
@@ -262,7 +264,8 @@ func (n *netResource) table(ctx context.Context, a *account) (*types.RouteTable,
 	if n.TableID == "" {
 		return tableOf(ctx, a, n.Table)
 	}
-	out, err := ec2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route-table-id", n.TableID)}})
+	out, err := ec2Of(a).DescribeRouteTables(ctx,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route-table-id", n.TableID)}})
 	if err != nil || len(out.RouteTables) == 0 {
 		return nil, failed("reading route table", n.TableID, err)
 	}
@@ -300,7 +303,8 @@ func (n *netResource) subnetTable(ctx context.Context, p *plan, a *account, has 
 
 // associated is the route table of a subnet, and its association; "" for the main one of the VPC.
 func associated(ctx context.Context, a *account, subnet string) (table string, association *string, err error) {
-	out, err := ec2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.subnet-id", subnet)}})
+	out, err := ec2Of(a).DescribeRouteTables(ctx,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.subnet-id", subnet)}})
 	if err != nil {
 		return "", nil, failed("reading the route table of subnet", subnet, err)
 	}
@@ -329,7 +333,8 @@ func (n *netResource) associate(ctx context.Context, a *account, association *st
 	if err != nil || now == nil {
 		return errors.Join(err, missing("subnet", n.Name, "boto_vpc.subnet_present"))
 	}
-	_, err = ec2Of(a).AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: want.RouteTableId, SubnetId: now.SubnetId})
+	_, err = ec2Of(a).AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: want.RouteTableId,
+		SubnetId: now.SubnetId})
 	return failed("giving route table "+n.TableID+n.Table+" to subnet", n.Name, err)
 }
 
@@ -528,7 +533,8 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 	for _, r := range has.Routes {
 		if sdk.ToString(r.GatewayId) != "local" && r.DestinationCidrBlock != nil {
 			one := route{cidr: *r.DestinationCidrBlock, gateway: sdk.ToString(r.GatewayId), instance: sdk.ToString(r.InstanceId),
-				nat: sdk.ToString(r.NatGatewayId), nic: sdk.ToString(r.NetworkInterfaceId), peer: sdk.ToString(r.VpcPeeringConnectionId)}
+				nat: sdk.ToString(r.NatGatewayId), nic: sdk.ToString(r.NetworkInterfaceId),
+				peer: sdk.ToString(r.VpcPeeringConnectionId)}
 			if one.instance != "" { // AWS names the interface of the instance, too
 				one.nic = ""
 			}
@@ -561,8 +567,8 @@ func (n *netResource) tableRoutes(ctx context.Context, p *plan, a *account, has 
 				continue
 			}
 			in := &ec2.CreateRouteInput{RouteTableId: now.RouteTableId, DestinationCidrBlock: &r.cidr}
-			for field, v := range map[**string]string{&in.GatewayId: r.gateway, &in.InstanceId: r.instance, &in.NatGatewayId: r.nat,
-				&in.NetworkInterfaceId: r.nic, &in.VpcPeeringConnectionId: r.peer} {
+			for field, v := range map[**string]string{&in.GatewayId: r.gateway, &in.InstanceId: r.instance,
+				&in.NatGatewayId: r.nat, &in.NetworkInterfaceId: r.nic, &in.VpcPeeringConnectionId: r.peer} {
 				if v != "" {
 					*field = &v
 				}

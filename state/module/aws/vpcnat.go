@@ -122,13 +122,15 @@ func (n *natGateway) create(ctx context.Context, a *account) error {
 		}
 		allocation = sdk.ToString(out.AllocationId)
 	}
-	if _, err := client.CreateNatGateway(ctx, &ec2.CreateNatGatewayInput{SubnetId: &subnet, AllocationId: &allocation}); err != nil {
+	if _, err := client.CreateNatGateway(ctx,
+		&ec2.CreateNatGatewayInput{SubnetId: &subnet, AllocationId: &allocation}); err != nil {
 		return failed("making the NAT gateway of subnet", subnet, err)
 	}
-	return waitFor(ctx, "the NAT gateway of subnet "+subnet+" is available", 10*time.Minute, func(ctx context.Context) (bool, error) {
-		now, err := natOf(ctx, a, subnet, "available")
-		return now != nil, err
-	})
+	return waitFor(ctx, "the NAT gateway of subnet "+subnet+" is available", 10*time.Minute,
+		func(ctx context.Context) (bool, error) {
+			now, err := natOf(ctx, a, subnet, "available")
+			return now != nil, err
+		})
 }
 
 // remove deletes the gateway, and waits until its address is free. The address stays the account's.
@@ -137,10 +139,11 @@ func (n *natGateway) remove(ctx context.Context, a *account, has *types.NatGatew
 	if _, err := ec2Of(a).DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: has.NatGatewayId}); err != nil {
 		return failed("deleting the NAT gateway of subnet", subnet, err)
 	}
-	return waitFor(ctx, "the NAT gateway of subnet "+subnet+" is gone", 10*time.Minute, func(ctx context.Context) (bool, error) {
-		now, err := natOf(ctx, a, subnet, "pending", "available", "deleting")
-		return now == nil, err
-	})
+	return waitFor(ctx, "the NAT gateway of subnet "+subnet+" is gone", 10*time.Minute,
+		func(ctx context.Context) (bool, error) {
+			now, err := natOf(ctx, a, subnet, "pending", "available", "deleting")
+			return now == nil, err
+		})
 }
 
 // dhcpOptions is boto_vpc.dhcp_options_present and dhcp_options_absent: DHCP options of a VPC, by their tag Name.
@@ -305,7 +308,8 @@ func (d *dhcpOptions) associate(ctx context.Context, p *plan, a *account, id str
 		if err != nil || has == nil {
 			return errors.Join(err, missing("set of DHCP options", d.Name, "boto_vpc.dhcp_options_present"))
 		}
-		_, err = ec2Of(a).AssociateDhcpOptions(ctx, &ec2.AssociateDhcpOptionsInput{DhcpOptionsId: has.DhcpOptionsId, VpcId: &vpc})
+		_, err = ec2Of(a).AssociateDhcpOptions(ctx, &ec2.AssociateDhcpOptionsInput{DhcpOptionsId: has.DhcpOptionsId,
+			VpcId: &vpc})
 		return failed("associating DHCP options", d.Name, err)
 	})
 	return nil

@@ -26,7 +26,8 @@ type peering struct {
 func peeringsOf(ctx context.Context, a *account, filters ...types.Filter) ([]types.VpcPeeringConnection, error) {
 	filters = append(filters, filter("status-code", "initiating-request", "pending-acceptance", "provisioning", "active"))
 	return pages(func(next *string) ([]types.VpcPeeringConnection, *string, error) {
-		page, err := ec2Of(a).DescribeVpcPeeringConnections(ctx, &ec2.DescribeVpcPeeringConnectionsInput{NextToken: next, Filters: filters})
+		page, err := ec2Of(a).DescribeVpcPeeringConnections(ctx, &ec2.DescribeVpcPeeringConnectionsInput{NextToken: next,
+			Filters: filters})
 		if err != nil {
 			return nil, nil, failed("listing the peering connections of", a.config.Region, err)
 		}
@@ -107,7 +108,8 @@ func (c *peeringPresent) look(ctx context.Context) (*plan, error) {
 		return nil, err
 	}
 	if requester != later && peer != later {
-		all, err := peeringsOf(ctx, a, filter("requester-vpc-info.vpc-id", requester), filter("accepter-vpc-info.vpc-id", peer))
+		all, err := peeringsOf(ctx, a, filter("requester-vpc-info.vpc-id", requester),
+			filter("accepter-vpc-info.vpc-id", peer))
 		if err != nil || len(all) > 0 {
 			return p, err
 		}
@@ -119,8 +121,8 @@ func (c *peeringPresent) look(ctx context.Context) (*plan, error) {
 		if err != nil {
 			return err
 		}
-		_, err = ec2Of(a).CreateVpcPeeringConnection(ctx, &ec2.CreateVpcPeeringConnectionInput{VpcId: &requester, PeerVpcId: &peer,
-			PeerOwnerId: optional(c.PeerOwner), PeerRegion: optional(c.PeerRegion),
+		_, err = ec2Of(a).CreateVpcPeeringConnection(ctx, &ec2.CreateVpcPeeringConnectionInput{VpcId: &requester,
+			PeerVpcId: &peer, PeerOwnerId: optional(c.PeerOwner), PeerRegion: optional(c.PeerRegion),
 			TagSpecifications: specs(types.ResourceTypeVpcPeeringConnection, nil, c.title())})
 		return failed("requesting peering connection", c.title(), err)
 	})
@@ -152,14 +154,16 @@ func (c *peeringAccepted) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	}
 	p.differ("status", status, "active")
 	p.then("peering connection accepted", func(ctx context.Context) error {
-		return waitFor(ctx, "peering connection "+c.title()+" waits to be accepted", soon, func(ctx context.Context) (bool, error) {
-			has, err := c.find(ctx, a)
-			if err != nil || has == nil || has.Status.Code == types.VpcPeeringConnectionStateReasonCodeInitiatingRequest {
-				return false, err
-			}
-			_, err = ec2Of(a).AcceptVpcPeeringConnection(ctx, &ec2.AcceptVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})
-			return err == nil, failed("accepting peering connection", c.title(), err)
-		})
+		return waitFor(ctx, "peering connection "+c.title()+" waits to be accepted", soon,
+			func(ctx context.Context) (bool, error) {
+				has, err := c.find(ctx, a)
+				if err != nil || has == nil || has.Status.Code == types.VpcPeeringConnectionStateReasonCodeInitiatingRequest {
+					return false, err
+				}
+				_, err = ec2Of(a).AcceptVpcPeeringConnection(ctx,
+					&ec2.AcceptVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})
+				return err == nil, failed("accepting peering connection", c.title(), err)
+			})
 	})
 	return c.check(p, nil)
 }
@@ -183,7 +187,8 @@ func (c *peeringAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	if has != nil && err == nil {
 		p.remove(value.NewMap("vpc_peering_connection", sdk.ToString(has.VpcPeeringConnectionId)))
 		p.then("peering connection deleted", func(ctx context.Context) error {
-			_, err := ec2Of(a).DeleteVpcPeeringConnection(ctx, &ec2.DeleteVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})
+			_, err := ec2Of(a).DeleteVpcPeeringConnection(ctx,
+				&ec2.DeleteVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})
 			return failed("deleting peering connection", c.title(), err)
 		})
 	}
