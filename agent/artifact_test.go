@@ -140,7 +140,7 @@ func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 		t.Errorf("exit code %d, %v, want it refused, and by whom it was signed", exit.Code(err), err)
 	}
 	if n, _ := asked(log, ".pack"); n == 0 {
-		t.Errorf("it was no delta:\n%s", log)
+		t.Errorf("it was not a delta:\n%s", log)
 	}
 	l.links("1", "1", "")
 	unchanged(t, l)

@@ -254,7 +254,7 @@ func damages() []damage {
 // inflict damages a thing.
 func (l *lab) inflict(d damage, path string) {
 	l.t.Helper()
-	content, _ := os.ReadFile(path) // what is no file has none
+	content, _ := os.ReadFile(path) // what is not a file has none
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return // it was lost with its directory
 	}

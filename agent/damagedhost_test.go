@@ -18,7 +18,7 @@ func TestLooksAtADamagedHost(t *testing.T) {
 			t.Parallel()
 			l := whole.again(t)
 			path := what.path(l)
-			content, _ := os.ReadFile(path) // what is no file has none
+			content, _ := os.ReadFile(path) // what is not a file has none
 			ask := func(damage string) {
 				for name, look := range map[string]func() error{
 					"status":   func() error { _, err := l.Status(); return err },

@@ -111,7 +111,7 @@ func TestDeltaKilledAtRandomMoments(t *testing.T) {
 	release := k.publish(repo, "3", files)
 	k.length = k.packs(t) - before
 	if k.length < 4<<20 || k.length > release.Length*2/3 {
-		t.Fatalf("the new chunks are %d bytes of %d, which is no delta", k.length, release.Length)
+		t.Fatalf("the new chunks are %d bytes of %d, which is not a delta", k.length, release.Length)
 	}
 	k.host = func(t *testing.T) string { return copied(t, template) }
 	k.run(t)

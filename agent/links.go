@@ -195,9 +195,9 @@ func (r *run) clearNames() error {
 		}
 		aside := path + layout.DamagedMark + r.id
 		if err := durable.Rename(path, aside); err != nil {
-			return fmt.Errorf("setting aside %s, which is no link: %w", r.Layout.Inside(path), err)
+			return fmt.Errorf("setting aside %s, which is not a link: %w", r.Layout.Inside(path), err)
 		}
-		r.record.Note("%s was no link; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
+		r.record.Note("%s was not a link; it was set aside as %s", r.Layout.Inside(path), filepath.Base(aside))
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 	l.expect(exit.OK) // a probe of the host
 }
 
-// TestPortTakenDuringRestartIsAHostError is no fault of the release, whose unit or hook fails for it.
+// TestPortTakenDuringRestartIsAHostError is not a fault of the release, whose unit or hook fails for it.
 func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
@@ -168,7 +168,8 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestUnitsThatAUserMakesSeemARelease are no units of it: none is restarted, and what becomes of them condemns nothing.
+// TestUnitsThatAUserMakesSeemARelease are not units of it: none is restarted, and what becomes of them condemns
+// nothing.
 func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 	for name, arrange := range map[string]func(l *lab, u *fakeUnits, s *unit){
 		"working directory": func(l *lab, u *fakeUnits, s *unit) { seem(l, u, s, "/srv/service/current") },

@@ -96,7 +96,7 @@ func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 	return r.save()
 }
 
-// resolveBase finds base's release. A store without a base is no error; one that lost it leaves
+// resolveBase finds base's release. A store without a base is not an error; one that lost it leaves
 // the base that the host has.
 func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.Release, error) {
 	var has *artifact.Release

@@ -86,7 +86,7 @@ func TestTrustRootAfterALostRoot(t *testing.T) {
 	}
 }
 
-// A file that is no root is named, and is no reason to distrust the store.
+// A file that is not a root is named, and is no reason to distrust the store.
 func TestInvalidTrustRootIsReported(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -116,10 +116,10 @@ func (s *scopes) top() *scope {
 func plainInteger(number string) error {
 	digits := strings.TrimPrefix(number, "-")
 	if strings.ContainsAny(digits, ".eE") || number == "-0" {
-		return fmt.Errorf("the number %.30s is no plain integer", number)
+		return fmt.Errorf("the number %.30s is not a plain integer", number)
 	}
 	if _, err := strconv.ParseInt(number, 10, 64); err != nil {
-		return fmt.Errorf("the number %.30s is no integer of 64 bits", number)
+		return fmt.Errorf("the number %.30s is not an integer of 64 bits", number)
 	}
 	return nil
 }

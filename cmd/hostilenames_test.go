@@ -27,7 +27,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hostileNames are no names of anything: they leave a directory, are an option of a program, end a line, move a
+// hostileNames are not names of anything: they leave a directory, are an option of a program, end a line, move a
 // terminal's cursor, or are longer than a file's name.
 func hostileNames() []string {
 	return []string{"../x", "a/b", "-rf", "a\nb", "a\n", "a\x00b", "\x1b[2J", "a\x1b]52;c;eA==\x07",

@@ -29,7 +29,7 @@ type part struct {
 
 // Only a service may hold dashes, so a hostname can be read from its end in one way only. Instance
 // and region start with a letter and a region ends in a digit: in ip-10-0-0-12, the name a cloud
-// gives by itself, 10 is no instance and 0 is no region.
+// gives by itself, 10 is not an instance and 0 is not a region.
 var parts = []part{
 	{"service", `[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?`, "a service holds letters, digits and inner dashes", "myapp"},
 	{"instance", `[A-Za-z][A-Za-z0-9]*`, "an instance starts with a letter", "testing"},

@@ -108,7 +108,7 @@ func (r Request) Check() error {
 		}
 		for _, name := range partNames() {
 			if text := *who.part(name); text != "" && !isName(text) {
-				return diag.WithHint(fmt.Errorf("the %s is %s as %q, which is no name", name, who.where, text),
+				return diag.WithHint(fmt.Errorf("the %s is %s as %q, which is not a name", name, who.where, text),
 					"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d characters", maxName)
 			}
 		}

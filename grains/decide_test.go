@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 		{"unless all is known", grains.Request{Hostname: unnamed, OnCloud: true,
 			Given: id{Service: "myapp", Instance: "dev", Region: "lab1"}, Configured: id{Node: "7"}}, &ec2, "myapp-dev-lab1-7",
 			grains.FromGiven, 0},
-		{"and its silence is no failure", grains.Request{Hostname: unnamed, OnCloud: true,
+		{"and its silence is not a failure", grains.Request{Hostname: unnamed, OnCloud: true,
 			Given: id{Service: "myapp", Instance: "dev"}}, &cloud{err: errors.New("silent")}, "myapp-dev-local-ip-10-0-0-12",
 			grains.FromGiven, 1},
 		{"arguments beat the configuration", grains.Request{Hostname: "laptop", Given: id{Service: "a", Instance: "b"},
@@ -137,7 +137,7 @@ func TestDecideRefuses(t *testing.T) {
 		{"half a configuration", grains.Request{Hostname: named, Configured: id{Instance: "testing"}},
 			"only one of service and instance is configured", "", false, false},
 		{"a path", grains.Request{Hostname: "web1", Given: id{Service: "../x", Instance: "testing"}},
-			`the service is given as "../x", which is no name`, "letters, digits", false, false},
+			`the service is given as "../x", which is not a name`, "letters, digits", false, false},
 		{"a long name", grains.Request{Hostname: "web1", Given: id{Service: "x", Instance: strings.Repeat("y", 64)}},
 			"the instance is given as \"yyy", "within 63", false, false},
 	} {

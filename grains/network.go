@@ -93,7 +93,7 @@ func gateway4(table string) any {
 }
 
 // gateway6 reads destination, prefix length, source, prefix length, next hop, metric, two counters,
-// flags and interface. The kernel lists an unreachable default on lo, which is no route.
+// flags and interface. The kernel lists an unreachable default on lo, which is not a route.
 func gateway6(table string) any {
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)

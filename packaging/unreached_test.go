@@ -26,7 +26,7 @@ func TestUnreachedSLSFiles(t *testing.T) {
 			"states/top.sls": "base:\n  '*': [app]\n", "states/app/init.sls": "include:\n  - .users\n  - ..common\n",
 			"states/app/users.sls": "", "states/app/unused.sls": "", "states/common.sls": "",
 		}, []string{"states/app/unused.sls"}},
-		{"relative to a file that is no package", map[string]string{"states/top.sls": "base: {'*': [app.web]}",
+		{"relative to a file that is not a package", map[string]string{"states/top.sls": "base: {'*': [app.web]}",
 			"states/app/web.sls": "include: [.users]", "states/app/users.sls": "", "states/users.sls": ""},
 			[]string{"states/users.sls"}},
 		{"a computed name", map[string]string{"states/top.sls": "base:\n  '*':\n    - role.{{ grains.role }}\n",

@@ -231,7 +231,7 @@ func (r rooted) options(w *world) walk.Options {
 	return o
 }
 
-// notAttacked are methods of package walk that are no primitives, with the reason.
+// notAttacked are methods of package walk that are not primitives, with the reason.
 func notAttacked() map[string]string {
 	const part, checks, tells = "part of primitives in the table", "only looks; the states that ask it are attacked",
 		"opens nothing"

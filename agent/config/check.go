@@ -65,7 +65,7 @@ func (c *check) value(v value) {
 		c.metrics(v)
 	case "notify.webhook.url":
 		if u, err := url.Parse(v.text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			c.warnings.Add(v.at, "notify.webhook.url is no http or https URL").WithHint("write it as https://host/path")
+			c.warnings.Add(v.at, "notify.webhook.url is not an http or https URL").WithHint("write it as https://host/path")
 		}
 	case "notify.webhook.secret_file":
 		for _, d := range private(v.text, 0o077, v.key.Name, "0600") {
@@ -114,7 +114,7 @@ func (c *check) metrics(v value) {
 	case err != nil:
 		c.warnings.AddError(v.at, named(v, err))
 	case !is:
-		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is no directory",
+		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is not a directory",
 			filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
 	}
 }

@@ -154,7 +154,7 @@ func Load(s Sources) (Config, error) {
 	return c, nil
 }
 
-// probes reads the list of probes, which is no plain setting, out of a file that was verified.
+// probes reads the list of probes, which is not a plain setting, out of a file that was verified.
 func probes(data []byte, file string) []recipe.Probe {
 	var root struct {
 		Health struct{ Probes yaml.Node }

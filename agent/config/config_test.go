@@ -120,7 +120,7 @@ func TestExplicitConfigFileMustExist(t *testing.T) {
 		t.Errorf("broken YAML: %v", err)
 	}
 	if _, err := config.Load(config.Sources{File: file(t, "- a\n")}); err == nil {
-		t.Error("a list is no configuration")
+		t.Error("a list is not configuration")
 	}
 }
 

@@ -90,7 +90,7 @@ func readRegular(path string) ([]byte, error) {
 	return data, err
 }
 
-var errIrregular = errors.New("it is no regular file")
+var errIrregular = errors.New("it is not a regular file")
 
 // unread says that the configuration could not be read.
 func unread(err error) error {

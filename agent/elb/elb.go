@@ -227,7 +227,7 @@ func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWor
 	var pending []string
 	for _, name := range b.Names {
 		h, err := c.ofClassic(ctx, name)
-		// One that was taken out is no instance of the balancer any more.
+		// One that was taken out is not an instance of the balancer any more.
 		if absent(err) && classicWord == "OutOfService" {
 			continue
 		}

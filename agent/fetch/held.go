@@ -32,7 +32,7 @@ func (h Held) Has(releases ...artifact.Release) bool {
 
 // Holds reports whether each release is unpacked on this host. A directory that holds nothing of what is listed of the
 // release, such as an empty one, is what the repair of a filesystem leaves. One that cannot be read is an error. What
-// is no directory, such as a link that leads nowhere, is set aside before the release is fetched.
+// is not a directory, such as a link that leads nowhere, is set aside before the release is fetched.
 func (h Held) Holds(releases ...artifact.Release) (bool, error) {
 	for _, release := range releases {
 		if held, err := h.holds(release); err != nil || !held {

@@ -19,7 +19,7 @@ type Lists struct {
 // readList is a list as it was read from a file.
 type readList struct {
 	from fileStamp
-	list *manifest.Manifest // nil where the file is no list
+	list *manifest.Manifest // nil where the file is not a list
 }
 
 // fileStamp is what of a file changes when its content does: the agent replaces a list by a rename.
@@ -42,7 +42,7 @@ func stampOf(file string) (fileStamp, error) {
 	return fileStamp{device: device, inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim}, nil
 }
 
-// Of returns the list in a file, which must not be changed: nil where there is no such file, or it is no list.
+// Of returns the list in a file, which must not be changed: nil where there is no such file, or it is not a list.
 // It is read once for as long as the file stays the same. found reports whether there is a file.
 func (l *Lists) Of(file string) (list *manifest.Manifest, found bool, err error) {
 	if l == nil {

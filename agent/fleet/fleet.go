@@ -213,7 +213,7 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 		}
 		parts := strings.Split(info.Key, "/") // reports/PROJECT/HOST/RUN.json
 		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || artifact.CheckHost(parts[2]) != nil {
-			continue // it is no host's: the name was chosen by a user who may write there
+			continue // it is not a host's: the name was chosen by a user who may write there
 		}
 		of := parts[1] + "/" + parts[2]
 		if parts[3] < oldest && beats.at(of).Before(since) {

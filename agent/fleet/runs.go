@@ -154,7 +154,7 @@ func readRun(ctx context.Context, s store.Store, known hostkey.Registry, host, b
 	signed, err := known.Check(host, key, data)
 	var run Run
 	if err != nil || json.Unmarshal(data, &run) != nil || run.Host != host || run.ID != id {
-		return nil, nil //nolint:nilnil,nilerr // it is no report of this host
+		return nil, nil //nolint:nilnil,nilerr // it is not a report of this host
 	}
 	run.Signed = signed
 	return &run, nil

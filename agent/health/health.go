@@ -67,7 +67,7 @@ type Result struct {
 	unit    string
 	logs    string // the unit whose journal says why Error happened; "" for none
 	hint    string // what to do about Error, where more is known than for any probe
-	// occupied is Error where another process has the port, which is no fault of the release.
+	// occupied is Error where another process has the port, which is not a fault of the release.
 	occupied *service.Occupied
 }
 

@@ -48,7 +48,7 @@ func (u *units) look(ctx context.Context) {
 		return
 	}
 	u.tries++
-	seen, err := u.Units.Look(context.WithoutCancel(ctx)) // it does not take long, and the deadline is no fault of theirs
+	seen, err := u.Units.Look(context.WithoutCancel(ctx)) // it is quick, and no failure of the units
 	u.results, u.final = nil, false
 	for _, s := range seen {
 		r := Result{Probe: "unit " + s.Unit, unit: s.Unit, Project: s.Project, Tries: u.tries,

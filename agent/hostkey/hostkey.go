@@ -32,7 +32,7 @@ type Public string
 func ParsePublic(text string) (Public, error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(data) != ed25519.PublicKeySize {
-		return "", fmt.Errorf("%q is no public key of a host", text)
+		return "", fmt.Errorf("%q is not a public key of a host", text)
 	}
 	return Public(text), nil
 }

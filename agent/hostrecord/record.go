@@ -167,7 +167,7 @@ func (p *Place) fields(channel bool) []string {
 	return []string{p.Version, p.Digest}
 }
 
-// join writes fields into a segment. What is no letter, digit, dot, dash or underscore becomes ! and two hexadecimal
+// join writes fields into a segment. What is not a letter, digit, dot, dash or underscore becomes ! and two hexadecimal
 // digits, so that every store keeps the name as it is.
 func join(fields ...string) string {
 	var b strings.Builder
@@ -213,7 +213,7 @@ func split(segment string) ([]string, error) {
 // parse parses the key of a record's object into the record, the signed text and the signature. Every user who may
 // write to the store can choose the key: nothing in it counts before the signature was verified.
 func parse(key string) (r Record, text, signature string, err error) {
-	none := errors.New("it is no record of a host")
+	none := errors.New("it is not a record of a host")
 	parts := strings.Split(key, "/")
 	if len(parts) < 4 {
 		return r, "", "", none

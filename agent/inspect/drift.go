@@ -73,7 +73,7 @@ func (h *Host) lost(s Status) *ledger.Pair {
 }
 
 // actingAlways names the states of a run that changed something and will again at the next one; no run of converge ends
-// that, so they are no drift.
+// that, so they are not drift.
 func actingAlways(r *report.Report) []string {
 	if r == nil || r.Test {
 		return nil

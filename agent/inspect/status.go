@@ -125,7 +125,7 @@ func (h *Host) status() (Status, error) {
 	}
 	for _, name := range records.ProjectsIn(book) {
 		set, err := link.Of(h.LayoutOf(name)).Read()
-		if err = records.IgnoreNoLink(err); err != nil { // what is no link is drift
+		if err = records.IgnoreNoLink(err); err != nil { // what is not a link is drift
 			return s, fmt.Errorf("reading the links: %w", err)
 		}
 		s.Links[name] = set

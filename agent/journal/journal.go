@@ -245,7 +245,7 @@ func unread(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		hint = "run it as root"
 	case errors.Is(err, walk.ErrNoFile) || errors.Is(err, syscall.ENOTDIR):
-		hint = "the next run sets aside what is no journal: corpus-agent deploy; or keep no journal, with undo.limit: 0 " +
+		hint = "the next run sets aside what is not a journal: corpus-agent deploy; or keep no journal, with undo.limit: 0 " +
 			"in agent.yaml"
 	}
 	return diag.WithHint(fmt.Errorf("reading the journal: %w", err), "%s", hint)

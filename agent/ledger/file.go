@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// read fills v from a file and reports whether there is one, and gives its content. One that is not
-// JSON, that does not say its version, or that is no file at all, is a *Corrupt; what names the file in other errors.
+// read fills v from a file and reports whether there is one, and gives its content. One that is not JSON, that does not
+// say its version, or that is not a file at all, is a *Corrupt; what names the file in other errors.
 func read(path, what string, v versioned) (data []byte, err error) {
 	data, err = walk.ReadFile(path)
 	switch {

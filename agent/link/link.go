@@ -195,7 +195,7 @@ func Name(path string, p layout.Project) error {
 		return err
 	}
 	if found && info.Mode()&fs.ModeSymlink == 0 {
-		return fmt.Errorf("%s is no link: move it away, since it must lead to %s", path, p.Dir)
+		return fmt.Errorf("%s is not a link: move it away, since it must lead to %s", path, p.Dir)
 	}
 	return durable.Symlink(p.LinkTarget(), path)
 }

@@ -162,7 +162,7 @@ func (r *reader) include(dir string, patterns any, fallback string) {
 		}
 		files, err := walk.Glob(pattern) // sorted
 		if err != nil {
-			r.problems.Add(diag.Pos{File: filepath.Join(dir, "minion")}, "include: %q is no pattern: %v", pattern, err)
+			r.problems.Add(diag.Pos{File: filepath.Join(dir, "minion")}, "include: %q is not a pattern: %v", pattern, err)
 		}
 		for _, file := range files {
 			r.includeFile(file)

@@ -136,13 +136,13 @@ func openFamilies() []string {
 	}
 }
 
-// plain are keys of changes whose values are no content, whatever the state is about.
+// plain are keys of changes whose values are not content, whatever the state is about.
 func plain(key string) bool {
 	return slices.Contains([]string{"mode", "user", "group", "pid", "retcode", "ctime", "mtime", "size"}, key)
 }
 
 // shown is a state's changes without content that may not leave. Changes of several files name each, and
-// everything below such a name belongs to that file; "" is no file, of which a text of several lines may be content.
+// everything below such a name belongs to that file; "" is not a file, of which a text of several lines may be content.
 func shown(v any, open func(file string) bool, file string) any {
 	m, ok := v.(*value.Map)
 	if !ok || m == nil {

@@ -250,7 +250,7 @@ func (c *copier) entry(from, to *walk.Dir, name string, depth int) error {
 	case unix.S_IFLNK:
 		target, err := from.Readlink(name)
 		if errors.Is(err, unix.EINVAL) {
-			return &fs.PathError{Op: "archive", Path: name, Err: fs.ErrNotExist} // it is no link any more
+			return &fs.PathError{Op: "archive", Path: name, Err: fs.ErrNotExist} // it is not a link any more
 		}
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func (c *copier) entry(from, to *walk.Dir, name string, depth int) error {
 	case unix.S_IFREG:
 		return c.file(from, to, name)
 	}
-	return nil // sockets, pipes and devices are no content
+	return nil // sockets, pipes and devices are not content
 }
 
 // file copies a file. What it is and whose counts when it is open.
@@ -274,7 +274,7 @@ func (c *copier) file(from, to *walk.Dir, name string) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return &fs.PathError{Op: "archive", Path: name, Err: fs.ErrNotExist} // it is no file any more
+		return &fs.PathError{Op: "archive", Path: name, Err: fs.ErrNotExist} // it is not a file any more
 	}
 	if c.space -= entry; c.space < 0 {
 		return errGrown

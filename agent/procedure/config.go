@@ -74,7 +74,7 @@ func (l Layers) Merge() (*value.Map, error) {
 	return expanded, nil
 }
 
-// checkAccounts refuses a user or group that is no name of one: states give files to them, and useradd takes them as
+// checkAccounts refuses a user or group that is not a name of one: states give files to them, and useradd takes them as
 // arguments.
 func checkAccounts(cfg *value.Map) error {
 	for _, key := range []string{"user", "group"} {
@@ -116,7 +116,7 @@ var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // deepest is how often a value may refer to one that refers to another.
 const deepest = 10
 
-// expand puts values in the place of references to them, from data first. What is no key of either
+// expand puts values in the place of references to them, from data first. What is not a key of either
 // stays as it is: braces have other uses.
 func expand(cfg *value.Map) (*value.Map, error) {
 	data, _ := cfg.Value(keyData).(*value.Map)

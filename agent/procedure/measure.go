@@ -93,7 +93,7 @@ func (m *measure) below(ctx context.Context, dir *walk.Dir, name, at string, dep
 	return errors.Join(m.directory(ctx, sub, at, depth), sub.Close())
 }
 
-// entry adds what is no directory.
+// entry adds what is not a directory.
 func (m *measure) entry(here *share, at string, st *unix.Stat_t) {
 	m.takes.Bytes += entry
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {

@@ -67,7 +67,7 @@ func (in *Input) value(key, text string) (any, error) {
 	}
 	doc, err := yaml.LoadString(text, key)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("the value of %s is no YAML%s", key, where(err)),
+		return nil, diag.WithHint(fmt.Errorf("the value of %s is not YAML%s", key, where(err)),
 			"quote a text with special characters for the shell and for YAML: '%s=\"...\"'; or take it from the standard "+
 				"input with %s=-", key, key)
 	}

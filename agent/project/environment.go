@@ -30,7 +30,7 @@ func (r *Run) Environment() string {
 	return Staging
 }
 
-// CheckEnvironment returns an error for a name that is no environment.
+// CheckEnvironment returns an error for a name that is not an environment.
 func CheckEnvironment(env string) error {
 	switch env {
 	case "", Dev, Staging, Prod:
@@ -38,6 +38,6 @@ func CheckEnvironment(env string) error {
 	}
 	return exit.WithCode(
 		exit.Usage,
-		diag.WithHint(fmt.Errorf("%q is no environment", env), "the environments are dev, staging and prod"),
+		diag.WithHint(fmt.Errorf("%q is not an environment", env), "the environments are dev, staging and prod"),
 	)
 }

@@ -27,7 +27,7 @@ func CheckUser(name string) error {
 	if name == "" || accountName().MatchString(name) {
 		return nil
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--user %q is no name of a user", name),
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--user %q is not a name of a user", name),
 		"write up to 32 of a-z, 0-9, - and _, with a letter or _ first"))
 }
 
@@ -47,7 +47,7 @@ func CheckBranch(name string) error {
 	return exit.WithCode(
 		exit.Usage,
 		diag.WithHint(
-			fmt.Errorf("--branch %q is no name of a branch", name),
+			fmt.Errorf("--branch %q is not a name of a branch", name),
 			"write a name such as main or release/1.2",
 		),
 	)

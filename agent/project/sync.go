@@ -98,7 +98,7 @@ func (r *Run) wire(link, target string) error {
 		return nil
 	}
 	if found && info.Mode()&fs.ModeSymlink == 0 {
-		r.Record.Note("%s is no link and stays; %s is not found there", r.Layout.Inside(link), r.Entry.Name)
+		r.Record.Note("%s is not a link and stays; %s is not found there", r.Layout.Inside(link), r.Entry.Name)
 		return nil
 	}
 	if err := durable.MkdirAll(filepath.Dir(link), 0o755); err != nil {

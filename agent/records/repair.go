@@ -111,7 +111,7 @@ func (s *setAside) directory(path string) {
 	}
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.IsDir():
-		s.away(path, "was no directory")
+		s.away(path, "was not a directory")
 	case walk.Nowhere(err):
 		s.away(path, "was a link that leads nowhere")
 	default:
@@ -149,7 +149,7 @@ func (s *setAside) file(path string) {
 	case err == nil && info.IsDir():
 		s.away(path, "was a directory")
 	case err == nil && !info.Mode().IsRegular():
-		s.away(path, "was no regular file")
+		s.away(path, "was not a regular file")
 	case walk.Nowhere(err):
 		found, err := walk.Named(path)
 		if s.unread(err); found {
@@ -169,7 +169,7 @@ func (s *setAside) files(dir string, chosen func(name string) bool) {
 	}
 }
 
-// cache removes whatever is no file from a directory whose content can be made again.
+// cache removes whatever is not a file from a directory whose content can be made again.
 func (s *setAside) cache(dir string) {
 	s.directory(dir)
 	for _, path := range s.below(dir) {
@@ -221,7 +221,7 @@ func (rs *Records) SetLinksAside(projects []string, id string) (lost []string, e
 			path := filepath.Join(rs.LayoutOf(project).Dir, name)
 			info, err := os.Lstat(path)
 			if s.unread(err); err == nil && info.Mode()&fs.ModeSymlink == 0 {
-				s.away(path, "was no link")
+				s.away(path, "was not a link")
 			}
 		}
 	}

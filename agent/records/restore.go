@@ -133,7 +133,7 @@ func (rs *Records) byLinks(book *ledger.Ledger, reports []*report.Report) error 
 func (rs *Records) goodByLinks(book *ledger.Ledger, reports []*report.Report) error {
 	service, err := rs.serviceByDisk(book, reports)
 	if err != nil || service == "" || service == artifact.Base {
-		return err // base is no service: a pair of base and base would be one that no deploy made
+		return err // base is not a service: a pair of base and base would be one that no deploy made
 	}
 	good, err := rs.pairOnDisk(service, reports)
 	if err != nil || good == nil {
@@ -149,7 +149,7 @@ func (rs *Records) goodByLinks(book *ledger.Ledger, reports []*report.Report) er
 	return err
 }
 
-// IgnoreNoLink drops the error of a name that is not there, or is no link.
+// IgnoreNoLink drops the error of a name that is not there, or is not a link.
 func IgnoreNoLink(err error) error {
 	if walk.Nowhere(err) || errors.Is(err, syscall.EINVAL) {
 		return nil

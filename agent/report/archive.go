@@ -189,7 +189,7 @@ func (a Archive) sequence(id string) int64 {
 	}
 	defer f.Close()
 	head := make([]byte, headSize)
-	n, _ := io.ReadFull(f, head) // a short file is no error: it may still hold the sequence number
+	n, _ := io.ReadFull(f, head) // a short file is not an error: it may still hold the sequence number
 	_, rest, ok := bytes.Cut(head[:n], []byte(`"sequence": `))
 	if !ok {
 		return 0

@@ -69,7 +69,7 @@ type Step struct {
 	Result   string        `json:"result"`
 	Changes  *value.Map    `json:"changes"`           // with StepPending, the changes that a run would make
 	Unknown  bool          `json:"unknown,omitempty"` // with StepPending: only applying the state shows its changes
-	Always   bool          `json:"always,omitempty"`  // it acts at every run, so its changes are no drift
+	Always   bool          `json:"always,omitempty"`  // it acts at every run, so its changes are not drift
 	Comment  string        `json:"comment,omitempty"`
 	Hint     string        `json:"hint,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`

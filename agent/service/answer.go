@@ -25,7 +25,7 @@ type Answering struct {
 type Connection struct{ From, To netip.AddrPort }
 
 // Occupied says that a process that belongs to no unit of the release has the port at which the release is to
-// answer. That is no fault of the release.
+// answer. That is not a fault of the release.
 type Occupied struct {
 	Address netip.AddrPort
 	PID     int    // 0 where no process has the socket open

@@ -26,7 +26,7 @@ type System interface {
 	Allowed() error
 	// Loaded lists the services and path units that the init system has in memory.
 	Loaded(ctx context.Context) ([]string, error)
-	// Service describes a unit; one that does not exist is not Found, which is no error.
+	// Service describes a unit; one that does not exist is not Found, which is not an error.
 	Service(ctx context.Context, name string) (units.Service, error)
 	// Process says what a process is; what may not be read is empty.
 	Process(pid int) processes.Process
@@ -36,7 +36,8 @@ type System interface {
 	Forgive(ctx context.Context, name string)
 	// Act restarts, reloads or stops a unit and waits until that is done.
 	Act(ctx context.Context, verb host.UnitVerb, name string) error
-	// Journal returns what a unit logged since a time, oldest line first and not redacted; nil where no journal is kept.
+	// Journal returns what a unit logged since a time, oldest line first and not redacted; nil where no journal is
+	// kept.
 	Journal(ctx context.Context, name string, since time.Time) []string
 	// Clock is the monotonic clock of units.Service.Began.
 	Clock() time.Duration

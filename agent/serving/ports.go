@@ -102,7 +102,7 @@ func portsOf(probes []recipe.Probe) []uint16 {
 	return ports
 }
 
-// hostOf returns host:port of a URL, with the port of its scheme if it names none; "" for what is no URL.
+// hostOf returns host:port of a URL, with the port of its scheme if it names none; "" for what is not a URL.
 func hostOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {

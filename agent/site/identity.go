@@ -152,6 +152,6 @@ func (s *Site) MisplacedConfiguration() error {
 			s.Layout.Config())
 	}
 	return diag.WithHint(
-		fmt.Errorf("%s is no directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s",
+		fmt.Errorf("%s is not a directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s",
 		hint)
 }

@@ -109,7 +109,7 @@ func (s *Site) misplacedPillar(project string) error {
 	at := s.LayoutOf(project).Pillar()
 	if walk.Misplaced(at) {
 		return exit.WithCode(exit.Usage, diag.WithHint(
-			&PillarRefused{project, fmt.Errorf("the pillar of %s is not rendered: %s is no directory", project, at)},
+			&PillarRefused{project, fmt.Errorf("the pillar of %s is not rendered: %s is not a directory", project, at)},
 			"move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged; where this host had no "+
 				"pillar of its own for %s, that is all", at, project))
 	}

@@ -156,7 +156,7 @@ func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
 	return unsafe
 }
 
-// interpreter is the program that runs a script; "" for what is no script.
+// interpreter is the program that runs a script; "" for what is not a script.
 func interpreter(root *walk.Root, script string) string {
 	f, err := root.OpenFile(script, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {

@@ -177,7 +177,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 	}
 }
 
-// TestUnavailablePackageDoesNotBlockOthers puts back what there is, in one order, and all that is no package.
+// TestUnavailablePackageDoesNotBlockOthers puts back what there is, in one order, and all that is not a package.
 func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 	s := newScene(t)
 	s.stock = newStock()

@@ -178,7 +178,7 @@ func TestRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 		sees(t, host, "2")
-		// The old root under the next name is no next root.
+		// The old root under the next name is not a next root.
 		repo.Replace(trust.RoleKey("root", 3), repo.Object(trust.RoleKey("root", 1)))
 		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")

@@ -45,7 +45,7 @@ func opened(t *testing.T, p *Plan, file string) *Cache {
 	return c
 }
 
-// A disk that fails is no fault of the store's: asking again would fetch the same bytes for nothing.
+// A disk that fails is not a fault of the store's: asking again would fetch the same bytes for nothing.
 func TestDiskErrorIsNotRetriedAtTheStore(t *testing.T) {
 	plan, s, requests, _ := brought(t)
 	cache := opened(t, plan, filepath.Join(t.TempDir(), "chunks"))

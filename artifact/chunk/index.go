@@ -100,7 +100,7 @@ func (x *Index) Encode() ([]byte, error) {
 func appendHex(out []byte, d artifact.Digest) ([]byte, error) {
 	out, err := hex.AppendDecode(out, []byte(d.Hex()))
 	if err != nil {
-		return nil, fmt.Errorf("%s is no digest: %w", d, err)
+		return nil, fmt.Errorf("%s is not a digest: %w", d, err)
 	}
 	return out, nil
 }
@@ -110,7 +110,7 @@ func appendHex(out []byte, d artifact.Digest) ([]byte, error) {
 func Parse(s *trust.Signed) (*Index, error) {
 	x, err := decode(s.Data())
 	if err == nil && s.Kind() != trust.KindIndex {
-		err = errors.New("it is no index")
+		err = errors.New("it is not an index")
 	}
 	if err != nil {
 		return nil, s.Malformed(err)
@@ -122,7 +122,7 @@ func Parse(s *trust.Signed) (*Index, error) {
 func decode(data []byte) (*Index, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {
-		return nil, errors.New("it is no index of chunks")
+		return nil, errors.New("it is not an index of chunks")
 	}
 	r := reader{data: rest}
 	x := &Index{Size: r.number(largestSize), List: int64(r.number(MaxList))}

@@ -7,7 +7,7 @@ import (
 )
 
 // errIndex is the error for an index that is damaged, or of a form that this package does not know.
-var errIndex = errors.New("it is no index of git that can be read")
+var errIndex = errors.New("it is not an index of git that can be read")
 
 // gitlinks returns the paths of the entries of an index that are commits of other repositories. git looks into the
 // directories of all of them, whether .gitmodules names them or not.

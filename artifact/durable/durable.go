@@ -100,7 +100,7 @@ func tempLink(target, dir string) (string, error) {
 	}
 }
 
-// Remove deletes a file or link and syncs its directory. It is no error if the name does not exist.
+// Remove deletes a file or link and syncs its directory. It is not an error if the name does not exist.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// RemoveAll removes a name and everything below it. It is no error if the name does not exist. The removal ends with
-// its context, with the context's error, and leaves the rest.
+// RemoveAll removes a name and everything below it. It is not an error if the name does not exist. The removal ends
+// with its context, with the context's error, and leaves the rest.
 func RemoveAll(ctx context.Context, path string) error {
 	if err := removeAll(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing %s: %w", path, err)

@@ -34,13 +34,13 @@ func files(data []byte) fstest.MapFS {
 // TestSmallProgramsWithHugeHeaders reads programs of 120 bytes whose headers declare huge sizes.
 func TestSmallProgramsWithHugeHeaders(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"a loader of 2^63 bytes":   header(3, 0, 1<<63),
-		"a loader of 2^40 bytes":   header(3, 0, 1<<40),
-		"dynamic of 2^40 bytes":    header(2, 0, 1<<40),
-		"an offset of 2^64-1":      header(2, 1<<64-1, 16),
-		"a loader past the end":    header(3, 100, 4096),
-		"only the first bytes":     header(3, 0, 1)[:20],
-		"a loader that is no path": header(3, 0, 4),
+		"a loader of 2^63 bytes":      header(3, 0, 1<<63),
+		"a loader of 2^40 bytes":      header(3, 0, 1<<40),
+		"dynamic of 2^40 bytes":       header(2, 0, 1<<40),
+		"an offset of 2^64-1":         header(2, 1<<64-1, 16),
+		"a loader past the end":       header(3, 100, 4096),
+		"only the first bytes":        header(3, 0, 1)[:20],
+		"a loader that is not a path": header(3, 0, 4),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -48,7 +48,7 @@ func dynamic(t *testing.T) []byte {
 		t.Skip("this machine has no /bin/sh to look at")
 	}
 	if f, err := elf.NewFile(bytes.NewReader(data)); err != nil || f.Section(".interp") == nil {
-		t.Skip("/bin/sh of this machine is no dynamic program")
+		t.Skip("/bin/sh of this machine is not a dynamic program")
 	}
 	return data
 }

@@ -67,7 +67,7 @@ func ParseDraft(data []byte) (*Draft, error) {
 	}
 	if err := errors.Join(artifact.CheckJSON(data), d.check()); err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err),
-			"ask for it again: it was damaged, or is no draft")
+			"ask for it again: it was damaged, or is not a draft")
 	}
 	return &d, nil
 }

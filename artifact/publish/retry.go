@@ -33,7 +33,7 @@ func (p *Publisher) Retry(ctx context.Context, try func() error) error {
 }
 
 // mayBeRace reports whether an error is one that a rotation beside this command can cause. If it occurs twice in a row,
-// with the same keys and versions, it is no race.
+// with the same keys and versions, it is not a race.
 func mayBeRace(err, last error) bool {
 	var short *Short
 	var unaccepted *Unaccepted

@@ -103,8 +103,8 @@ func TestProbesWithKeysOfAnotherKind(t *testing.T) {
   - tcp: 127.0.0.1:0
     contains: x
 `), "corpus.yaml")
-	for _, want := range []string{":3:5: status has no effect", ":4:11: 99999 is no port", ":5:5: args has no effect",
-		":6:10: 0 is no port",
+	for _, want := range []string{":3:5: status has no effect", ":4:11: 99999 is not a port", ":5:5: args has no effect",
+		":6:10: 0 is not a port",
 		":7:5: contains has no effect"} {
 		if err == nil || !strings.Contains(err.Error(), "corpus.yaml"+want) {
 			t.Errorf("%s is not among\n%v", want, err)

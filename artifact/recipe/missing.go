@@ -54,7 +54,7 @@ func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
 		case !found:
 			problems.Add(r.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or correct the name")
 		case slices.Contains(files, name) && !info.Mode().IsRegular():
-			problems.Add(r.At(name), "it names %s, which is no file", name).WithHint("name a file of the tree")
+			problems.Add(r.At(name), "it names %s, which is not a file", name).WithHint("name a file of the tree")
 		case slices.Contains(r.probeScripts(), name) && info.Mode()&0o111 == 0:
 			problems.Add(r.At(name), "the probe %s is not executable", name).WithHint("run `chmod +x " + name + "` in the tree")
 		}

@@ -26,7 +26,7 @@ func TestRecipeFilesMustExist(t *testing.T) {
 			"corpus.yaml:1:19: it names bin/chek, which is not in the tree",
 		},
 		"health: [{script: bin/dir}]\n": {
-			"corpus.yaml:1:19: it names bin/dir, which is no file",
+			"corpus.yaml:1:19: it names bin/dir, which is not a file",
 		},
 		"health: [{script: bin/plain}]\n": {
 			"corpus.yaml:1:19: the probe bin/plain is not executable",

@@ -121,11 +121,11 @@ func (p *parser) fitsProbe(key *yaml.Node, kind string) {
 	}
 }
 
-// port refuses a number that is no port. A host asks, and gets no answer.
+// port refuses a number that is not a port. A host asks, and gets no answer.
 func (p *parser) port(n *yaml.Node, port string) {
 	number, err := strconv.Atoi(port)
 	if err == nil && (number < 1 || number > 65535) && !p.lenient {
-		p.problems.Add(p.pos(n), "%s is no port", port).WithHint("write a number from 1 to 65535")
+		p.problems.Add(p.pos(n), "%s is not a port", port).WithHint("write a number from 1 to 65535")
 	}
 }
 
@@ -134,23 +134,23 @@ func (p *parser) target(n *yaml.Node, probe Probe) {
 	switch probe.Kind {
 	case ProbeHTTP:
 		if u, err := url.Parse(probe.Target); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			p.problems.Add(p.pos(n), "%q is no URL to probe", probe.Target).WithHint("write http://127.0.0.1:8080/path")
+			p.problems.Add(p.pos(n), "%q is not a URL to probe", probe.Target).WithHint("write http://127.0.0.1:8080/path")
 		} else {
 			p.port(n, u.Port())
 		}
 	case ProbeTCP:
 		if _, port, err := net.SplitHostPort(probe.Target); err != nil || port == "" {
-			p.problems.Add(p.pos(n), "%q is no address to probe", probe.Target).WithHint("write 127.0.0.1:8080")
+			p.problems.Add(p.pos(n), "%q is not an address to probe", probe.Target).WithHint("write 127.0.0.1:8080")
 		} else {
 			p.port(n, port)
 		}
 	case ProbeUnit:
 		if probe.Target == "" || strings.HasPrefix(probe.Target, "-") {
-			p.problems.Add(p.pos(n), "%q is no systemd unit", probe.Target).WithHint("write myapp.service")
+			p.problems.Add(p.pos(n), "%q is not a systemd unit", probe.Target).WithHint("write myapp.service")
 		}
 	default:
 		if probe.Target == "" || slices.Contains(strings.Split(probe.Target, "/"), "..") {
-			p.problems.Add(p.pos(n), "%q is no executable of the release",
+			p.problems.Add(p.pos(n), "%q is not an executable of the release",
 				probe.Target).WithHint("write it relative to the top of the release, or as an absolute path")
 		}
 	}
@@ -181,7 +181,7 @@ func (p *parser) status(n *yaml.Node) [2]int {
 	from, err := strconv.Atoi(strings.TrimSpace(low))
 	to, err2 := strconv.Atoi(strings.TrimSpace(high))
 	if err != nil || err2 != nil || from < 100 || to > 599 || from > to {
-		p.problems.Add(p.pos(n), "%q is no HTTP status", n.Value).WithHint("write 200, or 200-299")
+		p.problems.Add(p.pos(n), "%q is not an HTTP status", n.Value).WithHint("write 200, or 200-299")
 	}
 	return [2]int{from, to}
 }

@@ -149,7 +149,7 @@ func TestHostsIgnoreUnknownKeys(t *testing.T) {
 func TestSchemaAndTableArePublished(t *testing.T) {
 	const schema, page = "../../docs/corpus.schema.json", "../../docs/packaging.md"
 	if !json.Valid(recipe.JSONSchema()) {
-		t.Fatal("the schema is no JSON")
+		t.Fatal("the schema is not JSON")
 	}
 	if *update {
 		if err := os.WriteFile(schema, recipe.JSONSchema(), 0o644); err != nil {

@@ -96,7 +96,7 @@ func (u *unread) hooks() {
 		case proper && slices.Contains(Stages(), stage) && dir:
 			u.stage(name)
 		case proper && slices.Contains(Stages(), stage):
-			u.add(name, "it is no directory, so no hook is run", "make it a directory, and put the hooks into it")
+			u.add(name, "it is not a directory, so no hook is run", "make it a directory, and put the hooks into it")
 		case meant != "":
 			u.add(name, "no stage of hooks is called so, and nothing runs it", "did you mean %s.d?", meant)
 		case proper && dir:
@@ -168,7 +168,7 @@ func (u *unread) elsewhere() {
 	}
 }
 
-// procedures looks for programs in .salt that are no procedure, and procedures that are not started.
+// procedures looks for programs in .salt that are not a procedure, and procedures that are not started.
 func (u *unread) procedures() {
 	for _, e := range u.entries(procedureDir) {
 		name := path.Join(procedureDir, e.Name())

@@ -26,7 +26,7 @@ func TestUnreadFilesAreMistakes(t *testing.T) {
 		"no ending":          {"hooks/post-release/10-x", "", program, "post-release: no stage", "post-release.d"},
 		"capitals":           {"hooks/Pre-Release.d/10-x", "", program, "Pre-Release.d: no stage", "pre-release.d"},
 		"another stage":      {"hooks/rollback.d/10-x", "", program, "hooks/rollback.d: no stage", "the stages are"},
-		"a file":             {"hooks/pre-release.d", "", program, "hooks/pre-release.d: it is no directory", "into it"},
+		"a file":             {"hooks/pre-release.d", "", program, "hooks/pre-release.d: it is not a directory", "into it"},
 		"of no stage":        {"hooks/check.sh", "", program, "hooks/check.sh: it is in no stage", "below `hooks`"},
 		"no execute bit":     {"hooks/pre-release.d/10-x", "", plain, "10-x: it is not executable", "chmod +x"},
 		"hook, not hooks":    {"hook/pre-release.d/10-x", "", program, "hook/pre-release.d: hooks are run", "hooks/pre-"},

@@ -39,7 +39,7 @@ type Wave struct {
 }
 
 // Halt says when a rollout stops by itself: at a number of failed hosts or at their share of those that finished,
-// whichever is reached first. 0 is no limit.
+// whichever is reached first. 0 is not a limit.
 type Halt struct {
 	Hosts int   `json:"hosts,omitempty"`
 	Share Share `json:"share,omitempty"`
@@ -89,7 +89,7 @@ func (p Plan) Sound() error {
 	}
 	for _, pattern := range append(append([]string{}, p.First...), p.Last...) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			errs = append(errs, diag.WithHint(fmt.Errorf("%q is no pattern of host names", pattern),
+			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a pattern of host names", pattern),
 				"write one as for files, such as myapp-production-*-1"))
 		}
 	}

@@ -131,8 +131,8 @@ func (s Start) String() string {
 	return text
 }
 
-// Older reports whether a version of the agent is older than one that a rollout takes. A version that is no release of
-// the agent, such as dev, is as new as any; an agent that does not say its version is older than all.
+// Older reports whether a version of the agent is older than one that a rollout takes. A version that is not a release
+// of the agent, such as dev, is as new as any; an agent that does not say its version is older than all.
 func Older(version, takes string) bool {
 	released := func(v string) bool { return v != "" && v[0] >= '0' && v[0] <= '9' && !strings.HasPrefix(v, "0.0.0") }
 	version, takes = strings.TrimPrefix(version, "v"), strings.TrimPrefix(takes, "v")
@@ -145,7 +145,7 @@ func Older(version, takes string) bool {
 func checkID(id string) error {
 	plain := func(r rune) bool { return r < '0' || r > '9' && r < 'a' || r > 'z' }
 	if id == "" || len(id) > maxID || strings.ContainsFunc(strings.ReplaceAll(id, "-", ""), plain) || id[0] == '-' {
-		return fmt.Errorf("%q is no ID of a rollout", id)
+		return fmt.Errorf("%q is not an ID of a rollout", id)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func checkID(id string) error {
 func checkDigest(what, text string) error {
 	sum, ok := strings.CutPrefix(text, "sha256:")
 	if data, err := hex.DecodeString(sum); !ok || err != nil || len(data) != 32 {
-		return fmt.Errorf("the rollout's %s %q is no digest", what, text)
+		return fmt.Errorf("the rollout's %s %q is not a digest", what, text)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func parseDays(text string) (days [7]bool, err error) {
 			last = first
 		}
 		if first < 0 || last < 0 {
-			return days, fmt.Errorf("%s are no days; these are %s", part, strings.Join(dayNames, ", "))
+			return days, fmt.Errorf("%s are not days; these are %s", part, strings.Join(dayNames, ", "))
 		}
 		for d := first; ; d = (d + 1) % 7 {
 			days[d] = true
@@ -81,10 +81,10 @@ func parseDays(text string) (days [7]bool, err error) {
 func parseHours(text string) (start, end int, err error) {
 	from, to, ok := strings.Cut(text, "-")
 	if start, err = parseTime(from); err != nil || !ok {
-		return 0, 0, fmt.Errorf("%s is no time of day", text)
+		return 0, 0, fmt.Errorf("%s is not a time of day", text)
 	}
 	if end, err = parseTime(to); err != nil || start == end {
-		return 0, 0, fmt.Errorf("%s is no time of day", text)
+		return 0, 0, fmt.Errorf("%s is not a time of day", text)
 	}
 	return start, end, nil
 }

@@ -122,7 +122,7 @@ func (o *origin) takeOptions() error {
 		}
 	}
 	if slices.ContainsFunc([]string{"archive", "filename"}, query.Has) {
-		return errors.New("archive and filename are no options here: a file is fetched as it is")
+		return errors.New("archive and filename are not options here: a file is fetched as it is")
 	}
 	o.url.RawQuery = query.Encode()
 	return nil

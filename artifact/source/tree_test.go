@@ -127,7 +127,7 @@ func TestGit(t *testing.T) {
 			t.Errorf("%s: the tree is %s", u, got)
 		}
 		if stat, err := os.Stat(filepath.Join(dst, "states/run.sh")); err != nil || stat.Mode()&0o100 == 0 {
-			t.Errorf("%s: the program is no program any more: %v", u, err)
+			t.Errorf("%s: the program is not a program any more: %v", u, err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type Store interface {
 	Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error)
 	// List yields the objects under a key prefix in key order. It stops after the first error.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
-	// Delete removes an object; it is no error if it does not exist.
+	// Delete removes an object; it is not an error if it does not exist.
 	Delete(ctx context.Context, key string) error
 }
 

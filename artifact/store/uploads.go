@@ -18,7 +18,7 @@ type Uploader interface {
 	Store
 	// Unfinished lists the unfinished uploads of objects under a key prefix.
 	Unfinished(ctx context.Context, prefix string) ([]Unfinished, error)
-	// Abort removes an upload and its parts; it is no error if it does not exist.
+	// Abort removes an upload and its parts; it is not an error if it does not exist.
 	Abort(ctx context.Context, u Unfinished) error
 }
 

@@ -78,7 +78,7 @@ func ParseBlocks(s *Signed) (*Blocks, error) {
 	b := &Blocks{release: s.release}
 	rest, ok := bytes.CutPrefix(s.data, []byte(blocksMagic))
 	if !ok || len(rest) < 4 || s.kind != KindBlocks {
-		return nil, s.Malformed(errors.New("it is no list of blocks"))
+		return nil, s.Malformed(errors.New("it is not a list of blocks"))
 	}
 	b.size, b.sums = int64(binary.BigEndian.Uint32(rest)), rest[4:]
 	if b.size <= 0 || b.size > largestBlock || s.release.Length < 0 {

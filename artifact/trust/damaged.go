@@ -170,7 +170,7 @@ func keptAs(path, kind string, is func(os.FileMode) bool) error {
 	}
 	if named, err := walk.Named(path); err != nil || !named {
 		if walk.Nowhere(err) {
-			err = nil // its parent is no directory
+			err = nil // its parent is not a directory
 		}
 		return err
 	}

@@ -46,7 +46,7 @@ func (c *Client) Belongs(ctx context.Context) error {
 	if err := isRoot(there); err != nil {
 		return diag.WithHint(&Refused{Check: CheckForm, Of: key,
 			Err: fmt.Errorf("%w: the file there is damaged: %w", ErrRootMissing, err)},
-			"give the --store that these keys belong to: what this URL serves is no metadata; if it is the right store, "+
+			"give the --store that these keys belong to: what this URL serves is not metadata; if it is the right store, "+
 				"find out "+
 				"who changed it, and `corpus refresh --rebuild` restores the file")
 	}

@@ -319,7 +319,7 @@ func (b HexBytes) MarshalJSON() ([]byte, error) { return json.Marshal(hex.Encode
 // UnmarshalJSON decodes hexadecimal bytes.
 func (b *HexBytes) UnmarshalJSON(data []byte) error {
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
-		return errors.New("these are no hexadecimal digits in a string")
+		return errors.New("these are not hexadecimal digits in a string")
 	}
 	digits, err := hex.DecodeString(string(data[1 : len(data)-1]))
 	*b = digits

@@ -92,7 +92,7 @@ func ofPEM[K crypto.PublicKey](text string) (crypto.PublicKey, error) {
 	case "RSA PUBLIC KEY":
 		public, err = x509.ParsePKCS1PublicKey(block.Bytes)
 	default:
-		err = fmt.Errorf("a PEM block of type %q is no public key", block.Type)
+		err = fmt.Errorf("a PEM block of type %q is not a public key", block.Type)
 	}
 	if err != nil {
 		return nil, err

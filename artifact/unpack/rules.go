@@ -229,7 +229,7 @@ func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	case hardlink:
 		target, problem := r.cleanName(h.Linkname)
 		if problem != "" || r.kinds[target] != regular {
-			return fmt.Sprintf("it is a hard link to %q, which is no earlier file", h.Linkname)
+			return fmt.Sprintf("it is a hard link to %q, which is not an earlier file", h.Linkname)
 		}
 		e.link = target
 	}

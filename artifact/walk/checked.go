@@ -58,7 +58,7 @@ func (r *Root) Follow(p string) (*Dir, string, error) {
 	return nil, "", pathError("open", p, unix.EAGAIN)
 }
 
-// plainly is Follow for a path whose last name is no link; otherwise linked is true.
+// plainly is Follow for a path whose last name is not a link; otherwise linked is true.
 func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
 	if d, name, err = r.Parent(p); err != nil || name == "." {
 		return d, name, false, err
@@ -79,8 +79,8 @@ func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
 }
 
 // Resolve returns the path to which the links at the end of a path lead, which need not exist. A path whose last name
-// is no link is returned unchanged; any other result contains no links in the part that exists. It refuses what Follow
-// refuses.
+// is not a link is returned unchanged; any other result contains no links in the part that exists. It refuses what
+// Follow refuses.
 func (r *Root) Resolve(p string) (string, error) {
 	d, _, linked, err := r.plainly(p)
 	switch {

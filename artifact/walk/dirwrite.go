@@ -133,8 +133,8 @@ func (d *Dir) Unlink(name string) error {
 	})
 }
 
-// RemoveAll removes a name and everything below it. It is no error if the name does not exist. The removal ends with
-// its context, with the context's error, and leaves the rest.
+// RemoveAll removes a name and everything below it. It is not an error if the name does not exist. The removal ends
+// with its context, with the context's error, and leaves the rest.
 func (d *Dir) RemoveAll(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err

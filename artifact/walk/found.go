@@ -58,7 +58,7 @@ func Misplaced(path string) bool {
 
 // ErrNoFile is the error for reading something other than a regular file: a directory, a named pipe, or a loop of
 // links.
-var ErrNoFile = errors.New("it is no regular file")
+var ErrNoFile = errors.New("it is not a regular file")
 
 // OpenFile opens a regular file for reading. It does not block: a named pipe is an error.
 func OpenFile(path string) (*os.File, error) {

@@ -11,7 +11,7 @@ import (
 
 // groupOf is a group that may write to an open file or directory, which st describes. It is another user who can,
 // whether or not it has members: a process gets a group from a unit (Group=, SupplementaryGroups=), a setgid program or
-// the group's password as well, and keeps it when its user is no member any more. Two groups are left out, both only
+// the group's password as well, and keeps it when its user is not a member any more. Two groups are left out, both only
 // where no other user is in them:
 //
 //   - the group of an unprivileged owner, who is in it: other users have it because the owner shares with them.

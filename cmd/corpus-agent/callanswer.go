@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// undocumented returns the result of -d for names that are no functions of templates: the documentation of state
+// undocumented returns the result of -d for names that are not functions of templates: the documentation of state
 // functions, or an error that suggests a similar name.
 func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, names []any) (session.Answer, error) {
 	answer, err := a.Call(ctx, opened, "sys.state_doc", names, value.NewMap())

@@ -29,14 +29,14 @@ func TestReadersNameTheWrongStore(t *testing.T) {
 	a.expect(0, "ls", "")
 }
 
-// A file that is no root is the person's mistake, and it is named.
+// A file that is not a root is the person's mistake, and it is named.
 func TestFileThatIsNotARootIsReported(t *testing.T) {
 	s := newStore(t)
 	for _, file := range []string{"root.pub", "targets.key"} {
 		s.expect(2, "ls --trust-root @keys/"+file, "keys/"+file+" is a key, and no root of trust")
 	}
 	s.write("empty", "")
-	s.expect(2, "verify --trust-root @empty", "empty is no root of trust")
+	s.expect(2, "verify --trust-root @empty", "empty is not a root of trust")
 	if !strings.Contains(s.err, "keys/root.json") {
 		t.Errorf("the hint does not say what it should be:\n%s", s.err)
 	}

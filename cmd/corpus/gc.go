@@ -144,7 +144,7 @@ func (d *days) Set(text string) error {
 	}
 	read, err := time.ParseDuration(text)
 	if err != nil || read <= 0 {
-		return fmt.Errorf("%q is no age; give days, such as 90d, or a duration such as 720h", text)
+		return fmt.Errorf("%q is not an age; give days, such as 90d, or a duration such as 720h", text)
 	}
 	*d = days(read)
 	return nil

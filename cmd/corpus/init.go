@@ -92,7 +92,7 @@ func (b *startedTree) write() error {
 	return nil
 }
 
-// isVacant returns an error for a directory that has something in it, and for what is no directory.
+// isVacant returns an error for a directory that has something in it, and for what is not a directory.
 func isVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

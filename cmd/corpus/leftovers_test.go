@@ -73,8 +73,8 @@ func TestRebuildRefusesEmptyDirectory(t *testing.T) {
 	}
 }
 
-// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: beside what it was to write there is no
-// half of it, at the latest after the next build.
+// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: it leaves no incomplete
+// output file, at the latest after the next build.
 func TestKilledBuildLeavesNothing(t *testing.T) {
 	if dir := os.Getenv("CORPUS_TEST_BUILD"); dir != "" {
 		t.Chdir(dir)

@@ -31,7 +31,7 @@ func ReadFile(path string) (*value.Map, error) {
 	return parse(path, data)
 }
 
-// open does not wait for the other end of a pipe: it refuses what is no plain file.
+// open does not wait for the other end of a pipe: it refuses what is not a plain file.
 func open(path string) (*os.File, error) {
 	return walk.OpenGiven(path)
 }

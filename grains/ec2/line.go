@@ -23,7 +23,7 @@ func newLine() *line {
 			ResponseHeaderTimeout: 500 * time.Millisecond,
 			DisableKeepAlives:     true,
 		},
-		// A captive portal, which redirects to a login page, is no metadata service.
+		// A captive portal, which redirects to a login page, is not metadata service.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -66,7 +66,7 @@ func readHeader(t *testing.T, data []byte) (header, int) {
 func parse(t *testing.T, data []byte) header {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0xed, 0xab, 0xee, 0xdb}) {
-		t.Fatal("it is no rpm")
+		t.Fatal("it is not an rpm")
 	}
 	_, signatures := readHeader(t, data[96:])
 	h, _ := readHeader(t, data[96+(signatures+7)/8*8:])

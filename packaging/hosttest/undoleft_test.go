@@ -80,7 +80,7 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 const runningSystem = `awk '$5 ~ "^/mnt" {print $4, $5, $6, $9, $10, $11}' /proc/self/mountinfo | sort; hostname; cat /etc/hostname /etc/fstab
 sysctl net.ipv4.ip_default_ttl net.ipv4.ip_local_port_range; update-alternatives --query corpus-pager; readlink /usr/bin/corpus-pager /etc/alternatives/corpus-pager; cat /proc/swaps`
 
-// TestUndoRestoresRunningSystem takes back what is no file: mounts old and new, the hostname, kernel settings and
+// TestUndoRestoresRunningSystem takes back what is not a file: mounts old and new, the hostname, kernel settings and
 // alternatives.
 func TestUndoRestoresRunningSystem(t *testing.T) {
 	const good = `

@@ -17,7 +17,7 @@ import (
 // Finding is a place that looks like a secret. It does not contain the secret.
 type Finding struct {
 	Rule string // such as "private-key", or "name"
-	Line int    // 0 for a finding about the file as a whole, or in a file that is no text
+	Line int    // 0 for a finding about the file as a whole, or in a file that is not text
 }
 
 // String says what was found, in words for a message about the file.

@@ -82,7 +82,7 @@ func TestSecretsInFilesAreFound(t *testing.T) {
 	}
 }
 
-// The text in files that are no text is searched, in their first bytes alone.
+// The text in files that are not text is searched, in their first bytes alone.
 func TestSecretsInBinaryFilesAreFound(t *testing.T) {
 	s := scanner(t)
 	token := "ghp_" + strings.Repeat("a1B2c3D4e", 4)

@@ -342,7 +342,7 @@ func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 			"myapp.service": "[Service]\n"}, "a.deb",
 			[]string{"corpus.yaml:1:9: it names the unit myap.service, which is not in the tree"}},
 		"a directory": {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb",
-			[]string{"corpus.yaml:2:9: it names d, which is no file"}},
+			[]string{"corpus.yaml:2:9: it names d, which is not a file"}},
 		"no files": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"},
 			"a.tar.zst", []string{"p: it is not a file, directory or link", "q: it is not a file, directory or link"}},
 		"no builder": {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst",

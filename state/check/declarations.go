@@ -17,7 +17,7 @@ const computed = "\uE000"
 
 var (
 	tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}`) })
-	// opaque matches tags around text that is no declaration where it stands.
+	// opaque matches tags around text that is not a declaration where it stands.
 	opaque = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\{%[-+]?\s*(raw|macro|call|filter|block|extends|load_\w+|set\s+\w+\s*[-+]?%\})`)
 	})

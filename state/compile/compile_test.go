@@ -137,7 +137,7 @@ d: {test: [nop, {require: {test: a}}], __sls__: t, __env__: base}
 e: {test: [nop, {require: [[a]]}], __sls__: t, __env__: base}`)
 	var problems diag.List
 	if !errors.As(err, &problems) {
-		t.Fatalf("%v is no list of problems", err)
+		t.Fatalf("%v is not a list of problems", err)
 	}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		if !slices.ContainsFunc(problems, func(d *diag.Diagnostic) bool {

@@ -83,7 +83,7 @@ func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []str
 					names = e.names(names, v)
 				case "state": // a state cannot be overridden by an argument
 				case "name":
-					// A name that is no string falls back to the ID.
+					// A name that is not a string falls back to the ID.
 					if _, ok := v.(string); !ok {
 						e.misname(v)
 						v = e.id

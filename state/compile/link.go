@@ -149,7 +149,7 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	p.doubtCycles()
 }
 
-// doubtUnread notes targets that do not exist of the requisites that are no requisites of the step: listen and
+// doubtUnread notes targets that do not exist of the requisites that are not requisites of the step: listen and
 // listen_in, whose targets are exact, and those that act on their target, of which a bare name that is not there counts
 // as none.
 func (p *Program) doubtUnread(s *Step, x *index) {
@@ -172,7 +172,7 @@ func (p *Program) doubtUnread(s *Step, x *index) {
 	}
 }
 
-// exact reports whether a step has the ID or name of a target, which is no pattern.
+// exact reports whether a step has the ID or name of a target, which is not a pattern.
 func (x *index) exact(t Target) bool {
 	return slices.ContainsFunc(x.byName[t.Name], func(s *Step) bool { return t.State == "id" || t.State == s.State() })
 }

@@ -45,7 +45,7 @@ type verifier struct {
 
 func (v *verifier) add(format string, args ...any) *diag.Diagnostic {
 	pos := v.high.at(v.idText, v.state, v.key)
-	if body := v.high.posOf(v.body); v.state == "" || pos.Line == 0 && !body.IsZero() { // an ID that is no string
+	if body := v.high.posOf(v.body); v.state == "" || pos.Line == 0 && !body.IsZero() { // an ID that is not a string
 		pos = body
 	}
 	return v.problems.Add(pos, format, args...)
@@ -103,11 +103,11 @@ func (v *verifier) functions(state string, run *value.List) {
 		word := strings.TrimSpace(name)
 		switch argument, _, colon := strings.Cut(word, ":"); {
 		case colon && argument != "":
-			v.add("%q in %s of %s is no function", name, state,
+			v.add("%q in %s of %s is not a function", name, state,
 				v.idText).WithHint("if it is an argument, it lacks a space after the colon: write `- " + argument + ": ...`")
 			wrong = true
 		case strings.Contains(word, " "):
-			v.add("%q in %s of %s is no function", name, state, v.idText).WithHint("if it is an argument, it lacks a colon")
+			v.add("%q in %s of %s is not a function", name, state, v.idText).WithHint("if it is an argument, it lacks a colon")
 			wrong = true
 		default:
 			found = append(found, name)
@@ -158,7 +158,7 @@ func (v *verifier) argument(m *value.Map) {
 	}
 }
 
-// noList reports a requisite that is no list.
+// noList reports a requisite that is not a list.
 func (v *verifier) noList(key string, arg any) {
 	v.add("%s of %s is a %s, and a list was expected", key, v.idText, value.TypeName(arg)).
 		WithHint("write `- " + key + ":` and below it `- state: id`")

@@ -192,7 +192,7 @@ func (w *walk) mark(kind string, target *compile.Step) {
 	}
 }
 
-// lostTarget is what a requisite names that is no step.
+// lostTarget is what a requisite names that is not a step.
 type lostTarget struct {
 	kind string
 	compile.Target

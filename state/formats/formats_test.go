@@ -123,12 +123,12 @@ func TestRefusals(t *testing.T) {
 		text string
 		want string
 	}{
-		{"duplicate", formats.TOML, "a = 1\na = 2\n", "it is no TOML"},
+		{"duplicate", formats.TOML, "a = 1\na = 2\n", "it is not TOML"},
 		{"two tables", formats.TOML, "[a]\n[a]\n", "table a is there twice"},
 		{"value and table", formats.TOML, "a = 1\n[a.b]\n", "key a is a value and a table"},
 		{"value and array", formats.TOML, "a = 1\n[[a]]\n", "key a is an array of tables"},
-		{"no value", formats.TOML, "a = \n", "it is no TOML"},
-		{"deep TOML", formats.TOML, "a = " + strings.Repeat("[", 100000), "it is no TOML"},
+		{"no value", formats.TOML, "a = \n", "it is not TOML"},
+		{"deep TOML", formats.TOML, "a = " + strings.Repeat("[", 100000), "it is not TOML"},
 		{"binary", formats.Plist, "bplist00", "binary property list"},
 		{"other XML", formats.Plist, "<a/>", "no property list"},
 		{"deep", formats.Plist, "<plist>" + strings.Repeat("<array>", 1000), "nested too deeply"},

@@ -17,7 +17,7 @@ func Msgpack(data []byte) (any, error) {
 		err = fmt.Errorf("%d bytes follow the value", len(p.rest))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no MessagePack: %w", err)
+		return nil, fmt.Errorf("it is not MessagePack: %w", err)
 	}
 	return v, nil
 }

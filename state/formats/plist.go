@@ -27,7 +27,7 @@ func Plist(text []byte) (any, error) {
 	p := plist{xml.NewDecoder(bytes.NewReader(text))}
 	start, err := p.next()
 	if err != nil || start == nil || start.Name.Local != "plist" {
-		return nil, fmt.Errorf("it is no property list: %w", errors.Join(err, errors.New("no element plist")))
+		return nil, fmt.Errorf("it is not a property list: %w", errors.Join(err, errors.New("no element plist")))
 	}
 	if start, err = p.next(); err != nil {
 		return nil, err

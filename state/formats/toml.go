@@ -23,7 +23,7 @@ func TOML(text []byte) (any, error) {
 		err = p.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no TOML: %w", err)
+		return nil, fmt.Errorf("it is not TOML: %w", err)
 	}
 	return r.root, nil
 }

@@ -86,7 +86,7 @@ func (h hearing) Run(ctx context.Context, c Command) (Output, error) {
 
 type commands struct {
 	chroot  string // "" for none
-	refused bool   // a root that is no system to enter
+	refused bool   // a root that is not a system to enter
 	changed func() // called before and after a command that may change anything
 	files   *tree  // that finds their directories; they start in "/" without one
 	trouble *walk.Trouble
@@ -247,8 +247,8 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// kept keeps the start of a stream. Its buffer is no embedded one: io.Copy would take the buffer's own ReadFrom, which
-// has no limit, in the place of Write.
+// kept keeps the start of a stream. Its buffer is not an embedded one: io.Copy would take the buffer's own ReadFrom,
+// which has no limit, in the place of Write.
 type kept struct{ buffer bytes.Buffer }
 
 func (k *kept) Write(p []byte) (int, error) {

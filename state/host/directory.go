@@ -153,7 +153,7 @@ func (h *Host) Enterable(dir, runAs string) error {
 		return diag.WithHint(fmt.Errorf("the working directory %s is not there", dir),
 			"create it in a state that this one requires")
 	case errors.Is(err, ErrNotDir):
-		return diag.WithHint(fmt.Errorf("the working directory %s is no directory", dir), "correct cwd")
+		return diag.WithHint(fmt.Errorf("the working directory %s is not a directory", dir), "correct cwd")
 	case errors.As(err, &refused):
 		return fmt.Errorf("the working directory is not entered: %w", err)
 	case runAs != "":

@@ -20,7 +20,7 @@ type Files interface {
 	Stat(path string) (Info, error)
 	Lstat(path string) (Info, error)
 	Readlink(path string) (string, error)
-	// Resolve follows the links at the end of a path, one after the other, to what is no link. What
+	// Resolve follows the links at the end of a path, one after the other, to what is not a link. What
 	// is not there is no error.
 	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
@@ -37,8 +37,8 @@ type Files interface {
 	Symlink(target, path string) error
 	Link(old, path string) error
 	Rename(old, path string) error
-	// Remove deletes a file, link or empty directory; RemoveAll a whole tree. What is absent is no
-	// error to RemoveAll.
+	// Remove deletes a file, link or empty directory; RemoveAll a whole tree. What is absent is not
+	// an error to RemoveAll.
 	Remove(path string) error
 	RemoveAll(path string) error
 	// Chmod, Chown and Chtimes change a path itself, and not what a link there leads to; Resolve
@@ -56,7 +56,8 @@ type Files interface {
 	// SetAttributes makes these the extended attributes of a file or directory, and takes away all others.
 	SetAttributes(path string, attributes map[string][]byte) error
 
-	// Beneath is a view of a directory in which paths start at that directory and no link is ever followed: see Beneath.
+	// Beneath is a view of a directory in which paths start at that directory and no link is ever followed: see
+	// Beneath.
 	Beneath(dir string) (Beneath, error)
 
 	// CanChown reports whether files can be given to others at all.

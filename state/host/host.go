@@ -146,7 +146,7 @@ func (o Options) Relocated() bool { return o.Root != "" && o.Root != "/" }
 // Asleep reports whether nothing runs in the root: there is a kernel and an init system, but of the machine around it.
 func (o Options) Asleep() bool { return o.Relocated() && o.Commands == nil }
 
-// Refuses reports whether no command runs: the root is no system to enter.
+// Refuses reports whether no command runs: the root is not a system to enter.
 func (o Options) Refuses() bool { return o.Asleep() && !o.Chroot }
 
 // Skipped says that something was not done because it would have acted on the running system

@@ -64,12 +64,12 @@ func (h *Host) jailEnvironment(l Line) []string {
 // jail reports why nothing can run inside of a directory.
 func (h *Host) jail(root string) error {
 	if !path.IsAbs(root) {
-		return diag.WithHint(fmt.Errorf("the root %s is no absolute path", root), "start it with a slash")
+		return diag.WithHint(fmt.Errorf("the root %s is not an absolute path", root), "start it with a slash")
 	}
 	found, err := walk.Found(h.statDir(root))
 	switch {
 	case errors.Is(err, ErrNotDir):
-		return diag.WithHint(fmt.Errorf("the root %s is no directory", root), "correct root")
+		return diag.WithHint(fmt.Errorf("the root %s is not a directory", root), "correct root")
 	case err != nil:
 		return fmt.Errorf("the root %s: %w", root, err)
 	case !found:

@@ -35,7 +35,7 @@ func ParsedOf[T any](files Files, p *ParseCache, path string, parse func(text st
 	if err != nil {
 		return none, err
 	}
-	info.Accessed = info.Changed // reading changes it, and that is no change
+	info.Accessed = info.Changed // reading changes it, and that is not a change
 	key := parsedKey{path: path, kind: reflect.TypeFor[T]()}
 	if v, ok := p.get(key, info); ok {
 		return v.(T), nil

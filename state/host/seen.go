@@ -12,7 +12,7 @@ import (
 
 // Seen gives the content that a file had when it was opened, for as long as a context lasts: a user may append to a
 // file for as long as it is read, and a file may be larger than any disk and take no space. A file of a host that tells
-// no size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is no file ends
+// no size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is not a file ends
 // with the context alone. Files.Write keeps the holes of what Seen gives, and [Same] skips them; any other reader of
 // them gets an error after 4 GiB of zeros that are not on the disk.
 func Seen(ctx context.Context, r io.Reader) io.Reader {
@@ -30,7 +30,7 @@ const unbounded = 1<<63 - 1
 type seen struct {
 	ctx   context.Context
 	from  io.Reader
-	file  *opened // nil where from is no file of a host
+	file  *opened // nil where from is not a file of a host
 	size  int64   // 0 where it is not known
 	left  int64
 	begun bool

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Tool is a program of the system, run to ask something or to change what is no file.
+// Tool is a program of the system, run to ask something or to change what is not a file.
 type Tool struct {
 	Argv    []string
 	Stdin   string

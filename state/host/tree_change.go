@@ -169,7 +169,7 @@ func (t *tree) recordNamed(p string) error {
 
 func joined(at *walk.Dir, name string) string { return at.Path() + "/" + name }
 
-// eachBelow calls a function for all that is below a name, for a directory after what is in it. What is no directory
+// eachBelow calls a function for all that is below a name, for a directory after what is in it. What is not a directory
 // has nothing below it.
 func (t *tree) eachBelow(dir int, name, p string, call func(at *walk.Dir, name string) error) error {
 	fd, err := walk.RetryOpen(func() (int, error) {

@@ -191,7 +191,7 @@ func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 	}
 	for _, link := range []string{"/var/absolute", "/srv/a/b/link"} {
 		if info, err := f.Lstat(link); err != nil || !info.IsLink() {
-			t.Errorf("%s is no link any more: %v", link, err)
+			t.Errorf("%s is not a link any more: %v", link, err)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestTreeReportsMistakes(t *testing.T) {
 		}
 	}
 	if !errors.Is(missing, fs.ErrNotExist) {
-		t.Errorf("absence is %v, which is no fs.ErrNotExist", missing)
+		t.Errorf("absence is %v, which is not fs.ErrNotExist", missing)
 	}
 }
 

@@ -15,7 +15,7 @@ type Units interface {
 	Allowed(what string) error
 	// AllowedAtBoot says the same of what is started at boot, which a chroot does have.
 	AllowedAtBoot(what string) error
-	// Unit describes a unit. One that does not exist is not Found, which is no error. Where the init
+	// Unit describes a unit. One that does not exist is not Found, which is not an error. Where the init
 	// system cannot tell by itself, process is a part of the command line of what the unit runs.
 	Unit(ctx context.Context, name, process string) (Unit, error)
 	// Names lists all services, without .service.

@@ -33,7 +33,7 @@ const (
 	Link      Type = "link"
 	Special   Type = "special" // a pipe, socket or device; it cannot be put back
 	Line      Type = "line"    // of a file of accounts
-	Value     Type = "value"   // of what is no file
+	Value     Type = "value"   // of what is not a file
 )
 
 // Part is one part of an image. What its type does not need is zero.

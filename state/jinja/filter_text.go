@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// onText makes a filter of a function on strings. Values that are no strings are printed first.
+// onText makes a filter of a function on strings. Values that are not strings are printed first.
 func onText(fn func(s string) string) func(c *Call) (any, error) {
 	return func(c *Call) (any, error) {
 		s, err := c.Str(0)

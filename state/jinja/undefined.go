@@ -212,7 +212,7 @@ func truth(v any) (bool, error) {
 	return value.Truth(v), nil
 }
 
-// isInt reports whether v is an int that is no bool.
+// isInt reports whether v is an int that is not a bool.
 func isInt(v any) bool {
 	switch v.(type) {
 	case int, *big.Int:

@@ -52,9 +52,10 @@ type Concurrent interface{ RunsBeside() }
 // Batcher is a Resource that can act for other ones as well, in one go: package managers take about as long for ten
 // packages as for one.
 type Batcher interface {
-	// Batch does at once what this resource and the leading ones of others declare. Its reports have the changes that were
-	// made for each of them, this one first; it returns none if it would act for this one alone. Each resource is checked
-	// by itself afterwards and applied if anything is left to do, so a failure of the batch is no failure of a step.
+	// Batch does at once what this resource and the leading ones of others declare. Its reports have the changes that
+	// were made for each of them, this one first; it returns none if it would act for this one alone. Each resource is
+	// checked by itself afterwards and applied if anything is left to do, so a failure of the batch is not a failure of
+	// a step.
 	Batch(ctx context.Context, h *host.Host, others []Resource) []Report
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Controls returns a text that does a terminal no harm: escape sequences and other control characters of
-// programs' output are written as \x1b, bytes that are no UTF-8 likewise, and characters that reorder what is
+// programs' output are written as \x1b, bytes that are not UTF-8 likewise, and characters that reorder what is
 // shown as \u202e. Line feeds and tabs stay; a carriage return before a line feed is dropped.
 func Controls(text string) string {
 	if strings.IndexFunc(text, unsafe) < 0 && utf8.ValidString(text) {

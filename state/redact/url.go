@@ -100,7 +100,7 @@ func unescaped(text string) string {
 
 // credentials returns where the user information of a URL's rest ends, at its "@", or 0. Passwords are often
 // written with a slash or another character that should have been escaped, so the last "@" before the query
-// counts if what stands before the first slash is no host and port.
+// counts if what stands before the first slash is not a host and port.
 func credentials(scheme, rest string) int {
 	authority := rest
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {

@@ -230,7 +230,7 @@ func (c *caller) single() (Answer, error) {
 	fun, ok := take("fun")
 	state, function, dotted := strings.Cut(fun, ".")
 	if !ok || !dotted {
-		return Answer{}, misuse("write state.single STATE.FUNCTION NAME argument=value", "%q is no state function", fun)
+		return Answer{}, misuse("write state.single STATE.FUNCTION NAME argument=value", "%q is not a state function", fun)
 	}
 	name, ok := take("name")
 	if !ok {

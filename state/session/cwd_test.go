@@ -127,7 +127,7 @@ func shell(t *testing.T, root string) {
 	for _, file := range append(strings.Fields(string(libraries)), "/bin/sh") {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // a word that is no file
+			continue // a word that is not a file
 		}
 		if err := os.MkdirAll(filepath.Dir(root+file), 0o755); err != nil {
 			t.Fatal(err)

@@ -184,7 +184,7 @@ func TestShadowAndCron(t *testing.T) {
 		{name: "cron.rm_special", args: []any{"root", "/bin/x"}, want: "'removed'"},
 		{name: "cron.rm_env", args: []any{"root", "PATH"}, want: "'removed'"},
 		{name: "cron.raw_cron", args: []any{"root"}, want: "~MAILTO=me"},
-		{name: "cron.list_tab", args: []any{"nobody-here/.."}, want: "!is no user's name"},
+		{name: "cron.list_tab", args: []any{"nobody-here/.."}, want: "!is not a user's name"},
 	} {
 		callDaily(t, s, root, []daily{c})
 		write()

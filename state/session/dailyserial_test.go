@@ -20,7 +20,7 @@ func TestSerializersOfFileSerialize(t *testing.T) {
 		{name: "slsutil.deserialize", args: []any{"configparser", "x = 1\n"}, want: "!precedes the first section"},
 		{name: "slsutil.deserialize", args: []any{"toml", "b = 1\na = [2]\n[c]\nd = 1979-05-27"},
 			want: "{'b': 1, 'a': [2], 'c': {'d': '1979-05-27'}}"},
-		{name: "slsutil.deserialize", args: []any{"toml", "a = "}, want: "!it is no TOML"},
+		{name: "slsutil.deserialize", args: []any{"toml", "a = "}, want: "!it is not TOML"},
 		{name: "slsutil.deserialize", args: []any{"plist", "<plist><dict><key>a</key><integer>1</integer></dict></plist>"},
 			want: "{'a': 1}"},
 		{name: "slsutil.deserialize", args: []any{"msgpack", []byte("\x81\xa1a\x01")}, want: "{'a': 1}"},

@@ -149,7 +149,7 @@ func (o *ownModules) callAgent(ctx context.Context, name string, args []any, kwa
 func (o *ownModules) runState(ctx context.Context, name string, args *value.List, kwargs *value.Map) (any, error) {
 	state, fun, dotted := strings.Cut(name, ".")
 	if !dotted {
-		return nil, fmt.Errorf("%q is no state function", name)
+		return nil, fmt.Errorf("%q is not a state function", name)
 	}
 	s := o.session
 	o.session.Host.Acted(ctx)

@@ -41,7 +41,7 @@ func TestArchitectureNamesThePackageOfEveryStateModule(t *testing.T) {
 	}
 	for name := range packages {
 		if _, ok := modules[name]; !ok {
-			t.Errorf("docs/architecture.md names a package of %s, which is no state module here", name)
+			t.Errorf("docs/architecture.md names a package of %s, which is not a state module here", name)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (g *gatherer) expand(env, pattern string) []string {
 func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
 	if slices.Contains(strings.Split(name, "."), "") {
-		g.problems.Add(from, "%q is no name of an SLS: a part of it is empty",
+		g.problems.Add(from, "%q is not a name of an SLS: a part of it is empty",
 			name).WithHint("a dot separates directories and the file, as in web.server, and none is at the end")
 		return nil
 	}
@@ -170,7 +170,7 @@ func (g *gatherer) missing(env, name string, from diag.Pos) {
 	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
 }
 
-// slsName is the name of the SLS that a path of its file means; the name itself where it is no path.
+// slsName is the name of the SLS that a path of its file means; the name itself where it is not a path.
 func slsName(name string, states []string) string {
 	path, isFile := strings.CutSuffix(name, ".sls")
 	if !isFile && !strings.Contains(name, "/") {

@@ -22,7 +22,7 @@ type Case struct {
 	After Tree
 	// Always says that the function acts on every run, as file.touch does.
 	Always bool
-	// User says that the agent is no root and cannot give files away.
+	// User says that the agent is not a root and cannot give files away.
 	User bool
 	// Secrets are texts that may show nowhere but in the files that hold them.
 	Secrets []string

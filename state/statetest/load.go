@@ -108,7 +108,7 @@ func caseOf(v any) (c Case, err error) {
 			c.Function = value.Str(key)
 			c.Arguments, ok = v.(*value.Map)
 			if !ok {
-				err = fmt.Errorf("the arguments of %s are no mapping", c.Function)
+				err = fmt.Errorf("the arguments of %s are not a mapping", c.Function)
 			}
 		}
 		if err != nil {
@@ -281,7 +281,7 @@ func scalar(n *yaml.Node) (any, error) {
 	case "!!int":
 		i, ok := new(big.Int).SetString(n.Value, 0)
 		if !ok || !i.IsInt64() {
-			return nil, fmt.Errorf("line %d: %s is no number for a test", n.Line, n.Value)
+			return nil, fmt.Errorf("line %d: %s is not a number for a test", n.Line, n.Value)
 		}
 		return int(i.Int64()), nil
 	case "!!float":

@@ -112,7 +112,7 @@ func (p *Packages) Describe(file io.Reader) (host.Package, error) {
 	data, err := io.ReadAll(file)
 	name, version, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
 	if err != nil || !ok {
-		return host.Package{}, errors.New("this is no package file")
+		return host.Package{}, errors.New("this is not a package file")
 	}
 	return host.Package{Name: name, Version: version}, nil
 }

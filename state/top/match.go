@@ -66,7 +66,7 @@ func (t *Target) MatchDelimited(kind, expression, delimiter string) (bool, error
 func matches(pattern, text string) (bool, error) {
 	re, err := value.CompileRegexp(pattern, value.RegexpFlags{})
 	if err != nil {
-		return false, fmt.Errorf("%q is no regular expression: %w", pattern, err)
+		return false, fmt.Errorf("%q is not a regular expression: %w", pattern, err)
 	}
 	m, err := re.MatchStart(text)
 	return m != nil, err

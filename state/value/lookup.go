@@ -62,7 +62,7 @@ func intoMap(m *Map, step any) (any, bool) {
 	return nil, false
 }
 
-// plainKey is what a word means in YAML, where that is no string.
+// plainKey is what a word means in YAML, where that is not a string.
 func plainKey(word string) (key any, typed bool) {
 	switch strings.ToLower(word) {
 	case "true", "yes", "on":

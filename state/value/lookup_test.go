@@ -41,6 +41,6 @@ func TestFollow(t *testing.T) {
 		t.Errorf("Follow = %v, %v, want 2", got, ok)
 	}
 	if got, ok := value.Follow(data, "a", 1, "x"); ok {
-		t.Errorf("Follow found %v behind a step that is no index", got)
+		t.Errorf("Follow found %v behind a step that is not an index", got)
 	}
 }

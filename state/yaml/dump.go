@@ -121,7 +121,7 @@ func (e *emitter) keys(m *value.Map) []any {
 	return keys
 }
 
-// scalarOf is how a value that is no collection is written, with its tag if it needs one.
+// scalarOf is how a value that is not a collection is written, with its tag if it needs one.
 func scalarOf(v any) (text, tag string) {
 	switch v := v.(type) {
 	case nil:
@@ -170,7 +170,7 @@ func binaryText(b []byte) string {
 	return out.String()
 }
 
-// Scalar is how a value that is no collection is written inside a line, with strings always in
+// Scalar is how a value that is not a collection is written inside a line, with strings always in
 // double quotes. It is an error for lists and mappings.
 func Scalar(v any) (string, error) {
 	switch v := v.(type) {

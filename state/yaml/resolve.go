@@ -37,7 +37,7 @@ func specialOf(text string) special {
 	return ordinary
 }
 
-// word knows the words that are no strings.
+// word knows the words that are not strings.
 func word(text string) (v any, typed bool) {
 	switch text {
 	case "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":

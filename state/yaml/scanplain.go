@@ -78,7 +78,7 @@ func isFlowIndicator(c byte) bool {
 // scanPlainLine finds the end of the words on this line that belong to the value. A tab between two words is part of
 // the value, as for libyaml, which is what Salt reads YAML with.
 func (s *scanner) scanPlainLine() (int, error) {
-	end := s.pos // after the last character that is no blank
+	end := s.pos // after the last character that is not a blank
 	for i := s.pos; ; {
 		if s.byteAt(i) == '#' && i > s.pos {
 			return end, nil

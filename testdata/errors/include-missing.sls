@@ -3,4 +3,4 @@ include:
   - ....up # error: include "....up" leads out of the tree // each leading dot after the first goes up one directory
   - 5 # error: include holds 5, and the name of an SLS was expected // write each name as `- name`
   - . # error: include "." names no file // write the file behind the dots
-  - web. # error: "web." is no name of an SLS: a part of it is empty // a dot separates
+  - web. # error: "web." is not a name of an SLS: a part of it is empty // a dot separates

@@ -6,12 +6,12 @@ cache:
 name:
   test: [] # error: test of name names no function // write test.FUNCTION: in its place
 mail:
-  pkg.installed: # error: "name web" in pkg of mail is no function // if it is an argument, it lacks a colon
+  pkg.installed: # error: "name web" in pkg of mail is not a function // if it is an argument, it lacks a colon
     - name web
 both:
   pkg: # error: pkg of both names more than one function: installed, removed // give each an ID of its own
     - installed
     - removed
 colon:
-  cmd.run: # error: "name:x" in cmd of colon is no function // write `- name: ...`
+  cmd.run: # error: "name:x" in cmd of colon is not a function // write `- name: ...`
     - name:x

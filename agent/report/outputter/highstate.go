@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// highstate shows the results of states, and what is no results of states nested. A list is what
+// highstate shows the results of states, and what is not results of states nested. A list is what
 // was wrong with the SLS files.
 func (p paint) highstate(answer any, o Options) string {
 	switch v := answer.(type) {

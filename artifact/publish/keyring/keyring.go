@@ -110,7 +110,7 @@ func (r Ring) Has(role string) bool {
 }
 
 // Keys reads the role's private keys: those of the environment, then those of the directory. A role
-// of which there is none has no keys, which is no error.
+// of which there is none has no keys, which is not an error.
 func (r Ring) Keys(role string) ([]Key, error) {
 	var keys []Key
 	if text := r.env(role); text != "" {
@@ -149,7 +149,7 @@ func (r Ring) File(file string) ([]Key, error) {
 	return keys, explainFile(file, err)
 }
 
-// lookAt reports a private key that others may read. A reference is no secret.
+// lookAt reports a private key that others may read. A reference is not a secret.
 func (r Ring) lookAt(file string, data []byte) {
 	if r.Exposed == nil || isReference(string(data)) {
 		return

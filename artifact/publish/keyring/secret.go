@@ -93,7 +93,7 @@ func parsePEM(data []byte) ([]Signer, error) {
 	return signers, nil
 }
 
-// damagedKey is the error of a text that is no private key.
+// damagedKey is the error of a text that is not a private key.
 type damagedKey struct{ text string }
 
 func (d *damagedKey) Error() string { return d.text }

@@ -124,7 +124,7 @@ func (d *described) addStatements(file string) error {
 		}
 		if len(data) > maxStatement || !json.Valid(data) {
 			return publish.NewMistake("build it again, or move the file away to publish without it",
-				"%s is no JSON, or larger than %s", name, diag.Size(maxStatement))
+				"%s is not JSON, or larger than %s", name, diag.Size(maxStatement))
 		}
 		if kind == trust.KindProvenance && !bytes.Contains(data, []byte(d.release.Digest.Hex())) {
 			return publish.NewMistake("build both again with one `corpus build`, or move the file away to publish without it",

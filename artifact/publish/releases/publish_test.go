@@ -63,7 +63,7 @@ func TestVersionsAreImmutable(t *testing.T) {
 	p := artifacttest.Publisher(t, mem.New())
 	file := artifacttest.App(t, "one")
 	request := releases.Request{Project: "myapp", Version: "1.0", File: file, Channel: "testing"}
-	for range 2 { // the same bytes again are no change
+	for range 2 { // the same bytes again are not a change
 		if _, err := releases.Publish(ctx, p, request); err != nil {
 			t.Fatal(err)
 		}

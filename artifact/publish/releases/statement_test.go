@@ -37,7 +37,7 @@ func TestStatementsOfArtifactAreSigned(t *testing.T) {
 		t.Fatalf("a provenance of other bytes: %v", err)
 	}
 	write(trust.KindProvenance, `nonsense`)
-	if err := publishIt(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "is no JSON") {
+	if err := publishIt(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "is not JSON") {
 		t.Fatalf("a ruined provenance: %v", err)
 	}
 	data, err := os.ReadFile(file)

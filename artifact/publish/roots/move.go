@@ -35,7 +35,7 @@ func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRol
 type signedRoots struct {
 	final  *publish.RootRole
 	direct []publish.Object  // the final root, directly after the root before; none if it is in force already
-	middle *publish.RootRole // the root before with the keys that are added; nil if that is no step
+	middle *publish.RootRole // the root before with the keys that are added; nil if that is not a step
 	first  []publish.Object  // the middle root
 	second []publish.Object  // the final root, after it
 }

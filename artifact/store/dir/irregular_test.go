@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// lay puts something that is no file into a place: what a user who may write to a store's directory can put there.
+// lay puts something that is not a file into a place: what a user who may write to a store's directory can put there.
 func lay(t *testing.T, kind, place string) {
 	t.Helper()
 	var err error
@@ -88,7 +88,7 @@ func everyWrite(ctx context.Context, t *testing.T, s *dir.Store, locked bool) {
 	_, err := s.Put(ctx, "a/b", strings.NewReader("x"), 1, store.Condition{IfAbsent: true})
 	if locked && (err == nil || !strings.Contains(err.Error(), ".corpus-lock") ||
 		!strings.Contains(diag.HintOf(err), "remove it")) {
-		t.Errorf("a lock that is no file gives %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("a lock that is not a file gives %v, hint %q", err, diag.HintOf(err))
 	}
 	_ = s.Delete(ctx, "a/b")
 	if r, _, err := s.Get(ctx, "a/b", 0); err == nil {

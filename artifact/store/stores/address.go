@@ -90,7 +90,7 @@ func oneOf(word string, known []string) string {
 }
 
 // oneKind returns the hint for an unknown kind of store. Names of kinds are short, so only similar ones are suggested:
-// ftp is no misspelling of http.
+// ftp is not a misspelling of http.
 func oneKind(name string) string {
 	if meant := diag.Misspelling(strings.ToLower(name), known()); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)

@@ -51,7 +51,7 @@ func again(err error) bool {
 
 type refusal struct {
 	status  int
-	code    string // the S3 error code; empty for a server that is no S3
+	code    string // the S3 error code; empty for a server that is not S3
 	headers string // "Name: value" in lines
 	kind    error
 	again   bool

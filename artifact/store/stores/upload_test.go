@@ -190,7 +190,7 @@ func readAll(t *testing.T, s store.Store, key string) []byte {
 	return data
 }
 
-// A slow line that moves is no stall, though the bytes come from memory.
+// A slow line that moves is not a stall, though the bytes come from memory.
 func TestSlowUploadIsNotAStall(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPut {

@@ -53,7 +53,7 @@ func (c *Call) Precondition() error {
 	return c.tell(verdict{kind: store.ErrPrecondition}, nil)
 }
 
-// Gone returns the result of a Delete that failed with err: it is no failure if the object does not exist.
+// Gone returns the result of a Delete that failed with err: it is not a failure if the object does not exist.
 func (c *Call) Gone(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -57,8 +57,8 @@ func allUploads(prefix string, ask UploadPages) ([]store.Unfinished, error) {
 	}
 }
 
-// Aborted returns the result of aborting an upload: it is no error if the upload does not exist. err is the client's
-// error, and explained converts it.
+// Aborted returns the result of aborting an upload: it is not an error if the upload does not exist. err is the
+// client's error, and explained converts it.
 func (c *Call) Aborted(err error, explained func() error) error {
 	if err == nil {
 		return nil

@@ -116,7 +116,7 @@ func (c *checker) command(path string, words []string) {
 	none := err != nil || !command.HasParent() && !command.Runnable() && len(words) > 0 &&
 		!strings.HasPrefix(words[0], "-")
 	if none || len(command.Commands()) > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		c.Errorf("%s names `%s`, which is no command (%v)", path, line, err)
+		c.Errorf("%s names `%s`, which is not a command (%v)", path, line, err)
 		return
 	}
 	c.count++

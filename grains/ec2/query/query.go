@@ -134,7 +134,7 @@ type Fault struct {
 	Message string
 }
 
-// faultOf reads a fault in either of the forms that services have. One that is no XML has its status.
+// faultOf reads a fault in either of the forms that services have. One that is not XML has its status.
 func faultOf(status int, data []byte) *Fault {
 	var answer struct {
 		One  []said `xml:"Error"`

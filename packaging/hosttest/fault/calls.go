@@ -72,7 +72,7 @@ func Needing() []string {
 		"copy_file_range", "fallocate", "fsync", "fdatasync", "syncfs"}
 }
 
-// file is the path that a call of a process is about; "" for what is no file.
+// file is the path that a call of a process is about; "" for what is not a file.
 func (c call) file(pid int, args [6]uint64) string {
 	proc := "/proc/" + strconv.Itoa(pid)
 	descriptor := func(fd int32) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // mine returns the results of the host's own mine_functions if the target matches the host. Without a master there
-// is no data of other hosts, and sending has no effect.
+// is not data of other hosts, and sending has no effect.
 type mine struct {
 	*function.Facts
 	all function.Table

@@ -75,7 +75,7 @@ func (c *crontabs) Read(ctx context.Context, user string) (string, error) {
 // plainName keeps a name that would lead elsewhere out of a path.
 func plainName(user string) error {
 	if user == "" || user[0] == '.' || user[0] == '-' || strings.ContainsAny(user, "/\x00") {
-		return fmt.Errorf("%q is no user's name", user)
+		return fmt.Errorf("%q is not a user's name", user)
 	}
 	return nil
 }

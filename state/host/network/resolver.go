@@ -20,7 +20,7 @@ import (
 // Lookup gives the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints them,
 // with the aliases that lead to them. server is an address to ask, "" for those of resolv.conf. The
 // question of a PTR may be an address. Unlike the C library's, an answer never comes from
-// /etc/hosts. That there are no records is no error; that no server answers is one.
+// /etc/hosts. That there are no records is not an error; that no server answers is one.
 func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]string, error) {
 	kindOf, ok := recordKinds()[kind]
 	if !ok {
@@ -31,7 +31,7 @@ func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]strin
 	}
 	question, err := dnsmessage.NewName(strings.TrimSuffix(name, ".") + ".")
 	if err != nil {
-		return nil, fmt.Errorf("%q is no domain name: %w", name, err)
+		return nil, fmt.Errorf("%q is not a domain name: %w", name, err)
 	}
 	servers := []string{server}
 	if server == "" {

@@ -160,6 +160,6 @@ func TestPages(t *testing.T) {
 	}
 	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond,
 		Unverified: true}); err == nil {
-		t.Error("an answer that never comes is no error")
+		t.Error("an answer that never comes is not an error")
 	}
 }

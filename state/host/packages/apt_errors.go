@@ -120,7 +120,7 @@ func otherVersions(ctx context.Context, a *apt, m []string, _ host.Output) strin
 	return "there are: " + strings.Join(offers[m[2]].Versions, ", ")
 }
 
-// providers lists what could be installed in place of a name that is no package of its own.
+// providers lists what could be installed in place of a name that is not a package of its own.
 func providers(_ context.Context, _ *apt, _ []string, out host.Output) string {
 	_, list, ok := strings.Cut(out.Stdout, "is a virtual package provided by:\n")
 	if !ok {

@@ -40,7 +40,7 @@ func (a *apt) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	return changes, nil
 }
 
-// checkNames refuses what is no package name. apt reads foo- as an order to remove foo, and foo.* as
+// checkNames refuses what is not a package name. apt reads foo- as an order to remove foo, and foo.* as
 // a pattern, where there is no package of that name; so such names have to be those of packages.
 func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transaction) error {
 	syntax := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$`)
@@ -49,7 +49,7 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 		switch {
 		case w.File != "":
 		case !syntax.MatchString(w.Name):
-			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name),
+			return diag.WithHint(fmt.Errorf("%q is not a package name", w.Name),
 				"package names have small letters, digits and the signs + - . only")
 		case strings.ContainsAny(w.Name, "+.") || strings.HasSuffix(w.Name, "-"):
 			if v.Version(w.Name) == "" && v.Leftover(w.Name) == "" {

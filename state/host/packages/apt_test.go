@@ -192,7 +192,7 @@ func TestRecentIndexIsNotRefreshed(t *testing.T) {
 		}
 	}
 	if p.Fresh(time.Hour) {
-		t.Error("a directory without lists, as images have it, is no index")
+		t.Error("a directory without lists, as images have it, is not an index")
 	}
 	if err := files.Write(aptLists+"/example.com_dists_stable_InRelease",
 		host.NewFile{Content: strings.NewReader(""), UID: -1, GID: -1}); err != nil {

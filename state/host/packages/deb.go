@@ -43,7 +43,7 @@ func describeDeb(file io.Reader) (host.Package, error) {
 	}
 }
 
-var errNoDeb = errors.New("this is no Debian package file")
+var errNoDeb = errors.New("this is not a Debian package file")
 
 // controlMember finds the part of a .deb that describes it. The outer format is that of ar(1).
 func controlMember(r io.Reader) (name string, member io.Reader, err error) {

@@ -63,7 +63,7 @@ func (d *dnf) versionLocks() (versionLocks, error) {
 }
 
 // parseVersionLocks reads lines such as foo-1:2.0-1.*, which is dnf's, or 1:foo-2.0-1.*, which is
-// yum's. One that begins with ! keeps a version away, which is no hold.
+// yum's. One that begins with ! keeps a version away, which is not a hold.
 func parseVersionLocks(text string) versionLocks {
 	dnf := regexp.MustCompile(`^(.+)-(?:\d+|\*):[^-]+-[^-]+$`)
 	yum := regexp.MustCompile(`^(?:\d+|\*):(.+)-[^-]+-[^-]+$`)

@@ -103,7 +103,7 @@ func (p *dnfPlan) line(line string) error {
 }
 
 // replaced takes over a package that another one makes obsolete: name.arch version, or as dnf5 has
-// it, name arch version. An older version of the same package is no news.
+// it, name arch version. An older version of the same package is not news.
 func (p *dnfPlan) replaced(f []string, line string) error {
 	if len(f) < 2 || len(p.row) == 0 {
 		return notUnderstood(p.program, line)

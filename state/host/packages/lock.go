@@ -69,7 +69,7 @@ func waitForLock(ctx context.Context, files host.Files, limit time.Duration, fil
 	}
 }
 
-// Busy says that another process changes packages, for longer than was waited. It is no failure of what
+// Busy says that another process changes packages, for longer than was waited. It is not a failure of what
 // was to be done.
 type Busy struct {
 	Lock   string        // the file that is locked; "" where the package manager does not say
@@ -103,7 +103,7 @@ func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Outp
 }
 
 // Unfinished says that a change of packages was cut off, which has to be finished before the next. That
-// was there before, and is no failure of what was to be done.
+// was there before, and is not a failure of what was to be done.
 type Unfinished struct{}
 
 func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }

@@ -35,7 +35,7 @@ func TestMirrorOutageDiffersFromMissingPackage(t *testing.T) {
 		},
 	} {
 		if err := fail(host.Output{Code: 100, Stderr: output}); !outage.Passing(err) {
-			t.Errorf("%q is no outage: %v", output, err)
+			t.Errorf("%q is not an outage: %v", output, err)
 		}
 		if err := fail(host.Output{Code: 100, Stderr: "not enough memory for this"}); outage.Passing(err) {
 			t.Errorf("another failure is an outage: %v", err)

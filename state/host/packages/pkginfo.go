@@ -15,7 +15,7 @@ import (
 	"github.com/mholt/archives"
 )
 
-var errNoArchive = errors.New("this is no package file of this package manager")
+var errNoArchive = errors.New("this is not a package file of this package manager")
 
 // describePkginfo reads the .PKGINFO that pacman's and apk's package files have near their start.
 func describePkginfo(file io.Reader) (host.Package, error) {

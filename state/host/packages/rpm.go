@@ -177,11 +177,11 @@ func checkPackageNames(t host.Transaction, signs string) error {
 	bad := func(r rune) bool { return !strings.ContainsRune(lettersAndDigits+signs, r) }
 	for _, w := range t.Packages {
 		if w.File == "" && (w.Name == "" || strings.ContainsFunc(w.Name, bad) || strings.ContainsAny(w.Name[:1], "-+.~!@:")) {
-			return diag.WithHint(fmt.Errorf("%q is no package name", w.Name),
+			return diag.WithHint(fmt.Errorf("%q is not a package name", w.Name),
 				"package names here have letters, digits and the signs %s", signs)
 		}
 		if strings.ContainsAny(w.Version, " \t\n<>=!*?[]/") || strings.HasPrefix(w.Version, "-") {
-			return diag.WithHint(fmt.Errorf("%q is no version of a package", w.Version),
+			return diag.WithHint(fmt.Errorf("%q is not a version of a package", w.Version),
 				"give a version that the repositories have")
 		}
 	}

@@ -19,7 +19,7 @@ const (
 	rpmArch    = 1022
 )
 
-var errNoRPM = errors.New("this is no rpm package file")
+var errNoRPM = errors.New("this is not an rpm package file")
 
 // describeRPM reads name, version and architecture out of an rpm package file. They are in the second
 // of its two headers; what follows is left unread.

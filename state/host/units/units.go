@@ -29,7 +29,7 @@ type initSystem interface {
 // recorded before it is made.
 type Units struct {
 	init        initSystem
-	refused     bool // nothing may be done: the root is no system
+	refused     bool // nothing may be done: the root is not a system
 	bootRefused bool
 	recorder    host.Recorder
 	own         *host.OwnUnit // nil where nothing carries out later what is put off

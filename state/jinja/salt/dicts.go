@@ -245,7 +245,7 @@ func step(c *jinja.Call, v, key any) (any, bool, error) {
 	if _, missing := item.(*jinja.Undefined); missing || err != nil {
 		return nil, false, nil
 	}
-	if _, text := key.(string); text { // an attribute is no item
+	if _, text := key.(string); text { // an attribute is not an item
 		return nil, false, nil
 	}
 	return item, true, nil

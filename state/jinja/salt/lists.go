@@ -232,7 +232,7 @@ func flattenInto(c *jinja.Call, out *value.List, v any, levels int, keepNulls bo
 	return nil
 }
 
-// itemsOf is list(v) of a value that is no argument.
+// itemsOf is list(v) of a value that is not an argument.
 func itemsOf(c *jinja.Call, v any) ([]any, error) { return c.With(v).Items(0) }
 
 func iterable(c *jinja.Call, v any) bool {

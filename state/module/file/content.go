@@ -12,7 +12,7 @@ import (
 )
 
 // content is the content that a file should have: bytes, or a large source that is opened again for each
-// reading. The zero value is no content, which leaves a file unchanged.
+// reading. The zero value is not content, which leaves a file unchanged.
 type content struct {
 	given  bool
 	data   []byte

@@ -56,7 +56,7 @@ type apkReader struct {
 	after apkKind
 }
 
-// apkSuffixes lists the suffixes from old to new; the empty string is no suffix at all.
+// apkSuffixes lists the suffixes from old to new; the empty string is not a suffix at all.
 func apkSuffixes() []string {
 	return []string{"alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p"}
 }
