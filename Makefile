@@ -60,7 +60,7 @@ bench-fetch: ## a deploy from MinIO beside curl, tar and sync; TMPDIR names the 
 	go test -tags peers -timeout 60m -count 1 -v -run '^TestFetchBesideCurl$$' ./cmd
 bench-delta: ## what upgrades of real trees fetch, beside casync; needs Debian's apt-get, python3 and root; ROWS='virtualenv|two bytes' chooses
 	CORPUS_BENCH_ROWS='$(ROWS)' go test -tags peers -timeout 120m -count 1 -v -run '^TestDeltas$$' ./cmd
-bench-undo: ## what the journal costs: a first deploy, and its states by themselves, with it and without; taking back
+bench-undo: ## what the journal costs: a first deploy, and its states by themselves, with it and without; undoing
 	go test -tags peers -timeout 20m -count 1 -v -run '^TestDeployWithJournal$$' ./cmd
 	go test -run '^$$' -bench 159 -benchtime 20x ./agent/undo
 bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; needs root and Debian's packages

@@ -7,7 +7,7 @@
 // Up to "sync" a run changes nothing on the host that other programs read. If a step from there to "health" fails, the
 // run restores the links, converges the last good pair again, restarts its units and quarantines the new one. The run
 // writes the ledger before it moves the first link and after it moves the last, so the next run finds a run that a
-// power cut or a signal ended, and resumes it.
+// power failure or a signal ended, and resumes it.
 package agent
 
 import (

@@ -162,13 +162,13 @@ func TestFailedRegistrationFailsTheRun(t *testing.T) {
 	}
 }
 
-// TestWaitsForLoadBalancersAreBounded both before a deploy, which goes on then, and after it.
+// TestWaitsForLoadBalancersAreBounded both before a deploy, which continues then, and after it.
 func TestWaitsForLoadBalancersAreBounded(t *testing.T) {
 	l, s := balanced(t)
 	l.Config.ELB.Timeout = 50 * time.Millisecond
 	s.Answer(elbtest.How{Drained: elbtest.Never})
 	l.publish("2")
-	noted(t, l.expect(exit.OK), "the deploy goes on, and connections that are open may be cut")
+	noted(t, l.expect(exit.OK), "the deploy continues, and connections that are open may be cut")
 	l.links("2", "2", "1")
 	l.served(s, true)
 	s.Answer(elbtest.How{Healthy: elbtest.Never})

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 )
 
-// A new host of whose service nothing can be deployed gets base all the same, and the service when it comes.
+// A new host of whose service nothing can be deployed gets base anyway, and the service when it comes.
 func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

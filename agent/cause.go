@@ -74,7 +74,7 @@ func (r *run) guilty(pair ledger.Pair, file string) *artifact.Release {
 	return service
 }
 
-// inBase reports whether a file lies in base's release of a pair, and not in the service's.
+// inBase reports whether a file is in base's release of a pair, and not in the service's.
 func (r *run) inBase(pair ledger.Pair, file string) bool {
 	_, dir := r.PairDirs(pair)
 	_, linked := r.LinkedDirs(pair)

@@ -121,7 +121,7 @@ func TestFailedBaseIsQuarantinedWithoutService(t *testing.T) {
 	if got := l.version("base/current"); got != "1" {
 		t.Errorf("base is %q after the rollback, want 1", got)
 	}
-	// The same service goes on with a corrected base.
+	// The same service continues with a corrected base.
 	l.publishBase("3")
 	l.expect(exit.OK)
 	if got := l.engine.last(); got != "3+1" {

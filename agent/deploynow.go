@@ -59,7 +59,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		if err := a.WaitUntilIdle(ctx, say); err != nil {
 			return nil, true, err
 		}
-		say("%s is started; the run goes on if this command is ended", records.ServiceUnit)
+		say("%s is started; the run continues if this command is ended", records.ServiceUnit)
 		result, err := site.Systemctl(ctx, 24*time.Hour, "start", records.ServiceUnit)
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLedgerWithoutContentIsADamagedOne though it is JSON: the next run restores it from its copy, or from links and
-// reports, and a host that a person told who it is goes on as that.
+// reports, and a host that a person told who it is continues as that.
 func TestLedgerWithoutContentIsADamagedOne(t *testing.T) {
 	for _, content := range []string{"{}", "null", " {}\n", `{"version": 0}`} {
 		for _, copied := range []bool{true, false} {

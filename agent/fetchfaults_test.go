@@ -133,7 +133,7 @@ func TestConnectionIsResetEveryNBytes(t *testing.T) {
 	}
 }
 
-// TestDiskFullDuringAFetch has no room for what arrives, or for what is unpacked. Nothing of it stays
+// TestDiskFullDuringAFetch has no room for what arrives, or for what is unpacked. None of it stays
 // under a name that is read, and with room the release comes, for no byte that is here already.
 func TestDiskFullDuringAFetch(t *testing.T) {
 	t.Parallel()

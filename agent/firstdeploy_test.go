@@ -66,9 +66,9 @@ func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
 		stop func(*lab) (mend func())
 		code int
 	}{
-		"the store is down":        {down(store.ErrUnreachable), exit.Unreachable},
-		"there are no credentials": {down(fmt.Errorf("%w: no credentials", store.ErrForbidden)), exit.Unreachable},
-		"the channel is not there": {func(l *lab) func() { return func() { l.publish("1.0") } }, exit.Unreachable},
+		"the store is down":          {down(store.ErrUnreachable), exit.Unreachable},
+		"there are no credentials":   {down(fmt.Errorf("%w: no credentials", store.ErrForbidden)), exit.Unreachable},
+		"the channel does not exist": {func(l *lab) func() { return func() { l.publish("1.0") } }, exit.Unreachable},
 		"the clock is a year behind": {func(l *lab) func() {
 			l.Now = artifacttest.Later(-365)
 			return func() { l.Now = nil }
@@ -78,7 +78,7 @@ func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
 		for how, root := range map[string]func(*lab) string{"root.json": byFile, "digest": byDigest} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				l := first(t, "nothing-that-says-who-it-is")
-				if name != "the channel is not there" {
+				if name != "the channel does not exist" {
 					l.publish("1.0")
 				}
 				mend := c.stop(l)
@@ -121,7 +121,7 @@ func TestLaterFirstDeployReplacesSavedArguments(t *testing.T) {
 	l.links("1.0", "1.0", "")
 }
 
-// A store that a deployed host is given by mistake is not kept: the timer goes on with the one that works.
+// A store that a deployed host is given by mistake is not kept: the timer continues with the one that works.
 func TestUnreachableStoreIsNotSaved(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
@@ -179,7 +179,7 @@ func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 	}
 }
 
-// A dry run of a first deploy whose channel is not there yet leaves no root of trust: the unit of the timer, whose
+// A dry run of a first deploy whose channel does not exist yet leaves no root of trust: the unit of the timer, whose
 // condition it is, would fail for want of a store.
 func TestDryRunOfAFirstDeployPinsNoRoot(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")

@@ -119,7 +119,7 @@ func (r *run) hooksToRun(pair ledger.Pair) (all []string) {
 	return all
 }
 
-// compiles reports why a pair does not compile, before a hook of it has run: what a hook does cannot be taken back.
+// compiles reports why a pair does not compile, before a hook of it has run: what a hook does cannot be undone.
 func (r *run) compiles(ctx context.Context, pair ledger.Pair) error {
 	if !r.only.Has(procedure.Converge) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestHostileStoreChangesNothing lets thieves of ever more keys at a host that runs a good release.
+// TestHostileStoreChangesNothing lets attackers with ever more keys at a host that runs a good release.
 func TestHostileStoreChangesNothing(t *testing.T) {
 	t.Parallel()
 	evil := artifacttest.Pack(t,
@@ -25,8 +25,8 @@ func TestHostileStoreChangesNothing(t *testing.T) {
 			l := newLab(t)
 			l.publish("1")
 			l.expect(exit.OK)
-			thief := l.repo.Forger(stolen...)
-			thief.Forge(func(f *artifacttest.Forged) { thief.Sneak(f.Roles["myapp"], "myapp", "2", "testing", evil) })
+			attacker := l.repo.Forger(stolen...)
+			attacker.Forge(func(f *artifacttest.Forged) { attacker.Sneak(f.Roles["myapp"], "myapp", "2", "testing", evil) })
 			r := l.expect(exit.Refused)
 			if r.Hint == "" || !strings.Contains(r.Error, "refused") || !strings.Contains(r.Error, "signed by") {
 				t.Errorf("the report says %q, hint %q", r.Error, r.Hint)

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// A run in doubt goes on with what is deployed: it converges it, fetches what of it was lost, and goes back
+// A run in doubt continues with what is deployed: it converges it, fetches what of it was lost, and goes back
 // to it. It brings nothing new, and ends with the code and the hint of the doubt. The doubts are a damaged
 // configuration, and a host whose name has changed to that of another service.
 

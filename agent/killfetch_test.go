@@ -160,7 +160,7 @@ func (k *killedFetch) run(t *testing.T) {
 		moments = n
 	}
 	whole := interrupted(t, k.host(t), k.store, k.trust, "", time.Minute)
-	during := 0 // kills after which something of a fetch lay there
+	during := 0 // kills after which something of a fetch was there
 	for done := 0; done < moments; {
 		root, log := k.host(t), filepath.Join(t.TempDir(), "tally")
 		kills := 0
@@ -180,9 +180,9 @@ func (k *killedFetch) run(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("after %d of %d kills or more, something of a fetch lay there", during, moments)
+	t.Logf("after %d of %d kills or more, something of a fetch was there", during, moments)
 	if during < moments/4 {
-		t.Errorf("after only %d of %d kills something of a fetch lay there", during, moments)
+		t.Errorf("after only %d of %d kills something of a fetch was there", during, moments)
 	}
 }
 
@@ -209,7 +209,7 @@ func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
 	}
 }
 
-// unharmed checks that whatever lies under the name of a release is one, byte by byte.
+// unharmed checks that whatever is under the name of a release is one, byte by byte.
 func (k *killedFetch) unharmed(t *testing.T, root string) {
 	t.Helper()
 	releases, err := filepath.Glob(filepath.Join(root, "srv/projects/myapp/releases/[^.]*"))

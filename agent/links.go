@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// repairLinks sets aside what stands in the place of the links of projects that were deployed here, or are about to be.
+// repairLinks sets aside what is in the place of the links of projects that were deployed here, or are about to be.
 // In any other directory below /srv/projects a directory of that name may belong to a user.
 func (r *run) repairLinks(projects []string) error {
 	if r.test {
@@ -161,7 +161,7 @@ func (r *run) namesLead(p ledger.Pair) bool {
 }
 
 // inPlace reports whether all links are as a deploy of the pair left them: those that lead to it, and
-// `previous`, which leads to a release that is there, or is not there itself.
+// `previous`, which leads to a release that is there, or does not exist itself.
 func (r *run) inPlace(pair ledger.Pair) bool {
 	if !r.linked(pair) {
 		return false
@@ -179,7 +179,7 @@ func (r *run) inPlace(pair ledger.Pair) bool {
 	return true
 }
 
-// clearNames sets aside what stands in the place of /srv/base and /srv/service. On a host on which
+// clearNames sets aside what is in the place of /srv/base and /srv/service. On a host on which
 // nothing was deployed a directory there belongs to a user; here there was a link.
 func (r *run) clearNames() error {
 	names := []string{r.Layout.BaseLink(), r.Layout.ServiceLink()}
@@ -202,7 +202,7 @@ func (r *run) clearNames() error {
 	return nil
 }
 
-// restoreLinks puts the links of all projects back. A link whose release is gone from the disk leads to
+// restoreLinks puts the links of all projects back. A link whose release is missing on the disk leads to
 // what is good instead, or is removed: a release that was deleted must not keep a host from going
 // back.
 func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) error {
@@ -216,7 +216,7 @@ func (r *run) restoreLinks(ctx context.Context, before map[string]link.Set) erro
 		there.Current = cmp.Or(there.Current, r.goodDir(project))
 		there.Next = cmp.Or(there.Next, there.Current)
 		if len(gone) > 0 {
-			r.record.Note("the releases that %s of %s led to are gone from the disk", strings.Join(gone, " and "), project)
+			r.record.Note("the releases that %s of %s led to are missing on the disk", strings.Join(gone, " and "), project)
 		}
 		errs = append(errs, links.Restore(there))
 	}

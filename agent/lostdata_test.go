@@ -41,7 +41,7 @@ func TestLostDataIsReported(t *testing.T) {
 	}
 }
 
-// The releases of a project may lie behind a link, as on another disk, and a directory that nobody may enter is opened
+// The releases of a project may be behind a link, as on another disk, and a directory that nobody may enter is opened
 // again.
 func TestLinkedAndClosedReleaseDirectoriesDeploy(t *testing.T) {
 	l := newLab(t)

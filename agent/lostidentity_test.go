@@ -38,7 +38,7 @@ func (l *lab) ticks(code int) {
 	}
 }
 
-// A host whose configuration was replaced by something else, and has no copy, goes on by what it remembers.
+// A host whose configuration was replaced by something else, and has no copy, continues by what it remembers.
 func TestLostConfigurationStillConverges(t *testing.T) {
 	for name, place := range map[string]func(string) error{
 		"a directory": func(path string) error { return os.Mkdir(path, 0o755) },
@@ -76,8 +76,8 @@ func introducedTwice(t *testing.T) *lab {
 	return l
 }
 
-// A host that was told who it is, and has lost what it knows, goes on by what is kept beside its releases: the timer's
-// run has no arguments.
+// A host that was told who it is, and has lost what it knows, continues by what is kept beside its releases: the
+// timer's run has no arguments.
 func TestSavedIdentityReplacesArguments(t *testing.T) {
 	paths := map[string]func(l *lab) []string{
 		"ledger, copy, current": func(l *lab) []string {

@@ -100,7 +100,7 @@ func TestReleasesThatNoLinkNamesAreNotDeployed(t *testing.T) {
 	l.links("2", "2", "")
 }
 
-// TestHostWithoutAnyRecordOfItsIdentity names what a person has to say, and goes on when that was said.
+// TestHostWithoutAnyRecordOfItsIdentity names what a person has to say, and continues when that was said.
 func TestHostWithoutAnyRecordOfItsIdentity(t *testing.T) {
 	l := robbed(t, true, lostReports, lostWho)
 	for range 2 {

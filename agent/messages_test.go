@@ -216,7 +216,7 @@ func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 	l.killed()
 	l.app("3")
 	r := l.expect(exit.OK)
-	noted(t, r, "was cut short while it deployed myapp 2")
+	noted(t, r, "was interrupted while it deployed myapp 2")
 	if strings.Contains(strings.Join(r.Notes, "\n"), "is resumed") {
 		t.Errorf("3 is deployed, and it says %q", r.Notes)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// instead are the things that may stand in the place of a directory or of a link.
+// instead are the things that may are in the place of a directory or of a link.
 var instead = map[string]func(path string) error{
 	"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
 	"a pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -139,7 +139,7 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 					t.Errorf("converge: exit code %d, converged %q", exit.Code(err), l.engine.asked)
 				}
 			}
-			if c.lost == nil { // base goes on with its channel
+			if c.lost == nil { // base continues with its channel
 				l.publishBase("b2")
 				if l.expect(exit.Usage); l.engine.last() != "b2+" {
 					t.Errorf("converged %q", l.engine.asked)

@@ -40,8 +40,8 @@ func TestNoexecMountIsAHostError(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// The way back meets the same filesystem: the hooks of the release before are not started either. The host is on that
-// release all the same, and `why` names the first failure.
+// The rollback meets the same filesystem: the hooks of the release before are not started either. The host is on that
+// release anyway, and `why` names the first failure.
 func TestNoexecDuringRollback(t *testing.T) {
 	if !ownMounts(t) {
 		return

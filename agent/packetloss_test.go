@@ -71,7 +71,7 @@ func TestDeployThroughPacketLoss(t *testing.T) {
 	}
 	found := regexp.MustCompile(`packets (\d+)`).FindStringSubmatch(nft("list ruleset"))
 	if found == nil {
-		t.Fatal("the rule that drops packets is not there")
+		t.Fatal("the rule that drops packets does not exist")
 	}
 	lost, err := strconv.Atoi(found[1])
 	if err != nil || lost < 8 {

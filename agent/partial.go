@@ -20,7 +20,7 @@ import (
 )
 
 // pairOf is the pair that a host runs where the store cannot say of one project what to run: that
-// project stays as it is, and the other is deployed. The failure stays the result of the run. A host
+// project stays unchanged, and the other is deployed. The failure stays the result of the run. A host
 // that has no release of the service gets base alone, and one that has none of base gets nothing.
 func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Release,
 	serviceErr, baseErr error) (ledger.Pair, error) {
@@ -68,7 +68,7 @@ func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
 	return parts
 }
 
-// withoutOne goes on with a part of a pair of which one release cannot be had, and else as without. A store that does
+// withoutOne continues with a part of a pair of which one release cannot be had, and else as without. A store that does
 // not answer, or a host that fails, gives no part either.
 func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.Pair, cause error) error {
 	if stopped(ctx) || r.ledger.Running != nil || errors.Is(cause, store.ErrUnreachable) || failure.HostErrno(cause) {
@@ -154,7 +154,7 @@ func explainReach(err error) error {
 	return err
 }
 
-// without goes on when the store did not give what the host is to run: an interrupted deploy is
+// without continues when the store did not give what the host is to run: an interrupted deploy is
 // finished from what is on disk, and else what is current converges. The store's failure stays the
 // result of the run, unless states fail as well.
 func (r *run) without(ctx context.Context, cause error) error {

@@ -63,7 +63,7 @@ func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
 				if r.Error == "" {
 					t.Error("the report does not say that something failed")
 				}
-				// The next run converges what is current, and goes on saying so.
+				// The next run converges what is current, and continues saying so.
 				asked := len(l.engine.asked)
 				if l.expect(c.code); len(l.engine.asked) != asked+1 {
 					t.Errorf("converged %d times more, want once", len(l.engine.asked)-asked)

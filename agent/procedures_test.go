@@ -359,7 +359,7 @@ func TestEditableTreeOfOwnServiceHoldsTheHost(t *testing.T) {
 }
 
 // TestLedgerOfNewerVersionIsDowngraded is a host whose agent was rolled back over a change of the ledger's
-// form: it goes on with what it understands, and keeps what it does not.
+// form: it continues with what it understands, and keeps what it does not.
 func TestLedgerOfNewerVersionIsDowngraded(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

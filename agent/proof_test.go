@@ -156,8 +156,8 @@ func TestTimerStoppedByShutdownIsNotABrokenAgent(t *testing.T) {
 		after string
 		code  int
 	}{
-		"the deploy goes on": {"", exit.OK},
-		"a state fails":      {"breaks:\n  test.fail_without_changes: []\n", exit.Interrupted},
+		"the deploy continues": {"", exit.OK},
+		"a state fails":        {"breaks:\n  test.fail_without_changes: []\n", exit.Interrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := withProgram(t, "1")

@@ -50,7 +50,7 @@ func TestSIGTERMDuringPruneEndsTheRun(t *testing.T) {
 		t.Errorf("exit code %d: %v", exit.Code(err), err)
 	}
 	if l.links("3", "3", "2"); len(leftovers()) != 1 {
-		t.Fatalf("the run went on until the release was removed; notes %q", r.Notes)
+		t.Fatalf("the run continued until the release was removed; notes %q", r.Notes)
 	}
 	noted(t, r, "old releases were not all removed")
 	l.expect(exit.OK)

@@ -15,7 +15,7 @@ import (
 )
 
 // withoutQuarantined replaces each release of a pair that is in quarantine by the one that runs. A host that has run
-// without base goes on so while the first base is in quarantine: its service is still brought up to date.
+// without base continues so while the first base is in quarantine: its service is still brought up to date.
 func (r *run) withoutQuarantined(pair *ledger.Pair) {
 	good := r.ledger.Runs()
 	if good == nil {
@@ -60,7 +60,7 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = told })
 }
 
-// acquit takes a release out of quarantine whose failure the way back has shown to be the host's.
+// acquit takes a release out of quarantine whose failure the rollback has shown to be the host's.
 func (r *run) acquit(pair ledger.Pair, cause error) error {
 	r.ledger.Bad = structsort.Without(r.ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.id && b.Covers(pair) })
 	r.condemn(pair, fault{of: report.FaultOfHost, cause: cause})
@@ -89,9 +89,9 @@ func (r *run) isQuarantined(pair ledger.Pair) bool {
 // forgive takes a pair and its releases out of quarantine, since a person has asked for them.
 func (r *run) forgive(pair ledger.Pair) { r.ledger.Forgive(pair) }
 
-// noteLeft adds to the quarantine of a pair that not all that it changed on the host was taken back.
+// noteLeft adds to the quarantine of a pair that not all that it changed on the host was undone.
 func (r *run) noteLeft(pair ledger.Pair) {
-	r.ledger.Amend(pair, "not all that it changed was taken back")
+	r.ledger.Amend(pair, "not all that it changed was undone")
 }
 
 // leave quarantines what a person went back from: each release that the host has no more.
@@ -215,8 +215,8 @@ func (r *run) deployed(pair ledger.Pair) (bool, error) {
 	}
 	there, err := r.Held().Holds(good.Releases()...)
 	if err == nil && !there {
-		r.record.Note(r.orWould("a release of %s, which is deployed, was gone from the disk; it is deployed again",
-			"a release of %s, which is deployed, is gone from the disk; it would be deployed again"), good)
+		r.record.Note(r.orWould("a release of %s, which is deployed, was missing on the disk; it is deployed again",
+			"a release of %s, which is deployed, is missing on the disk; it would be deployed again"), good)
 	}
 	return there && err == nil, err // links that lead elsewhere are corrected on the way
 }

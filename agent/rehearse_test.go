@@ -68,7 +68,7 @@ copied:
 }
 
 // TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS names a function that does not exist: its
-// hooks, whose work cannot be taken back, do not run.
+// hooks, whose work cannot be undone, do not run.
 func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {
 	l := hooked(t)
 	l.Engine = state.Native{}

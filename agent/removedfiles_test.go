@@ -44,7 +44,7 @@ func TestRunWithRemovedLockFileStaysExclusive(t *testing.T) {
 		must(t, os.Remove(l.Layout.Lock()))
 		_, second = l.deploy()
 		if s, err := l.Status(); err != nil || s.Running == nil || s.Cut != nil {
-			t.Errorf("status of a run under way: running %+v, cut short %+v, %v", s.Running, s.Cut, err)
+			t.Errorf("status of a run under way: running %+v, interrupted %+v, %v", s.Running, s.Cut, err)
 		}
 	}
 	r := l.expect(exit.OK)
@@ -52,7 +52,7 @@ func TestRunWithRemovedLockFileStaysExclusive(t *testing.T) {
 	if !errors.As(second, &held) || exit.Code(second) != exit.Locked || held.Holder.PID != os.Getpid() {
 		t.Errorf("the second run ended with %v", second)
 	}
-	if strings.Contains(strings.Join(r.Notes, "\n"), "cut short") {
+	if strings.Contains(strings.Join(r.Notes, "\n"), "interrupted") {
 		t.Errorf("notes are %q", r.Notes)
 	}
 }

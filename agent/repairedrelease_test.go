@@ -9,7 +9,7 @@ import (
 )
 
 // TestUnitsOfAReleaseThatWasRepairedAreRestarted damages what runs: the run that fetches it again restarts its
-// unit, which would go on with the copy that was set aside, and the next run leaves it alone.
+// unit, which would continue with the copy that was set aside, and the next run leaves it alone.
 func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.expect(exit.OK)
@@ -29,7 +29,7 @@ func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
 }
 
 // TestUnitsOfAReleaseThatVanishedAreRestarted removes what runs: the run that fetches it again restarts its unit, which
-// would go on from files that are no longer there, and the next run leaves it alone.
+// would continue from files that no longer exist, and the next run leaves it alone.
 func TestUnitsOfAReleaseThatVanishedAreRestarted(t *testing.T) {
 	for _, project := range []string{"service", "base"} {
 		l := newLab(t)

@@ -26,7 +26,7 @@ func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ says, want string }{
 		"architecture": {`{"arch": "vax"}`, "it is built for vax, and this host is "},
-		"interpreter":  {`{"programs": ["/usr/bin/python9"]}`, "/usr/bin/python9 is not there"},
+		"interpreter":  {`{"programs": ["/usr/bin/python9"]}`, "/usr/bin/python9 does not exist"},
 		"C library":    {`{"glibc": "2.36"}`, "it needs the GNU C library, and there is none"},
 		"nonsense":     {`{"arch": 7}`, "reading what myapp 2"},
 	} {

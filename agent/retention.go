@@ -62,7 +62,7 @@ func (r *run) keepFailed(pair ledger.Pair) {
 	}
 }
 
-// adoptFailed puts this run's report beside a failed release whose own run was cut short before it
+// adoptFailed puts this run's report beside a failed release whose own run was interrupted before it
 // had one.
 func (r *run) adoptFailed(p layout.Project) error {
 	trees, err := walk.Glob(filepath.Join(p.Archives(), "*", layout.FailedTree))
@@ -71,7 +71,7 @@ func (r *run) adoptFailed(p layout.Project) error {
 		beside, unread := report.Archive{Dir: dir}.IsBeside()
 		err = errors.Join(err, unread)
 		if !beside && unread == nil {
-			r.record.Note("the run that left %s was cut short; this report is put beside it", r.Layout.Inside(tree))
+			r.record.Note("the run that left %s was interrupted; this report is put beside it", r.Layout.Inside(tree))
 			r.kept = append(r.kept, dir)
 		}
 	}

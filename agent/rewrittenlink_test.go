@@ -12,7 +12,7 @@ import (
 )
 
 // TestLinkThatIsWrittenAgain has another program write `current` with the target that it has: units that were started
-// before go on running what is deployed. A link that is moved by hand, and moved back by a run, has those restarted
+// before continue running what is deployed. A link that is moved by hand, and moved back by a run, has those restarted
 // that followed it.
 func TestLinkThatIsWrittenAgain(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")

@@ -98,7 +98,7 @@ func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
 	return r.apply(ctx, target)
 }
 
-// withdrawn is the refusal of a pair to go back to; nil where nothing of it was withdrawn.
+// withdrawn is the refusal of a pair to go back to; nil where none of it was withdrawn.
 func (r *run) withdrawn(target ledger.Pair) error {
 	w, yes := r.ledger.IsWithdrawn(target)
 	if !yes {

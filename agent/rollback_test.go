@@ -24,7 +24,7 @@ func TestRollbackToANamedRelease(t *testing.T) {
 	}
 	_, err := l.RollbackTo(context.Background(), "9")
 	if exit.Code(err) != exit.Usage || diag.HintOf(err) != "kept on this host: 2, 1" {
-		t.Errorf("a version that is not there: %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("a version that does not exist: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := l.RollbackTo(context.Background(), "3"); exit.Code(err) != exit.Usage {
 		t.Errorf("the version that runs: %v", err)
@@ -125,7 +125,7 @@ func TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy(t *testing.T) {
 	if err := os.RemoveAll(releases[0]); err != nil {
 		t.Fatal(err)
 	}
-	noted(t, l.expect(exit.OK), "which is deployed, was gone from the disk; it is deployed again")
+	noted(t, l.expect(exit.OK), "which is deployed, was missing on the disk; it is deployed again")
 	if s, err := l.Status(); err != nil || s.Deployed.Service.Digest.Part() || s.Previous != nil {
 		t.Errorf("status has %+v, before it %+v, %v", s.Deployed, s.Previous, err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// RollbackConverge takes back what converging changed, and then goes back to the pair that ran before.
+// RollbackConverge undoes what converging changed, and then goes back to the pair that ran before.
 // to is a run, whose changes are the last to stay, or a version as for RollbackTo. With test it only
 // shows what would change.
 func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*report.Report, error) {
@@ -36,7 +36,7 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
-		// Who stays on a pair, and only takes back what later runs changed, goes back to nothing.
+		// Who stays on a pair, and only undoes what later runs changed, goes back to nothing.
 		if err := r.withdrawn(w.target); err != nil && !w.target.Same(w.left) {
 			return err
 		}
@@ -51,15 +51,15 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 	})
 }
 
-// wayBack is a rollback by hand that takes back what converging changed.
+// wayBack is a rollback by hand that undoes what converging changed.
 type wayBack struct {
 	left, target ledger.Pair
-	from         ledger.Pair // whose changes are taken back: left, or what an earlier way back has left
+	from         ledger.Pair // whose changes are undone: left, or what an earlier rollback has left
 	scope        undo.Scope
-	pending      bool // an earlier way back to the target was not finished
+	pending      bool // an earlier rollback to the target was not finished
 }
 
-// wayBackTo is the way back from a pair to another, without a person.
+// wayBackTo is the rollback from a pair to another, without a person.
 func wayBackTo(left, target ledger.Pair) wayBack {
 	return wayBack{left: left, target: target, from: left, scope: undo.Scope{From: left.Key(), To: target.Key()}}
 }
@@ -100,7 +100,7 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 	return w, nil
 }
 
-// toFinish is an earlier way back to what is deployed that a rollback without a target finishes, or has finished; nil
+// toFinish is an earlier rollback to what is deployed that a rollback without a target finishes, or has finished; nil
 // for none. Going further back would leave a release that works.
 func (r *run) toFinish() *ledger.Unfinished {
 	cut := r.ledger.Running
@@ -115,7 +115,7 @@ func (r *run) toFinish() *ledger.Unfinished {
 	return r.ledger.Unfinished
 }
 
-// unfinished reports whether changes of a pair that was left are still there to be taken back.
+// unfinished reports whether changes of a pair that was left are still there to be undone.
 func (r *run) unfinished() bool {
 	chapters, err := r.Journal().Chapters()
 	if err != nil && len(chapters) == 0 {
@@ -156,12 +156,12 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 		fmt.Fprintf(&text, "# unit %s: it would be restarted\n", unit)
 	}
 	for _, l := range plan.Left {
-		fmt.Fprintf(&text, "# left as it is: %s\n", l)
+		fmt.Fprintf(&text, "# left unchanged: %s\n", l)
 	}
 	did := plan.Summary()
 	r.record.Complete(func(rep *report.Report) { rep.Undo = &did })
 	if text.Len() == 0 {
-		r.record.Note("the journal has nothing to take back")
+		r.record.Note("the journal has nothing to undo")
 	}
 	r.record.Output(text.String())
 	switch {
@@ -171,12 +171,12 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 		r.showActs(ctx, w.target)
 		r.record.Note("the states of %s would run after that", w.target)
 	case !w.from.Same(w.left):
-		r.record.Note("would take back what is left of %s; %s would stay deployed", w.from, w.target)
+		r.record.Note("would undo what is left of %s; %s would stay deployed", w.from, w.target)
 	}
 	return nil
 }
 
-// goBackConverged goes the way back. The ledger is written first: a cut from there on is found by the next
+// goBackConverged rolls back. The ledger is written first: a cut from there on is found by the next
 // run, which finishes it.
 func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	if err := r.balance.Leave(ctx, w.target); err != nil {
@@ -197,7 +197,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		r.leave(w.left)
 	}
 	if !w.from.Same(w.left) {
-		r.record.Note("what is left of %s is taken back; %s stays deployed", w.from, w.target)
+		r.record.Note("what is left of %s is undone; %s stays deployed", w.from, w.target)
 	}
 	r.ledger.Running = r.underWay(w.from)
 	r.ledger.Running.Before, r.ledger.Running.Back, r.ledger.Running.UndoTo = links, true, w.scope.Run
@@ -233,7 +233,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	return r.stuckBack(errors.Join(undone, err))
 }
 
-// here is where a way back begins.
+// here is where a rollback begins.
 type here struct {
 	ledger ledger.Ledger
 	links  map[string]link.Set
@@ -254,7 +254,7 @@ func (r *run) here(pair ledger.Pair) (here, error) {
 	return here{was, links}, nil
 }
 
-// returns reports whether a way back by hand that failed ends where it began. A dev host stays where a
+// returns reports whether a rollback by hand that failed ends where it began. A dev host stays where a
 // person has put it, and a run that was asked to end leaves the rest to the next.
 func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
 	return !r.ending(ctx) && r.project.Environment() != project.Dev && r.Held().Has(left.Releases()...)

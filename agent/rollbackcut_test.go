@@ -115,13 +115,13 @@ func TestDryRollbackAfterInterruptedDeploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted(t, r, "would take back the deploy of myapp 3, which was cut short, and stay on myapp 2")
+	noted(t, r, "would undo the deploy of myapp 3, which was interrupted, and stay on myapp 2")
 	noted(t, r, "would quarantine myapp 3")
 	r, err = l.RollbackConverge(t.Context(), "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted(t, r, "would take back what is left of myapp 3; myapp 2 would stay deployed")
+	noted(t, r, "would undo what is left of myapp 3; myapp 2 would stay deployed")
 	if !strings.Contains(r.Output, "/etc/app/b") {
 		t.Errorf("the output is %q, without what version 3 made", r.Output)
 	}
@@ -143,7 +143,7 @@ func TestRollbackFinishesInterruptedRollback(t *testing.T) {
 	l.Sinks = nil
 	must(t, os.WriteFile(l.Layout.Lock(), nil, 0o600)) // which this process held
 	if s := mustStatus(t, l); s.Cut == nil {
-		t.Fatal("the rollback was not cut short")
+		t.Fatal("the rollback was not interrupted")
 	}
 	if _, err := l.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestRollbackFetchesMissingReleases(t *testing.T) {
 				t.Fatalf("exit code %d, %v\n%s", exit.Code(err), err, strings.Join(r.Notes, "\n"))
 			}
 			if got := l.host("/srv/out/copy"); got != "1" {
-				t.Errorf("after the way back the host has %q", got)
+				t.Errorf("after the rollback the host has %q", got)
 			}
 			l.expect(exit.OK)
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// hostAtFault expects a deploy whose way back fails as well, and for which the host is to blame.
+// hostAtFault expects a deploy whose rollback fails as well, and for which the host is to blame.
 func hostAtFault(t *testing.T, l *lab) error {
 	t.Helper()
 	r, err := l.deploy()

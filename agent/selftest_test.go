@@ -165,7 +165,7 @@ func TestConvergeThatBreaksAgentIsUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := l.expect(exit.Failed)
-	if !strings.Contains(r.Error, "what this run changed was taken back") {
+	if !strings.Contains(r.Error, "what this run changed was undone") {
 		t.Errorf("error %q", r.Error)
 	}
 	l.runs("1")

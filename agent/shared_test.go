@@ -98,7 +98,7 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 		above     = iota // no run reads or runs anything
 		directory        // is root's again
 		closed           // is root's again, and no other user has access
-		content          // is refused; base goes on
+		content          // is refused; base continues
 		link             // is root's again
 	)
 	for path, kind := range map[string]int{
@@ -174,7 +174,7 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 	}
 }
 
-// refusesContent checks what else does not render a pillar that is shared, and that all goes on once an operator has
+// refusesContent checks what else does not render a pillar that is shared, and that all continues once an operator has
 // looked.
 func (l *lab) refusesContent(at string) {
 	l.t.Helper()

@@ -60,7 +60,7 @@ func (l *lab) running(u *fakeUnits, unit string) {
 	l.engine.fails = func(string) error { return failure }
 }
 
-// TestReleaseThatCrashesUsesUpTheStartLimit goes back all the same, and the hooks of the good release run.
+// TestReleaseThatCrashesUsesUpTheStartLimit goes back anyway, and the hooks of the good release run.
 func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.running(u, "app.service")

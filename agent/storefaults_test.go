@@ -26,7 +26,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// served is a lab whose store lies behind a web server that can be made to misbehave.
+// served is a lab whose store is behind a web server that can be made to misbehave.
 type served struct {
 	*lab
 	dir     string

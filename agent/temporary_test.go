@@ -69,11 +69,11 @@ func TestInterruptedRunWritesReportOfFailedRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := l.expect(exit.OK)
-	noted(t, r, "was cut short")
+	noted(t, r, "was interrupted")
 	if is, err := (report.Archive{Dir: archive}).IsBeside(); err != nil || !is {
 		t.Error("there is no report beside it")
 	}
-	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, ""), "cut short") {
+	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, ""), "interrupted") {
 		t.Errorf("the next run says %q", again.Notes)
 	}
 }

@@ -25,7 +25,7 @@ func rootFile(t *testing.T, root []byte) string {
 	return file
 }
 
-// A root of another store is not pinned: the next deploy with the right one goes on.
+// A root of another store is not pinned: the next deploy with the right one continues.
 func TestWrongRootIsNotPinned(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -47,7 +47,7 @@ func TestWrongRootIsNotPinned(t *testing.T) {
 	l.links("1.0", "1.0", "")
 }
 
-// A host that lost its root of trust goes on when it is given again, and remembers what it had seen of the store.
+// A host that lost its root of trust continues when it is given again, and remembers what it had seen of the store.
 func TestTrustRootAfterALostRoot(t *testing.T) {
 	t.Parallel()
 	for _, lost := range [][]string{{"root.json"}, {"root.json", "pinned"}} {

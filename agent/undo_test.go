@@ -301,7 +301,7 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 }
 
 // TestKilledDuringUndo kills a deploy whose states fail at every event of it, apply and restore
-// alike. The next run finishes the way back.
+// alike. The next run finishes the rollback.
 func TestKilledDuringUndo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent dozens of times")

@@ -51,8 +51,8 @@ const leftoverStates = `
     - contents: four
 `
 
-// leftover is a host on version 3 whose previous version 2 is in quarantine, and whose way back from version 4 could
-// not remove a file. Version 3 changed the host again on that way back.
+// leftover is a host on version 3 whose previous version 2 is in quarantine, and whose rollback from version 4 could
+// not remove a file. Version 3 changed the host again during that rollback.
 func leftover(t *testing.T) (l *lab, file string, loose func()) {
 	t.Helper()
 	l = converging(t)
@@ -96,7 +96,7 @@ func (l *lab) edit(change func(*ledger.Ledger)) {
 }
 
 // TestHintOfAFailedRollbackFinishesIt runs the command that the hint names: the host stays on the release that works,
-// while what was left cannot be taken back, and once it is.
+// while what was left cannot be undone, and once it is.
 func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 	l, file, loose := leftover(t)
 	l.links("3", "3", "2")
@@ -104,7 +104,7 @@ func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted(t, shown, "would take back what is left of myapp 4; myapp 3 would stay deployed")
+	noted(t, shown, "would undo what is left of myapp 4; myapp 3 would stay deployed")
 	for range 2 {
 		if _, err = l.RollbackConverge(t.Context(), "", false); exit.Code(err) != exit.RollbackFailed {
 			t.Fatalf("with the file that cannot be removed: exit code %d, %v", exit.Code(err), err)
@@ -167,7 +167,7 @@ func TestRollbackPassesOverQuarantine(t *testing.T) {
 	l.links("2", "2", "") // nothing else is free of quarantine
 }
 
-// TestResumedRollbackStopsAtItsTarget follows one that was cut short on the way to version 1, to which a
+// TestResumedRollbackStopsAtItsTarget follows one that was interrupted on the way to version 1, to which a
 // version 0 is the one before.
 func TestResumedRollbackStopsAtItsTarget(t *testing.T) {
 	for name, back := range map[string]func(*lab) error{

@@ -443,10 +443,10 @@ func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 		want    string
 		code    int
 	}{
-		"on the way there":            {"units", 0, "2", "2", exit.OK},
-		"between units and health":    {"health", 0, "2.exits", "1", exit.RolledBack},
-		"on the way back":             {"units", 1, "2.exits", "1", exit.OK},
-		"on the way back, at its end": {"health", 1, "2.exits", "1", exit.OK},
+		"on the way there":                {"units", 0, "2", "2", exit.OK},
+		"between units and health":        {"health", 0, "2.exits", "1", exit.RolledBack},
+		"during the rollback":             {"units", 1, "2.exits", "1", exit.OK},
+		"during the rollback, at its end": {"health", 1, "2.exits", "1", exit.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
@@ -557,7 +557,7 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 			s := u.add("agentd.service", "/srv/base/current/states/top.sls")
 			s.begin(u)
 			converges := 0
-			l.engine.during = func(state.Request) { // on the way back it starts
+			l.engine.during = func(state.Request) { // during the rollback it starts
 				converges++
 				u.all["agentd.service"].refuse = c.refuse && converges == 1
 			}

@@ -109,6 +109,6 @@ func TestNoRollbackToWithdrawnRelease(t *testing.T) {
 	l.yank("myapp", "2")
 	l.expect(exit.OK)
 	if _, err := l.RollbackConverge(ctx, last.ID, false); err != nil {
-		t.Errorf("taking back what was changed since the release was deployed: %v", err)
+		t.Errorf("undoing what was changed since the release was deployed: %v", err)
 	}
 }

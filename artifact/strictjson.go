@@ -77,7 +77,7 @@ func (s *scopes) delimiter(d json.Delim) error {
 		s.valueDone()
 	}
 	if len(*s) > maxNesting {
-		return fmt.Errorf("objects and lists lie in each other more than %d deep", maxNesting)
+		return fmt.Errorf("objects and lists are in each other more than %d deep", maxNesting)
 	}
 	return nil
 }

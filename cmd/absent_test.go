@@ -36,7 +36,7 @@ func places() []place {
 		{"the configuration", "/etc/corpus/agent.yaml", false},
 		{"the root of trust", "/var/lib/corpus/trust/root.json", true},
 		{"the ledger", "/var/lib/corpus/ledger.json", true},
-		{"the journal of a run that was cut short", ".journal", true},
+		{"the journal of a run that was interrupted", ".journal", true},
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", p.name, errno, command), func(t *testing.T) {
 					t.Parallel()
 					from := begin
-					if strings.Contains(p.name, "cut short") {
+					if strings.Contains(p.name, "interrupted") {
 						from = cut
 					}
 					f.with(t).unreadable(from, p, errno, command)

@@ -118,7 +118,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		for _, u := range uses {
 			used[name+" "+u.function] = true
 			if strings.Contains(u.text, "os.RemoveAll(") && u.function != "Archive.keepIndex" && u.function != "setAside.cache" {
-				t.Errorf("%s:%d: %s: os.RemoveAll goes on after the run was asked to end: use durable.RemoveAll", name, u.line,
+				t.Errorf("%s:%d: %s: os.RemoveAll continues after the run was asked to end: use durable.RemoveAll", name, u.line,
 					u.function)
 			}
 			if e := allowed[name]; e.reason == "" || !slices.Contains(strings.Fields(e.functions), u.function) {

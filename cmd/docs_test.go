@@ -246,7 +246,7 @@ func TestReadmeNamesTheLeastGo(t *testing.T) {
 	}
 }
 
-// TestMakeReportsMissingTools runs make where Go or git is not there, or Go is too old: one line says so and what to
+// TestMakeReportsMissingTools runs make where Go or git does not exist, or Go is too old: one line says so and what to
 // install.
 func TestMakeReportsMissingTools(t *testing.T) {
 	old := "#!/bin/sh\n[ \"$1\" = version ] || exit 1\necho go version go1.19.8 linux/amd64\n"

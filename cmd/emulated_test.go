@@ -12,7 +12,7 @@ import (
 )
 
 // TestDemoEmulated runs the demo with the arm64 programs in an emulator of one process, which does not know all system
-// calls of Linux: openat2(2) is not there.
+// calls of Linux: openat2(2) does not exist.
 func TestDemoEmulated(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
 		t.Skip("the arm64 programs run here without an emulator")

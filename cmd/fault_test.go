@@ -269,7 +269,7 @@ func (f *fleet) grown(from string, code int, args ...string) string {
 	return host
 }
 
-// outlived checks a host on which a run was cut short or failed, and lets the next one finish without
+// outlived checks a host on which a run was interrupted or failed, and lets the next one finish without
 // help.
 func (f *fleet) outlived(s story, host, what string) {
 	f.t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestRecordedFormats goes on with key directories, stores and hosts that earlier programs made: each archive in
+// TestRecordedFormats continues with key directories, stores and hosts that earlier programs made: each archive in
 // testdata/formats was written by testdata/formats/record with the programs of the commit that it is named after.
 func TestRecordedFormats(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ func readsHostileNames(t *testing.T) {
 	}
 	taken, err := trust.Yanks(role)
 	if err != nil || len(taken) > 0 {
-		t.Errorf("metadata: versions that were taken back are %q, %v", taken, err)
+		t.Errorf("metadata: versions that were undone are %q, %v", taken, err)
 	}
 	agents, err := reports.Agents(t.Context(), s, time.Now().Add(-time.Hour))
 	if err != nil || len(agents) > 0 {

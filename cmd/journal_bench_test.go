@@ -13,7 +13,7 @@ import (
 )
 
 // TestDeployWithJournal measures the first deploy of the tree of 159 states with the journal and without,
-// by turns, each on a copy of the same host: what a whole run costs more for what can be taken back.
+// by turns, each on a copy of the same host: what a whole run costs more for what can be undone.
 // CORPUS_BENCH_ROUNDS is how often.
 func TestDeployWithJournal(t *testing.T) {
 	rounds := 15

@@ -79,7 +79,7 @@ func oldBesideNew(t *testing.T, programs string) {
 		testing.says("corpus-agent deploy", 0, "myapp "+version)
 	}
 
-	// A corpus of before publishes, and this one goes on from that.
+	// A corpus of before publishes, and this one continues from that.
 	old.publish("myapp", "3.0", "testing")
 	s.host("new", "myapp-testing-useast1-2").says("corpus-agent deploy --trust-root keys/root.json", 0, "myapp 3.0")
 	s.publish("myapp", "3.1", "testing")

@@ -9,7 +9,7 @@ import (
 )
 
 // TestGivenFilesAreOpenedInOnePlace keeps calls out of the sources that wait for the other end of a named pipe, which
-// may stand in the place of any file that a person, a setting or a tree names: walk.OpenGiven and walk.OpenFile do not
+// may are in the place of any file that a person, a setting or a tree names: walk.OpenGiven and walk.OpenFile do not
 // wait. The files of a directory that has another test, ../agent, are excepted where they name paths of their own.
 func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 	const own, kernel = "a file or directory that the program made", "/proc, /sys and cgroups"

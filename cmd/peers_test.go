@@ -93,7 +93,7 @@ func TestPeers(t *testing.T) {
 }
 
 // installPeers makes the layer that every host lies on: the running system with the programs and the
-// trees added. It gives the reason for each program that is not there.
+// trees added. It gives the reason for each program that does not exist.
 func installPeers(t *testing.T, scratch, agent string, users int, list []peer) map[string]string {
 	root := mountRoot(t, scratch, "installed", "/")
 	defer unmountRoot(t, root)

@@ -14,7 +14,7 @@ import (
 )
 
 // apart runs this test again as the first process of new namespaces for mounts and processes. All that
-// it mounts and writes goes when it ends, however it ends: what it writes lies in memory, and nothing has
+// it mounts and writes goes when it ends, however it ends: what it writes is in memory, and nothing has
 // to be removed from a tree that something may be mounted in.
 func apart(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -83,7 +83,7 @@ func mountRoot(t *testing.T, scratch, name, lower string) string {
 	return root
 }
 
-// unmountRoot takes a system away again, so that its layer can lie below others.
+// unmountRoot takes a system away again, so that its layer can be below others.
 func unmountRoot(t *testing.T, root string) {
 	for _, sub := range append(fresh(), "proc", "") {
 		if err := syscall.Unmount(filepath.Join(root, sub), 0); err != nil {

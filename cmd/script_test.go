@@ -55,7 +55,7 @@ func bin(t testing.TB) string {
 }
 
 // TestScripts runs what people type: each file in testdata/script is a session on a workstation and
-// a host, whose trees stand at its end. A script's host lies below $WORK/root and is named
+// a host, whose trees stand at its end. A script's host is below $WORK/root and is named
 // myapp-testing-useast1-1; its store, keys and root of trust are in the environment.
 //
 // Besides testscript's own commands there are

@@ -108,7 +108,7 @@ func TestPythonServiceFromAllForms(t *testing.T) {
 	t.Run("refused where Python is missing", func(t *testing.T) {
 		bare := clean()
 		out, err := r.run("corpus-agent deploy notes production --trust-root root.json --root " + bare.Root)
-		if err == nil || !strings.Contains(out, "python3.11 is not there") {
+		if err == nil || !strings.Contains(out, "python3.11 does not exist") {
 			t.Errorf("a host without Python: %v\n%s", err, out)
 		}
 	})

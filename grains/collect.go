@@ -78,7 +78,7 @@ type collector struct {
 	trouble *walk.Trouble
 }
 
-// Collect gathers the core grains. What is not there or may not be read is left out. An error of the machine, such as
+// Collect gathers the core grains. What does not exist or may not be read is left out. An error of the machine, such as
 // EIO or EMFILE, is returned: the facts would be wrong.
 //
 // The one thing it may wait for is the domain of a host whose hostname has none: /etc/hosts is

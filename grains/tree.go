@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// A tree is a directory that is laid out like a host; "" is the machine itself. What is not there, or may not be read,
-// reads as empty: a fact that is not known is left out. An error of the machine, which makes facts wrong, is
+// A tree is a directory that is laid out like a host; "" is the machine itself. What does not exist, or may not be
+// read, reads as empty: a fact that is not known is left out. An error of the machine, which makes facts wrong, is
 // remembered.
 type tree struct {
 	dir     string

@@ -70,7 +70,7 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	tree := process.Enclose(cmd)
 	cmd.WaitDelay = stopGrace
 	cmd.Cancel = func() error { return tree.Signal(syscall.SIGTERM) }
-	_, err := tree.RunAndLeave(ctx) // what its states started goes on
+	_, err := tree.RunAndLeave(ctx) // what its states started continues
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return Outcome{Output: all.String()}, overdue(ctx)
 	}

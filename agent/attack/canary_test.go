@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart are directories in which operations write as they should. What users may read there is looked at all the same.
+// apart are directories in which operations write as they should. What users may read there is looked at anyway.
 var apart = []string{"home/ann", "var", "srv", "opt", "run", "proc", "usr", "dev", "tmp", "etc/corpus"}
 
 // snapshot describes everything in a world that no operation may change, by its path.

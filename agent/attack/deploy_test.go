@@ -41,7 +41,7 @@ func releases() []map[string]string {
 		tree("4")}
 }
 
-// appStates are what a release does below ann's home. What the first makes and the second removes is what a way back
+// appStates are what a release does below ann's home. What the first makes and the second removes is what a rollback
 // restores.
 func appStates(version string) string {
 	s := `
@@ -226,11 +226,11 @@ func TestDeployWorks(t *testing.T) {
 	})
 }
 
-// always and backwards say during which steps an attack goes on. What a way back restores has to be removed in peace.
+// always and backwards say during which steps an attack continues. What a rollback restores has to be removed in peace.
 func always(step) bool      { return true }
 func backwards(s step) bool { return strings.HasPrefix(s.name, "rollback") }
 
-// deploy goes through the steps, while an attack goes on.
+// deploy goes through the steps, while an attack continues.
 func (w *world) deploy(a attack, where string, during func(step) bool, done func(step, outcome, []string)) {
 	w.Helper()
 	for _, s := range steps() {

@@ -5,7 +5,7 @@
 // state function, a step of a deploy. An attack is what ann does there before the operation or meanwhile: she puts
 // links, pipes and hard links where the agent expects files, exchanges directories with links as fast as the kernel
 // lets her, takes temporary files away. Each attack is tried on each operation. Afterwards no victim may have another
-// content, owner or mode, nothing may be in the victims' directories that was not there, no user may read a victim's
+// content, owner or mode, nothing may be in the victims' directories that did not exist, no user may read a victim's
 // content anywhere, the agent may not have waited for ann, and no program of ann's may have run as root.
 //
 // TestAttacksBeatCarelessPrograms shows that the attacks work: each of them breaks through a program that does the same
@@ -83,7 +83,7 @@ func TestMain(m *testing.M) {
 const worldsIn = "CORPUS_ATTACK_WORLDS"
 
 // isolated runs the tests in a mount namespace of their own, where worlds are made in memory: a sync costs nothing
-// there, and an attack that fills the disk fills 2 GiB. Nothing of it outlives the tests, however they end.
+// there, and an attack that fills the disk fills 2 GiB. None of it outlives the tests, however they end.
 func isolated() int {
 	dir, err := os.MkdirTemp("", "corpus-attack-worlds-")
 	if err != nil {

@@ -161,7 +161,7 @@ func (s *states) try(a attack) {
 	}
 }
 
-// together runs states in places of their own while an attack goes on in all of them.
+// together runs states in places of their own while an attack continues in all of them.
 func (s *states) together(a attack, fit []operation) (got outcome, found []string) {
 	s.Helper()
 	s.begin()

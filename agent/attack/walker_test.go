@@ -354,7 +354,7 @@ func (p place) look() (all []unix.Stat_t) {
 	for _, at := range []string{p.Dir, p.d(), p.f(), p.x(), filepath.Join(p.f(), "a"), filepath.Join(p.f(), "sub"),
 		filepath.Join(p.f(), "sub", "b")} {
 		var st unix.Stat_t
-		_ = unix.Lstat(at, &st) // what is not there has no inode
+		_ = unix.Lstat(at, &st) // what does not exist has no inode
 		st.Atim = unix.Timespec{}
 		all = append(all, st)
 	}

@@ -54,7 +54,7 @@ const (
 )
 
 // balances reports whether a deploy of a pair deregisters the host. Load balancers serve the host's service: base alone
-// and the projects beside it leave them as they are.
+// and the projects beside it leave them unchanged.
 func (r *Run) balances(pair ledger.Pair) bool {
 	return r.Config.ELB.Deploy && r.Alone == "" && !pair.BaseAlone()
 }
@@ -123,7 +123,7 @@ func (r *Run) leaveThose(ctx context.Context, all elb.Balancers) error {
 	})
 	var late *elb.Late
 	if errors.As(err, &late) {
-		r.Record.Note("%v; the deploy goes on, and connections that are open may be cut", late)
+		r.Record.Note("%v; the deploy continues, and connections that are open may be cut", late)
 		return nil
 	}
 	if err != nil && ctx.Err() == nil {

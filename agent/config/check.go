@@ -100,7 +100,7 @@ func (c *check) store(v value) {
 	c.mistake(v, err)
 }
 
-// metrics checks the file for the node exporter. Without it runs go on, and note it.
+// metrics checks the file for the node exporter. Without it runs continue, and note it.
 func (c *check) metrics(v value) {
 	dir := filepath.Join(c.root, filepath.Dir(v.text))
 	is, err := walk.Directory(dir)
@@ -114,7 +114,7 @@ func (c *check) metrics(v value) {
 	case err != nil:
 		c.warnings.AddError(v.at, named(v, err))
 	case !is:
-		c.warnings.Add(v.at, "metrics.textfile lies in %s, which is not a directory",
+		c.warnings.Add(v.at, "metrics.textfile is in %s, which is not a directory",
 			filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
 	}
 }

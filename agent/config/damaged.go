@@ -45,7 +45,7 @@ func (d *Damaged) Unwrap() error { return d.Err }
 func (d *Damaged) Hint() string {
 	if d.Copy == "" {
 		return fmt.Sprintf(
-			"write the settings of this host into %s again (move away what stands in its place); a host that is to have "+
+			"write the settings of this host into %s again (move away what is in its place); a host that is to have "+
 				"none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path)
 	}
 	return fmt.Sprintf(
@@ -81,7 +81,7 @@ func source(s Sources) (f File, data []byte, problems diag.List) {
 	return f, data, verify(data, s.File)
 }
 
-// readRegular reads a file, and does not wait for what stands in its place, such as a pipe.
+// readRegular reads a file, and does not wait for what is in its place, such as a pipe.
 func readRegular(path string) ([]byte, error) {
 	data, err := walk.ReadGiven(path)
 	if errors.Is(err, walk.ErrNoFile) {
@@ -98,7 +98,7 @@ func unread(err error) error {
 	if errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) ||
 		errors.Is(err, syscall.ELOOP) {
 		return diag.WithHint(wrapped,
-			"move away what stands in the place of the file; a host that needs no settings needs no file")
+			"move away what is in the place of the file; a host that needs no settings needs no file")
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return diag.WithHint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")

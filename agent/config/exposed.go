@@ -27,7 +27,7 @@ func private(file string, others os.FileMode, what, mode string) (problems diag.
 		return problems
 	}
 	if dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0 {
-		problems.Add(diag.Pos{File: file}, "%s lies in a directory that other users can write",
+		problems.Add(diag.Pos{File: file}, "%s is in a directory that other users can write",
 			what).WithHint("chmod go-w " + filepath.Dir(file))
 	}
 	return problems

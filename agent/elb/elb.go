@@ -56,7 +56,7 @@ func union(a, b []string) []string {
 }
 
 // Late is that load balancers did not report a state within the time that was waited for it. The instance is registered
-// or deregistered all the same.
+// or deregistered anyway.
 type Late struct {
 	instance, state string
 	waited          time.Duration

@@ -24,7 +24,7 @@ const (
 	Unreachable    = 5   // the store cannot be reached
 	Locked         = 6   // another run is under way
 	RolledBack     = 7   // a deploy failed and the host is back on what ran before
-	RollbackFailed = 8   // and the way back failed as well
+	RollbackFailed = 8   // and the rollback failed as well
 	Starved        = 9   // another run has held the lock for longer than the interval at which runs are started
 	Interrupted    = 130 // by a signal
 )

@@ -54,8 +54,8 @@ func Unexecuted(l layout.Layout, err error) error {
 	return err
 }
 
-// AlsoUnexecuted reports whether all that failed on the way back failed since programs are not started on this host, as
-// the deploy before it: nothing more can be done before the filesystem is mounted without noexec.
+// AlsoUnexecuted reports whether all that failed during the rollback failed since programs are not started on this
+// host, as the deploy before it: nothing more can be done before the filesystem is mounted without noexec.
 func AlsoUnexecuted(l layout.Layout, cause, back error) bool {
 	var of *noexec
 	if back == nil || !errors.As(cause, &of) {

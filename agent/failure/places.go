@@ -12,7 +12,7 @@ import (
 // files after the run. A rollback leads the links to other files, and moves the release that failed.
 type Places map[string]string
 
-// Text replaces the directories in positions, FILE:LINE or FILE:. Other paths stay as they are: states may name the
+// Text replaces the directories in positions, FILE:LINE or FILE:. Other paths stay unchanged: states may name the
 // links, too.
 func (p Places) Text(text string) string {
 	for from, to := range p {

@@ -87,7 +87,7 @@ func eachIn[T any](err error, take func(error) ([]T, bool)) []T {
 }
 
 // anyRelease is a text in which the directory of a release is that of any: the script of a probe is each release's own.
-// A text that names two says which runs in the place of which, and stays as it is.
+// A text that names two says which runs in the place of which, and stays unchanged.
 func anyRelease(text string) string {
 	dirs := releaseDir().FindAllString(text, -1)
 	slices.Sort(dirs)
@@ -123,8 +123,8 @@ var bare = sync.OnceValue(func() *regexp.Regexp {
 		`|\S+ was started, and is [a-z-]+ now)$`)
 })
 
-// sameSymptoms reports whether every symptom of a failure was there on the way back as well: one that was not, or that
-// says no reason, is the new release's own.
+// sameSymptoms reports whether every symptom of a failure was there during the rollback as well: one that was not, or
+// that says no reason, is the new release's own.
 func sameSymptoms(cause, back []string) bool {
 	return len(cause) > 0 && !slices.ContainsFunc(cause, func(s string) bool {
 		return strings.HasSuffix(s, untold) || !slices.Contains(back, s)
@@ -132,7 +132,7 @@ func sameSymptoms(cause, back []string) bool {
 }
 
 // SameAfterRollback reports whether what made the deploy fail, a program, a state, units or probes, failed the release
-// that ran before on the way back just so. Both releases met the same host, so that is what failed them.
+// that ran before during the rollback just so. Both releases met the same host, so that is what failed them.
 func SameAfterRollback(cause, back error) bool {
 	var failed *hook.Failed
 	if !errors.As(cause, &failed) {

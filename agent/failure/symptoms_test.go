@@ -34,7 +34,7 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 		probe("it is failed (failed): its program ended with status 203 (exit-code)"),
 		probe("it is failed (failed): its program ended with status 1 (exit-code)"),
 		probe("it is failed (failed): its program ended with status 255 (exit-code)"),
-		unit("restart of web.service failed: exit-code, status 1\nweb: cannot go on: status 200 of the API"),
+		unit("restart of web.service failed: exit-code, status 1\nweb: cannot continue: status 200 of the API"),
 		&health.Unhealthy{Results: []health.Result{{Probe: "unit worker.service",
 			Error: "it is failed (failed): its program ended with status 200 (exit-code)"}}},
 	}

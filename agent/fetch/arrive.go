@@ -80,7 +80,7 @@ func (f *Fetcher) progress(release artifact.Release, total int64) trust.Progress
 	return func(n int) { f.Recorder.Fetching(release.String(), done.Add(int64(n)), total) }
 }
 
-// end closes what arrived. Blocks stay for the next run where this one was only cut short; they go
+// end closes what arrived. Blocks stay for the next run where this one was only interrupted; they go
 // where nothing will come of them, or where their room is needed.
 func (a *arrival) end(cause error) error {
 	if a.ended {

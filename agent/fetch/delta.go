@@ -54,7 +54,7 @@ func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (don
 	return err == nil, err
 }
 
-// dispensable reports that chunks, or the index of them, are not there or not what they should be, which
+// dispensable reports that chunks, or the index of them, do not exist or not what they should be, which
 // the whole artifact may make up for.
 func dispensable(err error) bool {
 	var refused *trust.Refused
@@ -62,7 +62,7 @@ func dispensable(err error) bool {
 		errors.Is(err, store.ErrForbidden)
 }
 
-// halfArrived reports whether a fetch of the whole artifact was cut short, to be gone on with.
+// halfArrived reports whether a fetch of the whole artifact was interrupted, to be gone on with.
 func (f *Fetcher) halfArrived(release artifact.Release) bool {
 	_, err := os.Stat(f.Layout.Part(release.Project, release.Digest.Hex()))
 	return err == nil

@@ -3,7 +3,7 @@
 //
 //	adopt what an earlier run unpacked to its end, or
 //	rebuild it from chunks of releases that the host has (delta), or
-//	fetch the artifact by blocks, resuming where an earlier run was cut short
+//	fetch the artifact by blocks, resuming where an earlier run was interrupted
 //	  -> unpack into a temporary directory -> compare with the signed list -> rename
 //
 // A directory gets its name last, so a release that has its name is complete.

@@ -206,7 +206,7 @@ func TestCancelledFetchResumes(t *testing.T) {
 		t.Fatal("the fetch did not notice the cancellation")
 	}
 	if held, err := f.Holds(release); held || err != nil {
-		t.Fatalf("a fetch that was cut short left a release: %v, %v", held, err)
+		t.Fatalf("a fetch that was interrupted left a release: %v, %v", held, err)
 	}
 	*rec = recorder{}
 	if err := f.Fetch(t.Context(), []artifact.Release{release}); err != nil {

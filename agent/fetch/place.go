@@ -115,7 +115,7 @@ func (f *Fetcher) keepTree(release artifact.Release, tree *manifest.Manifest) er
 	return durable.WriteSoon(f.Layout.Tree(release.Project, release.Dir()), data, 0o600)
 }
 
-// settle gives a release that was staged its name. What stands in its place is set aside, unless it is the release, of
+// settle gives a release that was staged its name. What is in its place is set aside, unless it is the release, of
 // which only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
 func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged string) error {
 	name, file := f.Layout.Project(release.Project).Release(release.Dir()), f.Layout.Tree(release.Project, release.Dir())

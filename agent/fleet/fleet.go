@@ -128,7 +128,7 @@ type Answer struct {
 // Keys reads the keys of hosts, such as hostkey.List.
 type Keys func(context.Context, store.Store) (hostkey.Registry, error)
 
-// Ask reads what the hosts of a channel say of a release. A host that says nothing of it is not among them.
+// Ask reads what the hosts of a channel say of a release. A host that says none of it is not among them.
 func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, error) {
 	runs, err := list(ctx, s, q)
 	if err != nil {

@@ -36,7 +36,7 @@ func stateOf(r hostrecord.Record) State {
 	case r.Outcome == "rolled-back":
 		return RolledBack
 	case r.Outcome != "converged" && r.Outcome != "refused" && r.Outcome != "interrupted", r.Unserved:
-		return Failed // the next run goes on after one that was interrupted
+		return Failed // the next run continues after one that was interrupted
 	case r.Quarantined:
 		return Quarantined
 	case r.Held:
@@ -53,7 +53,7 @@ type Host struct {
 	State     State `json:"state"`
 	Behind    bool  `json:"behind,omitempty"`    // it does not have what a channel names that it follows
 	Silent    bool  `json:"silent,omitempty"`    // it has not reported for longer than View.SilentAfter
-	Withdrawn bool  `json:"withdrawn,omitempty"` // a release that it has was taken back
+	Withdrawn bool  `json:"withdrawn,omitempty"` // a release that it has was withdrawn
 	Conflicts int   `json:"conflicts,omitempty"` // other keys that were registered for its name
 	Copied    bool  `json:"copied,omitempty"`    // another machine signs with its key at the same time
 }
@@ -208,7 +208,7 @@ func (q Query) wants(h Host) bool {
 	return h.Service != nil && h.Service.Channel == q.Channel
 }
 
-// pointers are what channels name and what was taken back.
+// pointers are what channels name and what was withdrawn.
 type pointers struct {
 	named     map[artifact.Ref]trust.Pointer
 	withdrawn map[string]string // "project digest" -> why; the digest as a record has it

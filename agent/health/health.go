@@ -213,7 +213,7 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 			r.Error, r.hint, r.occupied, r.Answered = "", "", nil, answered
 			return r
 		}
-		// What a try that the deadline cut short says is less than what the one before said.
+		// What a try that the deadline interrupted says is less than what the one before said.
 		if r.Error == "" || ctx.Err() == nil {
 			r.Error, r.hint, r.occupied = err.Error(), diag.HintOf(err), nil
 			_ = errors.As(err, &r.occupied)

@@ -97,7 +97,7 @@ func local(c service.Connection) bool {
 	return c.To.IsValid() && (c.To.Addr().IsLoopback() || c.From.Addr().Unmap() == c.To.Addr().Unmap())
 }
 
-// askUnit asks systemd. A unit that is starting is not there yet; one that waits for its next
+// askUnit asks systemd. A unit that is starting does not exist yet; one that waits for its next
 // restart has failed just now.
 func askUnit(ctx context.Context, p recipe.Probe) error {
 	cmd := exec.CommandContext(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState", "--", p.Target)

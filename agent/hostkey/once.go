@@ -60,7 +60,7 @@ func (a attempt) before(key Public) Public {
 }
 
 // forgotten reports whether a store no longer has an object. A store that may not be listed refuses to show an object
-// that is not there.
+// that does not exist.
 func forgotten(ctx context.Context, s store.Store, object string) bool {
 	body, _, err := s.Get(ctx, object, 0)
 	if err == nil {

@@ -6,8 +6,8 @@
 // no other state; see package hostkey. The object itself holds what only a page about the host shows: the error and its
 // hint.
 //
-// A host writes its record after each run and then deletes the one before. If there are several, because of a power cut
-// between the two or since the host may not delete, the one of the latest run counts.
+// A host writes its record after each run and then deletes the one before. If there are several, because of a power
+// failure between the two or since the host may not delete, the one of the latest run counts.
 package hostrecord
 
 import (
@@ -124,7 +124,7 @@ func (r *Record) Started() time.Time {
 
 const suffix = ".json"
 
-// longestSegment is after how many bytes a name goes on in another segment: file systems allow 255.
+// longestSegment is after how many bytes a name continues in another segment: file systems allow 255.
 const longestSegment = 240
 
 // text is what a record says, as the host signs it. What changes rarely comes first, so that in a directory few

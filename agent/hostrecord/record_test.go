@@ -87,7 +87,8 @@ func objects(t *testing.T, s store.Store) (keys []string) {
 	return keys
 }
 
-// TestAHostHasOneRecord after each of its runs, also after a power cut between writing one and deleting the one before.
+// TestAHostHasOneRecord after each of its runs, also after a power failure between writing one and deleting the one
+// before.
 func TestAHostHasOneRecord(t *testing.T) {
 	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
 	for i := range int64(3) {
@@ -237,8 +238,8 @@ func TestTwoMachinesWithOneKey(t *testing.T) {
 		other Listed
 		twice bool
 	}{
-		"repeated meanwhile":  {record("b", 8, -40*time.Minute, 0), true},
-		"left by a power cut": {record("b", 8, -40*time.Minute, -35*time.Minute), false},
+		"repeated meanwhile":      {record("b", 8, -40*time.Minute, 0), true},
+		"left by a power failure": {record("b", 8, -40*time.Minute, -35*time.Minute), false},
 	} {
 		if got := chosen([]Listed{record("a", 9, -30*time.Minute, 0), c.other}, 0); got.Sequence != 9 ||
 			got.Twice != c.twice {

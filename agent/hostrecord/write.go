@@ -50,7 +50,7 @@ type written struct {
 const mostLeft = 50
 
 // Write puts a record into the store and deletes the earlier ones of this host. Which ones there may be is kept on the
-// host before anything is written, so that a power cut leaves none behind for good.
+// host before anything is written, so that a power failure leaves none behind permanently.
 func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	key, err := r.Key(w.Key)
 	if err != nil {

@@ -20,8 +20,8 @@ func (h *Host) RunSequence() map[string]int64 {
 	return all
 }
 
-// Changes returns what a run changed and what it took back, by the journal; "" is the last run that changed
-// something, with all that was taken back together with its changes.
+// Changes returns what a run changed and what it undid, by the journal; "" is the last run that changed
+// something, with all that was undone together with its changes.
 func (h *Host) Changes(id string) (run string, all []undo.Difference, err error) {
 	chapters, readErr := h.Journal().Chapters()
 	for _, c := range chapters {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Cut is a run that ended before its end, by a power cut, a kill or a crash, and that no run has taken up since.
+// Cut is a run that ended before its end, by a power failure, a kill or a crash, and that no run has taken up since.
 type Cut struct {
 	Run     string       `json:"run,omitempty"`
 	Command string       `json:"command,omitempty"`
@@ -22,10 +22,10 @@ type Cut struct {
 	Step    string `json:"step,omitempty"`
 	Ended   bool   `json:"ended,omitempty"`    // it ended by itself, and could not write that down
 	Exit    int    `json:"exit,omitempty"`     // with which it ended by itself, unfinished; 0 where it did not
-	TakesUp bool   `json:"takes_up,omitempty"` // the next run goes on with it; otherwise it starts from the beginning
+	TakesUp bool   `json:"takes_up,omitempty"` // the next run continues with it; otherwise it starts from the beginning
 }
 
-// String says which run was cut short, in which step, and what the next run does.
+// String says which run was interrupted, in which step, and what the next run does.
 func (c Cut) String() string {
 	text := strings.TrimSpace(c.Command + " run " + c.Run)
 	if c.Run == "" {
@@ -40,7 +40,7 @@ func (c Cut) String() string {
 	case c.Exit != 0:
 		text += fmt.Sprintf(" ended with exit code %d and is not finished", c.Exit)
 	default:
-		text += " was cut short"
+		text += " was interrupted"
 	}
 	if c.Step != "" {
 		text += " in " + c.Step
@@ -60,7 +60,7 @@ func (c Cut) String() string {
 	return text + "; the next run starts from the beginning"
 }
 
-// cutRun finds the run that was cut short: the ledger has the one that was deploying, and the file of the lock names
+// cutRun finds the run that was interrupted: the ledger has the one that was deploying, and the file of the lock names
 // any other one that was killed. s has no run under way, and the last report.
 func (h *Host) cutRun(s Status) *Cut {
 	if u := s.CutShort; u != nil {
@@ -94,7 +94,7 @@ func (h *Host) cutIn(run string, began time.Time, c *Cut) string {
 	}
 	last, err := h.Journal().Last()
 	if err != nil || last == nil || len(last.Runs) == 0 {
-		return "" // what a damaged journal means is decided where the way back reads it
+		return "" // what a damaged journal means is decided where the rollback reads it
 	}
 	if run == "" {
 		run = last.Runs[len(last.Runs)-1]

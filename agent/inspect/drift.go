@@ -57,7 +57,7 @@ func (h *Host) drift(s Status) []string {
 	return found
 }
 
-// lost is the pair whose files are gone from the disk, which a deploy fetches again from the store: what is deployed,
+// lost is the pair whose files are missing on the disk, which a deploy fetches again from the store: what is deployed,
 // or what that stands in for. It is nil where nothing is gone. What came by a push no store has.
 func (h *Host) lost(s Status) *ledger.Pair {
 	pair := s.StandsFor

@@ -156,7 +156,7 @@ func (h *Host) identity(ctx context.Context) (grains.Identity, error) {
 	}
 	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
-		return grains.Identity{}, nil //nolint:nilerr // a host whose name says nothing has a minion file all the same
+		return grains.Identity{}, nil //nolint:nilerr // a host whose name says nothing has a minion file anyway
 	}
 	return id, nil
 }

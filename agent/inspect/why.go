@@ -91,7 +91,7 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	case s.Deployed == nil:
 		return "nothing is deployed: no deploy has succeeded yet"
 	case s.StandsFor != nil:
-		return fmt.Sprintf("it replaces %s, whose files were gone from the disk and were not fetched again", s.StandsFor)
+		return fmt.Sprintf("it replaces %s, whose files were missing on the disk and were not fetched again", s.StandsFor)
 	case s.Deployed.Service.Local != "":
 		return fmt.Sprintf("%s came by %s", s.Deployed.Service, s.Deployed.Service.Local)
 	case last != nil && last.Exit == exit.RolledBack && last.To != nil && last.Fault != nil &&
@@ -220,7 +220,7 @@ func (w Why) advice(named *ledger.Pair) []string {
 		say(hint != "", hint)
 	}
 	say(w.FailedIn != "" && !w.Settled, "corpus-agent report "+w.FailedIn)
-	say(w.CutShort != nil, "corpus-agent deploy resumes the run that was cut short")
+	say(w.CutShort != nil, "corpus-agent deploy resumes the run that was interrupted")
 	say(w.Deployed == nil && !w.Bootstrapped,
 		"copy the store's keys/root.json to this host (`corpus store init` wrote it), then: corpus-agent "+
 			"deploy --store URL --trust-root ./root.json")
@@ -242,7 +242,7 @@ func (w Why) advice(named *ledger.Pair) []string {
 			p.Pair, p.When(time.Now()), p.Pair.Service.Version))
 	}
 	say(w.lost != nil && w.Running == nil && w.CutShort == nil,
-		"corpus-agent deploy fetches again what is gone from the disk")
+		"corpus-agent deploy fetches again what is missing on the disk")
 	say(len(w.Drift) > 0 && w.Running == nil && w.lost == nil, "corpus-agent converge")
 	return next
 }

@@ -69,10 +69,10 @@ func firstFailure(r *report.Report) string {
 }
 
 // failedHook is the hook or procedure in which a run failed first; "" where it failed elsewhere before. Later ones may
-// have failed on the way back, and are those of another release.
+// have failed during the rollback, and are those of another release.
 func failedHook(r *report.Report) string {
 	for _, stage := range r.Stages {
-		// a run may go on without one of the two releases
+		// a run may continue without one of the two releases
 		if stage.Error == "" || stage.Name == "resolve" || stage.Name == "fetch" {
 			continue
 		}

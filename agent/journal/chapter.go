@@ -43,7 +43,7 @@ func (r *Recorder) continues(last int) (next int, err error) {
 		r.run.Note("%v", err)
 		return last + 1, nil
 	case c.Pair == "":
-		return last, durable.Remove(c.path) // a power cut came before its header was written
+		return last, durable.Remove(c.path) // a power failure came before its header was written
 	}
 	if err := Settle(r.journal, c, r.host); err != nil {
 		return 0, err

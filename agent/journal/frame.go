@@ -65,7 +65,7 @@ func chain(after sum, b []byte) (s sum) {
 
 // The errors of a file that does not end with a whole frame.
 var (
-	errTorn    = errors.New("cut off") // the last frame is incomplete, as a power cut leaves it
+	errTorn    = errors.New("cut off") // the last frame is incomplete, as a power failure leaves it
 	errChanged = errors.New("changed") // another program changed the file
 )
 
@@ -174,7 +174,7 @@ func (f *frames) partialHead(b []byte) error {
 }
 
 // tornIfBlank returns errTorn if b and the rest of the file end in at least minZeros zeros: some filesystems leave them
-// after a power cut, when the new size reached the disk before the content. Otherwise it returns errChanged.
+// after a power failure, when the new size reached the disk before the content. Otherwise it returns errChanged.
 func (f *frames) tornIfBlank(b []byte) error {
 	zeros := len(b) - len(bytes.TrimRight(b, "\x00"))
 	rest := make([]byte, 32<<10)

@@ -2,8 +2,8 @@
 //
 // A journal is a directory of chapters. A chapter belongs to a pair of releases and not to a run: a later run of the
 // same pair appends to it if it changes something. A chapter is one append-only file. Each frame of it carries a
-// checksum over itself and all frames before it, which distinguishes a last frame that a power cut left incomplete from
-// a file that another program changed: the journal drops the former, and restores nothing from the latter.
+// checksum over itself and all frames before it, which distinguishes a last frame that a power failure left incomplete
+// from a file that another program changed: the journal drops the former, and restores nothing from the latter.
 //
 // Content is kept in compressed pieces of up to a mebibyte. A chapter has a piece only once, even if several files
 // contain it. The journal writes and syncs the image of a subject before it changes. It writes the image after the

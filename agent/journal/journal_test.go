@@ -236,7 +236,8 @@ func chapter(t testing.TB) (*lab, []byte) {
 	return l, data
 }
 
-// TestTruncatedAnywhere truncates a chapter as a power cut does. The whole records are read, and the next run appends.
+// TestTruncatedAnywhere truncates a chapter as a power failure does. The whole records are read, and the next run
+// appends.
 func TestTruncatedAnywhere(t *testing.T) {
 	l, data := chapter(t)
 	file, records := l.file(), len(l.chapters()[0].Records)

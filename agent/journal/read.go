@@ -20,7 +20,7 @@ type Chapter struct {
 	Number  int
 	Runs    []string // IDs of the runs that changed something, oldest first
 	Records []*Record
-	Torn    bool // the last frame is incomplete, because of a power cut
+	Torn    bool // the last frame is incomplete, because of a power failure
 
 	path     string
 	end      int64 // offset of the end of the last whole frame

@@ -143,7 +143,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 		r.before(&change)
 		change.Secret = change.Secret || r.isPrivate(step)
 	} else {
-		change.Lost = fmt.Sprintf("what a %s does cannot be taken back", s.Kind)
+		change.Lost = fmt.Sprintf("what a %s does cannot be undone", s.Kind)
 	}
 	if err := r.writer.add(kindChange, change); err != nil {
 		return explain(err)
@@ -254,7 +254,7 @@ func (r *Recorder) BeforeProgram(what, name string) error {
 	}
 	s := host.Subject{Kind: host.KindCommand, Name: path.Base(name)}
 	err := r.writer.add(kindChange, Change{Step: what, Subject: s,
-		Lost: fmt.Sprintf("what a %s does cannot be taken back", s.Kind)})
+		Lost: fmt.Sprintf("what a %s does cannot be undone", s.Kind)})
 	seq := r.writer.records
 	r.writer.records, r.program = seq+1, &seq
 	return explain(errors.Join(err, r.writer.sync()))

@@ -7,7 +7,7 @@ import (
 )
 
 // unsettled returns the records without a valid after-image because their run was interrupted: the run did not take it,
-// or a power cut may have lost a part of the change that it shows.
+// or a power failure may have lost a part of the change that it shows.
 func unsettled(c *Chapter, boot string) (open []*Record) {
 	for _, r := range c.Records {
 		lost := !r.Synced && r.Boot != boot

@@ -37,7 +37,7 @@ func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
 	return h, r
 }
 
-// TestSettleAfterAPowerCut checks that Settle takes an after-image again if a power cut may have lost the change
+// TestSettleAfterAPowerCut checks that Settle takes an after-image again if a power failure may have lost the change
 // itself, even though the after-image reached the disk.
 func TestSettleAfterAPowerCut(t *testing.T) {
 	const whole, torn = 5, 0
@@ -45,9 +45,9 @@ func TestSettleAfterAPowerCut(t *testing.T) {
 		reboot, synced bool
 		want           int64
 	}{
-		"killed":                 {false, false, whole},
-		"power cut":              {true, false, torn},
-		"power cut after a sync": {true, true, whole},
+		"killed":                     {false, false, whole},
+		"power failure":              {true, false, torn},
+		"power failure after a sync": {true, true, whole},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

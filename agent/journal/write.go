@@ -133,7 +133,8 @@ func (w *writer) put() error {
 }
 
 // ahead is the number of zeros that reserve writes after the end. Syncing data that replaces them takes less than half
-// as long as syncing a file that grows. The reader takes zeros that remain after a power cut for an incomplete frame.
+// as long as syncing a file that grows. The reader takes zeros that remain after a power failure for an incomplete
+// frame.
 const ahead = 64 << 10
 
 // reserve writes zeros after offset end, unless the file already has some there.

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Contained refuses a tree in which a directory of the agent lies behind a link that leads out of the tree, as an
+// Contained refuses a tree in which a directory of the agent is behind a link that leads out of the tree, as an
 // absolute link does, or a relative one with too many "..": what converges follows such a link inside the tree, as a
 // system that runs there would, and a path of this package would not. Each part of the way to such a directory counts,
 // so that a tree is refused before the first directory is made behind a link. The machine's own "/" contains
@@ -105,8 +105,8 @@ func (l Layout) same(root *walk.Root, dir string) error {
 	if nameErr != nil && !absent(nameErr) || byName.Mode&unix.S_IFMT == unix.S_IFREG {
 		return nil // opening it reports that
 	}
-	return diag.WithHint(fmt.Errorf("%s lies behind a link that leads out of %s", dir, l.Root),
-		"make the link relative, with a target that lies inside of %s (ln -sfn), so that it means the same wherever the "+
+	return diag.WithHint(fmt.Errorf("%s is behind a link that leads out of %s", dir, l.Root),
+		"make the link relative, with a target that is inside of %s (ln -sfn), so that it means the same wherever the "+
 			"tree is mounted", l.Root)
 }
 

@@ -99,7 +99,7 @@ func TestLinksIntoEmptyDirectoriesOutsideAreRefused(t *testing.T) {
 					}
 				}
 				err = layout.At(root).Contained()
-				if err == nil || !strings.Contains(err.Error(), link+" lies behind a link that leads out of "+root) ||
+				if err == nil || !strings.Contains(err.Error(), link+" is behind a link that leads out of "+root) ||
 					strings.Count(err.Error(), "leads out") != 1 {
 					t.Errorf("error is %v", err)
 				}

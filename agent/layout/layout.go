@@ -200,7 +200,7 @@ func (p Project) Releases() string { return filepath.Join(p.Dir, "releases") }
 // Release is the directory of one release.
 func (p Project) Release(dir string) string { return filepath.Join(p.Releases(), dir) }
 
-// Staged is a release that is complete and not yet safe from a power cut.
+// Staged is a release that is complete and not yet safe from a power failure.
 func (p Project) Staged(dir string) string { return filepath.Join(p.Releases(), ".staged-"+dir) }
 
 // ReleaseLink is a release as a link in the project's directory names it.

@@ -1,8 +1,8 @@
 // Package ledger defines the record that a host keeps between runs: its identity, what is deployed, what failed, and
-// which run was cut short.
+// which run was interrupted.
 //
-// It is one small JSON file that is replaced atomically, so after a power cut the host has the old ledger or the new
-// one. The next run can continue from either.
+// It is one small JSON file that is replaced atomically, so after a power failure the host has the old ledger or the
+// new one. The next run can continue from either.
 package ledger
 
 import (
@@ -34,7 +34,7 @@ func (l *Ledger) Pairs() []*Pair {
 	return all
 }
 
-// Withdrawn is a release that this host has and that its project took back.
+// Withdrawn is a release on this host that its project has withdrawn.
 type Withdrawn struct {
 	Release artifact.Release `json:"release"`
 	Reason  string           `json:"reason,omitempty"`
@@ -48,7 +48,7 @@ type Hold struct {
 }
 
 // Running is a deploy between its first link and its last. Finding one means that the deploy was
-// cut short.
+// interrupted.
 type Running struct {
 	Run      string              `json:"run"`
 	Command  string              `json:"command,omitempty"`
@@ -57,7 +57,7 @@ type Running struct {
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`
 	Leaves   *Pair               `json:"leaves,omitempty"` // the pair that a user rolls back, which is quarantined with it
-	// Back says that what converging changed is being taken back. UndoTo is then the last run whose
+	// Back says that what converging changed is being undone. UndoTo is then the last run whose
 	// changes stay; "" for all those since the pair to come to.
 	Back   bool   `json:"back,omitempty"`
 	UndoTo string `json:"undo_to,omitempty"`
@@ -65,8 +65,8 @@ type Running struct {
 	Failed bool `json:"failed,omitempty"`
 	// Reboots counts the attempts that ended because the host shut down or a step stopped the run itself.
 	Reboots int `json:"reboots,omitempty"`
-	// Step is the step in which the attempts before this one were cut short, and Cuts how many of them in a
-	// row. Step is "" where the last one was cut short before its first change.
+	// Step is the step in which the attempts before this one were interrupted, and Cuts how many of them in a
+	// row. Step is "" where the last one was interrupted before its first change.
 	Step string `json:"step,omitempty"`
 	Cuts int    `json:"cuts,omitempty"`
 	// EndedIn is the state that the last attempt ended itself, since it had been asked to end. It may have changed
@@ -74,7 +74,7 @@ type Running struct {
 	EndedIn string `json:"ended_in,omitempty"`
 }
 
-// Unfinished is a way back on which not everything could be taken back.
+// Unfinished is a rollback on which not everything could be undone.
 type Unfinished struct {
 	Pair Pair   `json:"pair"` // whose changes are left
 	Run  string `json:"run"`  // the run that could not take them back
@@ -119,7 +119,7 @@ type Ledger struct {
 	Good     *Pair      `json:"good,omitempty"`     // what is deployed
 	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed
 	Previous *Pair      `json:"previous,omitempty"` // what was deployed before
-	// StandsFor is what was deployed until its files were gone from the disk and no store was there to fetch them from:
+	// StandsFor is what was deployed until its files were missing on the disk and no store was there to fetch them from:
 	// Good, an earlier pair, stands in for it until the next deploy.
 	StandsFor *Pair `json:"stands_for,omitempty"`
 	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of
@@ -128,7 +128,7 @@ type Ledger struct {
 	Running *Running `json:"running,omitempty"`
 	Bad     []Bad    `json:"bad,omitempty"`
 	Hold    *Hold    `json:"hold,omitempty"`
-	// Unfinished is the last way back that could not take everything back; nil where none is left to finish.
+	// Unfinished is the last rollback that could not undo everything; nil if there is none to finish.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Postponed is the deploy that failed because of the host and is retried.
 	Postponed *Postponed `json:"postponed,omitempty"`
@@ -141,7 +141,7 @@ type Ledger struct {
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
 
 	// Withdrawn are those of the releases in Good, Previous and History that the last look at the
-	// store knew to be taken back.
+	// store reported as withdrawn.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 
 	// Serving is there while links have moved and units have not all followed them yet. A run that finds
@@ -184,7 +184,7 @@ type Serving struct {
 	Run      string   `json:"run"`
 	Units    []string `json:"units,omitempty"`    // that ran before, and have to run afterwards
 	Projects []string `json:"projects,omitempty"` // whose links move
-	// Retry are units that were restarted on a way back, and do not run what is deployed all the same.
+	// Retry are units that were restarted during a rollback, and do not run what is deployed anyway.
 	Retry []string `json:"retry,omitempty"`
 	// Since is set when links that led elsewhere were corrected: units in Retry that were started before it may run
 	// something else, whenever the release was deployed.
@@ -249,7 +249,7 @@ func (l *Ledger) Save(path string) error {
 	return write(path, "ledger", l, l.read, 0o700, 0o600)
 }
 
-// IsWithdrawn tells whether a release of a pair was taken back, and why.
+// IsWithdrawn reports whether a release of a pair was withdrawn, and why.
 func (l *Ledger) IsWithdrawn(p Pair) (Withdrawn, bool) {
 	for _, w := range l.Withdrawn {
 		for _, r := range p.Releases() {

@@ -10,7 +10,7 @@ import (
 
 // An unknown is a field of a document that this agent has no name for, since a newer agent wrote it.
 // When this agent rewrites the file the field has to stay, or else a rollback of the agent would
-// destroy what the newer one goes on with.
+// destroy what the newer one continues with.
 
 // merge gives a new document of the type t the unknown fields that the old document had. A field
 // belongs to the object that it was found in: one in the outermost object, or in an object that always

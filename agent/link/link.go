@@ -1,8 +1,9 @@
 // Package link moves next, current and previous, the three links to releases on a host.
 //
 // Each move is a symlink made under another name, renamed over the old one with rename(2), and an
-// fsync of the directory: at every moment each name leads to a complete release, and after a power
-// cut it is the old one or the new one. Links are relative.
+// fsync of the directory: at every moment each name leads to a complete release, and after a power failure
+//
+//	it is the old one or the new one. Links are relative.
 package link
 
 import (
@@ -58,7 +59,7 @@ func (l Links) Read() (Set, error) {
 	return s, errors.Join(errs...)
 }
 
-// Instead says what stands in the place of a link, such as "a directory"; "" where the link or nothing does.
+// Instead says what is in the place of a link, such as "a directory"; "" where the link or nothing does.
 func (l Links) Instead(name string) (string, error) {
 	info, err := os.Lstat(filepath.Join(l.project.Dir, name))
 	switch {
@@ -100,7 +101,7 @@ func (l Links) Named() bool {
 }
 
 // name makes the link by which procedures know what is current. It is looked at each time, since a
-// first deploy may have been cut short before it.
+// first deploy may have been interrupted before it.
 func (l Links) name() error {
 	path := filepath.Join(l.project.Dir, project)
 	if now, err := os.Readlink(path); err == nil && now == current {
@@ -151,7 +152,7 @@ func (l Links) Reachable(s Set) (there Set, gone []string) {
 	return s, gone
 }
 
-// Restore puts the links back to where they were; a link that was not there is removed.
+// Restore puts the links back to where they were; a link that did not exist is removed.
 func (l Links) Restore(s Set) error {
 	var errs []error
 	for name, release := range s.fields() {

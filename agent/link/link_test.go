@@ -51,7 +51,7 @@ func TestFirstNextIsCurrentTooSinceUnitsStartFromIt(t *testing.T) {
 	}
 }
 
-// TestMissingProjectLinkIsCreated finds a first deploy that was cut short between two links.
+// TestMissingProjectLinkIsCreated finds a first deploy that was interrupted between two links.
 func TestMissingProjectLinkIsCreated(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
@@ -63,8 +63,9 @@ func TestMissingProjectLinkIsCreated(t *testing.T) {
 	}
 }
 
-// TestPreviousNeverEqualsCurrent promotes what was current already, after a rollback that was cut
-// short between two links.
+// TestPreviousNeverEqualsCurrent promotes what was current already, after a rollback that was interrupted
+//
+//	between two links.
 func TestPreviousNeverEqualsCurrent(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)

@@ -41,7 +41,7 @@ func TestLockSurvivesRemovalOfItsFile(t *testing.T) {
 				t.Errorf("the holder is %+v, %v", h, is)
 			}
 			if h, is := lock.Left(path); is {
-				t.Errorf("the run that is under way counts as cut short: %+v", h)
+				t.Errorf("the run that is under way counts as interrupted: %+v", h)
 			}
 			var lost atomic.Int32
 			stop := first.Watch(func() { lost.Add(1) })

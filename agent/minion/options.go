@@ -169,7 +169,7 @@ func isEmpty(v any) bool {
 	return ok && l.Len() == 0
 }
 
-// expand gives the directories that a pattern matches; what is not a pattern stays as it is. Relative ones
+// expand gives the directories that a pattern matches; what is not a pattern stays unchanged. Relative ones
 // start where the program was started, as in Salt.
 func expand(dir string) ([]string, error) {
 	if abs, err := filepath.Abs(dir); err == nil {

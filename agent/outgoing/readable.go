@@ -43,7 +43,7 @@ func (r *Readable) LookAt(file string) {
 }
 
 // Everybodys reports whether every user may read a file, and could whenever the run checked it. Of a file that no state
-// is named after, and that a way back may have replaced, that is not known.
+// is named after, and that a rollback may have replaced, that is not known.
 func (r *Readable) Everybodys(file string) bool {
 	r.mu.Lock()
 	public, looked := r.seen[file]

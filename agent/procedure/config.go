@@ -117,7 +117,7 @@ var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 const deepest = 10
 
 // expand puts values in the place of references to them, from data first. What is not a key of either
-// stays as it is: braces have other uses.
+// stays unchanged: braces have other uses.
 func expand(cfg *value.Map) (*value.Map, error) {
 	data, _ := cfg.Value(keyData).(*value.Map)
 	lookup := func(name string) (string, bool) {

@@ -40,7 +40,7 @@ func (r *Run) account(ctx context.Context) error {
 			return fmt.Errorf("creating the user of %s: %w", r.Entry.Name, err)
 		}
 		if user, known, err = h.Accounts.User(r.Entry.User); err != nil || !known {
-			return errors.Join(err, fmt.Errorf("the user %s was created and is not there", r.Entry.User))
+			return errors.Join(err, fmt.Errorf("the user %s was created and does not exist", r.Entry.User))
 		}
 	}
 	if !h.Files.CanChown() {

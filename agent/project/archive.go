@@ -82,7 +82,7 @@ func (r *Run) archiveTree(ctx context.Context, good ledger.Pair, asked bool) err
 		return fetch.ExplainSpace(noSpace)
 	default:
 		r.Record.Note(
-			"%s was not archived: %v; the deploy goes on without the archive. %s",
+			"%s was not archived: %v; the deploy continues without the archive. %s",
 			good.Service,
 			noSpace,
 			diag.HintOf(noSpace),

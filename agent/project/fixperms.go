@@ -25,7 +25,7 @@ const maxDepth = 256
 
 // giveToUser is the built-in fixperms: it makes the project's user the owner of data and of the writable paths of the
 // release, and the pillar accessible to root alone. The user may move files meanwhile, so no link is followed; a file
-// whose owner cannot be changed safely stays as it is and is noted.
+// whose owner cannot be changed safely stays unchanged and is noted.
 func (r *Run) giveToUser(ctx context.Context, pair ledger.Pair) error {
 	root, err := r.OpenSafely()
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Run) writable(pair ledger.Pair) ([]string, error) {
 type giver struct {
 	ctx      context.Context
 	uid, gid int
-	left     int // names that stay as they are
+	left     int // names that stay unchanged
 	first    error
 }
 
@@ -152,7 +152,7 @@ func (g *giver) give(dir *walk.Dir, name string, depth int) error {
 	return nil
 }
 
-// leave counts a name that stays as it is, and returns nil, for errors that the user may have caused: a file that
+// leave counts a name that stays unchanged, and returns nil, for errors that the user may have caused: a file that
 // vanished, a link or a pipe in the place of a directory, a file with a second name. It returns all other errors.
 func (g *giver) leave(err error) error {
 	var unsafe *walk.UnsafeError

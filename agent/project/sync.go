@@ -84,7 +84,7 @@ func (r *Run) Prepare(ctx context.Context) error {
 func (r *Run) wire(link, target string) error {
 	if above := filepath.Dir(link); walk.Misplaced(above) || walk.Misplaced(filepath.Dir(above)) {
 		r.Record.Note(
-			"%s is not made, since something else stands in the place of a directory above it: move that away",
+			"%s is not made, since something else is in the place of a directory above it: move that away",
 			r.Layout.Inside(link),
 		)
 		return nil

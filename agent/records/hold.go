@@ -22,7 +22,7 @@ type holdRequest struct {
 	Hold *ledger.Hold `json:"hold"` // nil to release the host
 }
 
-// Hold keeps new releases away until Unhold; what is deployed goes on converging. While a run is under way
+// Hold keeps new releases away until Unhold; what is deployed continues converging. While a run is under way
 // it counts from then on: that run finishes a deploy whose links it has moved, and begins no other.
 func (rs *Records) Hold(reason string) error {
 	book, err := rs.ReadHostLedger()

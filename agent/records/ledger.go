@@ -83,7 +83,7 @@ func (rs *Records) hasLedger() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// restoreMissing is book for a ledger that is not there. On a host on which nothing was deployed that is
+// restoreMissing is book for a ledger that does not exist. On a host on which nothing was deployed that is
 // how it should be.
 func (rs *Records) restoreMissing() (*ledger.Ledger, []string, error) {
 	book, from, err := rs.restored()
@@ -103,7 +103,7 @@ func known(book *ledger.Ledger) bool {
 	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0 || book.As != nil
 }
 
-// takeDown goes on with the ledger of a newer agent, which this one was rolled back from. The file is
+// takeDown continues with the ledger of a newer agent, which this one was rolled back from. The file is
 // kept, and what this agent does not know is carried along.
 func (rs *Records) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) {
 	number := book.Version

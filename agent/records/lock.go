@@ -76,7 +76,7 @@ type Exclusive struct {
 	*lock.Lock
 	list      string   // of directories with temporary files
 	swept     bool     // nothing is left in them of earlier runs
-	Displaced []string // what stood in the place of the lock, for the report
+	Displaced []string // what was in the place of the lock, for the report
 }
 
 // Release gives the lock up. A run that comes this far has left no temporary file behind.

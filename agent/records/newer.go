@@ -24,7 +24,7 @@ func (rs *Records) newerCopy(book *ledger.Ledger) *ledger.Ledger {
 // fromNewer is the note of a ledger that was replaced by its copy.
 func (rs *Records) fromNewer(copied *ledger.Ledger) string {
 	text := fmt.Sprintf(
-		"the ledger %s was older than its copy %s, as after a restored snapshot; this host goes on with the copy: %s, %d "+
+		"the ledger %s was older than its copy %s, as after a restored snapshot; this host continues with the copy: %s, %d "+
 			"in quarantine",
 		rs.Layout.Inside(rs.LedgerPath()), rs.Layout.Inside(rs.ledgerCopy()), whatIsDeployed(copied), len(copied.Bad))
 	if copied.Hold != nil {

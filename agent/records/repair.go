@@ -22,7 +22,7 @@ import (
 
 // repair makes sure that whatever of the agent's own is there is of the right kind: a directory where
 // there has to be one, a file where there has to be one. Anything else, such as a link that leads nowhere,
-// would fail every run from here on. It is set aside, so that the run goes on as on a host that has
+// would fail every run from here on. It is set aside, so that the run continues as on a host that has
 // lost it, and lost says what that was. The caller holds the lock.
 func (rs *Records) repair() (lost []string, err error) {
 	s := setAside{agent: rs, id: report.NewID(rs.Time())}
@@ -103,7 +103,7 @@ func (s *setAside) copies() {
 	}))
 }
 
-// directory sets aside what stands in the place of a directory. A link to a directory is as good as one.
+// directory sets aside what is in the place of a directory. A link to a directory is as good as one.
 func (s *setAside) directory(path string) {
 	if found, err := walk.Named(path); err != nil || !found {
 		s.unread(err) // what does not exist is made where it is needed
@@ -120,7 +120,7 @@ func (s *setAside) directory(path string) {
 }
 
 // unread remembers the error of a look that does not say what is there: the run ends with it. A name below a path that
-// leads nowhere is not there.
+// leads nowhere does not exist.
 func (s *setAside) unread(err error) {
 	if err != nil && !walk.Nowhere(err) {
 		s.errs = append(s.errs, err)
@@ -143,7 +143,7 @@ func (s *setAside) below(dir string) []string {
 	return all
 }
 
-// file sets aside what stands in the place of a file.
+// file sets aside what is in the place of a file.
 func (s *setAside) file(path string) {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -212,7 +212,7 @@ func (s *setAside) projects() {
 	}
 }
 
-// SetLinksAside sets aside what stands in the place of the links of projects, under a name with the ID of a run.
+// SetLinksAside sets aside what is in the place of the links of projects, under a name with the ID of a run.
 func (rs *Records) SetLinksAside(projects []string, id string) (lost []string, err error) {
 	s := setAside{agent: rs, id: id}
 	for _, project := range projects {
@@ -238,7 +238,7 @@ func (s *setAside) trust() {
 	}
 }
 
-// repairLock makes way for the lock. What stands in its place, or in that of the directory it is in, holds
+// repairLock makes way for the lock. What is in its place, or in that of the directory it is in, holds
 // no lock, so that several runs may find it at once: they take turns by a lock on the directory above.
 func (rs *Records) repairLock() (lost []string, err error) {
 	state, file := rs.Layout.State(), rs.Layout.Lock()
@@ -259,7 +259,7 @@ func (rs *Records) repairLock() (lost []string, err error) {
 	return s.lost, errors.Join(s.errs...)
 }
 
-// fine reports whether a path is not there, or is what it has to be.
+// fine reports whether a path does not exist, or is what it has to be.
 func (s *setAside) fine(path string, is func(fs.FileInfo) bool) bool {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return true

@@ -149,7 +149,7 @@ func (rs *Records) goodByLinks(book *ledger.Ledger, reports []*report.Report) er
 	return err
 }
 
-// IgnoreNoLink drops the error of a name that is not there, or is not a link.
+// IgnoreNoLink drops the error of a name that does not exist, or is not a link.
 func IgnoreNoLink(err error) error {
 	if walk.Nowhere(err) || errors.Is(err, syscall.EINVAL) {
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // This file keeps beside the releases of a service who the host is and which store it has. A host that has lost its
-// ledger, the copy of that and its reports, and whose name does not say who it is, goes on by that.
+// ledger, the copy of that and its reports, and whose name does not say who it is, continues by that.
 
 // who is the content of the file.
 type who struct {
@@ -152,7 +152,7 @@ func readSole(root *walk.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostWho))
 }
 
-// dropAbsent drops the error of a file that is not there.
+// dropAbsent drops the error of a file that does not exist.
 func dropAbsent(err error) error {
 	if walk.Nowhere(err) {
 		return nil

@@ -102,7 +102,9 @@ func (a Archive) Last() (*Report, error) {
 }
 
 // All returns the reports that can be read, oldest first. A report that cannot be read, such as one that a power
-// cut left empty, is skipped.
+// failure
+//
+//	left empty, is skipped.
 func (a Archive) All() ([]*Report, error) {
 	ids, err := a.IDs()
 	all := []*Report{}

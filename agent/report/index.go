@@ -10,7 +10,8 @@ import (
 )
 
 // indexName is a cache of the sequence numbers of all reports, which saves a run from opening each report. A report
-// that is not in the index is opened. An index that is lost or damaged, for example by a power cut, counts as empty.
+// that is not in the index is opened. An index that is lost or damaged, for example by a power failure, counts as
+// empty.
 const indexName = ".sequences"
 
 // index reads the index: sequence numbers by the IDs of runs.

@@ -14,7 +14,7 @@ import (
 )
 
 // Restore puts the agent's own files back as they were when a snapshot was taken, whatever replaced or removed
-// them. It is for what could not be taken back by the way that it came, such as a package whose version no
+// them. It is for what could not be undone by the way that it came, such as a package whose version no
 // repository has any more: the kernel keeps the bytes of the running program, and the snapshot those of the
 // small files. It gives the files that it restored.
 func (s *Self) Restore(before Snapshot) (restored []string, err error) {

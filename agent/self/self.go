@@ -2,7 +2,7 @@
 // run on this host starts.
 //
 // Only a later run repairs a host. A release that replaces the agent with a program that does not work, or breaks its
-// unit, its timer or its configuration, would therefore make the host unreachable for good. So a run records these
+// unit, its timer or its configuration, would therefore make the host unreachable permanently. So a run records these
 // files before it changes anything. If it has changed them, it tests the agent that the host would start next, while
 // the old one still runs and can roll back.
 package self
@@ -45,7 +45,7 @@ type Snapshot map[string]file
 // file is one of them. Of a small one, which is all but the program, the content is kept.
 type file struct {
 	stamp
-	content []byte // nil where it is not kept, or the file is not there
+	content []byte // nil where it is not kept, or the file does not exist
 }
 
 // smallest is how large a file may be whose content a snapshot keeps.

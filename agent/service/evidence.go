@@ -25,7 +25,7 @@ type trees struct {
 }
 
 // treesOf looks for the releases of a project, those that failed and were put aside included. A release
-// of a working tree lies elsewhere.
+// of a working tree is elsewhere.
 func treesOf(p Project) trees {
 	t := trees{dir: p.Dir, names: map[string]string{}}
 	if real, err := filepath.EvalSymlinks(p.Dir); err == nil {
@@ -40,7 +40,7 @@ func treesOf(p Project) trees {
 	return t
 }
 
-// release is the name of the release that a path lies in; "" for none. Of one that was removed or put
+// release is the name of the release that a path is in; "" for none. Of one that was removed or put
 // aside the kernel still tells the path.
 func (t trees) release(file string) string {
 	file = strings.TrimSuffix(file, " (deleted)")

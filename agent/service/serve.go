@@ -40,7 +40,7 @@ type Order struct {
 	Wanted  []string      // units that ran before, and run afterwards though they do not now
 	Retry   []string      // units that do not run the release, or may not, as an earlier run or this one has found
 	Strays  time.Time     // those of them that were started before this may run another; zero for no such time
-	Back    bool          // this is a way back, on which a unit that is absent is not a failure
+	Back    bool          // this is a rollback, on which a unit that is absent is not a failure
 	Since   time.Duration // when the run began: a unit that was started since, and runs the release, is kept
 	Done    func(Result)  // is called with each result; may be nil
 

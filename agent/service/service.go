@@ -3,7 +3,7 @@
 //
 // A process that was started through a link is not affected when the link moves. So after `current` has moved, and
 // after it has moved back, every unit that starts through the links is restarted or reloaded once. What a process runs
-// is then read from the kernel: its program, its working directory and its arguments lie in the directory of one
+// is then read from the kernel: its program, its working directory and its arguments are in the directory of one
 // release or of another. An interpreter with a script that the links lead to gives no such evidence; then its start
 // time decides.
 package service
@@ -99,7 +99,7 @@ type Project struct {
 	Linked time.Time
 	// LinkedClock is the same on the monotonic clock, 0 for an earlier boot; nil where that is not known.
 	LinkedClock *time.Duration
-	// Current is the name of the directory that current leads to, which a run that was cut short may have
+	// Current is the name of the directory that current leads to, which a run that was interrupted may have
 	// left on another release than the deployed one; "" where that is not known.
 	Current string
 }
@@ -128,7 +128,7 @@ const (
 	Reloaded  = "reloaded"
 	Started   = "started"
 	Kept      = "kept" // it runs the release already
-	Left      = "left" // it stays as it is
+	Left      = "left" // it stays unchanged
 	Stopped   = "stopped"
 )
 

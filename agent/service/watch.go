@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// Watch sees to it that units run their release and go on doing so.
+// Watch sees to it that units run their release and continue doing so.
 type Watch struct {
 	System  System
 	Members []Member      // that have to run their release

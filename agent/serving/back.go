@@ -14,7 +14,7 @@ import (
 const wayBackTime = 2 * time.Minute
 
 // ServeBack makes the units follow the links back to a pair. It does so even if the run was asked to end, since the
-// release that failed must not go on serving. Units that fail are restarted by later runs.
+// release that failed must not continue serving. Units that fail are restarted by later runs.
 func (r *Run) ServeBack(ctx context.Context, pair ledger.Pair) error {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc

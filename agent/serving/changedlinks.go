@@ -24,7 +24,7 @@ import (
 // runs what is deployed.
 
 // NoteWrongUnits writes into the ledger which units of a pair do not run it, before its links are repaired. If the run
-// is cut short, the next one restarts them.
+// is interrupted, the next one restarts them.
 func (r *Run) NoteWrongUnits(ctx context.Context, pair ledger.Pair) error {
 	s, members, err := r.deployedUnits(ctx, pair)
 	if err != nil || len(members) == 0 {

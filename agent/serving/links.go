@@ -13,7 +13,7 @@ import (
 )
 
 // Follow writes into the ledger that the links of the moving releases are about to lead to a pair, and which units run
-// now and have to follow them. If the run is cut short, the next one restarts those units.
+// now and have to follow them. If the run is interrupted, the next one restarts those units.
 func (r *Run) Follow(ctx context.Context, pair ledger.Pair, moving []artifact.Release) error {
 	s, err := r.System()
 	if err != nil || s.Allowed() != nil || r.Test {
@@ -76,7 +76,7 @@ func (r *Run) LinkedFirst(pair ledger.Pair) []artifact.Release {
 	return first
 }
 
-// FollowBack is Follow for a rollback. It does nothing for a nil pair, and only notes errors: a rollback goes on
+// FollowBack is Follow for a rollback. It does nothing for a nil pair, and only notes errors: a rollback continues
 // without knowing which units run.
 func (r *Run) FollowBack(ctx context.Context, pair *ledger.Pair) {
 	r.started = nil // by states of the release that is left

@@ -8,7 +8,7 @@
 //	StillServes   compares later runs with the proof
 //
 // A rollback does the same in reverse: FollowBack, ServeBack, HealthyBack. The ledger is written before each step, so
-// that the next run finishes what a power cut interrupted.
+// that the next run finishes what a power failure interrupted.
 package serving
 
 import (

@@ -33,15 +33,15 @@ func CheckConfiguration(l layout.Layout) error {
 		seen[unsafe.Component] = true
 		at := l.Path(unsafe.Component)
 		problems.Add(diag.Pos{File: at},
-			"%s can change the configuration of an agent that runs as root: nothing of it is read", unsafe.By).
+			"%s can change the configuration of an agent that runs as root: none of it is read", unsafe.By).
 			WithHint("look at what is there, then: " + cure(at, "go-w"))
 	}
 	return exit.WithCode(exit.Refused, problems.Err())
 }
 
 // CheckSole refuses, with a *walk.UnsafeError, a file or directory on this machine of which a user controls a part whom
-// the agent does not trust: see Site.TrustedUsers. What is not there is fine, and so is everything where the agent does
-// not run as root.
+// the agent does not trust: see Site.TrustedUsers. What does not exist is fine, and so is everything where the agent
+// does not run as root.
 func CheckSole(l layout.Layout, p string) error {
 	s := &Site{Layout: l}
 	users := s.TrustedUsers()

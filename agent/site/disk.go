@@ -45,7 +45,7 @@ func (s *Site) Unwritable() error {
 	dir := s.Layout.State()
 	left, err := walk.SpaceAt(dir)
 	if err != nil {
-		return nil //nolint:nilerr // a directory that is not there yet is made, and what reads from it reports other errors
+		return nil //nolint:nilerr // a directory that does not exist yet is made, and what reads from it reports other errors
 	}
 	switch {
 	case left.ReadOnly:

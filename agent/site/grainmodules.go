@@ -19,7 +19,7 @@ import (
 )
 
 // grainModules answers what grain modules ask while they run: for their texts and those of the tree's _utils. Functions
-// of the agent are not there for them, as under Salt.
+// of the agent do not exist for them, as under Salt.
 type grainModules struct{ files map[string]map[string]string }
 
 // World is part of python.Asker.

@@ -139,7 +139,7 @@ func (s *Site) grainDirs(base string) []string {
 	return dirs
 }
 
-// MisplacedConfiguration is the error of a host on which something else stands in the place of the directory of its
+// MisplacedConfiguration is the error of a host on which something else is in the place of the directory of its
 // configuration: its settings are those of their copy, and it has no grains and keys of its own.
 func (s *Site) MisplacedConfiguration() error {
 	dir := s.Layout.Configuration()

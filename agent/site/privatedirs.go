@@ -68,7 +68,7 @@ const mostParts = 5
 // CheckPillar refuses the pillar that this host alone has of a project where another user can change a part of it, or
 // could have written one: the run cannot know what such a file said before.
 //
-// What stands in the place of the pillar's directory is refused, too: states that run without their pillar may do harm.
+// What is in the place of the pillar's directory is refused, too: states that run without their pillar may do harm.
 func (s *Site) CheckPillar(project string) error {
 	if project == "" {
 		return nil
@@ -104,7 +104,7 @@ func (e *PillarRefused) Error() string { return e.err.Error() }
 // Unwrap is the reason.
 func (e *PillarRefused) Unwrap() error { return e.err }
 
-// misplacedPillar refuses what stands in the place of the directory of a project's pillar.
+// misplacedPillar refuses what is in the place of the directory of a project's pillar.
 func (s *Site) misplacedPillar(project string) error {
 	at := s.LayoutOf(project).Pillar()
 	if walk.Misplaced(at) {

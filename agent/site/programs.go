@@ -133,7 +133,7 @@ func inPath(root *walk.Root, dir string) *walk.UnsafeError {
 }
 
 // replaceable says which part of a program, or of what runs it if it is a script, another user controls; nil for none.
-// What is not there is looked at as far as the way to it goes.
+// What does not exist is looked at as far as the way to it goes.
 func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.Sole(file), &unsafe) {

@@ -6,7 +6,7 @@ package site
 //	a directory or link that the agent made  it becomes root's again, is noted, and is drift in status
 //	the content of a project's pillar        it is not rendered until an operator has looked at it
 //	the content of a release                 it is compared with the signed list, see intact in package agent
-//	the configuration                        nothing of it is read, see CheckConfiguration
+//	the configuration                        none of it is read, see CheckConfiguration
 //	a program that root runs                 the run ends, see CheckPrograms; a hook ends its stage, see CheckScript
 
 import (

@@ -68,7 +68,7 @@ type Site struct {
 // Held are those that this host holds.
 func (s *Site) Held() fetch.Held { return fetch.Held{Layout: s.Layout, Lists: s.Lists} }
 
-// Skips reports whether an error is about a file that a call goes on without.
+// Skips reports whether an error is about a file that a call continues without.
 func (s *Site) Skips(err error) bool {
 	if s.Unread == nil || !errors.Is(err, os.ErrPermission) {
 		return false

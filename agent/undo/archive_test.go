@@ -70,7 +70,7 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// tree is what lies below a directory: names with modes, contents and targets.
+// tree is what is below a directory: names with modes, contents and targets.
 func (s *scene) tree(dir string) string {
 	s.Helper()
 	var out strings.Builder

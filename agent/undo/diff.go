@@ -69,7 +69,7 @@ func difference(c *journal.Chapter, r *journal.Record) (Difference, bool) {
 		d.Note = r.Lost
 		return d, true
 	case r.After == nil:
-		d.Note = "its result is not known: the run was cut short"
+		d.Note = "its result is not known: the run was interrupted"
 		return d, true
 	}
 	w := writer{subject: r.Subject, secret: r.Secret, old: c, new: c}
@@ -78,7 +78,7 @@ func difference(c *journal.Chapter, r *journal.Record) (Difference, bool) {
 	}
 	d.Diff = w.b.String()
 	if r.Undone != nil && r.Undone.Left == "" {
-		d.Note = "taken back by run " + r.Undone.Run
+		d.Note = "undone by run " + r.Undone.Run
 	}
 	return d, d.Diff != ""
 }

@@ -87,7 +87,7 @@ func TestDifferences(t *testing.T) {
 		},
 		"a command": {
 			nil, func(s *scene, _ *host.Host) { s.named(host.KindCommand, "make") },
-			"# command make (some.state of 1): what a command does cannot be taken back\n", "",
+			"# command make (some.state of 1): what a command does cannot be undone\n", "",
 		},
 		"nothing in the end": {
 			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) {
@@ -213,7 +213,7 @@ func TestUndoneChangesNameTheRun(t *testing.T) {
 	s.run("1", s.write("/etc/f", "new\n"))
 	s.back()
 	if changes, _ := s.shown(); !strings.HasPrefix(changes,
-		"# file /etc/f (some.state of 1): taken back by run back\n--- /etc/f\n") {
+		"# file /etc/f (some.state of 1): undone by run back\n--- /etc/f\n") {
 		t.Errorf("changes shows\n%s", changes)
 	}
 }

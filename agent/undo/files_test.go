@@ -27,7 +27,7 @@ func TestRestoreOfFiles(t *testing.T) {
 		want     string // content of the file
 	}{
 		"unchanged since":  {before: old, restored: []string{"file /etc/f"}, want: "old"},
-		"it was not there": {restored: []string{"file /etc/f"}, want: "(none)"},
+		"it did not exist": {restored: []string{"file /etc/f"}, want: "(none)"},
 		"it was removed": {
 			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) },
 			restored: []string{"file /etc/f"}, want: "old",
@@ -249,7 +249,7 @@ func TestAccountsAreRestoredLineByLine(t *testing.T) {
 func TestCommandsAreReported(t *testing.T) {
 	s := newScene(t)
 	s.run("1", func(*host.Host) { s.named(host.KindCommand, "make") })
-	s.expect(s.backTwice(), nil, "command make (some.state of 1): what a command does cannot be taken back")
+	s.expect(s.backTwice(), nil, "command make (some.state of 1): what a command does cannot be undone")
 }
 
 // TestFailedRestoresAreRetried checks that a second restore retries only what failed in the first.

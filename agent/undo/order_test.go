@@ -33,7 +33,7 @@ func TestSelectAcrossAClockThatWasSetBack(t *testing.T) {
 			got = append(got, r.Run)
 		}
 		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: taken back is %q, want %q", name, got, test.want)
+			t.Errorf("%s: undone is %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p
 	return r.did, errors.Join(err, r.marker.Close())
 }
 
-// all executes the plan. It settles the records at the end, after the host's filesystems are synced. If a power cut
+// all executes the plan. It settles the records at the end, after the host's filesystems are synced. If a power failure
 // comes before that, the next restore compares again and skips what is already restored.
 func (r *restore) all(ctx context.Context) error {
 	if err := r.begin(); err != nil {

@@ -82,7 +82,7 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestRemovedUnitIsNotRestarted takes back a unit that the run brought, as a package does, and restarted after its
+// TestRemovedUnitIsNotRestarted undoes a unit that the run brought, as a package does, and restarted after its
 // configuration had changed.
 func TestRemovedUnitIsNotRestarted(t *testing.T) {
 	s := newScene(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestTwoServicesWithTheSameBytesHaveTheirOwnChapters follows a host whose service changes to another one of the same
-// bytes: what the second one changed is taken back on the way to the first. Chapters of older agents name no services.
+// bytes: what the second one changed is undone on the way to the first. Chapters of older agents name no services.
 func TestTwoServicesWithTheSameBytesHaveTheirOwnChapters(t *testing.T) {
 	web := ledger.Pair{Service: artifact.Release{Project: "web", Version: "1", Digest: "sha256:11"}}.Key()
 	api := ledger.Pair{Service: artifact.Release{Project: "api", Version: "1", Digest: "sha256:11"}}.Key()

@@ -132,7 +132,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { delete(s.installed, "foo") },
 			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
 		},
-		"upgraded, and somebody went on": {
+		"upgraded, and somebody continued": {
 			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
 			since: func(s *stock) { s.installed["foo"] = "3.0" },
 			left:  "package foo (some.state of 1): it was changed since run 1 left it", want: "3.0",

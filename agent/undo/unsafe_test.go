@@ -11,7 +11,7 @@ import (
 
 const ann = 64001
 
-// TestLinksDoNotRedirectARollback: a run removed what lay below a home; its user has put links to root's directories
+// TestLinksDoNotRedirectARollback: a run removed what was below a home; its user has put links to root's directories
 // in the place of what is gone.
 func TestLinksDoNotRedirectARollback(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -44,7 +44,7 @@ func TestLinksDoNotRedirectARollback(t *testing.T) {
 					t.Errorf("root wrote %q where ann led it", got)
 				}
 				if s.text("/srv/other") != "old" || len(did.Failed) > 0 {
-					t.Errorf("the rest was not taken back: %+v", did)
+					t.Errorf("the rest was not undone: %+v", did)
 				}
 				named := ""
 				for _, l := range did.Left {
@@ -55,7 +55,7 @@ func TestLinksDoNotRedirectARollback(t *testing.T) {
 					!strings.Contains(named, "rollback --converge") {
 					t.Errorf("left: %s", named)
 				}
-				// Once the link is gone, the same command takes back what it left.
+				// Once the link is gone, the same command undoes what it left.
 				s.do(os.Remove(s.path("/home/ann/d")))
 				s.do(os.Mkdir(s.path("/home/ann/d"), 0o755))
 				own("/home/ann/d")

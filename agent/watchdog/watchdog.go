@@ -4,7 +4,7 @@
 // applies to active units, has no effect. The start timeout has. The unit's start timeout is short, and a run that
 // makes progress extends it repeatedly (EXTEND_TIMEOUT_USEC= of sd_notify(3)). A process that hangs does not extend it,
 // and neither does a run whose current stage has made no progress for longer than its limit; systemd then ends the run,
-// with SIGTERM first, and the next run finds that a run was cut short.
+// with SIGTERM first, and the next run finds that a run was interrupted.
 package watchdog
 
 import (

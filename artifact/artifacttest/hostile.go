@@ -317,7 +317,7 @@ func HostileZips() []Hostile {
 	}
 	good := RawZip(plain("a"))
 	return append(list,
-		Hostile{"zip: cut short", artifact.Zip, good[:len(good)-10]},
+		Hostile{"zip: truncated", artifact.Zip, good[:len(good)-10]},
 		Hostile{"zip: no archive", artifact.Zip, []byte("no archive")},
 	)
 }

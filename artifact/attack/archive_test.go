@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// unpackAs unpacks a hostile archive as a host would one that a thief of the project's key signed,
+// unpackAs unpacks a hostile archive as a host would one that an attacker with the project's key signed,
 // below a directory of its own, and gives that directory's parent.
 func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (parent string, err error) {
 	t.Helper()
@@ -53,7 +53,7 @@ func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (paren
 	return parent, err
 }
 
-// outside lists what lies below a directory and not in the release.
+// outside lists what is below a directory and not in the release.
 func outside(t *testing.T, parent string) []string {
 	t.Helper()
 	var found []string

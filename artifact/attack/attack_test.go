@@ -1,5 +1,5 @@
-// Package attack_test plays whoever lies between a publisher and a host: the network, the store's
-// owner, thieves of keys, and whoever packs archives. Each test is an attack that docs/trust.md lists
+// Package attack_test plays whoever is between a publisher and a host: the network, the store's
+// owner, attackers with keys, and whoever packs archives. Each test is an attack that docs/trust.md lists
 // with the capability it takes; what is expected is that a host refuses, says which check failed, of
 // which file and signed by whom, and that nothing was written outside of where it may be.
 package attack_test
@@ -313,9 +313,9 @@ func replaceKey(t *testing.T, repo *artifacttest.Repo, role string) {
 func TestKeyCompromiseUnderThresholds(t *testing.T) {
 	t.Run("one of three root keys", func(t *testing.T) {
 		repo, host := published(t)
-		thief := repo.Forger("timestamp", "snapshot", "targets")
-		// The thief's root names the thief's keys; it is signed by him alone.
-		thief.Root(func(root *tuf.RootType) { _ = root.AddKey(thief.Public("root"), "root") })
+		attacker := repo.Forger("timestamp", "snapshot", "targets")
+		// The attacker's root names the attacker's keys; it is signed by him alone.
+		attacker.Root(func(root *tuf.RootType) { _ = root.AddKey(attacker.Public("root"), "root") })
 		sees(t, host, "2") // nothing is new, so the host does not look
 		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
@@ -344,8 +344,8 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		grow(t, repo, "targets", 2, 2)
 		sees(t, host, "2")
 		stolen := one(t, repo, "targets")
-		thief := repo.Forger("timestamp", "snapshot")
-		thief.Forge(func(f *artifacttest.Forged) {
+		attacker := repo.Forger("timestamp", "snapshot")
+		attacker.Forge(func(f *artifacttest.Forged) {
 			f.Roles["targets"].Signed.Version++
 			f.Before = func() { resign(t, repo, f, "targets", stolen) }
 		})
@@ -367,9 +367,9 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		repo.Release("myapp", "3", "testing", app("three"))
 		sees(t, host, "3")
 		stolen := one(t, repo, "myapp")
-		thief := repo.Forger("timestamp", "snapshot")
-		thief.Forge(func(f *artifacttest.Forged) {
-			thief.Sneak(f.Roles["myapp"], "myapp", "4", "testing", artifacttest.Archive(t, app("evil")))
+		attacker := repo.Forger("timestamp", "snapshot")
+		attacker.Forge(func(f *artifacttest.Forged) {
+			attacker.Sneak(f.Roles["myapp"], "myapp", "4", "testing", artifacttest.Archive(t, app("evil")))
 			f.Before = func() { resign(t, repo, f, "myapp", stolen) }
 		})
 		_, err = host.Resolve("myapp/testing")

@@ -25,7 +25,7 @@ func removePages(t *testing.T, repo *artifacttest.Repo) {
 }
 
 // The store has lost the pages of a project. A rebuild puts them back: as a publisher has kept them, or out of the list
-// of all versions; without either it names them, and hosts go on following the channels.
+// of all versions; without either it names them, and hosts continue following the channels.
 func TestLostPagesAreRestored(t *testing.T) {
 	for name, prepare := range map[string]func(*artifacttest.Repo){
 		"kept": func(repo *artifacttest.Repo) {

@@ -78,7 +78,7 @@ func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	if bytes >= 100_000 {
 		t.Errorf("a host reads %d bytes of metadata", bytes)
 	}
-	// A publisher goes on from there and loses no version.
+	// A publisher continues from there and loses no version.
 	repo.Release("myapp", "2.0", "testing", app("two"))
 	if client, err = repo.Host().Client(); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func pages(repo *artifacttest.Repo) []string {
 	return keys
 }
 
-// A page of another time, of another place, damaged, or missing is not believed; the channels go on.
+// A page of another time, of another place, damaged, or missing is not believed; the channels continue.
 func TestPagesAreBoundToTheHead(t *testing.T) {
 	repo := many(t, 200)
 	before := pages(repo)
@@ -145,9 +145,9 @@ func TestPagesAreBoundToTheHead(t *testing.T) {
 // More roots than a host once followed at a time are no obstacle for one that is new.
 func TestManyRootsAreFollowed(t *testing.T) {
 	repo, _ := published(t)
-	thief := repo.Forger("root")
+	attacker := repo.Forger("root")
 	for range 150 {
-		thief.Root(func(*tuf.RootType) {})
+		attacker.Root(func(*tuf.RootType) {})
 	}
 	sees(t, repo.Host(), "2")
 }

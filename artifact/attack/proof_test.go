@@ -103,7 +103,7 @@ func takes(t *testing.T, host *artifacttest.Host, version string) {
 	}
 }
 
-// pointed has a thief of the project's key and the online keys point production at a release, with
+// pointed has an attacker with the project's key and the online keys point production at a release, with
 // a proof. Nothing but a host stands in the way.
 func pointed(t *testing.T, repo *artifacttest.Repo, r artifact.Release, proof []byte) {
 	t.Helper()
@@ -233,7 +233,7 @@ func TestPromotionWithoutProof(t *testing.T) {
 			sees(t, host, "2") // testing requires nothing
 		})
 	}
-	t.Run("good", func(t *testing.T) { // the thief's way is refused for what is wrong with it alone
+	t.Run("good", func(t *testing.T) { // the attacker's way is refused for what is wrong with it alone
 		repo, host, _ := guarded(t)
 		two := repo.Release("myapp", "2", "testing", app("two"))
 		pointed(t, repo, two, signedProof(t, two, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole),
@@ -322,7 +322,7 @@ func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawM
 	return signed
 }
 
-// TestRemovalOfRequirementIsRefused has thieves of ever more keys try to make production require nothing.
+// TestRemovalOfRequirementIsRefused has attackers with ever more keys try to make production require nothing.
 func TestRemovalOfRequirementIsRefused(t *testing.T) {
 	t.Run("in the project's own metadata", func(t *testing.T) {
 		repo, host, _ := guarded(t)

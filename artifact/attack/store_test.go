@@ -242,8 +242,8 @@ func TestReplayAcrossProjectsAndChannels(t *testing.T) {
 	t.Run("targets of another project in one's own", func(t *testing.T) {
 		repo, host := published(t)
 		evil := artifacttest.Archive(t, app("evil"))
-		thief := repo.Forger("timestamp", "snapshot", "myapp")
-		thief.Forge(func(f *artifacttest.Forged) { thief.Sneak(f.Roles["myapp"], "base", "9", "production", evil) })
+		attacker := repo.Forger("timestamp", "snapshot", "myapp")
+		attacker.Forge(func(f *artifacttest.Forged) { attacker.Sneak(f.Roles["myapp"], "base", "9", "production", evil) })
 		client, err := host.Client()
 		if err != nil {
 			t.Fatal(err)
@@ -389,10 +389,10 @@ func nonsense(t *testing.T, repo *artifacttest.Repo, r artifact.Release, kind tr
 		if cut == 0 {
 			data = bytes.Repeat([]byte{0xff}, 64)
 		}
-		thief := repo.Forger("timestamp", "snapshot", "myapp")
+		attacker := repo.Forger("timestamp", "snapshot", "myapp")
 		var digest artifact.Digest
-		thief.Forge(func(f *artifacttest.Forged) {
-			digest = thief.Sign(f.Roles["myapp"], trust.SidecarTarget(r, kind), data)
+		attacker.Forge(func(f *artifacttest.Forged) {
+			digest = attacker.Sign(f.Roles["myapp"], trust.SidecarTarget(r, kind), data)
 		})
 		repo.Replace(trust.SidecarKey(r, kind, digest), data)
 		client, err := repo.Host().Client()

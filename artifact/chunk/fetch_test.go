@@ -135,7 +135,7 @@ func TestDamagedCacheIsNoticed(t *testing.T) {
 	}
 }
 
-// What the disk cannot read is not there: another way to the release may be open.
+// What the disk cannot read does not exist: another way to the release may be open.
 func TestUnreadableFileCountsAsAbsent(t *testing.T) {
 	root, err := os.OpenRoot("/proc/self")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		t.Error("it waits for who would write into a pipe")
 		cancel()
 		if err := <-swapped; err == nil {
-			_, _ = unix.Open(pipe, unix.O_RDWR, 0) // lets it go on, whichever is the pipe now
+			_, _ = unix.Open(pipe, unix.O_RDWR, 0) // lets it continue, whichever is the pipe now
 			_, _ = unix.Open(name, unix.O_RDWR, 0)
 		}
 		swapped <- nil

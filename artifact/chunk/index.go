@@ -149,7 +149,7 @@ type reader struct {
 	err  error
 }
 
-var errCut = errors.New("it is cut short")
+var errCut = errors.New("it is truncated")
 
 func (r *reader) number(most int) int {
 	v, n := binary.Uvarint(r.data)

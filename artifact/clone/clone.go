@@ -102,7 +102,7 @@ func (c check) exists(p string) (bool, error) {
 	return true, f.Close()
 }
 
-// absent drops the error of what is not there.
+// absent drops the error of what does not exist.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil

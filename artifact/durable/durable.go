@@ -1,4 +1,4 @@
-// Package durable writes files so that a crash or a power cut leaves the old content or the new one,
+// Package durable writes files so that a crash or a power failure leaves the old content or the new one,
 // never a part of it and never a name without its content.
 //
 // It writes the content into a temporary file beside the target, syncs the file, renames it over the target and syncs
@@ -34,7 +34,7 @@ func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return write(path, mode, fill, true)
 }
 
-// WriteSoon is WriteFile for a file that a power cut may lose until Install or Sync has synced it.
+// WriteSoon is WriteFile for a file that a power failure may lose until Install or Sync has synced it.
 // A killed process leaves the old content or the new one, as with WriteFile.
 func WriteSoon(path string, data []byte, mode fs.FileMode) error {
 	put := func(w io.Writer) error {
@@ -155,8 +155,8 @@ func TempDir(dir string) (string, error) { return os.MkdirTemp(dir, tempPrefix) 
 func TempFile(dir string) (*os.File, error) { return os.CreateTemp(dir, tempPrefix) }
 
 // Install renames a finished directory to its final name. It first syncs the filesystem, so that a directory with its
-// final name is complete even after a power cut, without syncing each file, and then the files elsewhere that belong to
-// it.
+// final name is complete even after a power failure, without syncing each file, and then the files elsewhere that
+// belong to it.
 func Install(temp, path string, files ...string) error {
 	d, err := os.Open(temp)
 	if err != nil {
@@ -174,7 +174,7 @@ func Install(temp, path string, files ...string) error {
 		return err
 	}
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return errors.Join(err, os.Rename(path, temp)) // the new name might not survive a power cut
+		return errors.Join(err, os.Rename(path, temp)) // the new name might not survive a power failure
 	}
 	return nil
 }

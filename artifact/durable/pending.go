@@ -70,7 +70,7 @@ func locked(dir string) (*os.File, error) {
 	}
 }
 
-// Commit sets the file's mode and renames it to its path. With sync, mode, name and content survive a power cut.
+// Commit sets the file's mode and renames it to its path. With sync, mode, name and content survive a power failure.
 func (p *Pending) Commit(mode fs.FileMode, sync bool) error {
 	err := p.Chmod(mode)
 	if sync {

@@ -39,7 +39,7 @@ func removeAll(ctx context.Context, path string) error {
 // moment is how long RemoveTemp outlasts its context.
 const moment = time.Second
 
-// RemoveTemp removes what TempDir made. If its context ends, it goes on for a second, in which a small tree is gone,
+// RemoveTemp removes what TempDir made. If its context ends, it continues for a second, in which a small tree is gone,
 // and leaves the rest to Sweep.
 func RemoveTemp(ctx context.Context, path string) error {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -52,7 +52,7 @@ func RemoveTemp(ctx context.Context, path string) error {
 }
 
 // Sweep removes the temporary files that a killed process has left in a directory. The caller must ensure that no other
-// process is writing there. A sweep ends with its context, and a later one goes on with the rest.
+// process is writing there. A sweep ends with its context, and a later one continues with the rest.
 func Sweep(ctx context.Context, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -35,7 +35,7 @@ type Scope struct {
 const auditors = 4
 
 // Audit compares the tree in root with the list: names, kinds, content, links, modes, owners and capabilities. An
-// access control list that lets another user write shows as a mode, since its mask stands in the place of the group's
+// access control list that lets another user write shows as a mode, since its mask is in the place of the group's
 // bits.
 func (m *Manifest) Audit(ctx context.Context, root *os.Root, s Scope) ([]Change, error) {
 	return m.audit(ctx, &audit{root: root, Scope: s, behind: m.Behind(s.Code)})

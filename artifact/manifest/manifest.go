@@ -131,7 +131,7 @@ type reader struct {
 }
 
 var (
-	errCut  = errors.New("it is cut short")
+	errCut  = errors.New("it is truncated")
 	errLong = errors.New("a number in it is not in its shortest form")
 )
 

@@ -149,7 +149,7 @@ func (n Needs) Missing(h Host) (missing []string, err error) {
 			return nil, err
 		}
 		if !found {
-			missing = append(missing, program+" is not there")
+			missing = append(missing, program+" does not exist")
 		}
 	}
 	if n.Glibc == "" {

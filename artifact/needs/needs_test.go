@@ -89,7 +89,7 @@ func TestDynamicProgramRequiresLoader(t *testing.T) {
 	}
 	text := strings.Join(missing, "\n")
 	for _, want := range []string{"built for " + runtime.GOARCH + ", and this host is mips",
-		n.Programs[0] + " is not there", "it needs the GNU C library, and there is none"} {
+		n.Programs[0] + " does not exist", "it needs the GNU C library, and there is none"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not among %q", want, missing)
 		}

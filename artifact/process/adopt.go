@@ -13,7 +13,7 @@ import (
 // Adopt makes this process the parent of all processes that its commands leave behind, however they detach themselves
 // (setsid, forks, an empty environment). The returned function ends those that are still in this process's control
 // group, as systemd does at the end of a unit, and returns their names. What systemd started for a command has a group
-// of its own and goes on, and so does a program of this process's user that serves a file system (FUSE).
+// of its own and continues, and so does a program of this process's user that serves a file system (FUSE).
 //
 // On a host without systemd, Adopt does nothing: services that a command started look like what it left behind.
 func Adopt() (end func() []string) {

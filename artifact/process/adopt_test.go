@@ -40,7 +40,7 @@ func TestDetachedProcessesAreKilled(t *testing.T) {
 		}
 		for _, p := range processes() {
 			if data, _ := os.ReadFile("/proc/" + p.name() + "/cmdline"); strings.HasSuffix(string(data), unique+"\x00") {
-				t.Errorf("%s goes on after %s", strings.ReplaceAll(string(data), "\x00", " "), command)
+				t.Errorf("%s continues after %s", strings.ReplaceAll(string(data), "\x00", " "), command)
 			}
 		}
 	}

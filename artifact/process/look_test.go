@@ -16,7 +16,7 @@ func TestAProgramThatCannotBeLookedAtIsNotMissing(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", "/nowhere:"+bin)
 	if _, err := process.Look("tool"); !errors.Is(err, exec.ErrNotFound) {
-		t.Errorf("a program that is not there: %v", err)
+		t.Errorf("a program that does not exist: %v", err)
 	}
 	if err := os.Symlink(strings.Repeat("x", 300), filepath.Join(bin, "tool")); err != nil {
 		t.Fatal(err)

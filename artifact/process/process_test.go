@@ -53,7 +53,7 @@ func TestScriptsThatCannotBeStartedHaveAHint(t *testing.T) {
 		}
 	}
 	if _, err := process.Enclose(exec.Command("/no/such/script")).Run(t.Context()); err == nil || diag.HintOf(err) != "" {
-		t.Errorf("a script that is not there: %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("a script that does not exist: %v, hint %q", err, diag.HintOf(err))
 	}
 }
 

@@ -54,7 +54,7 @@ func firstLine(file string) string {
 }
 
 // ScriptHint returns what to do about a script that cannot be started for its first line, which is given without its
-// newline: it has Windows line ends, or its interpreter is not there. It returns "" where the line is not at fault.
+// newline: it has Windows line ends, or its interpreter does not exist. It returns "" where the line is not at fault.
 func ScriptHint(file, line string, exists func(path string) bool) string {
 	words, isScript := strings.CutPrefix(line, "#!")
 	fields := strings.Fields(words)

@@ -33,7 +33,7 @@ func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 				}
 				for _, pid := range pids {
 					if lives(pid) {
-						t.Errorf("process %s goes on", pid)
+						t.Errorf("process %s continues", pid)
 					}
 				}
 				if g := tree.group; g != nil {

@@ -179,7 +179,7 @@ func TestRotationWithRootKeyOnly(t *testing.T) {
 }
 
 // TestEveryChangeInterruptedAtEveryWrite cuts each change of keys at each write: hosts follow at every moment, and
-// the same command goes on.
+// the same command continues.
 func TestEveryChangeInterruptedAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	type change func(*artifacttest.Repo, publish.Keyring) error

@@ -11,7 +11,7 @@
 //   - files that an interrupted publisher left are skipped.
 //
 // What there is to change is in the packages below this one: releases, projects, proofs, roots, drafts, refresh,
-// recovery and collect. Package blobs has what lies in a store beside the metadata, and keyring has the keys.
+// recovery and collect. Package blobs has what is in a store beside the metadata, and keyring has the keys.
 package publish
 
 import (

@@ -14,14 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Exhausted is the error for a role that has the highest possible version: a thief of its key has used them up.
+// Exhausted is the error for a role that has the highest possible version: an attacker with its key has used them up.
 type Exhausted struct{ Role string }
 
 func (e *Exhausted) Error() string {
 	return e.Role + " has the highest version there can be, so nothing can follow it"
 }
 
-// Hint says where the way back is described.
+// Hint says where the rollback is described.
 func (e *Exhausted) Hint() string {
 	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; " +
 		"then replace this role's key: see \"Versions that are run up\" in docs/trust.md"

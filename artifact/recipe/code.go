@@ -35,7 +35,7 @@ func (r Recipe) Code() []string {
 	return cleaned(code)
 }
 
-// IsCode reports whether a path is code, lies below code, or has code below it.
+// IsCode reports whether a path is code, is below code, or has code below it.
 func IsCode(code []string, name string) bool {
 	return slices.ContainsFunc(code, func(c string) bool {
 		return name == "." || within(name, c) || within(c, name)
@@ -73,7 +73,7 @@ func (p *parser) guarded(top *yaml.Node, r Recipe) {
 			p.add(item,
 				"writable: %s is, or holds, what the agent reads or runs as root, so the project's user could become root", name).
 				WithHint("name the directories that the service writes to, such as var; `" + WritableCodeKey +
-					": true` allows it all the same")
+					": true` allows it anyway")
 		}
 	}
 }

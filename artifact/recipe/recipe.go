@@ -235,7 +235,7 @@ func Said(data []byte) (name, version string) {
 	return said.Name, said.Version
 }
 
-// parse parses a recipe. Its error is a diag.List with every problem; the recipe has what could be parsed all the same.
+// parse parses a recipe. Its error is a diag.List with every problem; the recipe has what could be parsed anyway.
 func (p *parser) parse(data []byte) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {

@@ -139,7 +139,7 @@ func secretKeys() []Key {
 	return []Key{
 		{Name: "path", Kind: Path, Required: true, Doc: "a file, or a directory with all below it"},
 		{Name: "rule", Kind: Text, Doc: "the rule that found it; all rules by default"},
-		{Name: "reason", Kind: Text, Required: true, Doc: "why it is not a secret, or may be published all the same"},
+		{Name: "reason", Kind: Text, Required: true, Doc: "why it is not a secret, or may be published anyway"},
 	}
 }
 

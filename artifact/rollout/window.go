@@ -10,8 +10,8 @@ import (
 )
 
 // Window is a time of the week in which hosts may take a release: "Mon-Thu 09:00-16:00 Europe/Paris". Days and time
-// zone may be missing: every day, and UTC. A window whose end is before its start goes on past midnight; the day is the
-// one on which it opens.
+// zone may be missing: every day, and UTC. A window whose end is before its start continues past midnight; the day is
+// the one on which it opens.
 type Window string
 
 // times are the parts of a window.

@@ -271,7 +271,7 @@ func TestRetryIsCancelled(t *testing.T) {
 	})
 }
 
-// A body that is cut goes on where it was, at any place, as often as it must.
+// A body that is cut continues where it was, at any place, as often as it must.
 func TestBodyResumes(t *testing.T) {
 	data := make([]byte, 100_000)
 	for i := range data {

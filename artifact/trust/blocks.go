@@ -93,7 +93,7 @@ func ParseBlocks(s *Signed) (*Blocks, error) {
 // count returns the number of blocks.
 func (b *Blocks) count() int { return len(b.sums) / sha256.Size }
 
-// span returns where a block lies in the artifact.
+// span returns where a block is in the artifact.
 func (b *Blocks) span(i int) (from, length int64) {
 	from = int64(i) * b.size
 	return from, min(b.size, b.release.Length-from)

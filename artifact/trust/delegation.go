@@ -40,8 +40,8 @@ func RootDelegation(root *tuf.Metadata[tuf.RootType], role string) Delegation {
 	return Delegation{By: fmt.Sprintf("root %d", root.Signed.Version), Keys: r.KeyIDs, Threshold: r.Threshold}
 }
 
-// lostKeys reports whether a root removed a key from snapshot or timestamp. The key's thief may have published versions
-// so high that no valid one could follow, so hosts then accept any version again.
+// lostKeys reports whether a root removed a key from snapshot or timestamp. An attacker with the key may have published
+// versions so high that no valid one could follow, so hosts then accept any version again.
 func lostKeys(before, after *tuf.Metadata[tuf.RootType]) bool {
 	for _, role := range []string{tuf.RoleSnapshot, tuf.RoleTimestamp} {
 		kept := RootDelegation(after, role).Keys

@@ -319,7 +319,7 @@ func (s seen) page(project string, digest artifact.Digest) []byte {
 	return data
 }
 
-// keepPage keeps a page. It is not synced: a page that a power cut damages is read from the store again.
+// keepPage keeps a page. It is not synced: a page that a power failure damages is read from the store again.
 func (s seen) keepPage(project string, digest artifact.Digest, data []byte) error {
 	if s.memory {
 		return nil

@@ -135,7 +135,7 @@ func TestTamperedArtifactsAreRefused(t *testing.T) {
 		check trust.Check
 	}{
 		"one bit":        {flipped, trust.CheckDigest},
-		"cut short":      {good[:len(good)-1], trust.CheckLength},
+		"interrupted":    {good[:len(good)-1], trust.CheckLength},
 		"something more": {append(bytes.Clone(good), 0), trust.CheckLength},
 		"nothing":        {nil, trust.CheckLength},
 	} {

@@ -53,7 +53,7 @@ func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 	for _, id := range may.KeyIDs {
 		key := keys[id]
 		if key == nil {
-			return fmt.Errorf("key %s, which may sign %s, is not there", id, role)
+			return fmt.Errorf("key %s, which may sign %s, does not exist", id, role)
 		}
 		public, err := key.public()
 		if err != nil {

@@ -42,7 +42,7 @@ func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rule
 		}
 	}
 	if err == nil && rules.summary.Files > 0 && whole.zeros < tarEnd {
-		err = &Hostile{Entry: rules.last, Rule: "the archive ends after it without an end: it was cut short"}
+		err = &Hostile{Entry: rules.last, Rule: "the archive ends after it without an end: it was truncated"}
 	}
 	var hostile *Hostile
 	if errors.As(err, &hostile) {

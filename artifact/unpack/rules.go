@@ -178,7 +178,7 @@ func (r *rules) checkEntry(h *tar.Header, e entry) string {
 	case r.named[e.name]:
 		return "the name comes twice"
 	case r.kinds[e.name] == directory && e.kind != directory:
-		return "other entries lie below it"
+		return "other entries are below it"
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "SCHILY.xattr.") || strings.HasPrefix(key, "SCHILY.acl.") ||
@@ -194,12 +194,12 @@ func (r *rules) checkParents(name string) string {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		switch k, known := r.kinds[dir]; {
 		case known && k != directory:
-			return fmt.Sprintf("it lies below %q, which is not a directory", dir)
+			return fmt.Sprintf("it is below %q, which is not a directory", dir)
 		case known:
 			return ""
 		}
 		if len(r.kinds) >= r.limits.Files {
-			return fmt.Sprintf("there are more than %d names, with the directories that they lie in", r.limits.Files)
+			return fmt.Sprintf("there are more than %d names, with the directories that they are in", r.limits.Files)
 		}
 		// Each new directory is remembered, and hashed, with its whole path.
 		if r.texts += len(dir); r.texts > maxTexts {

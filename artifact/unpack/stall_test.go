@@ -91,7 +91,7 @@ func noise(size int) string {
 }
 
 // TestIntoEndsWithItsContext checks that unpacking an artifact that stalls ends when its time is up, or when the run is
-// interrupted, though the download itself goes on waiting.
+// interrupted, though the download itself continues waiting.
 func TestIntoEndsWithItsContext(t *testing.T) {
 	for _, after := range []int64{100 << 10, 300 << 10} { // within the first block, and beyond it
 		for name, c := range map[string]struct {
@@ -127,9 +127,9 @@ func TestIntoEndsWithItsContext(t *testing.T) {
 						t.Errorf("%v, want %v", err, c.want)
 					}
 				case <-time.After(time.Minute):
-					t.Error("it goes on waiting for the store")
+					t.Error("it continues waiting for the store")
 				}
-				_ = v.Close() // the download was cut short
+				_ = v.Close() // the download was interrupted
 			})
 		}
 	}

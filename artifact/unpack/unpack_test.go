@@ -295,7 +295,7 @@ func TestLimitsStopAnArchive(t *testing.T) {
 
 func TestDamagedArchivesAreErrors(t *testing.T) {
 	good := artifacttest.Archive(t, artifacttest.Files{"a": strings.Repeat("12345", 10000)})
-	for name, data := range map[string][]byte{"cut short": good[:len(good)/2], "empty": nil, "text": []byte("hello")} {
+	for name, data := range map[string][]byte{"interrupted": good[:len(good)/2], "empty": nil, "text": []byte("hello")} {
 		if _, err := unpacked(t, data, artifact.TarZst, unpack.Limits{}); err == nil {
 			t.Errorf("an archive that is %s was unpacked", name)
 		}

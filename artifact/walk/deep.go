@@ -19,11 +19,11 @@ type Visit struct {
 	Leave func(at *Dir, name string) error
 }
 
-// mostLevels bounds the depth of a walk. A user can go on making directories in the lowest one while it is walked.
+// mostLevels bounds the depth of a walk. A user can continue making directories in the lowest one while it is walked.
 const mostLevels = 1 << 14
 
-// mostNames bounds how many names of a directory are read. A user can go on making, or renaming, names meanwhile, and
-// some filesystems list the new ones too.
+// mostNames bounds how many names of a directory are read. A user can continue making, or renaming, names meanwhile,
+// and some filesystems list the new ones too.
 const mostNames = 1 << 22
 
 // errEndless is the error for a tree that exceeds mostLevels or mostNames.

@@ -146,7 +146,7 @@ func (d *Dir) readable() (*os.File, error) {
 	return os.NewFile(uintptr(fd), d.path), nil
 }
 
-// Sync syncs the directory, so that its names survive a power cut. Filesystems that cannot sync directories do not
+// Sync syncs the directory, so that its names survive a power failure. Filesystems that cannot sync directories do not
 // need it.
 func (d *Dir) Sync() error {
 	f, err := d.readable()

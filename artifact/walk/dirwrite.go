@@ -23,7 +23,7 @@ type New struct {
 const TempPrefix = ".corpus-tmp-"
 
 // Create makes a file with the content that fill writes. It replaces an existing file or link atomically: readers see
-// the old content or the new one, even after a power cut. If fill fails, nothing changes.
+// the old content or the new one, even after a power failure. If fill fails, nothing changes.
 func (d *Dir) Create(name string, n New, fill func(io.Writer) error) error {
 	if err := single(name); err != nil || name == "." {
 		return pathError("create", path.Join(d.path, name), unix.EINVAL)

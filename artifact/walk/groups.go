@@ -40,7 +40,7 @@ func (r *Root) groupOf(fd int, gid uint32, st *unix.Stat_t) []controller {
 // staff is a group of Debian's with a fixed number.
 const staff = 50
 
-// isStaffs reports whether something of root's lies below /usr/local and the group is staff. Debian lets that group
+// isStaffs reports whether something of root's is below /usr/local and the group is staff. Debian lets that group
 // write there, and root's PATH begins there, so a process with the group has the rights of root whatever the agent
 // trusts. It has no members unless an administrator adds some.
 func (r *Root) isStaffs(fd int, gid uint32, st *unix.Stat_t) bool {

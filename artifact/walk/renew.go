@@ -13,7 +13,7 @@ import (
 
 // Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode ends the right of
 // an unprivileged user to write to it: such a user may have the file open and write to it ever after, or have given it
-// other names. The copy has what the user had written by then. A file stays as it is if an unprivileged user owns it
+// other names. The copy has what the user had written by then. A file stays unchanged if an unprivileged user owns it
 // before and after: a program of that user may have it open, and the user answers for its mode.
 //
 // file is the file, open as a place, whose name is in the open directory dir, and st describes it; uid and gid are -1

@@ -75,7 +75,7 @@ func TestSoleTrees(t *testing.T) {
 	}
 }
 
-// TestSoleFiles looks at files, whose way counts even where they are not there.
+// TestSoleFiles looks at files, whose way counts even where they do not exist.
 func TestSoleFiles(t *testing.T) {
 	root := homes(t)
 	do(t, os.MkdirAll(root+"/etc/x", 0o755))

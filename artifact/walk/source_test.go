@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestSourcesAreTrustedByDestinationOwner: a user's file becomes what is that user's, or lies in a tree that is.
+// TestSourcesAreTrustedByDestinationOwner: a user's file becomes what is that user's, or is in a tree that is.
 func TestSourcesAreTrustedByDestinationOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files to users")

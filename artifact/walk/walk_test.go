@@ -227,7 +227,7 @@ func TestRacesNeverLeadOut(t *testing.T) {
 				}
 				if d, _, err := r.Parent(p); err == nil {
 					if _, err := d.Lstat("secret"); err == nil {
-						t.Fatalf("the directory of %s lies outside of the root", p)
+						t.Fatalf("the directory of %s is outside of the root", p)
 					}
 					do(t, d.Close())
 				}
@@ -236,7 +236,7 @@ func TestRacesNeverLeadOut(t *testing.T) {
 	})
 }
 
-// exchange exchanges pairs of paths until it is stopped, and leaves them as they were. A path that is not there is
+// exchange exchanges pairs of paths until it is stopped, and leaves them unchanged. A path that does not exist is
 // moved to and from.
 func exchange(paths ...string) (stop func()) {
 	end := make(chan struct{})

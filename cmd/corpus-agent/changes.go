@@ -14,7 +14,7 @@ func (p *program) changesCommand() *cobra.Command {
 		Use:   "changes [RUN]",
 		Short: "Show what a run changed on this host, as a diff",
 		Long: `changes shows what a run changed: the last run that changed something, or the one that is named. It reads the
-journal with which changes are taken back. The content of files that are not readable by every user is not shown.
+journal with which changes are undone. The content of files that are not readable by every user is not shown.
 "corpus-agent history" lists the runs.`,
 		Example: `  corpus-agent changes
   corpus-agent changes 20260101T120000.000000 --json`,

@@ -19,15 +19,15 @@ replaces, so that the timer does not deploy it again, with any base or service.
 With --to it rolls back to any version of the service that was good and is still on this host, together with
 the base that it ran with.
 
-With --converge it first takes back the changes that the states of the newer releases made, except where something
+With --converge it first undoes the changes that the states of the newer releases made, except where something
 else has changed the same thing since, and lists what it left. Then --to may also be a run: later changes are
-taken back. --test shows as a diff what would be taken back.
+undone. --test shows as a diff what would be undone.
 
 Without --converge, --test shows which releases would run, be quarantined, and have their units restarted, and what their
 states would change.
 
 Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6 another run is under way,
-7 it failed, and the host runs the same releases as before, 8 not everything could be taken back.`,
+7 it failed, and the host runs the same releases as before, 8 not everything could be undone.`,
 		Example: `  corpus-agent rollback --test
   corpus-agent rollback
   corpus-agent rollback --to 1.4
@@ -53,7 +53,7 @@ Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6
 	}
 	c.Flags().StringVar(&to, "to", "",
 		"version or directory of the service's release to roll back to; with --converge also a run")
-	c.Flags().BoolVar(&converge, "converge", false, "also take back the changes that converging made")
+	c.Flags().BoolVar(&converge, "converge", false, "also undo the changes that converging made")
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
 	return c
 }

@@ -30,7 +30,7 @@ func (l statusLines) deployed(s inspect.Status) {
 			l.say("since", "%s", when(*s.Since))
 		}
 		if s.StandsFor != nil {
-			l.say("stands in for", "%s, whose files were gone from the disk and were not fetched again", s.StandsFor)
+			l.say("stands in for", "%s, whose files were missing on the disk and were not fetched again", s.StandsFor)
 		}
 	case s.BaseAlone != nil:
 		l.say("deployed", "no release of the service yet; only %s is converged", s.BaseAlone)
@@ -105,7 +105,7 @@ func (l statusLines) underWay(s inspect.Status) {
 	case s.Cut != nil && s.Cut.Ended:
 		l.say("not finished", "%s", s.Cut)
 	case s.Cut != nil:
-		l.say("cut short", "%s", s.Cut)
+		l.say("interrupted", "%s", s.Cut)
 	}
 }
 

@@ -54,7 +54,7 @@ func cutTitle(c inspect.Cut) string {
 	if c.Ended {
 		return "not finished"
 	}
-	return "cut short"
+	return "interrupted"
 }
 
 func printWhy(out io.Writer, w inspect.Why) error {

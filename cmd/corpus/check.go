@@ -31,7 +31,7 @@ func (p *program) checkCommand() *cobra.Command {
 	k := &checking{program: p}
 	c := &cobra.Command{
 		Use:   "check TREE...",
-		Short: "Compile a tree's SLS files for hosts that are not there, and show all mistakes",
+		Short: "Compile a tree's SLS files for hosts that do not exist, and show all mistakes",
 		Long: `check compiles what the top files of trees assign to hosts, and shows every mistake with its place. It needs no host
 and changes nothing. Several trees are one, as a service and base are on a host: the first that has a file wins.
 
@@ -169,7 +169,7 @@ func serviceOf(tree string) string {
 	return strings.ReplaceAll(filepath.Base(full), "-", "")
 }
 
-// relative makes the places of findings relative to the working directory, where they lie below it.
+// relative makes the places of findings relative to the working directory, where they are below it.
 func relative(r *check.Report) {
 	here, err := os.Getwd()
 	if err != nil {

@@ -42,7 +42,7 @@ func TestFileThatIsNotARootIsReported(t *testing.T) {
 	}
 }
 
-// A publisher that is given the root of another store can go on with the right one.
+// A publisher that is given the root of another store can continue with the right one.
 func TestWrongRootIsNotPinnedByAPublisher(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	for _, name := range []string{"snapshot", "timestamp"} {

@@ -37,7 +37,7 @@ func (p *program) gcCommand() *cobra.Command {
 		Use:   "gc",
 		Short: "Remove objects that no version of a project needs",
 		Long: `gc removes artifacts, the files beside them, and packs of chunks that no signed metadata names: they remain
-from a publish that was cut short. It removes pages of the lists of versions that are named neither by the
+from a publish that was interrupted. It removes pages of the lists of versions that are named neither by the
 present head nor by one that was replaced within the grace period. It aborts uploads that were never
 completed. It may run while others publish: it keeps objects that are younger than the grace period, since
 a publisher may be about to sign them, and objects that an unsigned draft names. It needs permission to list

@@ -8,7 +8,7 @@ import (
 )
 
 // TestDamagedMemoryOfAPublisherIsLocal replaces what publishers keep beside the keys: the error names it and its cure,
-// and not the store; with the cure the command goes on.
+// and not the store; with the cure the command continues.
 func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 	s := newStore(t)
 	for _, c := range []struct {

@@ -163,13 +163,13 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		Short: "Replace the keys of a role with new ones",
 		Long: `rotate makes new keys for root, targets, snapshot, timestamp or a project, delegates to them, signs with
 them, and removes the old ones, which are moved to the directory old. Hosts can follow at any time. Keys of
-the role that are in other people's directories stay as they are.
+the role that are in other people's directories stay unchanged.
 
 It needs the keys of root for the four roles, the targets key for a project, and those of snapshot and
 timestamp. If one is missing nothing is written, and the error names the steps. New keys are protected as the
 old ones are, with their passphrase or to their age recipients, unless --encrypt or --encrypt-to is given. The
 successor of a key in KMS must be made there, and registered first with
-` + "`corpus keys use ROLE awskms:ARN --keys DIR/next`" + `. A rotation that was cut short is continued. If the root
+` + "`corpus keys use ROLE awskms:ARN --keys DIR/next`" + `. A rotation that was interrupted is continued. If the root
 is signed by several people, use ` + "`corpus root change --draft`" + ` instead.`,
 		Example: `  corpus keys rotate timestamp --store s3://bucket/prefix --keys keys
   corpus keys rotate myapp --store s3://bucket/prefix --keys keys --encrypt`,

@@ -82,7 +82,7 @@ func TestKeysInTheEnvironment(t *testing.T) {
 	ci.expect(4, "ls", "pin check failed")
 
 	for name, value := range map[string]string{
-		"cut short":    s.read("keys/my-app.key")[:60],
+		"interrupted":  s.read("keys/my-app.key")[:60],
 		"a public key": s.read("keys/my-app.pub"),
 		"nonsense":     "hello",
 		"another's":    s.read("keys/targets.key"),

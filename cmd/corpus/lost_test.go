@@ -100,7 +100,7 @@ func TestInterruptedInitIsCompleted(t *testing.T) {
 }
 
 // What a publisher remembers stands in for nothing that the store has lost: ls and verify refuse what a new host would,
-// and refresh makes a snapshot again and names what else is gone, while it goes on signing for all others.
+// and refresh makes a snapshot again and names what else is gone, while it continues signing for all others.
 func TestCachedMetadataDoesNotReplaceLostFiles(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")

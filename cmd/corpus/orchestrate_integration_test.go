@@ -119,7 +119,7 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 	readBack(t, cfg)
 }
 
-// must is a value, without the error that the test cannot go on from.
+// must is a value, without the error that the test cannot continue from.
 func must[T any](t *testing.T) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()

@@ -58,7 +58,7 @@ func TestOrchestrateConfirmsDeletions(t *testing.T) {
 			}
 			asked += part
 		}
-		if !strings.Contains(asked, "This deletes boto_sqs shop-testing-a. Go on?") {
+		if !strings.Contains(asked, "This deletes boto_sqs shop-testing-a. Continue?") {
 			t.Errorf("the terminal shows %q", asked)
 		}
 	}

@@ -141,7 +141,7 @@ func (o *orchestrating) agreed(deletions []string) error {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the plan deletes %s", strings.Join(deletions, ", ")),
 			"look at it with --test, and give --yes to agree"))
 	}
-	fmt.Fprintf(o.Err, "This deletes %s. Go on? [y/N] ", strings.Join(deletions, ", "))
+	fmt.Fprintf(o.Err, "This deletes %s. Continue? [y/N] ", strings.Join(deletions, ", "))
 	answer, _ := bufio.NewReader(o.In).ReadString('\n') // the end of input is no yes
 	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
 		return nil

@@ -63,7 +63,7 @@ func TestRecoveryAsDocumented(t *testing.T) {
 	}
 }
 
-// TestVersionsRunUpAsDocumented runs the commands for versions that a thief ran up as far as they go.
+// TestVersionsRunUpAsDocumented runs the commands for versions that an attacker ran up as far as they go.
 func TestVersionsRunUpAsDocumented(t *testing.T) {
 	documented := documentedRecovery(t)
 	for _, role := range []string{"targets", "myapp"} {
@@ -112,7 +112,7 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	}
 	if event == "exhausted" {
 		s.runUp(role)
-		s.follows("with the thief's files", old, "myapp/testing", "other/testing")
+		s.follows("with the attacker's files", old, "myapp/testing", "other/testing")
 		command := "publish myapp 1.1 @one.tar.zst --channel testing"
 		if role == "targets" {
 			command = "project add third --key @keys/myapp.pub"

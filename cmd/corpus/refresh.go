@@ -29,7 +29,7 @@ func (p *program) refreshCommand() *cobra.Command {
 nothing is published. It needs only these two keys. Root, targets and projects that expire within --within days
 are signed too if their keys are available; otherwise they are listed.
 
-With --rebuild, snapshot and timestamp are made again from what earlier snapshots named: after a thief of their
+With --rebuild, snapshot and timestamp are made again from what earlier snapshots named: after an attacker with their
 keys, which were replaced since, has damaged them, after the store has lost files, or after it was restored in
 part. A project whose file is missing stays listed and is reported (exit code 3); its owner exports what remains
 of it, signs it and imports it. A lost head of a project is made from the list of all versions beside it, and

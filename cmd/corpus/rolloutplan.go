@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// planFlags are the flags that change a plan. Those that are not given leave it as it is.
+// planFlags are the flags that change a plan. Those that are not given leave it unchanged.
 type planFlags struct {
 	waves, haltAt, atOnce, healthy   string
 	windows, canaries, last, regions []string
@@ -79,7 +79,7 @@ func (f *planFlags) change(p *rollout.Plan) error {
 	return exit.WithCode(exit.Usage, errors.Join(append(errs, p.Check())...))
 }
 
-// parsed parses the text of a flag into a part of a plan. A part that cannot be parsed stays as it is, so that the
+// parsed parses the text of a flag into a part of a plan. A part that cannot be parsed stays unchanged, so that the
 // mistakes in the others are found as well.
 func parsed[T any](f *planFlags, name, text string, parse func(string) (T, error), into *T) error {
 	if !f.given(name) {

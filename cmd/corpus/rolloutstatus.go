@@ -157,7 +157,7 @@ type rolloutStatus struct {
 	Summary time.Time `json:"summary,omitzero"` // when the summary was made that this is from
 }
 
-// mostHalts is how many halts are shown; a rollout goes on after the first one of an epoch only by a person.
+// mostHalts is how many halts are shown; a rollout continues after the first one of an epoch only by a person.
 const mostHalts = 5
 
 // status says how a rollout stands.

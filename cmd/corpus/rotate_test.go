@@ -29,7 +29,7 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 		s.copy("keys/old/"+role+"."+done.Old[0][:8]+".key", "stolen/"+role+".key")
 	}
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel production", "")
-	// A thief of the old keys can do nothing any more.
+	// An attacker with the old keys can do nothing any more.
 	s.copy("keys/root.json", "stolen/root.json")
 	s.expect(2, "promote myapp testing staging --keys @stolen", "names other keys")
 	s.expect(2, "root change --renew --keys @stolen", "root may not be signed with key")
@@ -37,7 +37,7 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 
 func TestRootChangesAreChecked(t *testing.T) {
 	s := newStore(t)
-	s.expect(2, "root change", "would stay as it is")
+	s.expect(2, "root change", "would stay unchanged")
 	s.expect(2, "root change --threshold rot=2", "does not name a role")
 	s.expect(2, "root change --threshold root=many", "a number was expected")
 	s.expect(2, "root change --threshold root=2", "a threshold of 2")

@@ -26,7 +26,7 @@ func listModules(dir string) ([]entry, error) {
 }
 
 // runModules runs the grain modules that were found, all at once, and writes their answers. A module whose name a later
-// directory has too is not run, as with Salt. The errors are of modules that gave grains all the same.
+// directory has too is not run, as with Salt. The errors are of modules that gave grains anyway.
 func (o Options) runModules(ctx context.Context, found []entry, answers []answer) (warnings []error) {
 	if o.Modules == nil || o.Skip != "" {
 		return nil

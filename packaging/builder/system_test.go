@@ -177,7 +177,7 @@ func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
 }
 
 // TestKilledBuildIsRestarted kills a process in the middle. What it had started must end with
-// it: it would go on writing into the tree of who comes next.
+// it: it would continue writing into the tree of who comes next.
 func TestKilledBuildIsRestarted(t *testing.T) {
 	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
 	self, err := os.Executable()

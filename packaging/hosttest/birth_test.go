@@ -92,7 +92,7 @@ func TestUserDataRefusesAnotherAgent(t *testing.T) {
 }
 
 // TestAgentUpdatesItself has base install a later package of the agent while the agent runs base. The
-// run goes on to its end, and the next one is the new agent's.
+// run continues to its end, and the next one is the new agent's.
 func TestAgentUpdatesItself(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string {
@@ -115,7 +115,7 @@ corpus-agent:
       - corpus-agent: salt://later.deb
 /etc/after-the-update:
   file.managed:
-    - contents: it went on
+    - contents: it continued
     - require:
       - pkg: corpus-agent
 `)

@@ -33,7 +33,7 @@ func TestCall(t *testing.T) {
 	}
 	r := h.Run("corpus-agent", "call", "--states", "/opt/states", "state.single", "service.running", "no-such-unit")
 	if r.Code != 3 || !strings.Contains(r.Out+r.Err, "no-such-unit") {
-		t.Errorf("a unit that is not there: exit code %d\n%s%s", r.Code, r.Out, r.Err)
+		t.Errorf("a unit that does not exist: exit code %d\n%s%s", r.Code, r.Out, r.Err)
 	}
 }
 

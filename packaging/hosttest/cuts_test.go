@@ -105,7 +105,7 @@ func found(h *lab.Host, version string) string {
 	return "before"
 }
 
-// survived checks a host after a power cut: what is current is whole, and the next run gets where the
+// survived checks a host after a power failure: what is current is whole, and the next run gets where the
 // one before was going, without help, and leaves nothing behind.
 func survived(t *testing.T, h *lab.Host, what, version string) {
 	t.Helper()

@@ -97,7 +97,7 @@ func TestTimerDrives(t *testing.T) {
 		t.Errorf("after a bad version nginx serves %q", got)
 	}
 	var bad *report
-	lab.Eventually(t, 60*time.Second, "the way back ends and is reported", func() bool {
+	lab.Eventually(t, 60*time.Second, "the rollback ends and is reported", func() bool {
 		for _, r := range history(t, h) {
 			if r.Outcome == "rolled back" {
 				bad = &r
@@ -133,7 +133,7 @@ func TestTimerDrives(t *testing.T) {
 	h.Reboot()
 	lab.Eventually(t, 30*time.Second, "nginx comes back", func() bool { return strings.Contains(page(h), "myapp 1.1") })
 	before := len(history(t, h))
-	lab.Eventually(t, 30*time.Second, "the timer goes on", func() bool { return len(history(t, h)) > before })
+	lab.Eventually(t, 30*time.Second, "the timer continues", func() bool { return len(history(t, h)) > before })
 }
 
 func changed(r report) string {
@@ -205,7 +205,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestStoreOutOfReach takes the network away: what is deployed goes on converging.
+// TestStoreOutOfReach takes the network away: what is deployed continues converging.
 func TestStoreOutOfReach(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))

@@ -165,7 +165,7 @@ func noise(seed uint32, size int) string {
 	return string(text)
 }
 
-// TestStoreDownForManyTicks leaves a host alone with a store that is down: the timer goes on, the
+// TestStoreDownForManyTicks leaves a host alone with a store that is down: the timer continues, the
 // service is not touched, and what changed on the host meanwhile is put right.
 func TestStoreDownForManyTicks(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)

@@ -62,7 +62,7 @@ func caseHost(t *testing.T, suite string) *lab.Host {
 
 const cases = repository + "/testdata/hosts"
 
-// order is that of the cases; some take back what an earlier one did.
+// order is that of the cases; some undo what an earlier one did.
 func order() []string {
 	return []string{"file", "cmd", "account", "account-off", "service", "service-off", "pkg", "pkg-latest", "system"}
 }

@@ -88,7 +88,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 			if r.Exit != 7 || !strings.Contains(r.Error, c.want) {
 				t.Errorf("exit code %d: %s; want %q in it", r.Exit, r.Error, c.want)
 			}
-			// No repository has the package, so its removal cannot be taken back whole.
+			// No repository has the package, so its removal cannot be undone whole.
 			left := strings.Count(strings.Join(r.Notes, "\n"), "no repository of this host has version")
 			if c.name == "its package is removed" && left != 1 {
 				t.Errorf("the notes are\n%s", strings.Join(r.Notes, "\n"))

@@ -258,7 +258,7 @@ func TestExampleServesItsVersion(t *testing.T) {
 			1)})
 	if r.Exit != 7 ||
 		!strings.Contains(r.Error, "absent.service, which corpus.yaml of hello 1.4 names under units, is not on this host") {
-		t.Errorf("a unit that is not there: exit code %d, %s", r.Exit, r.Error)
+		t.Errorf("a unit that does not exist: exit code %d, %s", r.Exit, r.Error)
 	}
 	answers("1.0")
 	deploy("1.5", nil).converged(t)
@@ -305,7 +305,7 @@ func TestServiceThatCrashes(t *testing.T) {
 
 	r := agent(t, h, "rollback", "--converge")
 	if r.Exit != 7 {
-		t.Errorf("a way back to what does not start: exit code %d, %s", r.Exit, r.Error)
+		t.Errorf("a rollback to what does not start: exit code %d, %s", r.Exit, r.Error)
 	}
 	serves(t, h, "4.0")
 	agent(t, h, "deploy").converged(t)

@@ -268,7 +268,7 @@ func TestRollbackUndoesChangesOfStates(t *testing.T) {
 	same(t, "after the next run", before, pictureOf(h))
 }
 
-// TestPowerCutDuringUndo cuts the power at some moment of the apply or of the way back, as often as
+// TestPowerCutDuringUndo cuts the power at some moment of the apply or of the rollback, as often as
 // CORPUS_TEST_CUTS says. The runs after it bring the host back without help.
 func TestPowerCutDuringUndo(t *testing.T) {
 	cuts, err := strconv.Atoi(os.Getenv("CORPUS_TEST_CUTS"))
@@ -321,7 +321,7 @@ func undoStage(h *lab.Host) string {
 	running, bad := strings.Contains(book, `"running"`), strings.Contains(book, `"bad"`)
 	switch {
 	case running && bad:
-		return "on its way back"
+		return "during its rollback"
 	case running:
 		return "converging"
 	case bad:

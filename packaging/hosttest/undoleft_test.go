@@ -72,7 +72,7 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 	}
 	agent(t, h, "deploy").converged(t)
 	if did := h.Run("corpus-agent", "rollback", "--converge"); strings.Contains(did.Out+did.Err, "corpus-one") {
-		t.Errorf("a second way back speaks of the package again:\n%s%s", did.Out, did.Err)
+		t.Errorf("a second rollback names the package again:\n%s%s", did.Out, did.Err)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 const runningSystem = `awk '$5 ~ "^/mnt" {print $4, $5, $6, $9, $10, $11}' /proc/self/mountinfo | sort; hostname; cat /etc/hostname /etc/fstab
 sysctl net.ipv4.ip_default_ttl net.ipv4.ip_local_port_range; update-alternatives --query corpus-pager; readlink /usr/bin/corpus-pager /etc/alternatives/corpus-pager; cat /proc/swaps`
 
-// TestUndoRestoresRunningSystem takes back what is not a file: mounts old and new, the hostname, kernel settings and
+// TestUndoRestoresRunningSystem undoes what is not a file: mounts old and new, the hostname, kernel settings and
 // alternatives.
 func TestUndoRestoresRunningSystem(t *testing.T) {
 	const good = `
@@ -163,7 +163,7 @@ it fails:
 }
 
 // TestUndoOfPackageOfWatchedService fails a release that installs a service from Debian's archive, configures it and
-// has it restarted: the packages go again, and with them the units that the way back would have restarted.
+// has it restarted: the packages go again, and with them the units that the rollback would have restarted.
 func TestUndoOfPackageOfWatchedService(t *testing.T) {
 	const good = "/etc/app.conf:\n  file.managed:\n    - contents: good\n"
 	for service, config := range map[string]string{"nginx": "/etc/nginx/conf.d/app.conf",

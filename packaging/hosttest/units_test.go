@@ -194,7 +194,7 @@ func deployNow(t *testing.T, s *store, h *lab.Host) {
 		return strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-agent.service").Out) == "activating"
 	})
 	h.Sh("systemctl kill -s KILL person.service") // as when a connection breaks
-	lab.Eventually(t, 60*time.Second, "the run goes on", func() bool { return page(h) == "web 4" })
+	lab.Eventually(t, 60*time.Second, "the run continues", func() bool { return page(h) == "web 4" })
 	lab.Eventually(t, 60*time.Second, "the run ends well", func() bool {
 		return history(t, h)[0].Outcome == "converged" && page(h) == "web 4"
 	})

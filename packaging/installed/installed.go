@@ -61,7 +61,7 @@ func add(problems *diag.List, at diag.Pos, err error) {
 	}
 }
 
-// unit returns a unit with its paths rewritten. Comments stay as they are.
+// unit returns a unit with its paths rewritten. Comments stay unchanged.
 func (r Request) unit(name string) (File, error) {
 	data, err := fs.ReadFile(r.Tree, name)
 	if err != nil {

@@ -272,7 +272,7 @@ func TestBaseSeesTheContext(t *testing.T) {
 			t.Errorf("%s: %v", base, err)
 		}
 		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v was made all the same, %v", base, left, err)
+			t.Errorf("%s: %v was made anyway, %v", base, left, err)
 		}
 	}
 }

@@ -231,7 +231,7 @@ func TestTreeBecomesAllFormsWithOneContent(t *testing.T) {
 // debian has the system's own program read the package.
 func debian(t *testing.T, r pipeline.Result) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Log("dpkg-deb is not there: the package is not read back")
+		t.Log("dpkg-deb does not exist: the package is not read back")
 		return
 	}
 	out, err := exec.Command("dpkg-deb", "--info", r.Outputs[1]).CombinedOutput()
@@ -286,7 +286,7 @@ func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}),
 			Outputs: outputs(t), Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: it names gone, which is not in the tree") {
-		t.Errorf("a hook that is not there: %v", err)
+		t.Errorf("a hook that does not exist: %v", err)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestFailedOutputRemovesAllOutputs(t *testing.T) {
 		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files,
 			Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Errorf("writing to a directory that is not there: %v", err)
+		t.Errorf("writing to a directory that does not exist: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("it left %v, %v", left, err)

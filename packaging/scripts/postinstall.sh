@@ -11,7 +11,7 @@ configure:?* | 2:* | abort-*) first=no ;;
 *) first=yes ;;
 esac
 # The default configuration of a deb, which explains the settings. One that is there already, such as
-# cloud-init's, stays as it is, and one that was removed on purpose stays away.
+# cloud-init's, stays unchanged, and one that was removed on purpose stays away.
 default=/usr/share/corpus-agent/agent.yaml
 if [ $first = yes ] && [ -e $default ] && [ ! -e /etc/corpus/agent.yaml ] && [ ! -L /etc/corpus/agent.yaml ]; then
   install -d -m 755 /etc/corpus

@@ -150,8 +150,8 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 }
 
 // doubtUnread notes targets that do not exist of the requisites that are not requisites of the step: listen and
-// listen_in, whose targets are exact, and those that act on their target, of which a bare name that is not there counts
-// as none.
+// listen_in, whose targets are exact, and those that act on their target, of which a bare name that does not exist
+// counts as none.
 func (p *Program) doubtUnread(s *Step, x *index) {
 	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in",
 		"use", "use_in"} {

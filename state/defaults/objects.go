@@ -129,7 +129,7 @@ func arguments(c *jinja.Call) (key, fallback any, err error) {
 	return c.Args[0], absent{object{"absent"}, value.Str(c.Args[0])}, nil
 }
 
-// absent is what get without a default gives for a key that is not there. A template may ask whether it is there.
+// absent is what get without a default gives for a key that does not exist. A template may ask whether it is there.
 type absent struct {
 	object
 	key string

@@ -22,11 +22,11 @@ var (
 	errLooking = errors.New("the run was asked to end before the step had found out what there is to do")
 )
 
-// lookGrace is how long a step that only looks at the host goes on once the run is asked to end. It has changed
+// lookGrace is how long a step that only looks at the host continues once the run is asked to end. It has changed
 // nothing, so it need not be waited for.
 const lookGrace = 2 * time.Second
 
-// bounded runs a step. A step that has begun goes on though ctx is done: for the runner's Grace where the
+// bounded runs a step. A step that has begun continues though ctx is done: for the runner's Grace where the
 // run was asked to end, and not at all where its time is over. Then the step is ended.
 func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.Context) *Result) *Result {
 	if ctx.Done() == nil {

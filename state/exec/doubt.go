@@ -60,7 +60,7 @@ func (w *walk) doubtOf(s *compile.Step) string {
 	return "what it listens to may change nothing"
 }
 
-// doubtGuard takes back that a guard holds a step of a dry run back, or lets it run, where an earlier step of the run
+// doubtGuard discards the result of a guard of a step in a dry run if an earlier step of the run
 // may change what the guard asks.
 func (t try) doubtGuard(held bool, result *Result) {
 	if !t.foresees || result.Skipped != "" || result.Outcome == Failed {

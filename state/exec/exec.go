@@ -35,8 +35,8 @@ type Runner struct {
 	// by order.
 	Parallel int
 
-	// Grace is how long a step under way may go on once the run is asked to end; 0 is until it ends. A
-	// package manager that changes packages may go on for longer.
+	// Grace is how long a step under way may continue once the run is asked to end; 0 is until it ends. A
+	// package manager that changes packages may continue for longer.
 	Grace time.Duration
 
 	decoder module.Decoder

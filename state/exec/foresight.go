@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// await takes back that a step of a dry run failed where an earlier step of the run makes, or may make, what it lacks.
+// await discards the failure of a step in a dry run if an earlier step of the run creates, or may create, what it
+// lacks.
 func (t try) await(result *Result, err error) {
 	lack := host.Lacks(err)
 	step, sure := t.provider(lack)
@@ -85,8 +86,8 @@ func makesWhole(s *compile.Step) bool {
 			"cached", "recurse"}, s.Fun())
 }
 
-// overtaken takes back what a step of a dry run found of a file that an earlier step makes or edits, or of a package
-// that an earlier step installs and this one removes, or the other way round.
+// overtaken discards the result of a step in a dry run about a file that an earlier step makes or edits, or of a
+// package that an earlier step installs and this one removes, or the other way round.
 func (t try) overtaken(result *Result) {
 	step, what := t.earlier(makesWhole), "the file"
 	if step == nil {
@@ -110,7 +111,7 @@ func (t try) overtaken(result *Result) {
 	}
 }
 
-// unpacked takes back what a step of a dry run found of a file that is not there and that a package of an earlier step
+// unpacked discards the result of a step in a dry run about a missing file that a package of an earlier step
 // may bring: the file to be made would be changed, and the one to be absent removed.
 func (t try) unpacked(h *host.Host, result *Result) {
 	if t.step.State() != "file" || result.Unknown || result.Outcome == Failed || result.Skipped != "" ||

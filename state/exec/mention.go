@@ -88,7 +88,7 @@ func writtenBy(s *compile.Step) (places []string) {
 	return places
 }
 
-// ofKernel reports whether a path is a device, or lies in a file system of the kernel's.
+// ofKernel reports whether a path is a device, or is in a file system of the kernel's.
 func ofKernel(p string) bool { return below(p, "/dev") || below(p, "/proc") || below(p, "/sys") }
 
 // argumentsOf returns the words of a command after its program. A redirection counts, an assignment before the
@@ -141,7 +141,7 @@ func textsOf(v any) (texts []string) {
 	return texts
 }
 
-// below reports whether a path is a directory or lies in it.
+// below reports whether a path is a directory or is in it.
 func below(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") && dir != "/"
 }

@@ -50,7 +50,7 @@ func TestARepositoryThatAnEarlierStateMakes(t *testing.T) {
 		last := results[len(results)-1]
 		if last.Outcome != want || last.Unknown != (want == engine.Pending) ||
 			want == engine.Pending && !strings.Contains(last.Comment,
-				"unknown, because directory "+dir+"/absent is not there now and cmd.run") {
+				"unknown, because directory "+dir+"/absent does not exist now and cmd.run") {
 			t.Errorf("%s: %v, %s", name, last.Outcome.Value(), last.Comment)
 		}
 	}

@@ -97,7 +97,7 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	return r
 }
 
-// lacking returns the result of a step whose requisites are not there, with what else would keep it from running.
+// lacking returns the result of a step whose requisites do not exist, with what else would keep it from running.
 func (w *walk) lacking(s *compile.Step, lost []lostTarget) *Result {
 	comment, hint := missing(lost)
 	own := &Result{Step: s}

@@ -117,7 +117,7 @@ func (r *Result) doubt(trouble error) {
 	r.cause = errors.Join(trouble, r.cause)
 }
 
-// postpone takes back that a dry run's step failed: what it requires would be done first in a real
+// postpone discards the failure of a step in a dry run: what it requires would be done first in a real
 // run, and may be just what is missing.
 func (r *Result) postpone() {
 	r.Outcome, r.Unknown, r.Changes, r.Predicted, r.Hint = Pending, true, value.NewMap(), value.NewMap(), ""

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// maxDepth is how deep lists and mappings may lie within each other.
+// maxDepth is how deep lists and mappings may be within each other.
 const maxDepth = 200
 
 // errDepth refuses what only an attacker writes.

@@ -147,7 +147,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	process.Detach(cmd)
 	ended := make(chan struct{})
 	defer close(ended)
-	var overdue atomic.Bool // the command was ended; its own end counts where only what it left went on for too long
+	var overdue atomic.Bool // the command was ended; its own end counts where only what it left continued for too long
 	cmd.Cancel = func() error {
 		overdue.Store(true)
 		return endGroup(ctx, cmd, ended)

@@ -150,7 +150,7 @@ func (h *Host) Enterable(dir, runAs string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return diag.WithHint(fmt.Errorf("the working directory %s is not there", dir),
+		return diag.WithHint(fmt.Errorf("the working directory %s does not exist", dir),
 			"create it in a state that this one requires")
 	case errors.Is(err, ErrNotDir):
 		return diag.WithHint(fmt.Errorf("the working directory %s is not a directory", dir), "correct cwd")

@@ -21,7 +21,7 @@ type Files interface {
 	Lstat(path string) (Info, error)
 	Readlink(path string) (string, error)
 	// Resolve follows the links at the end of a path, one after the other, to what is not a link. What
-	// is not there is no error.
+	// does not exist is no error.
 	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)
@@ -44,7 +44,7 @@ type Files interface {
 	// Chmod, Chown and Chtimes change a path itself, and not what a link there leads to; Resolve
 	// tells that. A link has an owner, and no mode of its own.
 	Chmod(path string, mode fs.FileMode) error
-	// Chown leaves as it is what is -1.
+	// Chown leaves unchanged what is -1.
 	Chown(path string, uid, gid int) error
 	// Own is Chown and then Chmod of one file, whatever takes its name meanwhile. A nil mode is the one that the file
 	// has, with the special bits that Chown takes away, as far as a safe root gives them. A link gets no mode.
@@ -74,7 +74,7 @@ type Beneath interface {
 	Files
 	// Free is how many bytes can still be written there, and how many files made; -1 where those are not counted.
 	Free() (bytes, files int64, err error)
-	// SyncAll returns when no power cut can take back what was written there, by NewFile.Unsynced as well.
+	// SyncAll returns when no power failure can undo what was written there, by NewFile.Unsynced as well.
 	SyncAll() error
 	Close() error
 }
@@ -143,7 +143,7 @@ type NewFile struct {
 	Unsynced bool
 }
 
-// MkdirAll makes a directory, and the ones above it that are not there, with mode 0755.
+// MkdirAll makes a directory, and the ones above it that do not exist, with mode 0755.
 func (h *Host) MkdirAll(dir string) error {
 	if _, err := h.Files.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == "/" {
 		return err

@@ -185,7 +185,7 @@ func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	return nil
 }
 
-// Acted says that a program other than the host's own commands may have changed the host, if what goes on changes it:
+// Acted says that a program other than the host's own commands may have changed the host, if what continues changes it:
 // what was read before counts no more.
 func (h *Host) Acted(ctx context.Context) {
 	if applying(ctx) && h.forget != nil {

@@ -73,7 +73,7 @@ func (h *Host) jail(root string) error {
 	case err != nil:
 		return fmt.Errorf("the root %s: %w", root, err)
 	case !found:
-		return diag.WithHint(fmt.Errorf("the root %s is not there", root), "make it in a state that this one requires")
+		return diag.WithHint(fmt.Errorf("the root %s does not exist", root), "make it in a state that this one requires")
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ const (
 	AnyThing   Thing = "" // that no kind is known of
 )
 
-// Lack is the error of a state that needs something that is not there, and that another state can make. A dry run looks
-// for it among what the earlier states of the run would do.
+// Lack is the error of a state that needs something that does not exist, and that another state can make. A dry run
+// looks for it among what the earlier states of the run would do.
 type Lack struct {
 	Thing Thing
 	Names []string // all of which are needed
@@ -35,7 +35,7 @@ func Lacking(err error, thing Thing, names ...string) error { return &Lack{thing
 // Unwrap is the error in the words of the state.
 func (l *Lack) Unwrap() error { return l.error }
 
-// What names what is not there.
+// What names what does not exist.
 func (l *Lack) What() string {
 	if l.Thing == AnyThing {
 		return l.Error()

@@ -70,7 +70,7 @@ type Transaction struct {
 	Release      string // take packages from this release where it has them
 	Recommends   *bool  // install what packages recommend; nil leaves it to the host's settings
 	Reinstall    bool   // also what is there already
-	OnlyUpgrade  bool   // nothing that is not there yet
+	OnlyUpgrade  bool   // nothing that does not exist yet
 	DownloadOnly bool
 	Unverified   bool // also from unsigned repositories
 	NewConfig    bool // take the package's version of configuration files that were changed by hand
@@ -114,7 +114,7 @@ func (t Transaction) String() string {
 // workKey is the key of a context's counter of work that must not be cut off.
 type workKey struct{}
 
-// Tracking is ctx with a counter of work that goes on though ctx is done. busy reports whether there is
+// Tracking is ctx with a counter of work that continues though ctx is done. busy reports whether there is
 // any.
 func Tracking(ctx context.Context) (tracked context.Context, busy func() bool) {
 	var n atomic.Int32

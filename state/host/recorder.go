@@ -44,7 +44,7 @@ const (
 	KindMount        Kind = "mount"
 	KindAlternative  Kind = "alternative"
 	KindKernelModule Kind = "kernel module"
-	KindCommand      Kind = "command" // a program that may have changed anything; it cannot be taken back
+	KindCommand      Kind = "command" // a program that may have changed anything; it cannot be undone
 )
 
 // Record tells a recorder, if there is one, what is about to be replaced, and waits until that is
@@ -104,7 +104,7 @@ func (h *Host) Announce(paths ...string) error {
 	return nil
 }
 
-// Missing is a path that is not there, after the directories above it that are not there either, all as
+// Missing is a path that does not exist, after the directories above it that do not exist either, all as
 // they will be called without links; nil where something exists or that is unknown.
 func (h *Host) Missing(p string) []string {
 	t, ok := h.Files.(*tree)
@@ -150,7 +150,7 @@ func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 }
 
 // ownTemp reports whether a path is a temporary file of this program's own, which is gone when the
-// step that made it is over, or lies in a temporary directory.
+// step that made it is over, or is in a temporary directory.
 func ownTemp(p string) bool {
 	return strings.HasPrefix(path.Base(p), tempPrefix) || strings.Contains(p, "/"+tempPrefix)
 }

@@ -203,7 +203,7 @@ func TestEveryWriteNamesItsSubjectAndWaits(t *testing.T) {
 				named, kept := slices.Index(o.events, "named "+w.named), slices.Index(o.events, "kept")
 				ran := slices.IndexFunc(o.events, func(e string) bool { return strings.HasPrefix(e, "ran ") })
 				if w.named == "command touch" {
-					kept = named // it cannot be taken back, so there is nothing to wait for
+					kept = named // it cannot be undone, so there is nothing to wait for
 				}
 				if named < 0 || kept < named || ran >= 0 && ran < kept {
 					t.Errorf("in this order: %q; want %q named, then kept, and then done", o.events, w.named)

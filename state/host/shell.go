@@ -99,7 +99,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 }
 
 // startDir is where a command starts by default: at home, or at the root for a user such as
-// nobody, whose home is not there.
+// nobody, whose home does not exist.
 func (h *Host) startDir(u *User) string {
 	dir := home(u)
 	if info, err := followed(h.Files).Stat(dir); err != nil || !info.IsDir() {

@@ -40,7 +40,7 @@ func (t Tool) paths() (all []string) {
 
 // Tool runs a program of the system to its end and gives what it printed. A tool that changes something gets no
 // absolute path that another user can make mean something else: see Command.Paths. A code other than 0 is a *ToolError
-// with what the program said; a program that is not there is an error with a hint.
+// with what the program said; a program that does not exist is an error with a hint.
 func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	name := path.Base(t.Argv[0])
 	if err := h.Commands.Allowed(name); err != nil {

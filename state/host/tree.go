@@ -28,7 +28,7 @@ type tree struct {
 	root      *walk.Root
 	relocated bool   // the root is not the machine's own
 	base      string // the machine's name of the directory that is "/" to a recorder
-	temporary bool   // all of it goes when the step that made it is over, so nothing of it is recorded
+	temporary bool   // all of it goes when the step that made it is over, so none of it is recorded
 	recorder  Recorder
 	changed   func(path string) // called after a write, to forget what was read
 	temps     *temporaries
@@ -62,8 +62,8 @@ func (t *tree) following() *tree {
 	return &other
 }
 
-// ended is why walks of whole trees end now; nil while they go on. Temporary files of the agent's own are removed all
-// the same.
+// ended is why walks of whole trees end now; nil while they continue. Temporary files of the agent's own are removed
+// all the same.
 func (t *tree) ended(p string) error {
 	if t.ending == nil || ownTemp(p) {
 		return nil
@@ -196,7 +196,7 @@ func (t *tree) kept(name string) error {
 }
 
 // real is a path with no link on the way to its last name. What leads there now may lead elsewhere
-// when the path is looked at again. A way that is not there yet is left as it is.
+// when the path is looked at again. A way that does not exist yet is left unchanged.
 func (t *tree) real(p string) string {
 	dir, name, done, err := t.at(p)
 	if err != nil {

@@ -159,7 +159,7 @@ func (t *tree) recordAll(p string) error {
 	return t.record(KindFile, p)
 }
 
-// recordNamed records a file, if its path is one that a system call takes: what lies deeper could not be put back.
+// recordNamed records a file, if its path is one that a system call takes: what is deeper could not be put back.
 func (t *tree) recordNamed(p string) error {
 	if len(p) >= unix.PathMax {
 		return nil

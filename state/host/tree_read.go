@@ -48,7 +48,7 @@ func (t *tree) Readlink(p string) (target string, err error) {
 	return target, err
 }
 
-// Resolve follows the links at the end of a path, also to what is not there yet.
+// Resolve follows the links at the end of a path, also to what does not exist yet.
 func (t *tree) Resolve(p string) (string, error) {
 	real, err := t.root.Resolve(p)
 	return real, t.failed("resolve", p, err)

@@ -34,7 +34,7 @@ func TestFilesAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-// rooted is a host below a root that lies beside a directory nobody may touch.
+// rooted is a host below a root that is beside a directory nobody may touch.
 func rooted(t testing.TB) (files host.Files, root, outside string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func TestTreeNeverLeavesItsRoot(t *testing.T) {
 				}
 			}
 			if after := picture(t, outside); after != before {
-				t.Errorf("what lies outside of the root was\n%sand is\n%s", before, after)
+				t.Errorf("what is outside of the root was\n%sand is\n%s", before, after)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestTreeIsNotRacedOut(t *testing.T) {
 	close(stop)
 	swapping.Wait()
 	if after := picture(t, outside); after != before {
-		t.Errorf("what lies outside of the root was\n%sand is\n%s", before, after)
+		t.Errorf("what is outside of the root was\n%sand is\n%s", before, after)
 	}
 }
 
@@ -358,7 +358,7 @@ func FuzzTree(f *testing.F) {
 			sees(t, files, link+"/secret")
 		}
 		if after := picture(t, outside); after != before {
-			t.Errorf("what lies outside of the root was\n%sand is\n%s", before, after)
+			t.Errorf("what is outside of the root was\n%sand is\n%s", before, after)
 		}
 	})
 }

@@ -180,7 +180,7 @@ func (h *Host) CheckClone(dir, user string) error {
 }
 
 // Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would
-// act on: a template, an SLS file, a program that gets setuid bits. If the file lies in one of the directories tops,
+// act on: a template, an SLS file, a program that gets setuid bits. If the file is in one of the directories tops,
 // those who control that directory as well are trusted: who names the directory of a tree trusts them. It looks only
 // where the agent runs as root, and whatever a state follows. A file that does not exist is fine.
 func Vouched(files any, p string, tops ...string) error {

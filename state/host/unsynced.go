@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// unsynced are the filesystems in which something was changed that a power cut could still take back.
+// unsynced are the filesystems in which something was changed that a power failure could still undo.
 type unsynced struct {
 	mu   sync.Mutex
 	dirs map[uint64]string // a directory in each, as the machine calls it
@@ -69,7 +69,7 @@ func syncFilesystem(dir string) error {
 	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
 }
 
-// Sync returns when no power cut can take back what was changed through this host, nor what programs
+// Sync returns when no power failure can undo what was changed through this host, nor what programs
 // wrote below the given paths and in the filesystem of the root.
 func (h *Host) Sync(paths ...string) error {
 	t, ok := h.Files.(*tree)

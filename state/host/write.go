@@ -23,7 +23,7 @@ func (t *tree) Write(p string, f NewFile) error {
 func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
-// The file is synced before: after a power cut the name has one content or the other. The directory is
+// The file is synced before: after a power failure the name has one content or the other. The directory is
 // synced after, so that it has the new; with a recorder that waits for Sync, which syncs each once.
 //
 // The recorder's data is written while the file is written: the disk does both in the time of one.
@@ -165,7 +165,7 @@ func attribute(get func(buf []byte) (int, error)) []byte {
 }
 
 // syncDir makes a rename last. A directory that may be written but not read cannot be synced; the
-// rename is done all the same.
+// rename is done anyway.
 func syncDir(dir int) error {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

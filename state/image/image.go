@@ -75,7 +75,7 @@ func (p Part) sameContent(q Part) bool { return p.Type == File && q.Type == File
 // Kept reports whether a part can be made of what is there now: its content is kept, or there.
 func (p Part) Kept(now Part) bool { return p.Lost == "" || now.sameContent(p) }
 
-// Part finds a part by its name; one that is not there is absent.
+// Part finds a part by its name; one that does not exist is absent.
 func (i Image) Part(name string) Part {
 	for _, p := range i.Parts {
 		if p.Name == name {

@@ -53,7 +53,7 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 	return lost
 }
 
-// Finish has dpkg end what a power cut interrupted, without which it does nothing else, and packages are
+// Finish has dpkg end what a power failure interrupted, without which it does nothing else, and packages are
 // neither what they were nor what they shall be. What another process has under way is left to that. If dpkg
 // cannot, the next order will say why.
 func Finish(ctx context.Context, h *host.Host) {

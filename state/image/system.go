@@ -26,7 +26,7 @@ func (t Taker) unit(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	state := "stopped" // which is what one that is not there is, too
+	state := "stopped" // which is what one that does not exist is, too
 	if u.Running() {
 		state = running
 	}

@@ -153,10 +153,10 @@ func (c *Call) Equal(a, b any) (bool, error) { return c.f.equal(a, b) }
 // Contains is Python's item in container.
 func (c *Call) Contains(container, item any) (bool, error) { return c.f.contains(container, item) }
 
-// GetItem is Jinja2's v[key]; what is not there is undefined.
+// GetItem is Jinja2's v[key]; what does not exist is undefined.
 func (c *Call) GetItem(v, key any) (any, error) { return c.f.getitem(v, key) }
 
-// GetAttr is Jinja2's v.name; what is not there is undefined.
+// GetAttr is Jinja2's v.name; what does not exist is undefined.
 func (c *Call) GetAttr(v any, name string) (any, error) { return c.f.getattr(v, name) }
 
 // Invoke calls something that can be called.

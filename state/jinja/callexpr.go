@@ -147,7 +147,7 @@ func (e *testExpr) eval(f *frame) (any, error) {
 	return ok, nil
 }
 
-// missingExpr is a filter or test that is not there, in a branch that may never be taken.
+// missingExpr is a filter or test that does not exist, in a branch that may never be taken.
 type missingExpr struct {
 	err       error
 	node      expr // what it is applied to; nil in a filter block
@@ -168,7 +168,7 @@ func (e *missingExpr) eval(f *frame) (any, error) {
 	return nil, f.fail(e.at, e.err)
 }
 
-// unknownName is the error for a filter or test that is not there.
+// unknownName is the error for a filter or test that does not exist.
 func unknownName(what, name string, known []string) error {
 	return withHint(templateError("No "+what+" named "+value.Repr(name)+" found."), suggest(name, known))
 }

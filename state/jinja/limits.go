@@ -90,7 +90,7 @@ func (r *run) charge(bytes int) error {
 	return nil
 }
 
-// enter goes one call deeper; leave comes back.
+// enter continuese call deeper; leave comes back.
 func (r *run) enter() error {
 	if r.depth++; r.depth > r.limits.Depth {
 		return &limitError{

@@ -96,7 +96,7 @@ func (s *forStmt) rounds(f *frame, items any, loop *loopContext) (flow, error) {
 		if end == flowBreak {
 			break
 		}
-		if end == flowNext { // to Jinja2 a round that was cut short does not count
+		if end == flowNext { // to Jinja2 a round that was interrupted does not count
 			empty = false
 		}
 	}
@@ -196,7 +196,7 @@ func (l *loopContext) PyRepr() string {
 	return "<LoopContext " + itoa(l.index0+1) + "/" + itoa(n) + ">"
 }
 
-// next goes on to the next round.
+// next continues to the next round.
 func (l *loopContext) next() (any, bool, error) {
 	v, ok, err := l.after, true, error(nil)
 	if l.after == any(missing) {

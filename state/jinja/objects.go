@@ -25,7 +25,7 @@ func newIterator(pyType string, next func() (any, bool, error)) *iterator {
 	return &iterator{object: object{pyType}, next: next}
 }
 
-// Iterate goes on where it was left.
+// Iterate continues where it was left.
 func (i *iterator) Iterate() func() (any, bool, error) {
 	return func() (any, bool, error) {
 		if i.done {

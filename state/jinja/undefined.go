@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Undefined is what a name, an attribute or an item gives that is not there. It may be tested and
+// Undefined is what a name, an attribute or an item gives that does not exist. It may be tested and
 // given a default; anything else is an error, unless the Env is lenient.
 type Undefined struct {
 	lenient bool

@@ -83,7 +83,7 @@ func templates(t *testing.T, h *host.Host) {
 	t.Helper()
 	info, ok, err := user.Lookup(h, "gu1")
 	if err != nil || !ok {
-		t.Fatalf("gu1 is not there: %v", err)
+		t.Fatalf("gu1 does not exist: %v", err)
 	}
 	want := value.NewMap("gid", 7001, "groups", value.Strings("games", "gg1", "users"), "home", "/home/gu1", "name",
 		"gu1", "passwd", "x", "shell", "/bin/sh",

@@ -15,13 +15,13 @@ import (
 func Awaits(what, would string) Diff {
 	return Diff{
 		Unknown: true, Planned: value.NewMap(),
-		Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, would %s", what, would),
+		Comment: fmt.Sprintf("%s does not exist; if an earlier state brings it, would %s", what, would),
 		Lacks:   []error{lacking(what)},
 	}
 }
 
 func lacking(what string) error {
-	err := diag.WithHint(fmt.Errorf("%s is not there", what), "require the state that makes it")
+	err := diag.WithHint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
 	kind, name, _ := strings.Cut(what, " ")
 	switch {
 	case kind == string(host.AUser) || kind == string(host.AGroup):

@@ -40,7 +40,7 @@ func unwrap(text string) unwrapped {
 	return u
 }
 
-// lineBreak returns where the next line break begins, and where the text goes on behind it and its indentation.
+// lineBreak returns where the next line break begins, and where the text continues behind it and its indentation.
 func lineBreak(text string, from int) (begin, behind int) {
 	begin = strings.IndexByte(text[from:], '\n')
 	size := 1

@@ -141,7 +141,7 @@ func (r *Roots) ReadFile(file string) ([]byte, error) {
 // Vouched is the refusal of ReadFile, for a file that is read in another way.
 func (r *Roots) Vouched(file string) error { return host.Vouched(r.files, file, r.Top(file)) }
 
-// Top is the directory of the tree that a file lies in, or "".
+// Top is the directory of the tree that a file is in, or "".
 func (r *Roots) Top(file string) string {
 	top := ""
 	for _, e := range r.envs {

@@ -35,7 +35,7 @@ func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The tree of states lies on the machine, what they change lies below the root.
+	// The tree of states lies on the machine, what they change is below the root.
 	s := families.New(session.Settings{
 		Host: h.WithFiles(both{h.Files, trees.Files, tree}), ID: "t",
 		Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
@@ -132,7 +132,7 @@ func TestUnknownOwner(t *testing.T) {
 	fails(t, results["/srv/b"], "nogroup-at-all", "")
 	untouched(t, filepath.Join(root, "srv"), map[string]string{"a": "old"})
 	if r := results["after"]; r == nil || r.Outcome != exec.Succeeded {
-		t.Errorf("the run does not go on after a failure: %+v", r)
+		t.Errorf("the run does not continue after a failure: %+v", r)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestInvalidDeclarationsFailBeforeChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fails(t, converge(t, root, c.sls)["a"], c.cause, c.hint)
 			if _, err := os.Lstat(filepath.Join(root, "srv/a")); err == nil {
-				t.Error("something was made all the same")
+				t.Error("something was made anyway")
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func TestWorkingDirectories(t *testing.T) {
 		}
 	}
 	for cwd, want := range map[string]string{
-		"home": "", "home/open": "", "open": "", "home/none": "is not there",
+		"home": "", "home/open": "", "open": "", "home/none": "does not exist",
 		"closed": "", "closed/in": "", "home/closed": "cannot enter", "home/in": "cannot enter", "bob/open": "refused",
 	} {
 		sls := "t: {cmd.run: [{name: 'readlink /proc/self/cwd || readlink /proc/$PPID/cwd'}, {runas: nobody}, {cwd: " + dir +
@@ -72,12 +72,12 @@ func TestWorkingDirectories(t *testing.T) {
 			continue
 		}
 		if r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) ||
-			strings.Contains(r.Comment, "is not there") != (want == "is not there") || r.Hint == "" {
+			strings.Contains(r.Comment, "does not exist") != (want == "does not exist") || r.Hint == "" {
 			t.Errorf("%s: %v: %s\nhint: %s", cwd, r.Outcome, r.Comment, r.Hint)
 		}
 	}
 	if r := locally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed ||
-		strings.Contains(r.Comment, "is not there") || !strings.Contains(r.Comment, "refused") {
+		strings.Contains(r.Comment, "does not exist") || !strings.Contains(r.Comment, "refused") {
 		t.Errorf("as root: %v: %s", r.Outcome, r.Comment)
 	}
 }
@@ -105,7 +105,7 @@ func TestACommandInARoot(t *testing.T) {
 		t.Errorf("%v: %s, %s, made %q", r.Outcome, r.Comment, value.Repr(r.Changes), got)
 	}
 	for sls, want := range map[string]string{
-		"t: {cmd.run: [{name: id}, {root: " + dir + "/none}]}":                   "is not there",
+		"t: {cmd.run: [{name: id}, {root: " + dir + "/none}]}":                   "does not exist",
 		"t: {cmd.run: [{name: id}, {root: root}]}":                               "no absolute path",
 		"t: {cmd.script: [{name: 'salt://t.sls'}, {root: " + dir + "/root}]}":    "has no root",
 		"t: {cmd.run: [{name: 'exit 7'}, {root: " + dir + "/root}]}":             "code 7",

@@ -22,7 +22,7 @@ const (
 type gpgDecrypter struct {
 	host    *host.Host
 	dir     string
-	lenient bool // a value that cannot be decrypted stays as it is, with a warning
+	lenient bool // a value that cannot be decrypted stays unchanged, with a warning
 	log     func(level, message string)
 
 	looked bool              // the mode of the directory was checked

@@ -43,7 +43,7 @@ func TestManual(t *testing.T) {
 		}
 		for name := range which.book {
 			if !specs.Has(name) {
-				t.Errorf("%s explains %s, which is not there", which.name, name)
+				t.Errorf("%s explains %s, which does not exist", which.name, name)
 			}
 		}
 	}

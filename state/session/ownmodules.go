@@ -137,7 +137,7 @@ func modulesIn(files roots.Files, dir string, found map[string]string) error {
 // has reports whether the tree has modules of a kind.
 func (o *ownModules) has(kind string) bool { return o != nil && len(o.found[kind]) > 0 }
 
-// hides reports whether a file of the tree has a module's name: the agent's own module is not there then.
+// hides reports whether a file of the tree has a module's name: the agent's own module does not exist then.
 func (o *ownModules) hides(kind, module string) bool {
 	_, has := o.found[kind][module]
 	return has
@@ -308,7 +308,7 @@ func (o *ownModules) call(ctx context.Context, kind, name string, args []any, kw
 }
 
 // TreeFunctions are the functions of the agent with those of the tree's modules, which come first: a file of the tree
-// stands in the place of the whole module of its name.
+// is in the place of the whole module of its name.
 type TreeFunctions struct {
 	function.Table
 	own *ownModules

@@ -167,7 +167,7 @@ func (s *Session) loadStates(high *compile.High) {
 	}
 }
 
-// absentState is a function that a module of the tree's lacks, or whose module is not there.
+// absentState is a function that a module of the tree's lacks, or whose module does not exist.
 type absentState struct {
 	Others *value.Map `sls:"*"`
 	why    error
@@ -186,7 +186,7 @@ func (a *absentState) Apply(context.Context, *host.Host, module.Diff) (module.Re
 	return module.Report{}, a.why
 }
 
-// add adds functions to those of a state. A run goes on with those that it began with.
+// add adds functions to those of a state. A run continues with those that it began with.
 func (s *Session) add(state string, functions module.Table) {
 	s.registryMu.Lock()
 	defer s.registryMu.Unlock()

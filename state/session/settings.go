@@ -15,7 +15,7 @@ import (
 
 // Remote opens files that are not on the host.
 type Remote interface {
-	// Open opens the file at a URL. If it is not there, the error wraps fs.ErrNotExist.
+	// Open opens the file at a URL. If it does not exist, the error wraps fs.ErrNotExist.
 	Open(ctx context.Context, url string) (io.ReadCloser, error)
 }
 

@@ -65,7 +65,7 @@ func TestBackgroundIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnIncludeOfNoNameEnds includes the package of an init.sls from itself, which went on for ever.
+// TestAnIncludeOfNoNameEnds includes the package of an init.sls from itself, which continued for ever.
 func TestAnIncludeOfNoNameEnds(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/web/init.sls": "include: [.]\nx:\n  test.nop: []\n"})
 	s, done := families.New(set), make(chan error, 1)
@@ -79,7 +79,7 @@ func TestAnIncludeOfNoNameEnds(t *testing.T) {
 			t.Error(list)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("it goes on")
+		t.Fatal("it continues")
 	}
 }
 

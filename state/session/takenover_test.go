@@ -76,7 +76,7 @@ func (l leasedFiles) ReadFile(p string) ([]byte, error) {
 	return l.Files.ReadFile(p)
 }
 
-// TestLeaseWarningHasReason: a process keeps root from reading a file, which is replaced all the same.
+// TestLeaseWarningHasReason: a process keeps root from reading a file, which is replaced anyway.
 func TestLeaseWarningHasReason(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Put("/srv/f", "old\n")

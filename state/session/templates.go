@@ -114,7 +114,7 @@ func placeVars(src render.Source, sls string) *value.Map {
 		tpldir = "."
 	}
 	if sls == "" {
-		// A top file has no SLS name; Salt gives it its own directory all the same.
+		// A top file has no SLS name; Salt gives it its own directory anyway.
 		return value.NewMap("tplpath", src.File, "tplfile", path.Base(src.Name), "tpldir", ".", "tpldot", "",
 			"slspath", "", "slsdotpath", "", "slscolonpath", "", "sls_path", "")
 	}

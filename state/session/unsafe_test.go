@@ -281,7 +281,7 @@ func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 			for _, dry := range []bool{true, false, false} {
 				for _, r := range on(t, root, states(sls), dry) {
 					if r.Outcome == exec.Failed && !(strings.HasPrefix(name, "rename") &&
-						strings.Contains(r.Comment, "is not there")) {
+						strings.Contains(r.Comment, "does not exist")) {
 						t.Errorf("dry %v: %s\n%s", dry, r.Comment, r.Hint)
 					}
 				}
@@ -332,7 +332,7 @@ func TestGroupsOfTheHost(t *testing.T) {
 				t.Errorf("refused %v: %s", unsafe, r.Comment)
 			}
 			if c.by != "" && strings.Count(r.Comment, "/"+c.at+"/app/new") != 1 {
-				t.Errorf("the path is not there once: %s", r.Comment)
+				t.Errorf("the path does not exist once: %s", r.Comment)
 			}
 		})
 	}

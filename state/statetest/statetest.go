@@ -6,7 +6,7 @@
 //
 // A case is a small tree, a call, and what should come of it three times in a row: in a dry run, in
 // a first run, in a second. Cases are Go values or, where there are many, YAML files that Load
-// reads, and both are written in the words of SLS files. The tree lies in a temporary directory;
+// reads, and both are written in the words of SLS files. The tree is in a temporary directory;
 // owners, accounts and commands live in memory, so that root and an ordinary user see the same.
 //
 //	func TestConformance(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Tree is what lies below a directory, by absolute path as the host sees it.
+// Tree is what is below a directory, by absolute path as the host sees it.
 type Tree map[string]Entry
 
 // Entry is a file, directory or link. What is zero is not looked at, and has its usual value where
@@ -49,7 +49,7 @@ func (e Entry) With(mode, user, group string) Entry {
 	return e
 }
 
-// Snapshot describes all that lies below a directory on disk. Owners are left out; a Host's
+// Snapshot describes all that is below a directory on disk. Owners are left out; a Host's
 // Snapshot has them.
 func Snapshot(dir string) (Tree, error) {
 	tree := Tree{}
@@ -217,7 +217,7 @@ func (h *Host) Expect(t *testing.T, want Tree) {
 			t.Errorf("%s is still there", p)
 		case want[p].Absent:
 		case !ok:
-			t.Errorf("%s is not there", p)
+			t.Errorf("%s does not exist", p)
 		default:
 			if d := want[p].differs(e); d != "" {
 				t.Errorf("%s: %s", p, d)

@@ -117,7 +117,7 @@ func (u *Units) Unit(_ context.Context, name, _ string) (host.Unit, error) {
 	return host.Unit{Name: full(name)}, nil
 }
 
-// change changes a line of /units and notes it. A unit that is not there can be masked, and nothing
+// change changes a line of /units and notes it. A unit that does not exist can be masked, and nothing
 // else.
 func (u *Units) change(name, verb string, change func(*unit) error) error {
 	units := u.read()

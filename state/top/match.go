@@ -151,7 +151,7 @@ func matchOne(data any, pattern, delimiter string, match matcher) (bool, error) 
 	return match(data, pattern)
 }
 
-// ipcidr reports whether one of the host's addresses is this one or lies in this network.
+// ipcidr reports whether one of the host's addresses is this one or is in this network.
 func (t *Target) ipcidr(expression string) (bool, error) {
 	network, err := netip.ParsePrefix(expression)
 	if err != nil {

@@ -20,7 +20,7 @@ type Map struct {
 // entry is a key as it was given and its value.
 type entry struct{ key, value any }
 
-// deleted stands in the place of a key that is gone.
+// deleted is in the place of a key that is gone.
 type deleted struct{}
 
 func (e *entry) dead() bool {

@@ -120,7 +120,7 @@ func (m *Map) SetKey(key, v any) error {
 	return nil
 }
 
-// Insert sets a key that is not there yet, and reports with taken that it is there already and
+// Insert sets a key that does not exist yet, and reports with taken that it is there already and
 // keeps its value. A list or mapping as key is a *KeyError.
 func (m *Map) Insert(key, v any) (taken bool, err error) {
 	norm, err := normal(key)

@@ -187,7 +187,7 @@ func randomScalar(r *rand.Rand, indent int) string {
 	case 3:
 		return "\"a \\\n" + pad + "b\\n\n" + pad + "\\ c\""
 	case 4:
-		return "plain\n" + pad + "words\n\n" + pad + "go on # not"
+		return "plain\n" + pad + "words\n\n" + pad + "continue # not"
 	}
 	return pieces[r.IntN(len(pieces))]
 }

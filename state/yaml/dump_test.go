@@ -93,7 +93,7 @@ var words = strings.Split(
 	"a|key|x y|yes|No|null|~|1|-5|0644|1.5|1e3|22:22|2001-12-14|it's|a: b|a:b|a #b|#a|- a|-a|?|? x|[x]|{x|x,y|"+
 		"é|\u2028|\x07|\ttab|trailing |  leading|line\nbreak|line\n\nbreaks|end\n|\nstart|space \nbreak|break\n"+
 		" space|a\"b|a\\b|"+
-		"'q'|\"q\"|<<|=|@x|`x|%x|!x|&x|*x|x]|x}|---|...|--- x||long words that go on and on until the line is full and "+
+		"'q'|\"q\"|<<|=|@x|`x|%x|!x|&x|*x|x]|x}|---|...|--- x||long words that continue and on until the line is full and "+
 		"must be folded somewhere near here "+
 		"but not exactly where one may think it would "+
 		"be|averyveryveryveryveryveryveryveryveryveryveryverylongwordthatcannotbefoldedanywhereatallreally and more|"+

@@ -91,7 +91,7 @@ func (e *emitter) sequence(items []any, at place) {
 	}
 }
 
-// deeper goes one level of indentation down.
+// deeper continuese level of indentation down.
 func (e *emitter) deeper(inBrackets, indentless bool) {
 	switch {
 	case e.indent < 0 && inBrackets:

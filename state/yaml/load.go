@@ -41,7 +41,7 @@ func load(d *Document) (*Document, error) {
 	return d, nil
 }
 
-// read parses the text, and after a mistake that stops the parser goes on with the next line that
+// read parses the text, and after a mistake that stops the parser continues with the next line that
 // starts at the margin, only to find more mistakes.
 func (d *Document) read(start int) []*problem {
 	d.spans = make([]span, 0, len(d.text)/20+4)

@@ -30,7 +30,7 @@ func (s *scanner) fetchPlain() error {
 	return nil
 }
 
-// scanPlain reads an unquoted value, which may go on over lines that are indented deeper.
+// scanPlain reads an unquoted value, which may continue over lines that are indented deeper.
 func (s *scanner) scanPlain() (string, error) {
 	end, err := s.scanPlainLine()
 	if err != nil {

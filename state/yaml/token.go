@@ -65,7 +65,7 @@ type problem struct {
 	at      int
 	message string
 	hint    string
-	resume  int // where reading may go on to find more; 0 if it never stopped
+	resume  int // where reading may continue to find more; 0 if it never stopped
 }
 
 func (p *problem) Error() string { return p.message }

@@ -37,7 +37,7 @@ func TestPagesEscapeHostText(t *testing.T) {
 			}
 			to, _, _ := strings.Cut(m[1], "#")
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), to)); err != nil {
-				t.Errorf("%s leads to a page that is not there: %s", name, m[1])
+				t.Errorf("%s leads to a page that does not exist: %s", name, m[1])
 			}
 		}
 		if !strings.Contains(text, `http-equiv="Content-Security-Policy" content="default-src 'none'`) {

@@ -24,12 +24,12 @@ import (
 type Run struct {
 	*inspect.Host
 	ID     string
-	Test   bool // a dry run: nothing is recorded and nothing taken back
+	Test   bool // a dry run: nothing is recorded and nothing undone
 	Ledger *ledger.Ledger
 	Record *report.Builder
 	// Over is the pair that ran before the one to converge, where a rollback has come to that; nil means the ledger's.
 	Over *ledger.Pair
-	// Left is the pair whose changes are taken back; nil if there is none, or no pair to return to.
+	// Left is the pair whose changes are undone; nil if there is none, or no pair to return to.
 	Left *ledger.Pair
 
 	current *undoing // nil while nothing has converged
@@ -102,7 +102,7 @@ func (r *Run) Close() error {
 	return u.Close()
 }
 
-// Synced returns when a power cut can no longer lose what was recorded.
+// Synced returns when a power failure can no longer lose what was recorded.
 func (r *Run) Synced() error {
 	if r.current == nil {
 		return nil

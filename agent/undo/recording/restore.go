@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Scope returns how far a run that was cut short was to take back changes.
+// Scope returns how far a run that was interrupted was to undo changes.
 func (r *Run) Scope(cut *ledger.Running) undo.Scope {
 	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.RunSequence()}
 	if runs := r.Ledger.Runs(); runs != nil {
@@ -26,7 +26,7 @@ func (r *Run) Scope(cut *ledger.Running) undo.Scope {
 	return s
 }
 
-// TakeBack takes back the recorded changes in a scope, and reports what it did.
+// TakeBack undoes the recorded changes in a scope, and reports what it did.
 func (r *Run) TakeBack(ctx context.Context, s undo.Scope) error {
 	if err := r.Close(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (r *Run) TakeBack(ctx context.Context, s undo.Scope) error {
 	return err
 }
 
-// noteUnfinished writes into the ledger whether changes of the pair that is left are still to be taken back, so that a
+// noteUnfinished writes into the ledger whether changes of the pair that is left are still to be undone, so that a
 // later rollback takes them back before it goes anywhere else.
 func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
 	l := r.Ledger
@@ -65,7 +65,7 @@ func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
 	}
 }
 
-// Plan plans what TakeBack would take back.
+// Plan plans what TakeBack would undo.
 func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, error) {
 	h, err := r.StateHost()
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, e
 		return nil, nil, readErr
 	}
 	if short {
-		r.Record.Note("the journal does not reach all the way back; what is older stays as it is")
+		r.Record.Note("the journal does not reach back far enough; older changes stay")
 	}
 	plan, err := undo.NewPlan(ctx, h, chapters, records)
 	return plan, h, err
@@ -100,8 +100,8 @@ func (r *Run) FinishPackages(ctx context.Context) error {
 	return err
 }
 
-// ErrIncomplete is the error of TakeBack if some changes could not be taken back.
-var ErrIncomplete = errors.New("not everything could be taken back")
+// ErrIncomplete is the error of TakeBack if some changes could not be undone.
+var ErrIncomplete = errors.New("not everything could be undone")
 
 // incomplete returns an ErrIncomplete that lists what failed; nil if nothing did.
 func (r *Run) incomplete(did undo.Summary) error {
@@ -119,7 +119,7 @@ func (r *Run) incomplete(did undo.Summary) error {
 	return diag.WithHint(err, "correct what they name, and run: corpus-agent rollback --converge")
 }
 
-// report adds to the report what was taken back. Units that follow the links are restarted afterwards, so that they
+// report adds to the report what was undone. Units that follow the links are restarted afterwards, so that they
 // were restarted or crashed since is not listed as left.
 func (r *Run) report(did undo.Summary) {
 	if serving := r.Ledger.Serving; serving != nil {
@@ -130,7 +130,7 @@ func (r *Run) report(did undo.Summary) {
 	}
 	r.Record.Complete(func(rep *report.Report) { rep.Undo = &did })
 	r.Record.Note(
-		"taken back: %s; left as they are: %d; restarted: %d",
+		"undone: %s; left unchanged: %d; restarted: %d",
 		diag.Count(len(did.Restored), "change"),
 		len(did.Left),
 		len(did.Restarted),

@@ -199,7 +199,7 @@ func TestKeysThatCannotSignAreRefused(t *testing.T) {
 		"Ed25519":          {service{key: edwards, usage: "SIGN_VERIFY"}, arn, "cannot sign metadata"},
 		"for encryption":   {service{key: good, usage: "ENCRYPT_DECRYPT"}, arn, "ENCRYPT_DECRYPT"},
 		"that is not ours": {service{key: good, usage: "SIGN_VERIFY", denied: true}, arn, "not authorized"},
-		"that is not there": {service{key: good, usage: "SIGN_VERIFY"}, strings.Replace(arn, "1234", "9999", 1),
+		"that does not exist": {service{key: good, usage: "SIGN_VERIFY"}, strings.Replace(arn, "1234", "9999", 1),
 			"no such key"},
 		"without a region":      {service{key: good, usage: "SIGN_VERIFY"}, "alias/root", "no region"},
 		"without a name at all": {service{key: good, usage: "SIGN_VERIFY"}, "", "names no key"},

@@ -16,7 +16,7 @@ import (
 )
 
 // Note tells package collect which objects a draft names. Signing offline may take days, and nothing else in the store
-// shows that a draft is being signed. A note lies beside the packs. Only package collect removes it: when everything
+// shows that a draft is being signed. A note is beside the packs. Only package collect removes it: when everything
 // that it names is signed, or when it is too old. A note is not signed, and a false one can do no more than keep
 // objects.
 type Note struct {

@@ -51,7 +51,7 @@ type Grace struct {
 // it uses again it checks in the change that signs them, and the other objects after that change.
 //
 // Objects of withdrawn versions stay, since a withdrawal can be undone. If any metadata of a project cannot be read, or
-// if the project has none, nothing of it is removed. A dry run removes nothing.
+// if the project has none, none of it is removed. A dry run removes nothing.
 func Garbage(ctx context.Context, p *publish.Publisher, grace Grace, dry bool) (Collected, error) {
 	var all Collected
 	n, err := p.Read(ctx)

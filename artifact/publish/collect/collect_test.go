@@ -134,7 +134,7 @@ func TestCollectRemovesUnreferencedPacks(t *testing.T) {
 	}
 }
 
-// A withdrawal can be taken back, so what a withdrawn version brought stays.
+// A withdrawal can be revoked, so what a withdrawn version brought stays.
 func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -199,7 +199,7 @@ func removed(t *testing.T, s store.Store, keys ...string) {
 	}
 }
 
-// What a publish that was cut short left goes after the grace, and nothing else does.
+// What a publish that was interrupted left goes after the grace, and nothing else does.
 func TestCollectRemovesOrphanObjects(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -338,7 +338,7 @@ func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int
 }
 
 // A draft of before there were notes, or one that is signed too late, has lost its chunks. The version can be
-// deployed all the same, who imports it is told, nobody builds on what is gone, and it can be mended.
+// deployed anyway, who imports it is told, nobody builds on what is gone, and it can be mended.
 func TestImportOfDraftWithMissingChunks(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -415,7 +415,7 @@ func TestCollectDuringImportAndOtherCollection(t *testing.T) {
 	}
 }
 
-// A publisher brings the very chunks that one who was cut short long ago left behind, and a collection
+// A publisher brings the very chunks that one who was interrupted long ago left behind, and a collection
 // that has seen those is still at work when he has signed.
 func TestCollectDuringPublishOfOldChunks(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func pageKeys(t *testing.T, p *publish.Publisher) []string {
 	return all
 }
 
-// Pages of heads that were replaced go once the grace has passed, and not before: hosts may be about to read them.
+// Pages of heads that were replaced continuece the grace has passed, and not before: hosts may be about to read them.
 func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())

@@ -20,7 +20,7 @@ type Pruned struct {
 
 // Prune takes all but the newest versions of each project out of its signed metadata, so that Garbage removes their
 // objects. Versions that channels point at stay, and so do withdrawals: hosts that run a withdrawn version still learn
-// of it. A project is left as it is if its key is not at hand. A dry run signs nothing.
+// of it. A project is left unchanged if its key is not at hand. A dry run signs nothing.
 func Prune(ctx context.Context, p *publish.Publisher, keep int, dry bool) ([]Pruned, error) {
 	n, err := p.View(ctx)
 	if err != nil {

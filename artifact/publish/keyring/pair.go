@@ -71,7 +71,7 @@ func (r Ring) newPair(name string) error {
 	return writePair(name, public, secret)
 }
 
-// Refer writes a reference to a private key that lies elsewhere as a key of the role, and its
+// Refer writes a reference to a private key that is elsewhere as a key of the role, and its
 // public part. A key that is there already is not replaced.
 func (r Ring) Refer(role, ref string) (Key, error) {
 	keys, err := r.File(ref)
@@ -168,7 +168,7 @@ func (r Ring) newPairLike(name, role, old string) error {
 	case err != nil:
 		return fmt.Errorf("reading how the old key is kept: %w", err)
 	case isReference(string(sealed)):
-		return diag.WithHint(fmt.Errorf("%s refers to a key that lies elsewhere, and its successor has to lie there too",
+		return diag.WithHint(fmt.Errorf("%s refers to a key that is elsewhere, and its successor has to be there too",
 			old),
 			"make a key there, run `corpus keys use %s awskms:ARN --keys %s`, then run this again; --encrypt or "+
 				"--encrypt-to make one in a file", role, r.Dir)
@@ -189,11 +189,11 @@ func (r Ring) newPairLike(name, role, old string) error {
 // moving marks a role whose new keys are being put in place: they are in force by then.
 func (r Ring) moving(role string) string { return filepath.Join(r.Dir, role+".moving") }
 
-// Moving reports whether an earlier Retire of the keys in next was cut short.
+// Moving reports whether an earlier Retire of the keys in next was interrupted.
 func (r Ring) Moving(role string) (bool, error) { return walk.Named(r.moving(role)) }
 
 // Retire copies the role's pairs into the subdirectory old, under names that carry their IDs, and puts
-// those of next in their place. One that was cut short goes on, wherever it was.
+// those of next in their place. One that was interrupted continues, wherever it was.
 func (r Ring) Retire(role string, next Ring) error {
 	old := filepath.Join(r.Dir, "old")
 	if err := durable.MkdirAll(old, 0o700); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// isReference reports whether a text names a key that lies elsewhere.
+// isReference reports whether a text names a key that is elsewhere.
 func isReference(text string) bool { return strings.HasPrefix(text, "awskms:") }
 
 // read reads private keys written in any of the ways there are. from says where they were, for
@@ -88,7 +88,7 @@ func parsePEM(data []byte) ([]Signer, error) {
 		signers = append(signers, s)
 	}
 	if len(signers) == 0 {
-		return nil, &damagedKey{"it is cut short, or damaged"}
+		return nil, &damagedKey{"it is truncated, or damaged"}
 	}
 	return signers, nil
 }

@@ -41,8 +41,8 @@ func addAgain(ctx context.Context, n *publish.Next, name string) error {
 	return publish.NewMistake(hint, "the store had a project %s before, which cannot be read: %v", name, err)
 }
 
-// end signs that the content that the store has of a project is void. It refuses if a thief has used up the versions:
-// after the repair the versions of the project are low again, and would all be void.
+// end signs that the content that the store has of a project is void. It refuses if an attacker has used up the
+// versions: after the repair the versions of the project are low again, and would all be void.
 func end(n *publish.Next, name string) error {
 	last := n.Client.Last(name)
 	if publish.Spent(last) {

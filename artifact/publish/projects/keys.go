@@ -15,7 +15,7 @@ import (
 )
 
 // Add lets keys sign a project: deploy/NAME/* and nothing else. Keys are added to those that the project has. threshold
-// is how many keys have to sign; with 0 it stays as it is, and is 1 for a new project. Add needs the targets key.
+// is how many keys have to sign; with 0 it stays unchanged, and is 1 for a new project. Add needs the targets key.
 func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, keys ...*tuf.Key) error {
 	if err := trust.CheckDelegated(name); err != nil {
 		return err

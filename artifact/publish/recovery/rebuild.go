@@ -42,9 +42,9 @@ type Missing struct {
 
 func (m *Missing) Error() string { return fmt.Sprintf("%s %d: %s", m.Role, m.Version, m.Why) }
 
-// Rebuild makes snapshot and timestamp again from what snapshots have named before. It repairs a store after a thief of
-// their keys, which have since been replaced in the root, has signed false ones, and after the store lost files or was
-// restored in part from a backup.
+// Rebuild makes snapshot and timestamp again from what snapshots have named before. It repairs a store after an
+// attacker with their keys, which have since been replaced in the root, has signed false ones, and after the store lost
+// files or was restored in part from a backup.
 //
 // Rebuild leaves out files that no snapshot has named, since an interrupted publisher left them. Versions never go
 // back, and no project is dropped: if a file is missing, its entry stays and the result names it. Rebuild needs the

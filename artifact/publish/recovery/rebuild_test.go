@@ -101,7 +101,7 @@ func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 				!slices.Equal(rebuilt.Lost, []string{"myapp"}) {
 				t.Errorf("the rebuild says %+v: want myapp to be missing", rebuilt)
 			}
-			// Its owner takes what is left, signs it, and goes on.
+			// Its owner takes what is left, signs it, and continues.
 			draft, verified, err := drafts.Export(t.Context(), repo.As("snapshot", "timestamp"), "myapp")
 			if err != nil || verified {
 				t.Fatalf("exporting what is left of myapp: verified %v, %v", verified, err)

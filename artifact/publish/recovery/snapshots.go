@@ -19,7 +19,7 @@ const sameForLong = 64
 
 // readNames finds the files that belong to the store: those that the snapshot in force names. If the timestamp is lost,
 // that is the newest snapshot with valid signatures. If the root has taken away the keys of all snapshots, the names of
-// all of them count, newest versions first, since a thief may have signed the last ones.
+// all of them count, newest versions first, since an attacker may have signed the last ones.
 func (b *rebuilding) readNames(ctx context.Context) error {
 	b.named = map[string][]*tuf.MetaFiles{}
 	root := b.Client.Trusted().Root
@@ -82,8 +82,8 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 	return nil
 }
 
-// dropSpent drops files with spent versions: a thief wrote them. Hosts that saw the root take the snapshot's keys away
-// count versions from the beginning, and accept the file that was in force before.
+// dropSpent drops files with spent versions: an attacker wrote them. Hosts that saw the root take the snapshot's keys
+// away count versions from the beginning, and accept the file that was in force before.
 func (b *rebuilding) dropSpent() {
 	for name, list := range b.named {
 		honest := slices.DeleteFunc(slices.Clone(list), func(m *tuf.MetaFiles) bool { return publish.Spent(m.Version) })

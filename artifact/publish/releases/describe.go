@@ -42,7 +42,7 @@ func (d described) objects() []string {
 	return keys
 }
 
-// prepared is an artifact that was read, unpacked and checked, with nothing of it uploaded.
+// prepared is an artifact that was read, unpacked and checked, with none of it uploaded.
 type prepared struct {
 	described
 	root     *os.Root // the unpacked tree

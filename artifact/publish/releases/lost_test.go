@@ -44,7 +44,7 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	}
 }
 
-// An object that lies under the artifact's name and holds something else is not trusted, but replaced.
+// An object that is under the artifact's name and holds something else is not trusted, but replaced.
 func TestObjectUnderTheArtifactsNameIsCompared(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
@@ -55,7 +55,7 @@ func TestObjectUnderTheArtifactsNameIsCompared(t *testing.T) {
 		repo.Replace(key, bad)
 		repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 		if !bytes.Equal(repo.Object(key), good) {
-			t.Errorf("%s: what lies there is still not the artifact", name)
+			t.Errorf("%s: what is there is still not the artifact", name)
 		}
 	}
 }

@@ -237,9 +237,9 @@ func untaken(ctx context.Context, p *publish.Publisher, r artifact.Release) erro
 		digest, rest, _ := strings.Cut(path.Base(info.Key), ".")
 		if rest == name && digest != r.Digest.Hex() {
 			return publish.NewMistake(
-				"publish under a new version; if that publish was cut short and no host can have it, give --force",
+				"publish under a new version; if that publish was interrupted and no host can have it, give --force",
 				"the store holds %s of %s, with other bytes than this artifact, and nothing signed names it: a publish that "+
-					"was cut short left it, or the store was restored from an older copy and hosts know the version",
+					"was interrupted left it, or the store was restored from an older copy and hosts know the version",
 				info.Key, info.Modified.UTC().Format(time.RFC3339))
 		}
 	}

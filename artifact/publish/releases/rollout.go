@@ -42,7 +42,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	return &begun, begun.Check()
 }
 
-// hurried is a rollout that goes on, without waves from now on where the publisher is in a hurry.
+// hurried is a rollout that continues, without waves from now on where the publisher is in a hurry.
 func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.Start, error) {
 	if start == nil || start.Urgent || start.Aborted || !n.Publisher.Urgent {
 		return start, nil
@@ -172,15 +172,15 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
 	return Steer(ctx, p, ref, "pause", func(s *rollout.Start) error {
 		if s.Paused {
-			return publish.NewMistake("`corpus rollout resume` lets it go on", "the rollout of %s is paused", ref)
+			return publish.NewMistake("`corpus rollout resume` lets it continue", "the rollout of %s is paused", ref)
 		}
 		s.Paused = true
 		return nil
 	})
 }
 
-// Resume lets a rollout go on that was paused or has stopped. Failures and halts up to forget do not count any
-// more; where it is zero, all go on to count.
+// Resume lets a rollout continue that was paused or has stopped. Failures and halts up to forget do not count any
+// more; where it is zero, all continue to count.
 func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget time.Time) (Steered, error) {
 	return Steer(ctx, p, ref, "resume", func(s *rollout.Start) error {
 		if !s.Paused && forget.IsZero() {

@@ -105,8 +105,8 @@ func lose(name string) func(*testing.T, *publish.Publisher, *releases.Request) {
 	}
 }
 
-// TestArtifactOfAnAbortedPublish leaves artifacts of a publish that was cut short before it was signed: the same bytes
-// are taken, who has seen the store publishes others, and who has not gets a way to.
+// TestArtifactOfAnAbortedPublish leaves artifacts of a publish that was interrupted before it was signed: the same
+// bytes are taken, who has seen the store publishes others, and who has not gets a way to.
 func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
 	s := &dying{Store: mem.New()}

@@ -44,7 +44,7 @@ type Result struct {
 func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) {
 	if c.empty() {
 		return Result{}, publish.NewMistake("name the change; `corpus root change --help` shows how",
-			"the root would stay as it is")
+			"the root would stay unchanged")
 	}
 	var result Result
 	placed := false
@@ -143,7 +143,7 @@ func checkThresholds(root *publish.RootRole) error {
 	return nil
 }
 
-// Read verifies the store as far as it is valid, since a root has to be replaceable when what lies below it is damaged.
+// Read verifies the store as far as it is valid, since a root has to be replaceable when what is below it is damaged.
 func Read(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
 	n, err := p.Read(ctx)
 	var refused *trust.Refused

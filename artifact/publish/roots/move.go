@@ -171,15 +171,15 @@ func choose(ctx context.Context, n *publish.Next, before *publish.RootRole, r si
 // plans returns the ways from one root to another, the best first.
 func plans(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots) []func() (plan, error) {
 	return []func() (plan, error){
-		func() (plan, error) { // the root, then what lies below it
+		func() (plan, error) { // the root, then what is below it
 			below, err := stageMoved(ctx, n, before, r.final, r.final)
 			return plan{objects: slices.Concat(r.direct, below)}, err
 		},
-		func() (plan, error) { // what lies below, signed with the keys of both, then the root
+		func() (plan, error) { // what is below, signed with the keys of both, then the root
 			below, err := stageMoved(ctx, n, before, r.final, before, r.final)
 			return plan{objects: slices.Concat(below, r.direct)}, err
 		},
-		func() (plan, error) { // a root that lets both sign, what lies below, then the root
+		func() (plan, error) { // a root that lets both sign, what is below, then the root
 			if r.middle == nil {
 				return plan{}, errNoPlan
 			}

@@ -21,7 +21,7 @@ type Rotated struct {
 
 // Rotate replaces the keys of a role that are in the keyring's directory with new ones, and leaves other people's keys.
 // next is the keyring in which the new keys are made and wait until they are in force; after an interruption, Rotate
-// goes on from there.
+// continues from there.
 //
 // Hosts follow at any moment: the new key is added and signs beside the old one before the old one goes. Rotations with
 // one keyring wait for each other. Other commands may run meanwhile.

@@ -59,7 +59,7 @@ func faulty(seed uint64) simulate.Params {
 	return p
 }
 
-// TestInvariants of rollouts: none goes on beyond a limit that its hosts can see, none is ahead of its evidence, and
+// TestInvariants of rollouts: none continues beyond a limit that its hosts can see, none is ahead of its evidence, and
 // every good release arrives. CORPUS_SEEDS=10000 takes that many seeds, and CORPUS_SEED=N replays one that failed.
 func TestInvariants(t *testing.T) {
 	first, seeds := uint64(0), uint64(1000)

@@ -71,7 +71,7 @@ func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// Credentials expire in the middle of a download: it goes on with new ones.
+// Credentials expire in the middle of a download: it continues with new ones.
 func TestCredentialsExpireDuringDownload(t *testing.T) {
 	var expired, cut atomic.Bool
 	server := fakes3.Start(t, func(next http.Handler) http.Handler {

@@ -153,7 +153,7 @@ func (o *onRead) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// The server dies in the middle of a download and comes back: the download goes on.
+// The server dies in the middle of a download and comes back: the download continues.
 func TestServerDiesDuringDownload(t *testing.T) {
 	server := minioserver.New(t)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 4<<20) // 64 MiB

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/fakes3"
 )
 
-// proxy is what lies between a publisher and the server, and does something wrong.
+// proxy is what is between a publisher and the server, and does something wrong.
 type proxy struct {
 	mu    sync.Mutex
 	fault func(w http.ResponseWriter, r *http.Request) bool // answers, or reports that it did not
@@ -224,7 +224,7 @@ func TestSlowUploadIsNotAStall(t *testing.T) {
 	}
 }
 
-// An upload that was cut short is listed, and aborted, by every client.
+// An upload that was interrupted is listed, and aborted, by every client.
 func TestUnfinishedUploads(t *testing.T) {
 	bothS3(t, store.RetryPolicy{Attempts: 2, First: time.Millisecond}, func(t *testing.T, s store.Store, p *proxy) {
 		data := noise(12 << 20)

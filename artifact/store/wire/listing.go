@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// InOrder ends a listing after an error, and when it does not advance, since it could then go on forever.
+// InOrder ends a listing after an error, and when it does not advance, since it could then continue forever.
 func (c *Call) InOrder(listing iter.Seq2[store.Info, error]) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		last := ""

@@ -139,7 +139,7 @@ func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	case errors.Is(err, store.ErrForbidden): // credentials that may write need not be allowed to read
 		return said, nil
 	case errors.Is(err, store.ErrNotFound):
-		return said, p.damaged("it answered that it stored the object, and the object is not there")
+		return said, p.damaged("it answered that it stored the object, and the object does not exist")
 	case err != nil:
 		return said, err
 	case said.ETag != "" && there.ETag != said.ETag && same:

@@ -24,7 +24,7 @@ type Base struct {
 	// Packages are installed, beside those without which there is no host.
 	Packages []string
 	// Offers are packages that hosts can install without a network: with all they depend on, they
-	// lie in /opt/packages of every host, which is the only repository that apt knows there.
+	// are in /opt/packages of every host, which is the only repository that apt knows there.
 	Offers []string
 }
 
@@ -126,7 +126,7 @@ func (b Base) make(dir string) error {
 	if _, err := os.Stat("/usr/share/debootstrap/scripts/" + b.Suite); err != nil {
 		args = append(args, a.script)
 	}
-	// A tree that is lost to a power cut is made again, so dpkg need not sync every file.
+	// A tree that is lost to a power failure is made again, so dpkg need not sync every file.
 	if _, err := command("env", append([]string{"DPKG_FORCE=unsafe-io", "debootstrap"}, args...)...); err != nil {
 		return err
 	}

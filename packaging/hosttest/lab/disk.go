@@ -70,7 +70,7 @@ func (d *disk) mountLayer() error {
 
 // detach makes sure that the image is mounted anew, and not once more as it was frozen: the kernel keeps
 // a file system for as long as a mount namespace that somebody made meanwhile has it. Where it does, the
-// host goes on with a copy of the image.
+// host continues with a copy of the image.
 func (d *disk) detach() error {
 	for range 10 {
 		used, err := command("losetup", "-n", "-O", "NAME", "-j", d.image())
@@ -125,7 +125,7 @@ func mounts(dir string) ([]string, error) {
 			found = append(found, fields[1])
 		}
 	}
-	slices.Reverse(found) // what was mounted later lies deeper, or above
+	slices.Reverse(found) // what was mounted later is deeper, or above
 	return found, nil
 }
 

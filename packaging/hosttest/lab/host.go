@@ -22,7 +22,7 @@ type Options struct {
 	Network *Network // what the host is joined to; none by default
 	Address string   // in the network, such as 172.31.0.11
 
-	// Crash gives the host a disk of its own: a power cut loses what was not synced.
+	// Crash gives the host a disk of its own: a power failure loses what was not synced.
 	Crash bool
 	// Before is called with the host's filesystem before its first boot.
 	Before func(h *Host)

@@ -57,7 +57,7 @@ func (n network) networkNames(six bool, links []string) ([]string, error) {
 	return names, nil
 }
 
-// inSubnet reports whether one of the host's addresses lies in a network.
+// inSubnet reports whether one of the host's addresses is in a network.
 func (n network) inSubnet(cidr string) (bool, error) {
 	for _, six := range []bool{false, true} {
 		prefixes, err := n.prefixes(six, nil, false)

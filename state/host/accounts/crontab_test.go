@@ -91,7 +91,7 @@ func TestParsed(t *testing.T) {
 		}
 	}
 	if _, err := host.Parsed(h, "/etc/list", length); !os.IsNotExist(err) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a file that does not exist: %v", err)
 	}
 	hosttest.Put(t, filepath.Join(root, "etc/list"), "one", 0o644)
 	read(3, 1)

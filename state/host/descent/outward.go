@@ -39,7 +39,7 @@ func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 
 // OutwardLinks are the symbolic links below a directory that may lead out of it, and what they lead to, by their names
 // below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root
-// does not follow a link of such a user. There are none in a directory that is not there.
+// does not follow a link of such a user. There are none in a directory that does not exist.
 func OutwardLinks(ctx context.Context, files host.Files, dir, skip string) (map[string]string, error) {
 	dir = path.Clean(dir)
 	info, err := files.Stat(dir)

@@ -10,7 +10,7 @@ import (
 
 // Distribution makes a root that is like a host of another family: a small Debian with the package
 // manager of that family from Debian's own packages. Release is its /etc/os-release. It skips the test
-// where that takes rights or programs that are not there. What was fetched is kept for the next time
+// where that takes rights or programs that do not exist. What was fetched is kept for the next time
 // in the directory that $CORPUS_TEST_ROOTS names, if it names one.
 func Distribution(t testing.TB, release string, packages ...string) string {
 	t.Helper()

@@ -58,7 +58,7 @@ func (a *apt) cacheIsCurrent() bool {
 	return a.repositoriesAt().Before(built)
 }
 
-// modified is when a file or directory last changed, the zero time for one that is not there.
+// modified is when a file or directory last changed, the zero time for one that does not exist.
 func (a *apt) modified(path string) time.Time {
 	info, err := a.files.Stat(path)
 	if err != nil {

@@ -165,7 +165,7 @@ func TestRefreshOnce(t *testing.T) {
 			"not resolve\nW: other\n"}})
 	ctx := context.Background()
 	if p.Fresh(time.Hour) {
-		t.Error("indexes that are not there are fresh")
+		t.Error("indexes that do not exist are fresh")
 	}
 	warnings, err := p.Refresh(ctx)
 	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "hunter2") {

@@ -27,7 +27,7 @@ func packageManagerOf(files host.Files, commands host.Commands, env *host.Enviro
 	return nil
 }
 
-// manager is the package manager of a family, or nil where it is not there.
+// manager is the package manager of a family, or nil where it does not exist.
 func (c client) manager(family string) packageManager {
 	switch {
 	case family == "apt" && (c.hasProgram("apt-get") || c.has(dpkgStatus)):

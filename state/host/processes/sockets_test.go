@@ -25,7 +25,7 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 		t.Errorf("this process is %+v", p)
 	}
 	if p := processes.Of(1 << 30); p.User != processes.NoUser {
-		t.Errorf("a process that is not there has user %d", p.User)
+		t.Errorf("a process that does not exist has user %d", p.User)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

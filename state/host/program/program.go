@@ -166,7 +166,7 @@ func (p Program) Runner(h *host.Host) (string, error) {
 }
 
 // asOwner has a program that would run as root run as the user who owns it, or the directory in which it works: what
-// lies there decides what the program does.
+// is there decides what the program does.
 func (p *Program) asOwner(h *host.Host) error {
 	places := []string{p.Dir, p.Target}
 	if strings.Contains(p.Name, "/") {
@@ -188,7 +188,7 @@ func (p *Program) asOwner(h *host.Host) error {
 // rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs,
 // though root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual
 // environment or of the one that it makes, Reads, and the regular files that its arguments name. Other files in Dir may
-// be a user's, as the data of a project are. What is not there yet is fine if no such user can make it.
+// be a user's, as the data of a project are. What does not exist yet is fine if no such user can make it.
 func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil

@@ -47,7 +47,7 @@ func TestOpenRCStatus(t *testing.T) {
 		t.Errorf("an answer that is none: %v", err)
 	}
 	if got, err := u.Unit(context.Background(), "none", ""); err != nil || got.Found {
-		t.Errorf("what is not there is %+v, %v", got, err)
+		t.Errorf("what does not exist is %+v, %v", got, err)
 	}
 }
 

@@ -52,7 +52,7 @@ func (l loadedFrom) differs(files host.Files) bool {
 	for _, dir := range Paths() {
 		for _, name := range l.names {
 			for _, d := range dropInNames(name) {
-				found, _ := files.ReadDir(path.Join(dir, d)) // one that is not there has none
+				found, _ := files.ReadDir(path.Join(dir, d)) // one that does not exist has none
 				for _, f := range found {
 					target, _ := files.Readlink(path.Join(dir, d, f))
 					masked[f] = masked[f] || target == "/dev/null"

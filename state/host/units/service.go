@@ -184,7 +184,7 @@ const statusUser = 217
 func (d Service) Ending() string {
 	if d.Status == statusUser {
 		return fmt.Sprintf(
-			"was not started, with status 217/USER: its user %s is not there or cannot be used (getent passwd %s)", d.User,
+			"was not started, with status 217/USER: its user %s does not exist or cannot be used (getent passwd %s)", d.User,
 			d.User)
 	}
 	if d.Result != "" && d.Result != "success" {

@@ -103,7 +103,7 @@ func TestInitScripts(t *testing.T) {
 		t.Errorf("looking at units ran %v as if it changed something", commands.Writes)
 	}
 	if got, err := u.Unit(ctx, "db", "no such process anywhere"); err != nil || got.Running() {
-		t.Errorf("a process that is not there is found: %+v, %v", got, err)
+		t.Errorf("a process that does not exist is found: %+v, %v", got, err)
 	}
 }
 

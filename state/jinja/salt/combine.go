@@ -159,7 +159,7 @@ func product(c *jinja.Call) (any, error) {
 	}), nil
 }
 
-// count goes on to the next place of every list, as the digits of a number do.
+// count continues to the next place of every list, as the digits of a number do.
 func count(at []int, lists [][]any) bool {
 	for i := len(at) - 1; i >= 0; i-- {
 		if at[i]++; at[i] < len(lists[i]) {

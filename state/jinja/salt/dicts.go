@@ -26,7 +26,7 @@ func dictFilters() map[string]jinja.Filter {
 	}
 }
 
-// methodCall calls a method by its name; a method that is not there gives None.
+// methodCall calls a method by its name; a method that does not exist gives None.
 func methodCall(c *jinja.Call) (any, error) {
 	if len(c.Args) < 2 {
 		return nil, typeError("method_call() missing a required argument: 'f_name'")
@@ -86,7 +86,7 @@ func compareDicts(c *jinja.Call) (any, error) {
 }
 
 // atKey changes what a path of keys leads to in a mapping, which is changed in place and returned.
-// The mappings on the way are made if they are not there.
+// The mappings on the way are made if they do not exist.
 func atKey(change func(c *jinja.Call, m *value.Map, key string) error) func(c *jinja.Call) (any, error) {
 	return func(c *jinja.Call) (any, error) {
 		m, err := mapArgument(c, 0)

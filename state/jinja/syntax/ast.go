@@ -151,7 +151,7 @@ type (
 	}
 	// Break leaves a loop.
 	Break struct{ position }
-	// Continue goes on with the next round of a loop.
+	// Continue continues with the next round of a loop.
 	Continue struct{ position }
 )
 

@@ -204,7 +204,7 @@ func (s served) cases() []statetest.Case {
 			c.First = done
 		}),
 		fails(at("a format that nothing tells", good, "source", "/srv/a"), "does not show the format"),
-		fails(at("a format that is not there", good, "source", "/srv/a", "archive_format", "rar"), "archive_format is rar"),
+		fails(at("a format that does not exist", good, "source", "/srv/a", "archive_format", "rar"), "archive_format is rar"),
 		with(at("a zip archive", zipOf(app()...), "source", "/srv/a.zip"), func(c *statetest.Case) {
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"),
 				"extracted_files", listed("app-1/", "app-1/bin/run", "app-1/readme", "app-1/latest"))}
@@ -235,7 +235,7 @@ func (s served) cases() []statetest.Case {
 		with(at("fewer files", good, "source", "/srv/a.tar", "options", "--exclude bin"), func(c *statetest.Case) {
 			c.After = statetest.Tree{"/opt/app-1/readme": statetest.File("hello"), "/opt/app-1/bin": {Absent: true}}
 		}),
-		fails(at("an option that is not there", good, "source", "/srv/a.tar", "options", "--transform=s/a/b/"),
+		fails(at("an option that does not exist", good, "source", "/srv/a.tar", "options", "--transform=s/a/b/"),
 			"the option --transform=s/a/b/ is not supported"),
 		with(at("an owner", good, "source", "/srv/a.tar", "user", "games", "group", "users", "trim_output", 2),
 			func(c *statetest.Case) {
@@ -251,8 +251,8 @@ func (s served) cases() []statetest.Case {
 			c.Tree["/srv/a.tar"] = statetest.File(string(good))
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("updated ownership", true)}
 		}),
-		with(at("an owner who is not there", good, "source", "/srv/a.tar", "user", "zoe"), func(c *statetest.Case) {
-			c.Dry = &statetest.Want{Result: nil, Comment: "user zoe is not there"}
+		with(at("an owner who does not exist", good, "source", "/srv/a.tar", "user", "zoe"), func(c *statetest.Case) {
+			c.Dry = &statetest.Want{Result: nil, Comment: "user zoe does not exist"}
 			c.First = &statetest.Want{Result: false, Comment: "user zoe does not exist", Hint: "require"}
 			c.After = statetest.Tree{"/opt": {Absent: true}}
 		}),
@@ -301,7 +301,7 @@ func (s served) replacing() []statetest.Case {
 		fails(at("a hash that is another", good, "source", "/srv/a.tar", "source_hash", sum(nil)), "the hash is another"),
 		fails(at("no archive", []byte("hello"), "source", "/srv/a.tar"), "is not a complete tar archive"),
 		fails(at("no zip archive", []byte("hello"), "source", "/srv/a.zip"), "is not a complete zip archive"),
-		fails(at("no file", good, "source", "/srv/gone.tar"), "/srv/gone.tar is not there"),
+		fails(at("no file", good, "source", "/srv/gone.tar"), "/srv/gone.tar does not exist"),
 		fails(at("a password", good, "source", "/srv/a.zip", "password", "s3cretive"), "encrypted archives"),
 		fails(at("many files at the top", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar"),
 			"more than one directory at its top"),

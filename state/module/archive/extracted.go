@@ -74,7 +74,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	fetched := there(h, x.file())
 	switch {
 	case !fetched && x.source.Path != "":
-		err := diag.WithHint(fmt.Errorf("the archive %s is not there", x.source.Shown),
+		err := diag.WithHint(fmt.Errorf("the archive %s does not exist", x.source.Shown),
 			"correct its source, or require the state that makes it")
 		return module.Diff{}, host.Lacking(err, host.AFile, x.source.Path)
 	case !fetched:

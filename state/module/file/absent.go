@@ -27,7 +27,7 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	_, there, err := look(h.Files.Lstat, name)
 	if err != nil || !there {
-		return module.Diff{Comment: name + " is not there"}, err
+		return module.Diff{Comment: name + " does not exist"}, err
 	}
 	return module.Diff{Changes: value.NewMap("removed", name), Comment: "would remove " + name}, nil
 }

@@ -115,7 +115,7 @@ func (c *cached) checkLocal(ctx context.Context, h *host.Host, d module.Diff, p 
 		return d, err
 	}
 	if !isFile(h, p) {
-		return d, diag.WithHint(fmt.Errorf("%s is not there", p), "require the state that makes it")
+		return d, diag.WithHint(fmt.Errorf("%s does not exist", p), "require the state that makes it")
 	}
 	if c.origin.sum.known() {
 		is, err := sumOfFile(ctx, h, p, c.origin.sum.algorithm)

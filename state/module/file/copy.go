@@ -109,7 +109,7 @@ func orMissing(err error, p string) error {
 	if err != nil {
 		return err
 	}
-	return lackingFile(fmt.Errorf("%s is not there", p), p)
+	return lackingFile(fmt.Errorf("%s does not exist", p), p)
 }
 
 // same reports whether the target already equals the copy.

@@ -24,7 +24,7 @@ type edit struct {
 }
 
 // errMissing is wrapped by openEdit's error for a file that does not exist.
-var errMissing = errors.New("is not there")
+var errMissing = errors.New("does not exist")
 
 // lackingFile marks err as the lack of a file that another state may create.
 func lackingFile(err error, name string) error {

@@ -27,11 +27,11 @@ func (p *presence) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	switch {
 	case there == p.wanted:
-		return module.Diff{Comment: name + map[bool]string{true: " is there", false: " is not there"}[there]}, nil
+		return module.Diff{Comment: name + map[bool]string{true: " is there", false: " does not exist"}[there]}, nil
 	case there:
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is there", name), "file.absent removes it")
 	}
-	return module.Diff{}, lackingFile(fmt.Errorf("%s is not there", name), name)
+	return module.Diff{}, lackingFile(fmt.Errorf("%s does not exist", name), name)
 }
 
 func (p *presence) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {

@@ -42,7 +42,7 @@ func (l *hardlink) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case err != nil:
 		return d, err
 	case !there:
-		return d, lackingFile(fmt.Errorf("the target %s is not there", l.Target), l.Target)
+		return d, lackingFile(fmt.Errorf("the target %s does not exist", l.Target), l.Target)
 	case target.IsDir():
 		return d, fmt.Errorf("the target %s is a directory, which has one name only", l.Target)
 	}

@@ -45,7 +45,7 @@ func (k *keyValue) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	var err error
 	k.edit, err = k.family.openEdit(h, k.Name)
 	if errors.Is(err, errMissing) && k.IgnoreMissing {
-		return module.Diff{Comment: k.Name + " is not there, and need not be"}, nil
+		return module.Diff{Comment: k.Name + " does not exist, and need not be"}, nil
 	}
 	if err != nil {
 		return d, err

@@ -58,7 +58,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	}
 	m.Name = name
 	if !m.Create && !isFile(h, name) {
-		d.Comment = name + " is not there, and is not to be created"
+		d.Comment = name + " does not exist, and is not to be created"
 		return d, nil
 	}
 	m.job = job{family: m.family, name: name, show: m.ShowChanges, makeDirs: m.MakeDirs,

@@ -53,7 +53,7 @@ func showsAsDir(h *host.Host, p string) bool { return isDir(h.Following(), p) }
 
 // noParent returns the error for a missing parent directory.
 func noParent(file string) error {
-	err := diag.WithHint(fmt.Errorf("the directory %s is not there", path.Dir(file)),
+	err := diag.WithHint(fmt.Errorf("the directory %s does not exist", path.Dir(file)),
 		"set makedirs: True, or require a file.directory that makes it")
 	return host.Lacking(err, host.ADirectory, path.Dir(file))
 }

@@ -38,7 +38,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	case err != nil:
 		return module.Diff{}, err
 	case !there:
-		return module.Diff{Comment: p.Name + " is not there"}, nil
+		return module.Diff{Comment: p.Name + " does not exist"}, nil
 	case !info.IsDir():
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", p.Name), "file.absent removes it")
 	}

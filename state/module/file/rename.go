@@ -30,7 +30,7 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 	}
 	_, waits, err := look(h.Files.Lstat, r.Source)
 	if err != nil || !waits {
-		return module.Diff{Comment: r.Source + " is not there any more"}, err
+		return module.Diff{Comment: r.Source + " does not exist any more"}, err
 	}
 	if _, r.there, err = look(h.Files.Lstat, r.Name); err != nil {
 		return d, err

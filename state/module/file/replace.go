@@ -45,7 +45,7 @@ func (r *replace) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	var err error
 	r.edit, err = r.family.openEdit(h, r.Name)
 	if errors.Is(err, errMissing) && r.IgnoreMissing {
-		return module.Diff{Comment: r.Name + " is not there, and need not be"}, nil
+		return module.Diff{Comment: r.Name + " does not exist, and need not be"}, nil
 	}
 	if err = errors.Join(err, r.edit.asText()); err != nil {
 		return module.Diff{}, err

@@ -42,7 +42,7 @@ func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		return d, err
 	}
 	if s.Name = name; !s.Create && !isFile(h, name) {
-		d.Comment = name + " is not there, and is not to be created"
+		d.Comment = name + " does not exist, and is not to be created"
 		return d, nil
 	}
 	data, err := s.data()

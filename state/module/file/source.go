@@ -139,7 +139,7 @@ func redactedAll(urls []string) []string {
 func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	source, err := f.Sources.Open(ctx, o.url, o.env)
 	if errors.Is(err, fs.ErrNotExist) {
-		return source, diag.WithHint(fmt.Errorf("the source %s is not there: %w", redacted(o.url), err), lookAtTree, o.env)
+		return source, diag.WithHint(fmt.Errorf("the source %s does not exist: %w", redacted(o.url), err), lookAtTree, o.env)
 	}
 	if err != nil {
 		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)

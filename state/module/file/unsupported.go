@@ -20,7 +20,7 @@ func (u unsupported) warnings() []string {
 		v    any
 		why  string
 	}{
-		{"attrs", u.Attrs, "attributes of the filesystem are left as they are"},
+		{"attrs", u.Attrs, "attributes of the filesystem are left unchanged"},
 		{"selinux", u.SELinux, "a file keeps its label, and a new one gets what the policy says"},
 		{"win_owner", u.WinOwner, "this is not Windows"}, {"win_perms", u.WinPerms, "this is not Windows"},
 		{"win_deny_perms", u.WinDeny, "this is not Windows"},

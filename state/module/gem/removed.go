@@ -17,7 +17,7 @@ func (g *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	if what, err := client.Awaits(h, g.program()); err != nil || what != "" {
-		return module.Diff{Comment: what + " is not there, so nothing is installed"}, err
+		return module.Diff{Comment: what + " does not exist, so nothing is installed"}, err
 	}
 	have, err := g.versions(ctx, h)
 	if err != nil || len(have) == 0 {

@@ -210,7 +210,7 @@ func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	}
 	if what, err := c.awaits(h); err != nil || what != "" {
 		if what != "" && err == nil {
-			return module.Diff{Comment: what + " is not there, so nothing is set"}, nil
+			return module.Diff{Comment: what + " does not exist, so nothing is set"}, nil
 		}
 		return module.Diff{}, err
 	}

@@ -59,7 +59,7 @@ func (a access) absent(what string, err error) error {
 	case what == "git":
 		return a.git().Missing()
 	}
-	return diag.WithHint(fmt.Errorf("%s is not there", what), "require the state that makes it")
+	return diag.WithHint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
 }
 
 func (l *latest) clone(ctx context.Context, h *host.Host) (module.Report, error) {

@@ -70,7 +70,7 @@ func (a access) reaching(rawURL string) program.Program {
 	p := a.git()
 	user, password := a.HTTPSUser, a.HTTPSPass
 	if _, name, secret := redact.Login(rawURL); strings.HasPrefix(strings.ToLower(rawURL), "http") && name+secret != "" {
-		if secret == "" { // a token stands in the place of the name
+		if secret == "" { // a token is in the place of the name
 			secret = password
 		}
 		user, password = name, secret

@@ -87,7 +87,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		return module.Report{}, err
 	}
 	if !has {
-		return module.Report{}, diag.WithHint(fmt.Errorf("%s was made, and is not there", p.Name),
+		return module.Report{}, diag.WithHint(fmt.Errorf("%s was made, and does not exist", p.Name),
 			"run `locale-gen` on the host and see what it says")
 	}
 	return module.Report{Changes: d.Changes, Comment: p.Name + " was made"}, nil

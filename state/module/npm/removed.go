@@ -17,7 +17,7 @@ type removed struct {
 
 func (n *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if what, err := client.Awaits(h, n.program(nil)); err != nil || what != "" {
-		return module.Diff{Comment: what + " is not there, so nothing is installed"}, err
+		return module.Diff{Comment: what + " does not exist, so nothing is installed"}, err
 	}
 	have, err := n.list(ctx, h, nil)
 	if err != nil {

@@ -14,7 +14,7 @@ type removed struct{ pecl }
 
 func (p *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if what, err := client.Awaits(h, p.program()); err != nil || what != "" {
-		return module.Diff{Comment: what + " is not there, so nothing is installed"}, err
+		return module.Diff{Comment: what + " does not exist, so nothing is installed"}, err
 	}
 	have, err := p.version(ctx, h)
 	if err != nil || have == "" {

@@ -25,7 +25,7 @@ type removed struct {
 
 func (p *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if what, _, err := p.awaits(h); err != nil || what != "" {
-		return module.Diff{Comment: what + " is not there, so nothing is installed"}, err
+		return module.Diff{Comment: what + " does not exist, so nothing is installed"}, err
 	}
 	have, err := p.list(ctx, h)
 	if err != nil {

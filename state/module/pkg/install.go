@@ -136,7 +136,7 @@ func (i *install) chooses(h *host.Host) error {
 	if i.EnableRepo == nil && i.DisableRepo == nil || family != "dnf" && family != "yum" {
 		return nil
 	}
-	return diag.WithHint(errors.New("enablerepo and disablerepo are not there"),
+	return diag.WithHint(errors.New("enablerepo and disablerepo do not exist"),
 		"write `- fromrepo: NAME` to take packages from one repository, or enable it in a pkgrepo.managed state that this "+
 			"one requires")
 }

@@ -73,7 +73,7 @@ func (i *installed) Valid() error {
 	case i.Pkgs != nil && i.Files != nil:
 		return errors.New("pkgs and sources cannot both be given")
 	case value.Truth(i.Verify):
-		return diag.WithHint(errors.New("pkg_verify is not there for this package manager"),
+		return diag.WithHint(errors.New("pkg_verify does not exist for this package manager"),
 			"run `dpkg --verify`, `rpm --verify` or the like in a cmd.run state")
 	}
 	return nil

@@ -41,7 +41,7 @@ func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 	changes := value.NewMap()
 	if _, _, there := f.find(r.Name); !there {
 		if !want.Has("Server") && !want.Has("Include") {
-			return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name),
+			return nil, diag.WithHint(fmt.Errorf("repository %s does not exist yet, and nothing says where it is", r.Name),
 				"write `- server: URL`")
 		}
 		f.add(r.Name)

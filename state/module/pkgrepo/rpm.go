@@ -153,7 +153,7 @@ func (r *managed) on() bool {
 func (r *managed) newRPM(h *host.Host, file string, want *value.Map) (*repoEdit, error) {
 	given := func(key string) bool { text, ok := want.Value(key).(string); return ok && text != "" }
 	if !given("baseurl") && !given("mirrorlist") && !given("metalink") {
-		return nil, diag.WithHint(fmt.Errorf("repository %s is not there yet, and nothing says where it is", r.Name),
+		return nil, diag.WithHint(fmt.Errorf("repository %s does not exist yet, and nothing says where it is", r.Name),
 			"write `- baseurl: URL`, or mirrorlist or metalink")
 	}
 	text, err := readRepoFile(h, file)

@@ -56,7 +56,7 @@ func (a *atBoot) todo(ctx context.Context, h *host.Host) (verb host.BootVerb, d 
 	}
 	switch {
 	case len(d.Warnings) > 0:
-		d.Comment = a.Name + " is left as it is"
+		d.Comment = a.Name + " is left unchanged"
 	case verb == "":
 		d.Comment = map[bool]string{true: a.Name + " starts at boot", false: a.Name + " does not start at boot"}[a.on]
 	}

@@ -107,7 +107,7 @@ func TestOpenRCRefuses(t *testing.T) {
 	}
 	if err := h.Units.Act(t.Context(), host.Start, "wbe", true); err == nil ||
 		!strings.Contains(err.Error(), "no such unit") {
-		t.Errorf("starting what is not there: %v", err)
+		t.Errorf("starting what does not exist: %v", err)
 	}
 	if err := h.Units.SetBoot(t.Context(), host.Mask, "web", false); err == nil || !strings.Contains(err.Error(), "mask") {
 		t.Errorf("masking: %v", err)

@@ -57,7 +57,7 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 func (r *running) awaited() module.Diff {
 	return module.Diff{
 		Unknown: true, Planned: value.NewMap(), Lacks: noUnit(r.Name),
-		Comment: fmt.Sprintf("%s is not there; if an earlier state brings it, it would be started", r.Name),
+		Comment: fmt.Sprintf("%s does not exist; if an earlier state brings it, it would be started", r.Name),
 	}
 }
 

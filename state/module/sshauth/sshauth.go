@@ -185,7 +185,7 @@ func (t target) home(h *host.Host) error {
 	}
 	there, err := owned.IsDirectory(h, t.user.Home)
 	if err == nil && !there {
-		err = diag.WithHint(fmt.Errorf("the home %s of user %s is not there", t.user.Home, t.user.Name),
+		err = diag.WithHint(fmt.Errorf("the home %s of user %s does not exist", t.user.Home, t.user.Name),
 			"let user.present make it with createhome: True, and require that")
 	}
 	return err

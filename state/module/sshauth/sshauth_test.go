@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("keys are\n%s\nwant\n%s", value.Repr(got), value.Repr(want))
 	}
 	if none, err := sshauth.Keys(h.Host, "nobody", ".ssh/authorized_keys", ""); err != nil || none.Len() > 0 {
-		t.Errorf("a user that is not there has keys %s, %v", value.Repr(none), err)
+		t.Errorf("a user that does not exist has keys %s, %v", value.Repr(none), err)
 	}
 }
 

@@ -211,7 +211,7 @@ type dead struct{ control }
 
 func (d *dead) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if ok, err := d.program(h).Ready(h); err != nil || !ok {
-		return module.Diff{Comment: "supervisor is not there, so nothing runs"}, err
+		return module.Diff{Comment: "supervisor does not exist, so nothing runs"}, err
 	}
 	states, err := d.processes(ctx, h)
 	switch {

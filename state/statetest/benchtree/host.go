@@ -18,7 +18,7 @@ import (
 
 // Host makes a system to be entered that the Salt tree for so many users is about: with the machine's
 // own account tools, a package database, the accounts, jobs, and the tree below /srv/salt. It skips
-// the test where that takes rights or programs that are not there.
+// the test where that takes rights or programs that do not exist.
 func Host(t testing.TB, users int) (root string) {
 	t.Helper()
 	root = hosttest.Chroot(t)

@@ -89,7 +89,7 @@ func (f Files) Source(_ context.Context, url, _ string) ([]byte, error) {
 	if text, ok := f[url]; ok {
 		return []byte(text), nil
 	}
-	return nil, fmt.Errorf("%s is not there", url)
+	return nil, fmt.Errorf("%s does not exist", url)
 }
 
 // Run runs the cases of a state in testdata/modules.
