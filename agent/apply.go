@@ -49,7 +49,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 }
 
 // open writes into the ledger that a deploy is under way and where its links have to go back to.
-// When it takes up one that was cut short, that is where they were before the first attempt. Without room for the
+// When it takes up one that was interrupted, that is where they were before the first attempt. Without room for the
 // ledger and a report it begins nothing.
 func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 	if err := r.Unwritable(); err != nil { // what the ledger takes now may be there, and what it takes at the end not

@@ -114,7 +114,7 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 
 // rollBack quarantines the release at fault, puts the links back and converges the last good pair.
 func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault) error {
-	met := f.cause // as the way back may meet it again
+	met := f.cause // as the rollback may meet it again
 	f.cause = r.relocated(pair, f, before)
 	good, cause := *r.ledger.Runs(), f.cause
 	r.record.Note("rolling back to %s: %v", good, cause)
@@ -131,7 +131,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return r.stuck(cause, err)
 	}
-	// What could not be taken back does not keep the good pair from converging.
+	// What could not be undone does not keep the good pair from converging.
 	undone := r.undo.TakeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
 	if stopped(ctx) {
 		return interruptedGoingBack(cause)
@@ -146,7 +146,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.save(); err != nil {
 		return r.stuck(cause, err)
 	}
-	// Whatever the run was asked for, the way back is gone completely.
+	// Whatever the run was asked for, the rollback is gone completely.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
 	if failure.AlsoUnexecuted(r.Layout, met, err) && undone == nil {
@@ -166,7 +166,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		"%s", strings.Join(slices.Compact(hints), "\n")))
 }
 
-// interruptedGoingBack is the end of a run that was interrupted on its way back.
+// interruptedGoingBack is the end of a run that was interrupted during its rollback.
 func interruptedGoingBack(cause error) error {
 	return exit.WithCode(exit.Interrupted,
 		fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
@@ -187,7 +187,7 @@ func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 }
 
 // settleDown makes a pair that was gone back to the one that runs. Its hooks run as on a rollback by hand.
-// Whatever fails, all of it is done: what was left must not go on serving, and what is there now needs its
+// Whatever fails, all of it is done: what was left must not continue serving, and what is there now needs its
 // hooks and is asked by its probes.
 func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serving.ServeBack(ctx, good),
@@ -215,7 +215,7 @@ func (r *run) afterwards(f fault) string {
 	return "publish a corrected version"
 }
 
-// stuck is a way back that failed: a person has to look.
+// stuck is a rollback that failed: a person has to look.
 func (r *run) stuck(cause, err error) error {
 	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" &&
 		failure.HostErrno(errors.Join(cause, err)) {
@@ -233,7 +233,7 @@ func (r *run) stuck(cause, err error) error {
 		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
 
-// stuckBack is a way back by hand that failed: a person has to look.
+// stuckBack is a rollback by hand that failed: a person has to look.
 func (r *run) stuckBack(err error) error {
 	if err == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // complete makes sure that what is deployed is on the disk and that the links lead to it. Releases that
-// are gone are fetched again where there is a store to ask; without one the host goes on with the newest
+// are gone are fetched again where there is a store to ask; without one the host continues with the newest
 // earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
 func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	good := *r.ledger.Runs()
@@ -30,7 +30,7 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 			return false, r.settleFor(ctx, good, err)
 		}
 		fresh = true
-		r.record.Note("a release of %s was gone from the disk and was fetched again", good)
+		r.record.Note("a release of %s was missing on the disk and was fetched again", good)
 	}
 	if err := r.relist(ctx, *r.ledger.Runs()); err != nil {
 		return fresh, err
@@ -45,7 +45,7 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 }
 
 // errGone is that nothing is on the disk that could converge.
-var errGone = errors.New("a release of what is deployed is gone from the disk")
+var errGone = errors.New("a release of what is deployed is missing on the disk")
 
 // fetchAgain brings back releases of a pair that was deployed before.
 func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
@@ -55,7 +55,7 @@ func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
 	return r.fetch(ctx, r.client, pair)
 }
 
-// settleFor goes on with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
+// settleFor continues with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
 // one is gone and cannot be fetched. What a person went back from, and is no longer in quarantine, comes last.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(slices.Concat(r.ledger.History, r.ledger.Before())) {
@@ -64,7 +64,7 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		if bad || withdrawn || pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
-		r.record.Note("a release of %s is gone from the disk and was not fetched again (%v); this host keeps %s", good, cause,
+		r.record.Note("a release of %s is missing on the disk and was not fetched again (%v); this host keeps %s", good, cause,
 			pair)
 		r.ledger.StandIn(pair, r.Time().UTC())
 		return r.relink(ctx, pair)
@@ -74,7 +74,7 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 }
 
 // heal looks, after what is deployed failed to converge, whether that is because its releases are not what
-// was unpacked any more: half deleted, or emptied by a power cut. Such a release is fetched again, and what
+// was unpacked any more: half deleted, or emptied by a power failure. Such a release is fetched again, and what
 // is deployed converges once more. A release that is as it was signed leaves the failure as it is.
 func (r *run) heal(ctx context.Context, failure error) error {
 	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Runs()) {
@@ -225,7 +225,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 }
 
 // convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an
-// earlier run put the links back and was cut short before the units followed them, this is the rest of its way back.
+// earlier run put the links back and was interrupted before the units followed them, this is the rest of its rollback.
 func (r *run) convergeGood(ctx context.Context) error {
 	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
 		fresh, err := r.complete(ctx)
@@ -262,5 +262,5 @@ func unfinishedUnits(s ledger.Serving) string {
 		return fmt.Sprintf("%s did not run what is deployed after the rollback of run %s; it is restarted again",
 			strings.Join(s.Retry, ", "), s.Run)
 	}
-	return fmt.Sprintf("run %s was cut short before all units ran what is deployed; they are restarted", s.Run)
+	return fmt.Sprintf("run %s was interrupted before all units ran what is deployed; they are restarted", s.Run)
 }

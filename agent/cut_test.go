@@ -47,7 +47,7 @@ const cutStates = `
     - contents: last
 `
 
-// cutWayBack is a host on its way back from version 2 to version 1, which was cut short before anything was
+// cutWayBack is a host during its rollback from version 2 to version 1, which was interrupted before anything was
 // put back.
 func cutWayBack(t *testing.T) *lab {
 	t.Helper()
@@ -70,7 +70,7 @@ func cutWayBackFrom(t *testing.T, versions ...string) *lab {
 	defer stop()
 	l.Sinks = []report.Sink{&interrupter{"undo", stop}}
 	if _, err := l.RollbackConverge(ctx, "", false); exit.Code(err) != exit.Interrupted {
-		t.Fatalf("the way back was not cut short: %v", err)
+		t.Fatalf("the rollback was not interrupted: %v", err)
 	}
 	l.Sinks = nil
 	return l
@@ -131,13 +131,13 @@ func TestRollbackWithADamagedJournal(t *testing.T) {
 				t.Errorf("version 1 did not converge: %q, %v", data, err)
 			}
 			l.links("1", "1", "")
-			noted(t, l.expect(exit.OK), "not all that it changed was taken back")
+			noted(t, l.expect(exit.OK), "not all that it changed was undone")
 		})
 	}
 }
 
 // TestHintOfADamagedJournalWorks runs the commands that it names. After them the journal is one
-// that a way back can use.
+// that a rollback can use.
 func TestHintOfADamagedJournalWorks(t *testing.T) {
 	l := cutWayBack(t)
 	l.spoil(l.lastChapter(), func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
@@ -160,9 +160,9 @@ func TestHintOfADamagedJournalWorks(t *testing.T) {
 	l.states("3", "/etc/app/app.conf:\n  file.managed:\n    - contents: three\n")
 	l.expect(exit.OK)
 	if _, err := l.RollbackConverge(context.Background(), "", false); err != nil {
-		t.Errorf("a later way back: %v", err)
+		t.Errorf("a later rollback: %v", err)
 	}
-	compare(t, "after a later way back", before, snapshot(t, l.Layout.Root))
+	compare(t, "after a later rollback", before, snapshot(t, l.Layout.Root))
 }
 
 // TestFailedRollbackIsRetriedThreeTimes tries what it could not put back again, but not for ever: then what is
@@ -178,12 +178,12 @@ func TestFailedRollbackIsRetriedThreeTimes(t *testing.T) {
 	for n := range 3 {
 		_, err := l.deploy()
 		if exit.Code(err) != exit.RollbackFailed ||
-			!strings.Contains(err.Error(), "not everything could be taken back: file /etc/app/last") ||
+			!strings.Contains(err.Error(), "not everything could be undone: file /etc/app/last") ||
 			!strings.Contains(diag.HintOf(err), "corpus-agent rollback --converge") {
 			t.Fatalf("run %d: exit code %d, %v (hint: %s)", n+1, exit.Code(err), err, diag.HintOf(err))
 		}
 	}
-	noted(t, l.expect(exit.OK), "not all that it changed was taken back")
+	noted(t, l.expect(exit.OK), "not all that it changed was undone")
 	free()
 	if _, err := l.RollbackConverge(context.Background(), "", false); err != nil {
 		t.Fatal(err)

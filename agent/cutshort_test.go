@@ -42,7 +42,7 @@ func TestStatusNamesARunThatWasKilled(t *testing.T) {
 		t.Errorf("the cut is %+v", c)
 	}
 	for _, want := range []string{"deploy run " + w.Cut.Run, "which began 2",
-		"cut short in file.managed /etc/app/b, deploying myapp 2", "resumes it"} {
+		"interrupted in file.managed /etc/app/b, deploying myapp 2", "resumes it"} {
 		if !strings.Contains(w.Cut.String(), want) {
 			t.Errorf("%q is not in %q", want, w.Cut)
 		}
@@ -117,7 +117,7 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunNamesRunningStates takes a host as a power cut leaves it, while states run after one that changed
+// TestInterruptedRunNamesRunningStates takes a host as a power failure leaves it, while states run after one that changed
 // something.
 func TestInterruptedRunNamesRunningStates(t *testing.T) {
 	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }

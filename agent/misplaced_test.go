@@ -128,7 +128,7 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 			for run := range 2 {
 				l.engine.asked = nil
 				r := l.expect(exit.Usage)
-				if l.engine.last() != "b1+" || !strings.Contains(r.Error, pillar+" is no directory") ||
+				if l.engine.last() != "b1+" || !strings.Contains(r.Error, pillar+" is not a directory") ||
 					!strings.Contains(r.Hint, "mv -T "+pillar) {
 					t.Errorf("converged %q, %s, the hint is %q", l.engine.asked, r.Error, r.Hint)
 				}

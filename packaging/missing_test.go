@@ -23,7 +23,7 @@ func TestMissing(t *testing.T) {
 	}{
 		"there, by name and package": {"base:\n  '*':\n    - web\n    - db\n    - db.server\n", nil},
 		"two that are missing":       {"base:\n  '*': [wbe, db.sever, web]\n", []string{"wbe", "db.sever"}},
-		"matchers are no names": {"base:\n  'os:Debian':\n    - match: grain\n    - ignore_missing: True\n    - web\n",
+		"matchers are not names": {"base:\n  'os:Debian':\n    - match: grain\n    - ignore_missing: True\n    - web\n",
 			nil},
 		"a pattern": {"base:\n  '*':\n    - db.*\n    - no.*\n", nil},
 		"names that templates give": {"{% set roles = ['x'] %}\nbase:\n  '*':\n{% for r in roles %}\n    - role.{{ r }}\n" +

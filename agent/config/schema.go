@@ -50,10 +50,10 @@ func Keys() []Key {
 		{"store", Text, "",
 			"where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
 		{"mirrors", Texts, []string{}, "stores that hold the same, for when the store fails"},
-		{"service", Text, "", "the service of this host, where the hostname does not say"},
-		{"instance", Text, "", "the environment of this host, where the hostname does not say"},
-		{"region", Text, "", "the region, where the hostname does not say"},
-		{"node", Text, "", "the node, where the hostname does not say"},
+		{"service", Text, "", "the service of this host, if the hostname does not contain it"},
+		{"instance", Text, "", "the environment of this host, if the hostname does not contain it"},
+		{"region", Text, "", "the region, if the hostname does not contain it"},
+		{"node", Text, "", "the node, if the hostname does not contain it"},
 		{"hostname.convention", Text, "{service}-{instance}-{region}-{node}",
 			"how hostnames are built: a template, or a regexp with named groups"},
 		{"metadata.enabled", Switch, true, "ask EC2 instance metadata who this host is, where nothing else says"},
@@ -76,7 +76,7 @@ func Keys() []Key {
 		{"converge.state_verbose", Switch, false, "show states that changed nothing too"},
 		{"converge.timeout", Duration, 2 * time.Hour, "longest converge; a state that is under way then is ended"},
 		{"converge.stop_timeout", Duration, 90 * time.Second,
-			"how long a state under way may go on when the run is asked to end, 0 for as long as it takes; a package manager " +
+			"how long a state under way may continue when the run is asked to end, 0 for as long as it takes; a package manager " +
 				"may for 10 minutes"},
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute,
@@ -93,7 +93,7 @@ func Keys() []Key {
 			"bytes per second to fetch at most from one host of the store and its mirrors; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
-		{"unpack.max_depth", Number, 0, "most directories that a file of a release lies below; 0 for 64"},
+		{"unpack.max_depth", Number, 0, "most directories that a file of a release is below; 0 for 64"},
 		{"unpack.max_ratio", Number, 0, "bytes that may come of one byte of an artifact, beyond 64 MiB; 0 for 1,000"},
 		{"health.grace", Duration, time.Duration(0),
 			"wait before the first probe of a release; what the release's corpus.yaml says comes first, here and below"},
@@ -132,10 +132,10 @@ func Keys() []Key {
 		{"elb.timeout", Duration, 6 * time.Minute,
 			"longest wait of a deploy until load balancers have drained, and until they call the host healthy"},
 		{"undo.limit", Number, 1 << 30,
-			"bytes on disk of what is kept to take back what converging changed; 0 keeps nothing; see undo.md"},
+			"bytes on disk of what is kept to undo what converging changed; 0 keeps nothing; see undo.md"},
 		{"undo.file_limit", Number, 16 << 20, "bytes of the largest file whose content is kept for that"},
 		{"archive.required", Switch, false,
-			"a tree that does not fit beside its archives stops a deploy; otherwise the deploy goes on without an archive " +
+			"a tree that does not fit beside its archives stops a deploy; otherwise the deploy continues without an archive " +
 				"and notes it"},
 		{"keep.archives", Number, 3, "archives of a project's tree kept; 0 for all"},
 		{"keep.releases", Number, 5, "good releases kept of each project, the ones in use included"},
@@ -154,7 +154,7 @@ func find(name string) (Key, bool) {
 	return keys[i], true
 }
 
-// section reports whether keys lie below a name.
+// section reports whether keys are below a name.
 func section(name string) bool {
 	return slices.ContainsFunc(Keys(), func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
 }

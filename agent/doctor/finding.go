@@ -78,7 +78,7 @@ func (f *Findings) count(status Status) (n int) {
 	return n
 }
 
-// Err returns an error with the exit code 3 if a check failed. Warnings are no error.
+// Err returns an error with the exit code 3 if a check failed. Warnings are not error.
 func (f *Findings) Err() error {
 	if n := f.count(Failed); n > 0 {
 		return exit.WithCode(exit.Failed, errors.New(diag.Count(n, "check")+" failed"))

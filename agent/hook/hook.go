@@ -148,7 +148,7 @@ func List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// checkProgram refuses a hook that is no program.
+// checkProgram refuses a hook that is not a program.
 func checkProgram(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -165,7 +165,7 @@ func (k *checking) address(path, text, network string) {
 // Bridge returns the node's own address in a network of guests: the first one.
 func Bridge(prefix netip.Prefix) netip.Addr { return prefix.Addr().Next() }
 
-// reserved reports whether an address of a network is no guest's: the network's own, the node's, and the last one.
+// reserved reports whether an address of a network is not a guest's: the network's own, the node's, and the last one.
 func reserved(prefix netip.Prefix, addr netip.Addr) bool {
 	return addr == prefix.Addr() || addr == Bridge(prefix) || !prefix.Contains(addr.Next())
 }

@@ -72,7 +72,7 @@ func (p *parser) add(n *yaml.Node, format string, args ...any) *diag.Diagnostic 
 	return p.problems.Add(diag.Pos{File: p.file, Line: n.Line, Col: n.Column}, format, args...)
 }
 
-// pairs calls use for each key of a mapping, and reports keys that are no texts or are given twice.
+// pairs calls use for each key of a mapping, and reports keys that are not texts or are given twice.
 func (p *parser) pairs(path string, n *yaml.Node, use func(name string, key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		p.add(n, "%s: a mapping was expected", cmp.Or(path, "the file")).WithHint("write `key: value`")

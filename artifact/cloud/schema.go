@@ -118,7 +118,7 @@ func checkID(id string) error { return matches(idPattern, id, "corpus chooses ID
 
 var domainPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
 
-// CheckDomain returns an error for a text that is no name of the DNS in lower case with at least one dot.
+// CheckDomain returns an error for a text that is not a name of the DNS in lower case with at least one dot.
 func CheckDomain(name string) error {
 	if len(name) > 253 {
 		name = name[:253] + "."
@@ -170,10 +170,10 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// CheckRange4 returns an error for a text that is no IPv4 network with room for guests.
+// CheckRange4 returns an error for a text that is not an IPv4 network with room for guests.
 func CheckRange4(text string) error { return checkRange(text, 8, 29, "10.80.0.0/24", netip.Addr.Is4) }
 
-// CheckRange6 returns an error for a text that is no IPv6 network with room for guests.
+// CheckRange6 returns an error for a text that is not an IPv6 network with room for guests.
 func CheckRange6(text string) error {
 	return checkRange(text, 16, 120, "fd12:3456:789a::/64", netip.Addr.Is6)
 }
@@ -188,7 +188,7 @@ func checkRange(text string, widest, narrowest int, example string, is func(neti
 	return nil
 }
 
-// CheckSize returns an error for a text that is no size of a disk.
+// CheckSize returns an error for a text that is not a size of a disk.
 func CheckSize(text string) error {
 	if _, ok := ParseSize(text); ok {
 		return nil
@@ -196,7 +196,7 @@ func CheckSize(text string) error {
 	return diag.WithHint(fmt.Errorf("%q is not a size", clipped(text)), "write a whole number with its unit, such as 5GiB")
 }
 
-// CheckSSHKey returns an error for a text that is no public key as in authorized_keys, without options.
+// CheckSSHKey returns an error for a text that is not a public key as in authorized_keys, without options.
 func CheckSSHKey(text string) error {
 	const longest = 4096
 	fields := strings.Split(text, " ")

@@ -95,7 +95,7 @@ func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Clie
 	}
 	role := &trust.Role{}
 	if json.Unmarshal(data, role) != nil || role.Signed.Version != serial {
-		return nil, nil //nolint:nilerr // an older head that is damaged is no head
+		return nil, nil //nolint:nilerr // an older head that is damaged is not a head
 	}
 	channels, err := trust.Channels(role)
 	if err != nil {

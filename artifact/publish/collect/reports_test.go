@@ -32,7 +32,7 @@ func (s aged) List(ctx context.Context, prefix string) iter.Seq2[store.Info, err
 }
 
 // TestOldReportsAreRemoved but the newest one of a host that still has a record, since such a host may have had nothing
-// to report for longer than that; and what is no report stays.
+// to report for longer than that; and what is not a report stays.
 func TestOldReportsAreRemoved(t *testing.T) {
 	s := aged{mem.New()}
 	names := func() (keys []string) {
