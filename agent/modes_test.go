@@ -53,7 +53,7 @@ func TestModesOfAReleaseAreRestoredBeforeItsLinks(t *testing.T) {
 		}, "1"},
 		"tick":                   {func(l *lab) error { _, err := l.deploy(); return err }, "2"},
 		"a tick without a store": {func(l *lab) error { _, err := l.Converge(l.t.Context(), false); return err }, "2"},
-		"rollback": {func(l *lab) error {
+		"rollback of a deploy that failed": {func(l *lab) error {
 			l.publish("3-broken")
 			if _, err := l.deploy(); exit.Code(err) != exit.RolledBack {
 				return err
