@@ -64,8 +64,8 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		if bad || withdrawn || pair.Same(good) || !r.Held().Has(pair.Releases()...) {
 			continue
 		}
-		r.record.Note("a release of %s is missing on the disk and was not fetched again (%v); this host keeps %s", good, cause,
-			pair)
+		r.record.Note("a release of %s is missing on the disk and was not fetched again (%v); this host keeps %s", good,
+			cause, pair)
 		r.ledger.StandIn(pair, r.Time().UTC())
 		return r.relink(ctx, pair)
 	}

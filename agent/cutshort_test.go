@@ -117,8 +117,8 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunNamesRunningStates takes a host as a power failure leaves it, while states run after one that changed
-// something.
+// TestInterruptedRunNamesRunningStates takes a host as a power failure leaves it, while states run after one that
+// changed something.
 func TestInterruptedRunNamesRunningStates(t *testing.T) {
 	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }
 	for name, c := range map[string]struct{ sls, want string }{

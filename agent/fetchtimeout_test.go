@@ -25,7 +25,8 @@ func TestFetchTimeoutErrorNamesTheSetting(t *testing.T) {
 	if exit.Code(err) != exit.Unreachable || !strings.Contains(err.Error(), "fetch.timeout (2s)") {
 		t.Errorf("exit code %d: %v", exit.Code(err), err)
 	}
-	if hint := diag.HintOf(err); !strings.Contains(hint, "next run continues") || !strings.Contains(hint, "fetch.timeout") {
+	if hint := diag.HintOf(err); !strings.Contains(hint, "next run continues") ||
+		!strings.Contains(hint, "fetch.timeout") {
 		t.Errorf("hint %q", hint)
 	}
 }

@@ -63,7 +63,8 @@ func reasons() map[string][]string {
 		},
 		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"it looks at processes, which may have ended": {
-			"artifact/process/group.go:outside", "artifact/process/list.go:readProcess", "artifact/process/tree.go:hasVariable",
+			"artifact/process/group.go:outside", "artifact/process/list.go:processes",
+			"artifact/process/list.go:readProcess", "artifact/process/tree.go:hasVariable",
 			"artifact/process/tree.go:groupsOf", "artifact/process/adopt.go:servesFiles", "artifact/process/adopt.go:namesOf",
 			"agent/self/systemctl.go:systemctls", "agent/lock/lookers.go:Lookers",
 			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/self/systemctl.go:parentOf",

@@ -76,7 +76,8 @@ func Keys() []Key {
 		{"converge.state_verbose", Switch, false, "show states that changed nothing too"},
 		{"converge.timeout", Duration, 2 * time.Hour, "longest converge; a state that is under way then is ended"},
 		{"converge.stop_timeout", Duration, 90 * time.Second,
-			"how long a state under way may continue when the run is asked to end, 0 for as long as it takes; a package manager " +
+			"how long a state under way may continue when the run is asked to end, 0 for as long as it takes; " +
+				"a package manager " +
 				"may for 10 minutes"},
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute,

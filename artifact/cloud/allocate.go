@@ -17,8 +17,8 @@ const (
 )
 
 // Allocate chooses what a cloud leaves open: networks of nodes, and IDs, addresses and SSH ports of guests. It changes
-// nothing that is set, and what it chooses is not an other's. What was freed last is used again last, as far as the highest
-// in use tells. IDs and the cloud's IPv6 network are read from random.
+// nothing that is set, and what it chooses is not an other's. What was freed last is used again last, as far as the
+// highest in use tells. IDs and the cloud's IPv6 network are read from random.
 func (c *Cloud) Allocate(random io.Reader) error {
 	if c.Range6 == "" {
 		network, err := uniqueLocal(random)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -92,38 +93,40 @@ func deletedKeys() []key {
 }
 
 // A name is part of a hostname, of a path and of the name of a unit.
-var namePattern = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) })
 
 // CheckName returns an error if an image, a node or a guest may not have this name.
 func CheckName(name string) error {
-	return matches(namePattern, name, "write at most 31 lower-case letters and digits, the first a letter, such as web1")
+	return matches(namePattern(), name, "write at most 31 lower-case letters and digits, the first a letter, such as web1")
 }
 
-var servicePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+var servicePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`) })
 
 func checkService(name string) error {
-	return matches(servicePattern, name,
+	return matches(servicePattern(), name,
 		"write at most 31 lower-case letters, digits and hyphens, the first a letter, such as my-app")
 }
 
-var regionPattern = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}[0-9]$`)
+var regionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,14}[0-9]$`) })
 
 func checkRegion(name string) error {
-	return matches(regionPattern, name, "write lower-case letters and digits, the last a digit, such as eu1")
+	return matches(regionPattern(), name, "write lower-case letters and digits, the last a digit, such as eu1")
 }
 
-var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
 
-func checkID(id string) error { return matches(idPattern, id, "corpus chooses IDs: omit it") }
+func checkID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
 
-var domainPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
+var domainPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
+})
 
 // CheckDomain returns an error for a text that is not a name of the DNS in lower case with at least one dot.
 func CheckDomain(name string) error {
 	if len(name) > 253 {
 		name = name[:253] + "."
 	}
-	return matches(domainPattern, name, "write a name in lower case with its domain, such as www.example.com")
+	return matches(domainPattern(), name, "write a name in lower case with its domain, such as www.example.com")
 }
 
 func matches(pattern *regexp.Regexp, text, hint string) error {

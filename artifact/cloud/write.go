@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // object is a mapping of the file by its keys: texts, numbers as float64 and lists of texts.
@@ -108,12 +109,12 @@ func writeValue(b *bytes.Buffer, indent, name string, v any) {
 	}
 }
 
-var plain = regexp.MustCompile(`^[a-z][a-z0-9._-]*$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9._-]*$`) })
 
 // quoted writes a text so that YAML reads it as that text.
 func quoted(text string) string {
 	words := []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
-	if plain.MatchString(text) && !slices.Contains(words, text) {
+	if plain().MatchString(text) && !slices.Contains(words, text) {
 		return text
 	}
 	var b strings.Builder

@@ -185,7 +185,8 @@ func resources() []resource {
 				"attributes dimension": "attributes: {" + alarmAttributes + ", dimensions: {Q: [w]}}",
 			}},
 		{function: "boto_iam.user_present", base: "{name: u, policies: {p: " + policy + "}}",
-			drift: map[string]string{"policies": "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}",
+			drift: map[string]string{"policies": "policies: {p: " +
+				strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}",
 				"managed_policies": "managed_policies: [own]"}, fixed: "path users delete_policies password"},
 		{function: "boto_iam.user_present", base: "{name: signs-in, password: A-long-Pass-word-1}",
 			drift: map[string]string{}, fixed: "path users delete_policies policies managed_policies password"},
@@ -305,7 +306,8 @@ func resources() []resource {
 					"listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
 			}, fixed: "scheme subnets subnet_names wait_for_sync instance_ids instance_names backends"},
 		{function: "boto_asg.present",
-			base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
+			base: "{name: asg, launch_config_name: asg, launch_config: [" + lc + "}], " +
+				"availability_zones: [us-east-1a], min_size: 0, max_size: 2, " +
 				"desired_capacity: 0, suspended_processes: [AddToLoadBalancer], tags: [{key: a, value: b, propagate_at_launch: " +
 				"true}], default_cooldown: 300, health_check_type: EC2, health_check_period: 300, termination_policies: " +
 				"[Default], scaling_policies: [{name: Up, adjustment_type: ChangeInCapacity, scaling_adjustment: 1, cooldown: " +

@@ -86,8 +86,9 @@ func (s *securityGroups) create(in *ec2.CreateSecurityGroupInput) (any, error) {
 	s.made++
 	id := fmt.Sprintf("sg-%03d", s.made)
 	g := &securityGroup{SecurityGroup: types.SecurityGroup{GroupId: &id, GroupName: in.GroupName, VpcId: in.VpcId,
-		Description:         in.Description,
-		IpPermissionsEgress: []types.IpPermission{{IpProtocol: sdk.String("-1"), IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}}}}},
+		Description: in.Description,
+		IpPermissionsEgress: []types.IpPermission{{IpProtocol: sdk.String("-1"),
+			IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}}}}},
 		unseen: lag{s.lag}, used: lag{s.lag}}
 	for _, spec := range in.TagSpecifications {
 		g.Tags = append(g.Tags, spec.Tags...)

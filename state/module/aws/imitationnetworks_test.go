@@ -378,13 +378,16 @@ func (s *networks) answerPeers(in any) (any, error) {
 		s.peers[id] = &types.VpcPeeringConnection{VpcPeeringConnectionId: &id, Tags: tagged(in.TagSpecifications),
 			RequesterVpcInfo: &types.VpcPeeringConnectionVpcInfo{VpcId: in.VpcId},
 			AccepterVpcInfo:  &types.VpcPeeringConnectionVpcInfo{VpcId: in.PeerVpcId},
-			Status:           &types.VpcPeeringConnectionStateReason{Code: types.VpcPeeringConnectionStateReasonCodePendingAcceptance}}
+			Status: &types.VpcPeeringConnectionStateReason{
+				Code: types.VpcPeeringConnectionStateReasonCodePendingAcceptance}}
 		return &ec2.CreateVpcPeeringConnectionOutput{VpcPeeringConnection: s.peers[id]}, nil
 	case *ec2.AcceptVpcPeeringConnectionInput:
-		s.peers[*in.VpcPeeringConnectionId].Status = &types.VpcPeeringConnectionStateReason{Code: types.VpcPeeringConnectionStateReasonCodeActive}
+		s.peers[*in.VpcPeeringConnectionId].Status = &types.VpcPeeringConnectionStateReason{
+			Code: types.VpcPeeringConnectionStateReasonCodeActive}
 		return &ec2.AcceptVpcPeeringConnectionOutput{}, nil
 	case *ec2.DeleteVpcPeeringConnectionInput:
-		s.peers[*in.VpcPeeringConnectionId].Status = &types.VpcPeeringConnectionStateReason{Code: types.VpcPeeringConnectionStateReasonCodeDeleted}
+		s.peers[*in.VpcPeeringConnectionId].Status = &types.VpcPeeringConnectionStateReason{
+			Code: types.VpcPeeringConnectionStateReasonCodeDeleted}
 		return &ec2.DeleteVpcPeeringConnectionOutput{}, nil
 	}
 	return nil, nil

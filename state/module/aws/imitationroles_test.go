@@ -132,8 +132,9 @@ func (s *iamRoles) answerProfiles(in any) (any, error) {
 		if p == nil {
 			return nil, fault("NoSuchEntity")
 		}
-		return &iam.GetInstanceProfileOutput{InstanceProfile: &types.InstanceProfile{InstanceProfileName: in.InstanceProfileName,
-			Roles: []types.Role{{RoleName: &p.role}}}}, nil
+		return &iam.GetInstanceProfileOutput{InstanceProfile: &types.InstanceProfile{
+			InstanceProfileName: in.InstanceProfileName,
+			Roles:               []types.Role{{RoleName: &p.role}}}}, nil
 	case *iam.AddRoleToInstanceProfileInput:
 		p := s.profiles[*in.InstanceProfileName]
 		switch {

@@ -19,6 +19,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -111,12 +112,12 @@ func records(h *host.Host) ([]record, error) {
 }
 
 var (
-	namePattern = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
-	idPattern   = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) })
+	idPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
 )
 
 func checkName(name string) error {
-	if namePattern.MatchString(name) {
+	if namePattern().MatchString(name) {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%q is not the name of a guest", name),
@@ -124,7 +125,7 @@ func checkName(name string) error {
 }
 
 func checkID(id string) error {
-	if idPattern.MatchString(id) {
+	if idPattern().MatchString(id) {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%q is not the ID of a guest", id), "write the 32 digits of its machine ID")

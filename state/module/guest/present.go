@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -51,7 +52,7 @@ func (p *present) Valid() error {
 		errs = append(errs, err)
 	}
 	for what, text := range map[string]string{"hostname": p.Hostname, "bridge": p.Bridge} {
-		if !labelPattern.MatchString(text) && text != "" {
+		if !labelPattern().MatchString(text) && text != "" {
 			errs = append(errs, diag.WithHint(fmt.Errorf("%s is %q", what, text), "write letters, digits and hyphens"))
 		}
 	}
@@ -60,7 +61,7 @@ func (p *present) Valid() error {
 			usersOfGuest, lastUIDs, 8*usersOfGuest))
 	}
 	for _, unit := range p.Enable {
-		if !unitPattern.MatchString(unit) {
+		if !unitPattern().MatchString(unit) {
 			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a unit", unit), "write its name with its ending"))
 		}
 	}
@@ -83,13 +84,15 @@ func (p *present) Valid() error {
 const lastUIDs = 0x6fff0000
 
 var (
-	labelPattern = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
-	unitPattern  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9@_.-]{0,200}\.[a-z]+$`)
-	pathPattern  = regexp.MustCompile(`^/[a-zA-Z0-9/@._+-]*$`)
+	labelPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+	})
+	unitPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9@_.-]{0,200}\.[a-z]+$`) })
+	pathPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/[a-zA-Z0-9/@._+-]*$`) })
 )
 
 func checkPath(what, text string) error {
-	if pathPattern.MatchString(text) && path.Clean(text) == text {
+	if pathPattern().MatchString(text) && path.Clean(text) == text {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%s: %q is not an absolute path", what, text),
