@@ -113,7 +113,7 @@ func checkRegion(name string) error {
 	return matches(regionPattern(), name, "write lower-case letters and digits, the last a digit, such as eu1")
 }
 
-var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
+func idPattern() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
 
 func checkID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
 

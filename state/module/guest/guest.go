@@ -19,7 +19,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -111,10 +110,8 @@ func records(h *host.Host) ([]record, error) {
 	return all, nil
 }
 
-var (
-	namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) })
-	idPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
-)
+func namePattern() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) }
+func idPattern() *regexp.Regexp   { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
 
 func checkName(name string) error {
 	if namePattern().MatchString(name) {

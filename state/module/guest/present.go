@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -83,13 +82,13 @@ func (p *present) Valid() error {
 // lastUIDs is the last multiple of usersOfGuest that systemd lets containers have.
 const lastUIDs = 0x6fff0000
 
-var (
-	labelPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
-	})
-	unitPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9@_.-]{0,200}\.[a-z]+$`) })
-	pathPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/[a-zA-Z0-9/@._+-]*$`) })
-)
+func labelPattern() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+}
+func unitPattern() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9@_.-]{0,200}\.[a-z]+$`)
+}
+func pathPattern() *regexp.Regexp { return regexp.MustCompile(`^/[a-zA-Z0-9/@._+-]*$`) }
 
 func checkPath(what, text string) error {
 	if pathPattern().MatchString(text) && path.Clean(text) == text {
