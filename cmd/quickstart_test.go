@@ -37,7 +37,7 @@ corpus-agent deploy
 }
 
 // TestQuickStartAsTyped types docs/quickstart.md into a shell. A directory stands for the bucket and one for each host,
-// where notes cannot install its package; what booted hosts do is in packaging/hosttest.
+// which has no apt and no systemd: programs in their place do what the text needs of them.
 func TestQuickStartAsTyped(t *testing.T) {
 	t.Parallel()
 	dir, lines := t.TempDir(), 0
