@@ -11,7 +11,7 @@ import (
 )
 
 // TestStatesConvergeOverADamagedChapter damages the newest chapter of the journal in each way. States converge all the
-// same, and a deploy that fails afterwards takes back what it changed itself.
+// same, and a deploy that fails afterwards undoes what it changed itself.
 func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 	for _, how := range damages() {
 		t.Run(how.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 		damage    func(path string) error
 		code      int
 	}{
-		// it is deployed again, and its states fail on the way back, too
+		// it is deployed again, and its states fail during the rollback, too
 		{"missing", "is deployed again", os.Remove, exit.RollbackFailed},
 		{"garbage", "version has 7 bytes, not 1", func(path string) error {
 			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("garbage"), 0o444))

@@ -84,10 +84,10 @@ func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
 		t.Errorf("the configuration, which may hold secrets, stays in %v", left)
 	}
 
-	l.executables("2", artifacttest.Files{".salt/install": "#!/bin/sh\necho the database is not there >&2\nexit 3\n"})
+	l.executables("2", artifacttest.Files{".salt/install": "#!/bin/sh\necho the database does not exist >&2\nexit 3\n"})
 	r := l.expect(exit.RolledBack)
 	if !strings.Contains(r.Error, "install") || len(r.Hooks["install"]) == 0 ||
-		!strings.Contains(r.Hooks["install"][0].Output, "the database is not there") {
+		!strings.Contains(r.Hooks["install"][0].Output, "the database does not exist") {
 		t.Errorf("the report says %q and keeps %+v", r.Error, r.Hooks["install"])
 	}
 	two := "2 2-"

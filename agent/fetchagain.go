@@ -102,9 +102,9 @@ func (r *run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 
 var errDryRun = errors.New("a dry run fetches nothing again")
 
-// mayListAgain reports whether a later run brings a lost list back without a person's help. It does not where the store
-// has the release no more, where no list of it was ever signed, and where this host has lost the root of trust. On the
-// way back from a release that failed there is no later run to wait for.
+// mayListAgain reports whether a later run restores a lost list without a person's help. It does not if the store no
+// longer has the release, if no list of it was ever signed, or if this host has lost the root of trust. A rollback from
+// a release that failed does not wait for a later run.
 func (r *run) mayListAgain(release artifact.Release, cause error) bool {
 	if r.ledger.Running != nil || errors.Is(cause, store.ErrNotFound) {
 		return false
@@ -170,6 +170,6 @@ func (r *run) limited(ctx context.Context, limit time.Duration, do func(context.
 			"look at the line between this host and its store; mirrors in agent.yaml help where one store is slow")
 	}
 	return diag.WithHint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
-		"what arrived is kept, and the next run goes on from there; raise fetch.timeout in agent.yaml if one run is to "+
+		"what arrived is kept, and the next run continues from there; raise fetch.timeout in agent.yaml if one run is to "+
 			"fetch all of it")
 }

@@ -123,7 +123,7 @@ func (r *run) refuse(release artifact.Release, changes []manifest.Change) error 
 	}
 	name := filepath.Join(r.LayoutOf(release.Project).Release(release.Dir()), first.Name)
 	return exit.WithCode(exit.Refused, diag.WithHint(
-		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; nothing of it is read or run", name, what, more, release),
+		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; none of it is read or run", name, what, more, release),
 		damaged))
 }
 
@@ -190,7 +190,7 @@ func (r *run) opened(root *walk.Root, name string, wrong func(fs.FileMode) bool)
 }
 
 // restoreModes gives what was unpacked of a release its modes again, where they were changed after since. What cannot
-// be changed is noted: the release may work all the same.
+// be changed is noted: the release may work anyway.
 func (r *run) restoreModes(
 	release artifact.Release, says recipe.Recipe, list *manifest.Manifest, since func() time.Time,
 ) {

@@ -69,7 +69,7 @@ it fails:
 `)
 	r := l.expect(exit.RolledBack)
 	if r.Undo == nil {
-		t.Fatalf("the report says nothing of the way back: %s", r.Error)
+		t.Fatalf("the report says nothing of the rollback: %s", r.Error)
 	}
 	var left []string
 	for _, one := range r.Undo.Left {
@@ -77,8 +77,8 @@ it fails:
 		noted(t, r, "left: "+one.String())
 	}
 	got := strings.Join(left, "\n")
-	for _, want := range []string{"(cmd.run mark): what a command does cannot be taken back",
-		"(module.run call): what a command does cannot be taken back"} {
+	for _, want := range []string{"(cmd.run mark): what a command does cannot be undone",
+		"(module.run call): what a command does cannot be undone"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("left are\n%s\nwant %q among them", got, want)
 		}
@@ -90,7 +90,7 @@ it fails:
 		t.Errorf("the call did nothing: %v", err)
 	}
 	if data, err := os.ReadFile(l.Layout.Path("/etc/app/app.conf")); string(data) != "one\n" {
-		t.Errorf("what can be taken back was not: %q, %v", data, err)
+		t.Errorf("what can be undone was not: %q, %v", data, err)
 	}
 }
 
@@ -159,7 +159,7 @@ not run {{ pillar['token'] }}:
 		t.Fatal(changesErr)
 	}
 	for what, v := range map[string]any{"the report": r, "the error": err.Error(), "changes": changes,
-		"the way back": back, "its error": backErr} {
+		"the rollback": back, "its error": backErr} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

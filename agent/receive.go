@@ -125,7 +125,7 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 	return own.deployLocal(ctx, "deploy", given, func(r *run) (project.Tree, error) {
 		if r.Layout.Relocated() && !strings.HasPrefix(dir+"/", filepath.Clean(r.Layout.Root)+"/") {
 			return project.Tree{},
-				exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s lies outside of the root %s", dir, r.Layout.Root),
+				exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is outside of the root %s", dir, r.Layout.Root),
 					"put the working tree below the root"))
 		}
 		local, err := trust.NewLocal(name, "editable", trust.ByEditable,

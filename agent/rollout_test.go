@@ -482,7 +482,7 @@ func TestHostsGoBackFromAnAbortedRollout(t *testing.T) {
 	f.runs(first, "2")
 }
 
-// cutShort is a host as a power cut leaves it while a version converges.
+// cutShort is a host as a power failure leaves it while a version converges.
 func (f *rolling) cutShort(h *rollHost) *rollHost {
 	f.t.Helper()
 	after := f.newHost(h.name)
@@ -539,7 +539,7 @@ func TestInterruptedDeployWaitsForTheStore(t *testing.T) {
 	whole := h.OpenStore
 	h.OpenStore = func(string) (store.Store, error) { return away{f.store}, nil }
 	f.store.now = f.store.now.Add(time.Minute)
-	noted(t, f.run(h, exit.Unreachable), "whether the rollout goes on")
+	noted(t, f.run(h, exit.Unreachable), "whether the rollout continues")
 	f.runs(h, "1")
 	h.OpenStore = whole
 	f.run(h, exit.OK)

@@ -249,7 +249,7 @@ func (c *chaos) until(version string, but map[string]bool, hosts func() []*rollH
 	}
 }
 
-// allRun waits until every host but some has had a run that nothing cut short, and holds them to a version.
+// allRun waits until every host but some has had a run that nothing interrupted, and holds them to a version.
 func (c *chaos) allRun(version string, but map[string]bool) {
 	c.t.Helper()
 	c.armed, c.out = false, time.Time{}

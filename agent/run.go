@@ -53,10 +53,10 @@ type run struct {
 	leaves   *ledger.Pair // the pair that a rollback leaves
 	trouble  error        // what the store did not say of one project, while it did of the other
 	troubled []string     // these projects
-	doubts   []error      // why the run brings nothing new, though it goes on with what is deployed
+	doubts   []error      // why the run brings nothing new, though it continues with what is deployed
 	acted    bool         // the run changed, or tried to change, what is deployed
 	ownStop  atomic.Bool  // a step asked for the end of this very run
-	cutStep  string       // where the deploy was cut short that this run takes up, "" if that is not known
+	cutStep  string       // where the deploy was interrupted that this run takes up, "" if that is not known
 	cuts     int          // how often in a row there
 	kept     []string     // directories in archives that get the report beside them
 
@@ -68,7 +68,7 @@ type run struct {
 	left        *ledger.Pair       // what failed and is rolled back
 
 	remoded  map[string]bool    // deployed releases whose modes were corrected, by name
-	finished *ledger.Unfinished // the way back of an earlier run that this run has finished; nil for none
+	finished *ledger.Unfinished // the rollback of an earlier run that this run has finished; nil for none
 
 	undo        *recording.Run // records what converging replaces, and takes it back
 	serving     *serving.Run   // puts pairs into service
@@ -256,7 +256,7 @@ func withAlso(err, also error) error {
 	return exit.WithCode(exit.Code(err), errors.Join(err, also))
 }
 
-// remember writes into the ledger who the host is and where its links lead, and reports whether that was not there
+// remember writes into the ledger who the host is and where its links lead, and reports whether that did not exist
 // before.
 func (r *run) remember() (changed bool) {
 	links := r.serving.RememberLinks()

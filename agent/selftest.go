@@ -127,16 +127,16 @@ func (r *run) reloadUnits(ctx context.Context) error {
 }
 
 // keepSelf is the last thing that a run does to the host: whatever became of the run, the agent that the
-// next one starts with has to work. Where it does not, the run takes back what it changed, and if that does
+// next one starts with has to work. Where it does not, the run undoes what it changed, and if that does
 // not help it puts the program that runs now back in its place.
 func (r *run) keepSelf(ctx context.Context, err error) error {
-	// A run that is asked to end does this all the same: no later run would.
+	// A run that is asked to end does this anyway: no later run would.
 	try := context.WithoutCancel(ctx)
 	broken := r.selfTest(try)
 	if broken == nil {
 		return err
 	}
-	r.record.Note("taking back what this run changed: %v", broken)
+	r.record.Note("undoing what this run changed: %v", broken)
 	undone := r.undo.TakeBack(try, undo.Scope{Only: r.id})
 	still := r.selfTest(try)
 	if still != nil {
@@ -150,7 +150,7 @@ func (r *run) keepSelf(ctx context.Context, err error) error {
 		return err
 	}
 	return exit.WithCode(exit.Failed,
-		diag.WithHint(fmt.Errorf("what this run changed was taken back: %w", errors.Join(broken, undone)), "%s",
+		diag.WithHint(fmt.Errorf("what this run changed was undone: %w", errors.Join(broken, undone)), "%s",
 			diag.HintOf(broken)))
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReplacementReleaseIsReportedUntilDeploy removes the directory of the deployed release. What `why` names brings it
-// back; a converge, which asks no store, goes on with the release before, and says for what that stands in.
+// back; a converge, which asks no store, continues with the release before, and says for what that stands in.
 func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	l := converging(t)
 	clock := time.Now().Add(time.Minute).UTC()

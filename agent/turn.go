@@ -113,8 +113,8 @@ func sayAgain(t *ledger.Turn, start plans.Start) {
 	t.Resumed = resumed
 }
 
-// decided reports whether the host needs no evidence about a release: it has it, or tried it. A deploy that was cut
-// short is no reason: other hosts may have failed meanwhile, and a person may have stopped the rollout.
+// decided reports whether the host needs no evidence about a release: it has it, or tried it. An interrupted deploy
+// is no reason: other hosts may have failed meanwhile, and a person may have stopped the rollout.
 func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Release) bool {
 	switch {
 	case has != nil && has.Is(release), r.ledger.Failing != nil && r.ledger.Failing.Has(release):
@@ -127,8 +127,8 @@ func (r *run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Re
 	return true
 }
 
-// takesUp is the pair to which a host goes that could not ask the store, and whose deploy was cut short. Where a
-// rollout brings a release of it, that is what the host had before: whether the rollout goes on is not known.
+// takesUp is the pair to which a host goes that could not ask the store, and whose deploy was interrupted. Where a
+// rollout brings a release of it, that is what the host had before: whether the rollout continues is not known.
 func (r *run) takesUp(cut ledger.Pair) ledger.Pair {
 	good := r.ledger.Good
 	if good == nil || r.turns.ahead || !r.Held().Has(good.Releases()...) {
@@ -140,7 +140,7 @@ func (r *run) takesUp(cut ledger.Pair) ledger.Pair {
 			continue
 		}
 		t.Took, t.Reason, t.Not = "", string(noEvidence), nil
-		t.Why = "its deploy was cut short, and the store could not be asked whether the rollout goes on"
+		t.Why = "its deploy was interrupted, and the store could not be asked whether the rollout continues"
 		r.record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and it asks again at "+
 			"its next run",
 			t.Release, t.Rollout, t.Why, good)
@@ -422,7 +422,7 @@ func (r *run) leavesAborted(pair ledger.Pair) bool {
 		!pair.BaseAlone()
 }
 
-// leaveAborted goes back from the release of an aborted rollout, and takes back what its states changed. No quarantine
+// leaveAborted goes back from the release of an aborted rollout, and undoes what its states changed. No quarantine
 // keeps the release away: the channel does not name it any more, and another rollout may bring it.
 func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 	left := *r.ledger.Good

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// wayBack is a host on its way back from a release of an aborted rollout, which changed manyFiles files.
+// wayBack is a host during its rollback from a release of an aborted rollout, which changed manyFiles files.
 type wayBack struct {
 	*manyRoots
 	old string // a file of the host that the release removes

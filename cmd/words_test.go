@@ -16,7 +16,8 @@ import (
 // user, the caller, the host, the agent, the store; and they use the field's words: correct, similar, result.
 var riddles = regexp.MustCompile(`(?i)\b(whoever|anew|somebody|nobody|anybody|everybody|told|wayward|deed|leaving|` +
 	`kin|fare[sd]?|mend(s|ed|ing)?|riddles?|strangers?|takes root|put right|hand to hand|has no say|of its business|` +
-	`afoot|hence|thence|lest)\b`)
+	`afoot|hence|thence|lest|cut short|ways? back|goes on with|power cuts?|thief|thieves|` +
+	`lies (below|in|behind|outside|above|beside)|stands in the place|(is|are) not there)\b`)
 
 // riddlesAllowed are the places where such a word is right, with the reason.
 var riddlesAllowed = map[string]string{

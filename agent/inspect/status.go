@@ -28,21 +28,21 @@ type Status struct {
 	Host         ledger.Host  `json:"host"`
 	Deployed     *ledger.Pair `json:"deployed,omitempty"`
 	Since        *time.Time   `json:"since,omitempty"`
-	// what Deployed, an earlier pair, stands in for: its files were gone from the disk and were not fetched again
+	// what Deployed, an earlier pair, stands in for: its files were missing on the disk and were not fetched again
 	StandsFor *ledger.Pair `json:"stands_for,omitempty"`
 	// base that converged alone, since nothing of the service could be deployed
 	BaseAlone *ledger.Pair        `json:"base_alone,omitempty"`
 	Previous  *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
 	Links     map[string]link.Set `json:"links"`
 	CutShort  *ledger.Running     `json:"cut_short,omitempty"`
-	Cut       *Cut                `json:"cut,omitempty"` // when the run that was cut short began, and where it was
+	Cut       *Cut                `json:"cut,omitempty"` // when the run that was interrupted began, and where it was
 	Hold      *ledger.Hold        `json:"hold,omitempty"`
 	Turns     []ledger.Turn       `json:"turns,omitempty"` // in rollouts of the channels
 	// load balancers that a deploy left and no run has entered again
 	Away        *ledger.Away       `json:"away,omitempty"`
 	Quarantined []ledger.Bad       `json:"quarantined"`
 	Postponed   *ledger.Postponed  `json:"postponed,omitempty"` // a deploy that the host failed
-	Withdrawn   []ledger.Withdrawn `json:"withdrawn,omitempty"` // releases on this host that were taken back
+	Withdrawn   []ledger.Withdrawn `json:"withdrawn,omitempty"` // releases on this host that were withdrawn
 	// until when signatures of the store are good, the first to expire first
 	Expires  []trust.Expiry    `json:"expires,omitempty"`
 	Expiring []trust.Expiry    `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left
@@ -121,7 +121,7 @@ func (h *Host) status() (Status, error) {
 	}
 	if holder, ok := lock.Current(h.Layout.Lock()); ok {
 		s.Running = &holder
-		s.CutShort = nil // it is under way, not cut short
+		s.CutShort = nil // it is under way, not interrupted
 	}
 	for _, name := range records.ProjectsIn(book) {
 		set, err := link.Of(h.LayoutOf(name)).Read()

@@ -120,7 +120,7 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 			g.of[m.Name]++
 		}
 	}
-	why := "it is no name of a result"
+	why := "it is not a name of a result"
 	if ok {
 		why = g.rollout.holds(n)
 	}

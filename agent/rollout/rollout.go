@@ -1,6 +1,6 @@
 // Package rollout reads and writes the results of hosts in a rollout in the store, and decides what a host may do.
 //
-// All of a rollout lies below one prefix (rollout.Prefix of artifact/rollout):
+// All of a rollout is below one prefix (rollout.Prefix of artifact/rollout):
 //
 //	roster.json                          the hosts and their public keys when it started; its digest is signed
 //	results/HOST/OUTCOME.RUN.SIG.json    the result of a host

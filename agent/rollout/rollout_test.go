@@ -319,17 +319,17 @@ func TestHaltRecordHasReasons(t *testing.T) {
 
 func TestHaltWithFutureTimeDoesNotOverrideResume(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
-	thief := f.inWave(2)[0]
+	attacker := f.inWave(2)[0]
 	resumed := s.now.Add(time.Hour)
 	f.Start.Resumed = resumed
-	if err := f.RecordHalt(t.Context(), s, f.keys[thief], thief, runID, f.read(t, s), s.now); err != nil {
+	if err := f.RecordHalt(t.Context(), s, f.keys[attacker], attacker, runID, f.read(t, s), s.now); err != nil {
 		t.Fatal(err)
 	}
 	s.now = resumed.Add(time.Minute)
 	if e := f.read(t, s); len(e.Halts) != 0 || len(e.Ignored) != 1 {
 		t.Errorf("a halt from before it was resumed: %+v, %+v", e.Halts, e.Ignored)
 	}
-	if err := f.RecordHalt(t.Context(), s, f.keys[thief], thief, "20260105T090000.000002", f.read(t, s),
+	if err := f.RecordHalt(t.Context(), s, f.keys[attacker], attacker, "20260105T090000.000002", f.read(t, s),
 		s.now); err != nil {
 		t.Fatal(err)
 	}

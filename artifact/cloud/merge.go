@@ -54,7 +54,7 @@ func (m *merging) conflict(format string, args ...any) {
 			"still right")
 }
 
-// object joins what two edits made of one object. Nil is an object that is not there.
+// object joins what two edits made of one object. Nil is an object that does not exist.
 func (m *merging) object(at string, base, mine, theirs object) object {
 	switch {
 	case reflect.DeepEqual(mine, base), reflect.DeepEqual(mine, theirs):
@@ -104,7 +104,7 @@ func orNone(v any) string {
 	return shown(v)
 }
 
-// list returns a field that is a list, or that is not there as a list may be.
+// list returns a field that is a list, or that does not exist as a list may be.
 func list(v any) ([]any, bool) {
 	if v == nil {
 		return nil, true

@@ -160,7 +160,7 @@ func (k *clouds) nodeMode() *cobra.Command {
 	return k.editFlags(&cobra.Command{
 		Use: "mode NAME MODE", Short: "Change the environment of a node's guests",
 		Long: `mode changes which new guests are placed on a node: those of the environment dev, staging or prod. Guests that it has
-stay as they are.`,
+stay unchanged.`,
 		Example: `  corpus node mode n1 staging --cloud prod`, Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.edit(c.Context(), func(data *cloud.Cloud) error {

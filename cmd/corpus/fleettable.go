@@ -53,7 +53,7 @@ func (p *program) printRows(rows []fleet.Row) error {
 	return w.Flush()
 }
 
-// number is a count in a table, in which what is not there does not draw the eye.
+// number is a count in a table, in which what does not exist does not draw the eye.
 func number(n int) string {
 	if n == 0 {
 		return "-"

@@ -92,7 +92,7 @@ func (s *shell) start(line string, streams cli.IO) (end func() int) {
 	}
 }
 
-// TestAWatchShowsTheFleetAgain shows a promotion that happens meanwhile, goes on after the store was away, and ends
+// TestAWatchShowsTheFleetAgain shows a promotion that happens meanwhile, continues after the store was away, and ends
 // with the person.
 func TestAWatchShowsTheFleetAgain(t *testing.T) {
 	s := watching(t)

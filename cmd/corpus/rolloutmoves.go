@@ -58,18 +58,18 @@ func (p *program) rolloutMoveCommands() []*cobra.Command {
 		{"pause", "Stop a rollout until it is resumed",
 			"pause stops more hosts from taking the release. Hosts that have begun continue, and those that have it keep it.",
 			pauseRollout},
-		{"resume", "Let a rollout go on that was paused or has stopped",
-			`resume lets a rollout go on that was paused, or that stopped at its limit. Where it stopped, failures up to now count no more:
+		{"resume", "Let a rollout continue that was paused or has stopped",
+			`resume lets a rollout continue that was paused, or that stopped at its limit. Where it stopped, failures up to now count no more:
 it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, p.resumeRollout},
 		{"abort", "End a rollout, and point the channel back",
 			`abort points the channel at the version that it named before the rollout, at once and for all hosts: those that have taken the
-release go back by themselves, and take back what its states changed, as corpus-agent rollback --converge does. The release is not
+release go back by themselves, and undo what its states changed, as corpus-agent rollback --converge does. The release is not
 quarantined there: another rollout may bring it.
 
 A channel that requires proof (corpus project require) requires it of the version before, too.`, abortRollout},
 		{"skip-wave", "Let the next wave begin without waiting for the one before",
 			`skip-wave opens the first wave that is still waiting: neither the time nor the healthy hosts of the waves before it are waited for.
-Windows and limits of failed hosts go on to count.`, skipWave},
+Windows and limits of failed hosts continue to count.`, skipWave},
 	} {
 		commands = append(commands, p.rolloutMoveCommand(m))
 	}
@@ -105,8 +105,8 @@ func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publishe
 	return result, text, err
 }
 
-// stopsAt is a time up to which failures have to be forgotten so that the rollout goes on; zero where none stop it. The
-// store's clock may be ahead of this one, so the time is after all that the store has.
+// stopsAt is a time up to which failures have to be forgotten so that the rollout continues; zero where none stop it.
+// The store's clock may be ahead of this one, so the time is after all that the store has.
 func (u *underway) stopsAt() time.Time {
 	start := u.rollout.Start
 	start.Paused = false

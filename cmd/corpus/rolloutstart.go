@@ -36,7 +36,7 @@ func urgentFlag(c *cobra.Command, urgent *bool) {
 		"a security fix: a rollout of it waits for no waves and no windows, and still stops where it fails")
 }
 
-// starter prepares rollouts for a publisher. A change that is tried again goes on with the same rollout.
+// starter prepares rollouts for a publisher. A change that is tried again continues with the same rollout.
 type starter struct {
 	program *program
 	store   store.Store

@@ -229,7 +229,7 @@ func unknownUntil(lack *host.Lack, step *compile.Step) string {
 	if lack.Thing == host.AnyThing { // any step may help, so none is named
 		return fmt.Sprintf("unknown: as the host is now, %v, and earlier states may change that", lack.Unwrap())
 	}
-	return fmt.Sprintf("unknown, because %s is not there now and %s, which runs before, may bring it", lack.What(),
+	return fmt.Sprintf("unknown, because %s does not exist now and %s, which runs before, may bring it", lack.What(),
 		spoken(step))
 }
 

@@ -21,7 +21,7 @@ type Files interface {
 	Lstat(path string) (Info, error)
 	Readlink(path string) (string, error)
 	// Resolve follows the links at the end of a path, one after the other, to what is not a link. What
-	// does not exist is no error.
+	// does not exist is not an error.
 	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)

@@ -63,7 +63,7 @@ func (t *tree) following() *tree {
 }
 
 // ended is why walks of whole trees end now; nil while they continue. Temporary files of the agent's own are removed
-// all the same.
+// anyway.
 func (t *tree) ended(p string) error {
 	if t.ending == nil || ownTemp(p) {
 		return nil

@@ -152,7 +152,7 @@ class Hidden(Exception):
 
 
 def leave():
-    """Ends the process, threads that go on included."""
+    """Ends the process, threads that continue included."""
     try:
         import atexit
         atexit._run_exitfuncs()
@@ -161,7 +161,7 @@ def leave():
 
 
 def stay():
-    """Ends a process that a module forked and that came back: it shares the pipes, and its answers are no answers."""
+    """Ends a process that a module forked and that came back: it shares the pipes, and its answers are not answers."""
     if os.getpid() != PID:
         os._exit(1)
 
@@ -453,7 +453,7 @@ class Loader:
         return one
 
     def virtual(self, module, name):
-        """The names that a module takes, or why it is not there."""
+        """The names that a module takes, or why it does not exist."""
         shown = getattr(module, "__virtualname__", name)
         virtual = getattr(module, "__virtual__", None)
         if virtual is not None:
@@ -495,7 +495,7 @@ class Loader:
         return None
 
     def hides(self, full):
-        """Whether a file of the tree stands in the place of the agent's own module."""
+        """Whether a file of the tree is in the place of the agent's own module."""
         return full.partition(".")[0] in self.files
 
     def why(self, full):

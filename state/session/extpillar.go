@@ -75,7 +75,7 @@ type vouchedFiles struct {
 // ReadFile is part of external.Files.
 func (v vouchedFiles) ReadFile(path string) ([]byte, error) { return v.tree.ReadFile(path) }
 
-// renderExternal renders a template whose includes lie in a directory.
+// renderExternal renders a template whose includes are in a directory.
 func (s *Session) renderExternal(ctx context.Context, dir, file, text string, more *value.Map) (string, error) {
 	tree := roots.New(s.Trees, roots.Env{Name: "base", Dirs: []string{dir}})
 	vars := value.NewMap("__salt__", s.templates.salt)

@@ -84,7 +84,7 @@ func parseReplacementEscape(s string) (replacement, int, error) {
 	return parseLetterEscape(s)
 }
 
-// parseLetterEscape reads an escape of one character: those of letters are Python's, and others stay as they are.
+// parseLetterEscape reads an escape of one character: those of letters are Python's, and others stay unchanged.
 func parseLetterEscape(s string) (replacement, int, error) {
 	const letters = "abfnrtv\\"
 	const meaning = "\a\b\f\n\r\t\v\\"

@@ -98,7 +98,7 @@ func (h *Host) links() {
 	case s.Running != nil:
 		h.found.Skip("links", "a run is under way, and it moves them")
 	case s.CutShort != nil:
-		h.found.Warn("links", "corpus-agent deploy finishes or undoes it; the timer does that, too", "a run was cut short")
+		h.found.Warn("links", "corpus-agent deploy finishes or undoes it; the timer does that, too", "a run was interrupted")
 	case s.Deployed == nil && s.BaseAlone == nil:
 		h.found.Skip("links", "nothing is deployed")
 	case len(drift) == 0:

@@ -81,7 +81,7 @@ func (h *Host) disks() {
 		left, err := walk.SpaceAt(dir)
 		switch shown := h.Layout.Inside(dir); {
 		case err != nil:
-			h.found.Skip("disk", "%s is not there yet", shown)
+			h.found.Skip("disk", "%s does not exist yet", shown)
 		case left.ReadOnly:
 			h.found.Fail("disk", "mount it for writing; if it was not made read-only on purpose, look at dmesg",
 				"%s is read-only", shown)

@@ -56,7 +56,7 @@ func TestDigestStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestSkippedDirectoriesAreLogged: a user makes directories of any depth. A template goes on without what lies too
+// TestSkippedDirectoriesAreLogged: a user makes directories of any depth. A template continues without what lies too
 // deep, and the log says what that is.
 func TestSkippedDirectoriesAreLogged(t *testing.T) {
 	root := t.TempDir()

@@ -152,7 +152,7 @@ func (p *Packages) adopt(ctx context.Context, changes []host.PackageChange) {
 		case <-ctx.Done():
 			return
 		case <-ended:
-			_ = d.adopt(ctx, n, wanted) // what is not there, the package manager fetches
+			_ = d.adopt(ctx, n, wanted) // what does not exist, the package manager fetches
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (a *apt) must(ctx context.Context, argv []string) error {
 }
 
 // adopt moves the files of packages into apt's archives, where apt-get finds them complete. The directory is root's by
-// then, and a name in it that is no file of root's stays there.
+// then, and a name in it that is not a file of root's stays there.
 func (a *apt) adopt(ctx context.Context, n int, changes []host.PackageChange) error {
 	dir := groupDir(n)
 	names, err := a.files.ReadDir(dir)
@@ -129,7 +129,7 @@ func sizesOf(text string) (bytes int64) {
 	for line := range strings.Lines(text) {
 		field, v, _ := strings.Cut(line, ":")
 		if unit := map[string]int64{"Size": 1, "Installed-Size": 1 << 10}[field]; unit > 0 {
-			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64) // the limit of what is spared covers a line that is no number
+			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64) // 0 for a line that is not a number: the reserve covers it
 			bytes += n * unit
 		}
 	}

@@ -292,7 +292,7 @@ func (a *account) expect(kind, name string) {
 	a.coming[kind+" "+name] = true
 }
 
-// expects reports whether a run makes a resource that is not there yet.
+// expects reports whether a run makes a resource that does not exist yet.
 func (a *account) expects(kind, name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -302,7 +302,7 @@ func (a *account) expects(kind, name string) bool {
 // later stands in a plan for what is known only when a resource has been made.
 const later = "(known once it is made)"
 
-// missing is the error of a resource that others refer to and that is not there.
+// missing is the error of a resource that others refer to and that does not exist.
 func missing(kind, name, state string) error {
 	return diag.WithHint(fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name",
 		state)

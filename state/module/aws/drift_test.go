@@ -93,7 +93,7 @@ func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 		}
 		run(r.base, false)
 		if again := run(r.base, false); again.Len() > 0 {
-			t.Errorf("%s: the way back is not complete: %s", what, value.Repr(again))
+			t.Errorf("%s: the rollback is not complete: %s", what, value.Repr(again))
 		}
 	}
 }

@@ -260,7 +260,7 @@ func (c *cachePresent) drift(p *plan, a *account, has *types.CacheCluster, ids [
 	return nil
 }
 
-// fixed warns of what a cluster keeps as it was made.
+// fixed warns of what a cluster keeps as it is made.
 func (c *cachePresent) fixed(p *plan, has *types.CacheCluster) {
 	for _, f := range []struct{ name, has, want string }{{"engine", sdk.ToString(has.Engine), c.Engine},
 		{"preferred_availability_zone", sdk.ToString(has.PreferredAvailabilityZone), c.Zone},

@@ -73,7 +73,7 @@ func TestAbsentInAnImitation(t *testing.T) {
 		"boto_cloudwatch_alarm": "attributes: {" + alarmAttributes + "}",
 	} {
 		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", false); changes.Len() > 0 {
-			t.Errorf("%s.absent of what is not there changes %s", module, value.Repr(changes))
+			t.Errorf("%s.absent of what does not exist changes %s", module, value.Repr(changes))
 		}
 		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false)
 		before := left[module]()
@@ -198,8 +198,8 @@ func TestThrottledRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestEventuallyConsistentListsAreRetried holds that a run waits for what it made itself, and that the next run goes on
-// where lists do not show yet what the run before made.
+// TestEventuallyConsistentListsAreRetried holds that a run waits for what it made itself, and that the next run
+// continues where lists do not show yet what the run before made.
 func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	roles, topics, tables := newIAMRoles(2), newTopics(3), newDynamoTables(2)
 	i := newImitation(t, roles, topics, tables)

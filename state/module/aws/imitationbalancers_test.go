@@ -189,7 +189,7 @@ func (s *balancers) answerListeners(in any) (any, error) {
 	return nil, nil
 }
 
-// knows refuses the names of policies that are not there.
+// knows refuses the names of policies that do not exist.
 func (b *balancer) knows(names []string) error {
 	for _, name := range names {
 		if _, ok := b.policies[name]; !ok {

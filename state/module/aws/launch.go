@@ -55,7 +55,7 @@ type launch struct {
 
 // template is a launch template, or a launch configuration that a group had before.
 type template struct {
-	version string // "" for a launch configuration, and for what is not there
+	version string // "" for a launch configuration, and for what does not exist
 	fields  *value.Map
 	old     bool // a launch configuration
 }
@@ -324,7 +324,7 @@ func (l *launch) devices() (all []device, err error) {
 				d.delete = l.Delete
 			}
 			if !strings.HasPrefix(d.name, "/dev/") && !strings.HasPrefix(d.name, "xvd") && !strings.HasPrefix(d.name, "sd") {
-				return nil, diag.WithHint(fmt.Errorf("%s is no name of a device", d.name), "write - /dev/sda1: {size: 20}")
+				return nil, diag.WithHint(fmt.Errorf("%s is not a name of a device", d.name), "write - /dev/sda1: {size: 20}")
 			}
 			all = append(all, d)
 		}

@@ -18,7 +18,7 @@ type plan struct {
 	steps    []step
 	comment  string
 	warnings []string
-	made     bool // the resource is not there and is made
+	made     bool // the resource does not exist and is made
 	removed  bool
 }
 
@@ -49,7 +49,7 @@ func (p *plan) then(what string, do func(ctx context.Context) error) {
 	p.steps = append(p.steps, step{what, do})
 }
 
-// create is the plan of a resource that is not there: fields are those that it is made with.
+// create is the plan of a resource that does not exist: fields are those that it is made with.
 func (p *plan) create(fields *value.Map) {
 	p.made = true
 	p.new.Update(fields)
@@ -139,7 +139,7 @@ func waitFor(ctx context.Context, what string, longest time.Duration,
 		select {
 		case <-ctx.Done():
 			return diag.WithHint(fmt.Errorf("waiting until %s: %w", what, ctx.Err()),
-				"run it again: what is done already stays as it is")
+				"run it again: what is done already stays unchanged")
 		case <-time.After(pause):
 		}
 	}

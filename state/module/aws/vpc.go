@@ -655,7 +655,7 @@ func (n *netAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (mod
 	return n.apply(ctx)
 }
 
-// deletion is what deletes the resource; nil if it is not there.
+// deletion is what deletes the resource; nil if it does not exist.
 func (n *netAbsent) deletion(ctx context.Context, a *account) (func(context.Context) error, error) {
 	client := ec2Of(a)
 	switch n.kind {

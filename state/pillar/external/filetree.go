@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mostDepth is how many directories a file of a tree may lie below: links may lead round in circles.
+// mostDepth is how many directories a file of a tree may be below: links may lead round in circles.
 const mostDepth = 64
 
 // treeReader makes a mapping of a directory: files by their names, and directories as mappings.
@@ -95,10 +95,10 @@ func isDir(files Files, dir string) (bool, error) {
 	return found && info.IsDir(), err
 }
 
-// read makes a mapping of what lies in a directory. prefix is its path below the first one.
+// read makes a mapping of what is in a directory. prefix is its path below the first one.
 func (t treeReader) read(dir, prefix string, depth int) (*value.Map, error) {
 	if depth > mostDepth {
-		return nil, fmt.Errorf("%s lies below more than %d directories", dir, mostDepth)
+		return nil, fmt.Errorf("%s is below more than %d directories", dir, mostDepth)
 	}
 	names, err := t.files.ReadDir(dir)
 	if err != nil {

@@ -3,7 +3,7 @@ from collections import OrderedDict  # noqa: F401
 
 
 class DefaultOrderedDict(OrderedDict):
-    """An ordered mapping that makes what is not there."""
+    """An ordered mapping that makes what does not exist."""
 
     def __init__(self, default_factory=None, *args, **kwargs):
         if default_factory is not None and not callable(default_factory):

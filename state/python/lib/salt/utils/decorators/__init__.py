@@ -15,7 +15,7 @@ def memoize(func):
 
 
 class depends:
-    """Takes a function away where something that it needs is not there."""
+    """Takes a function away where something that it needs does not exist."""
 
     def __init__(self, *dependencies, **kwargs):
         self.dependencies, self.fallback = dependencies, kwargs.get("fallback_function")

@@ -5,7 +5,7 @@ from salt.exceptions import CommandNotFoundError
 
 
 def which(exe):
-    """Makes a function fail where a program is not there."""
+    """Makes a function fail where a program does not exist."""
     def wrapper(function):
         @functools.wraps(function)
         def wrapped(*args, **kwargs):

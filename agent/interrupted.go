@@ -14,12 +14,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// maxAttempts is how often a deploy that is cut short is taken up again, and a way back that fails.
+// maxAttempts is how often the agent resumes an interrupted deploy, and how often it retries a rollback that failed.
 const maxAttempts = 3
 
-// settleCut looks for a deploy that was cut short. One that was being rolled back is finished, and
-// one that was cut too often is given up; otherwise it is left for this run to take up again. A pillar that another
-// user could have changed ends the run before it does any of that.
+// settleCut decides about a deploy that an earlier run left unfinished. It finishes one that was being rolled back, and
+// gives up one that was interrupted too often. This run resumes any other. A pillar that another user could have
+// changed ends the run before that.
 func (r *run) settleCut(ctx context.Context) error {
 	if err := r.CheckPillar(r.identity.Service); err != nil {
 		return err
@@ -31,17 +31,17 @@ func (r *run) settleCut(ctx context.Context) error {
 	r.countCut(cut)
 	switch {
 	case r.goingBack(cut):
-		r.record.Note("run %s was cut short while it rolled back; that is finished first", cut.Run)
+		r.record.Note("run %s was interrupted while it rolled back; that is finished first", cut.Run)
 	case r.cuts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
 		r.giveUp(cut)
 	default:
-		r.record.Note("run %s was cut short while it deployed %s", cut.Run, cut.Pair)
+		r.record.Note("run %s was interrupted while it deployed %s", cut.Run, cut.Pair)
 		return r.undo.FinishPackages(ctx)
 	}
 	return r.finishBack(ctx, cut)
 }
 
-// finishBack goes the way back of a deploy that was cut short to its end, but for converging what is good.
+// finishBack finishes the rollback of an interrupted deploy: links and undo. The good pair converges afterwards.
 func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	r.left, r.undo.Left = &cut.Pair, &cut.Pair
 	r.serving.FollowBack(ctx, r.ledger.Runs())
@@ -63,21 +63,21 @@ func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	if r.ledger.Runs() == nil {
 		return r.stuckBack(undone)
 	}
-	// A host that waited for a person would get no more fixes until one comes. So what is good converges,
-	// and this run fails.
+	// A host that only waited for a person would get no fixes until then. So the good pair converges, and the run
+	// fails.
 	r.only = procedure.Only{}
 	return r.stuckBack(errors.Join(undone, r.settleBack(ctx, *r.ledger.Runs())))
 }
 
-// goingBack reports whether a run that was cut short was on its way back.
+// goingBack reports whether a run was interrupted during its rollback.
 func (r *run) goingBack(cut *ledger.Running) bool {
 	return r.isQuarantined(cut.Pair) || cut.Back || cut.Failed
 }
 
-// countCut finds out in which step a deploy was cut short last, and how often in a row that was in this
-// step. Cuts at different steps, or before a run changed anything, are chance: the power fails, and no release
-// is to blame. A release whose step takes the host down is cut short in that step each time. Where nothing
-// records the steps, every cut counts.
+// countCut finds the step in which a deploy was interrupted last, and counts how often in a row it was interrupted in
+// that step. A release whose step takes the host down is interrupted in that step each time. Interruptions in different
+// steps, or before a run changed anything, have other causes, such as a power failure, and do not count against the
+// release. If no journal records the steps, every interruption counts.
 func (r *run) countCut(cut *ledger.Running) {
 	if !r.recordsSteps() {
 		r.cutStep, r.cuts = "", cut.Attempts
@@ -100,8 +100,8 @@ func (r *run) recordsSteps() bool {
 	return (native || r.Engine == nil && r.Config.Engine == "native") && r.Journal().Limit > 0
 }
 
-// lastStep is the state, or the hooks, that a run was at work on when it changed something last; "" where it
-// changed nothing. What a damaged journal means is decided where the way back reads it.
+// lastStep is the state, or the stage of hooks, that made the last change of a run; "" if the run changed nothing. It
+// ignores damage of the journal, which the rollback reports.
 func (r *run) lastStep(id string) string {
 	h, err := r.StateHost()
 	if err != nil {
@@ -114,9 +114,9 @@ func (r *run) lastStep(id string) string {
 	return last.InterruptedStep(id, h)
 }
 
-// giveUp quarantines the release whose deploy was cut short too often: the host may not survive it.
+// giveUp quarantines the release whose deploy was interrupted too often, since its states may bring the host down.
 func (r *run) giveUp(cut *ledger.Running) {
-	reason := fmt.Sprintf("its deploy was cut short %d times", r.cuts)
+	reason := fmt.Sprintf("its deploy was interrupted %d times", r.cuts)
 	if r.cutStep != "" {
 		reason += " in a row in " + r.cutStep
 	}
@@ -128,12 +128,12 @@ func (r *run) giveUp(cut *ledger.Running) {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
 		r.quarantine(cut.Pair, *guilty, cut.Run, reason)
 	}
-	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
+	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the rollback
 }
 
-// givesUp reports whether a rollback that failed is not tried again by the next run: nothing is put back from a
-// journal that something else has changed, and changes that could not be put back may never be. A person has to
-// look then; the pair that was left is recorded with the reason.
+// givesUp reports whether the next run does not retry a rollback that failed. Nothing is restored from a journal that
+// is damaged or newer than the agent, and changes that repeatedly could not be undone are left. The ledger records the
+// pair that was left and the reason, for a person.
 func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bool {
 	var damaged *journal.Damaged
 	var newer *journal.Newer
@@ -152,8 +152,8 @@ func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bo
 	return true
 }
 
-// cutDeploy is the deploy of another pair than the deployed one that was cut short; nil for none. A rollback by hand
-// that was cut short is none: it goes to the pair that is to run.
+// cutDeploy is an interrupted deploy of another pair than the deployed one; nil if there is none. An interrupted
+// rollback by hand does not count, since its pair is the one that is to run.
 func (r *run) cutDeploy() *ledger.Running {
 	cut, good := r.ledger.Running, r.ledger.Good
 	if cut == nil || good == nil || cut.Back || cut.Leaves != nil || cut.Pair.Same(*good) {
@@ -162,10 +162,10 @@ func (r *run) cutDeploy() *ledger.Running {
 	return cut
 }
 
-// leaveCut is settleCut for a rollback by hand to a version, a run or, for "", the pair before. A deploy that was cut
-// short is not taken up again: it is rolled back, and its releases are quarantined as those are from which a person
-// goes back. What was good before that deploy is still what the ledger calls deployed, and the links may lead
-// elsewhere: the rollback goes no further back. find looks for where to go, so that a mistake in that changes nothing.
+// leaveCut is settleCut for a rollback by hand to a version, to a run or, for "", to the pair before. It rolls an
+// interrupted deploy back instead of resuming it, and quarantines its releases as every rollback by hand does. In the
+// ledger the pair before that deploy is still the deployed one, so the rollback goes no further back. find resolves to
+// before anything changes, so that a mistake in it changes nothing.
 func (r *run) leaveCut(ctx context.Context, to string, find func(to string) error) error {
 	cut := r.cutDeploy()
 	if cut == nil || r.test || r.goingBack(cut) {
@@ -179,18 +179,18 @@ func (r *run) leaveCut(ctx context.Context, to string, find func(to string) erro
 			return exit.WithCode(exit.Usage, err)
 		}
 	}
-	r.record.Note("run %s was cut short while it deployed %s; the host goes back to %s, which was deployed before",
+	r.record.Note("run %s was interrupted while it deployed %s; the host goes back to %s, which was deployed before",
 		cut.Run, cut.Pair, r.ledger.Good)
 	r.acted, r.report.Leaves = true, &cut.Pair
 	r.quarantineByHand(cut.Pair)
-	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the way back
+	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the rollback
 	if err := r.save(); err != nil {
 		return err
 	}
 	return r.finishBack(ctx, cut)
 }
 
-// quarantineByHand quarantines the releases of a pair that a person goes back from, and that are not good.
+// quarantineByHand quarantines those releases of a pair that are not part of the good pair, after a rollback by hand.
 func (r *run) quarantineByHand(pair ledger.Pair) {
 	for _, release := range pair.Releases() {
 		if !r.ledger.Good.Has(release) {
@@ -199,8 +199,8 @@ func (r *run) quarantineByHand(pair ledger.Pair) {
 	}
 }
 
-// unlessGood is the version to go back to. A person who names the deployed one, while a deploy or its way back was cut
-// short, names what that way back leads to, as "" does.
+// unlessGood is the version to go back to. While a deploy or its rollback is interrupted, the version of the deployed
+// pair means the same as "": that rollback leads to it.
 func (r *run) unlessGood(version string) string {
 	cut := r.ledger.Running
 	if cut != nil && (r.cutDeploy() != nil || r.goingBack(cut)) && r.ledger.Good != nil && r.ledger.Good.Is(version) {
@@ -209,7 +209,7 @@ func (r *run) unlessGood(version string) string {
 	return version
 }
 
-// askedBefore is where a rollback by hand went that was cut short, and that none has finished; nil for nowhere.
+// askedBefore is the pair to which an interrupted rollback by hand leads; nil if there is none.
 func (r *run) askedBefore() *ledger.Pair {
 	cut := r.ledger.Running
 	if cut == nil || cut.Leaves == nil || !r.Held().Has(cut.Pair.Releases()...) {
@@ -221,8 +221,8 @@ func (r *run) askedBefore() *ledger.Pair {
 	return &cut.Pair
 }
 
-// stayBack is a rollback that has finished the way back of a run that was cut short: going further back would leave the
-// release that this way back led to.
+// stayBack ends a rollback by hand that has finished the interrupted rollback of another run. It goes no further back,
+// since that would leave the pair to which the interrupted rollback led.
 func (r *run) stayBack(ctx context.Context) error {
 	good := *r.ledger.Good
 	r.acted, r.report.To = true, &good
@@ -231,11 +231,11 @@ func (r *run) stayBack(ctx context.Context) error {
 	return r.stuckBack(r.settleBack(ctx, good))
 }
 
-// showStayBack is the dry run of stayBack, and of the way back that comes before it.
+// showStayBack is the dry run of stayBack, and of the rollback that comes before it.
 func (r *run) showStayBack(ctx context.Context, left ledger.Pair) error {
 	good := *r.ledger.Good
 	r.report.To = &good
-	r.record.Note("would take back the deploy of %s, which was cut short, and stay on %s", left, good)
+	r.record.Note("would undo the deploy of %s, which was interrupted, and stay on %s", left, good)
 	r.showQuarantine(left, good)
 	r.showActs(ctx, good)
 	return r.converge(ctx, good)
