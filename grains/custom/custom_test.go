@@ -365,7 +365,7 @@ func TestReadFileThatCannotBeRead(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := custom.ReadFile(pipe); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := custom.ReadFile(pipe); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe: %v", err)
 	}
 	large := write(t, dir, "large", "a: "+strings.Repeat("x", 1<<20), 0o600)
