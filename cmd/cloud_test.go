@@ -15,6 +15,7 @@ import (
 func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
+	r.env = append(r.env, "states=salt/config/states")
 	r.must("corpus keys new", "corpus store init", "mkdir image", "echo system >image/rootfs.tar",
 		"corpus build image -o image.tar.zst", "corpus publish image-bookworm 1.0 image.tar.zst",
 		"corpus node add n1 --mode prod --region eu1 --address 192.0.2.1 --yes",
@@ -27,7 +28,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 			"| head -n 1)",
 		`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
 	call := func(function string) string {
-		out := r.must("corpus-agent call --states tree/states --grains grains.json --out json " + function)
+		out := r.must("corpus-agent call --states tree/$states --grains grains.json --out json " + function)
 		var answer struct{ Local json.RawMessage }
 		if err := json.Unmarshal([]byte(out), &answer); err != nil {
 			t.Fatalf("%s: %v\n%s", function, err, out)
@@ -60,6 +61,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		}
 		checkFile(t, filepath.Join(r.dir, file), text+"\n", c.check)
 	}
+	becomesNode(t, r)
 	low := call("state.show_lowstate guests")
 	for _, want := range []string{`"hostname": "shop-prod-eu1-web1"`, `"uids": 524288`, `"fun": "only"`,
 		"corpus-agent image image-bookworm 1.0"} {
@@ -72,14 +74,26 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 			t.Errorf("%s has no states for a node:\n%s", sls, low)
 		}
 	}
-	if out := r.must("corpus-agent call --states tree/states --grains grains.json state.apply check"); !strings.Contains(
+	if out := r.must("corpus-agent call --states tree/$states --grains grains.json state.apply check"); !strings.Contains(
 		out, "Succeeded: 1") {
 		t.Errorf("the node does not accept the cloud:\n%s", out)
 	}
-	r.must("sed -i 's/ssh_port: 40000/ssh_port: 40002/' tree/states/cloud.yaml")
-	if out, err := r.run("corpus-agent call --states tree/states --grains grains.json state.apply check"); err == nil ||
+	r.must("sed -i 's/ssh_port: 40000/ssh_port: 40002/' tree/$states/cloud.yaml")
+	if out, err := r.run("corpus-agent call --states tree/$states --grains grains.json state.apply check"); err == nil ||
 		!strings.Contains(out, "the port 40002 is that of") {
 		t.Errorf("the node accepts two guests with one port (%v):\n%s", err, out)
+	}
+}
+
+// becomesNode holds that the first deploy of a host with the name of a node runs the states of nodes.
+func becomesNode(t *testing.T, r *reader) {
+	t.Helper()
+	out := r.must("mkdir -p node/etc/systemd/network node/etc/haproxy && echo cloud-prod-eu1-n1 >node/etc/hostname",
+		"corpus-agent deploy --root node --trust-root keys/root.json --test")
+	for _, want := range []string{"guest.present web1", "/etc/nftables.conf", "/etc/haproxy/haproxy.cfg"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the dry run of a node's first deploy lacks %s:\n%s", want, out)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func TestQuickStartAsTyped(t *testing.T) {
 		}
 	}
 	cmd := exec.Command("sh", "-c", script.String()+
-		"\nssh root@hello-testing-lab-1 corpus-agent status\nssh root@hello-testing-lab-1 corpus-agent history\n")
+		"\nssh root@hello-testing-lab1-1 corpus-agent status\nssh root@hello-testing-lab1-1 corpus-agent history\n")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+dir+"/bin:"+bin(t)+":"+os.Getenv("PATH"), "HOME="+dir, "HOSTS="+dir+"/hosts",
 		"CORPUS_STORE=file://"+dir+"/store", "CORPUS_KEYS=keys", "CORPUS_METADATA_ENABLED=false", goCache(),

@@ -18,7 +18,7 @@ import (
 // The names in which the data is published.
 const (
 	Project = "cloud"             // the project of a cloud, and the service of its nodes
-	Name    = "states/cloud.yaml" // the file of its releases
+	Name    = "salt/config/states/cloud.yaml" // the file of its releases
 )
 
 // form is the version of the file's format.

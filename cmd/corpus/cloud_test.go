@@ -112,7 +112,7 @@ func TestAnEarlierCloudIsPublishedAgain(t *testing.T) {
 		t.Errorf("version 1 has no node n2:\n%s", s.out)
 	}
 	s.expect(0, "node add n4 --mode dev --region eu1 --yes", "published cloud 4")
-	s.expect(0, "diff cloud 1 4", "~ states/cloud.yaml")
+	s.expect(0, "diff cloud 1 4", "~ salt/config/states/cloud.yaml")
 	s.expect(0, "node ls", "n4")
 }
 
