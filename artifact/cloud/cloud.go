@@ -17,7 +17,7 @@ import (
 
 // The names in which the data is published.
 const (
-	Project = "cloud"             // the project of a cloud, and the service of its nodes
+	Project = "cloud"                         // the project of a cloud, and the service of its nodes
 	Name    = "salt/config/states/cloud.yaml" // the file of its releases
 )
 
