@@ -172,7 +172,7 @@ func interruptedGoingBack(cause error) error {
 		fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
 }
 
-// settleBack is settleDown for a pair whose files may be gone from the disk: what is missing is fetched again, before
+// settleBack is settleDown for a pair whose files may be missing on the disk: what is missing is fetched again, before
 // the pair converges or after it failed to.
 func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 	if r.intact(ctx, good) != nil {

@@ -99,7 +99,7 @@ func TestRollbackWorksAfterPreviousWasDeleted(t *testing.T) {
 	must(t, os.RemoveAll(old))
 	l.publish("3-broken")
 	r := l.expect(exit.RolledBack)
-	noted(t, r, "gone from the disk")
+	noted(t, r, "missing on the disk")
 	l.links("2", "2", "")
 	l.expect(exit.OK)
 	l.publish("4")
@@ -151,7 +151,7 @@ type thing struct {
 // The reports of losses that do not name a path.
 const (
 	saysLinks   = "the links were not those|it is deployed again"
-	saysRelease = "gone from the disk|differs on the disk"
+	saysRelease = "missing on the disk|differs on the disk"
 	saysEntry   = "the registry's entry"
 	saysTrust   = "root of trust"
 )

@@ -178,7 +178,7 @@ func TestURLs(t *testing.T) {
 		{"http://host.example.com/x", "plain HTTP", "?checksum="},
 		{"https://host/x?checksum=md5:d41d8cd98f00b204e9800998ecf8427e", "not a digest", "sha256:"},
 		{"https://host/x?checksum=file:https://host/sums", "not a digest", "sha256:"},
-		{"https://host/x?archive=zip", "no options", ""},
+		{"https://host/x?archive=zip", "not options", ""},
 		{"https://host/a//b", "double slash", ""},
 		{"file://relative/path", "on no host", "file:///relative/path"},
 		{"git::https://host/x?ref=--upload-pack=evil", "not the name", ""},
