@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -175,7 +176,17 @@ func (r *run) noteUnread(pair ledger.Pair) {
 				r.record.Note("%s: %s; %s", release, p.Error(), p.Hint)
 			}
 		}
+		if base := pair.Base; (base == nil || !base.Is(release)) && statesOfBase(tree) {
+			r.record.Note("%s: states/top.sls is read in a base release alone; move states to salt/config/states", release)
+		}
 	}
+}
+
+// statesOfBase reports whether a tree has its states where a base release has them, and none where a service has them.
+func statesOfBase(tree fs.FS) bool {
+	_, base := fs.Stat(tree, "states/top.sls")
+	_, service := fs.Stat(tree, "salt/config/states")
+	return base == nil && errors.Is(service, fs.ErrNotExist)
 }
 
 // noteInterpreters names programs that scripts of releases new to the host start and that the host does not have. No

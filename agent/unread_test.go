@@ -27,6 +27,20 @@ func TestUnreadFilesOfReleaseAreNoted(t *testing.T) {
 	}
 }
 
+// TestStatesOfAServiceInThePlaceOfBaseAreNoted deploys a service whose states are where only a base release has them.
+func TestStatesOfAServiceInThePlaceOfBaseAreNoted(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"states/top.sls": "base: {}\n"})
+	const want = "myapp 1: states/top.sls is read in a base release alone; move states to salt/config/states"
+	noted(t, l.expect(exit.OK), want)
+	l.repo.Release("myapp", "2", "testing",
+		artifacttest.Files{"states/top.sls": "base: {}\n", "salt/config/states/top.sls": "base: {}\n"})
+	if r := l.expect(exit.OK); strings.Contains(strings.Join(r.Notes, "\n"), "in a base release alone") {
+		t.Errorf("a service with states of its own has the note %q", r.Notes)
+	}
+}
+
 // TestDryRunShowsHooksAndRestarts besides the states, as that of a rollback does.
 func TestDryRunShowsHooksAndRestarts(t *testing.T) {
 	if os.Geteuid() != 0 {
