@@ -54,7 +54,7 @@ func image(t *testing.T, h *statetest.Host, links map[string]string) {
 	h.Put("/image.tar", b.String())
 }
 
-// node gives a host the programs of a node: tar and rm are real ones.
+// node gives a host the programs of a node: tar, rm and find are real ones.
 func node(t *testing.T, h *statetest.Host) {
 	real := func(name string) statetest.Tool {
 		return func(args []string, _ string) (string, error) {
@@ -72,6 +72,7 @@ func node(t *testing.T, h *statetest.Host) {
 	}
 	statetest.UseUnits(h)
 	statetest.UseTools(t, h, map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"),
+		"find": real("find"),
 		"systemctl": func(args []string, _ string) (string, error) {
 			root, is := strings.CutPrefix(args[0], "--root=")
 			if !is || args[1] != "enable" {
@@ -248,6 +249,32 @@ func leftovers(t *testing.T, h *statetest.Host, step int) {
 	names, err := filepath.Glob(h.Dir + "/var/lib/machines/.*")
 	if err != nil || len(names) > 0 {
 		t.Errorf("cut at step %d: %v is left (%v)", step, names, err)
+	}
+}
+
+// TestOtherUsersDoNotReachRootFileSystems makes guests on nodes whose directory of root file systems is absent, or open
+// for all users: an image may have programs with the rights of root.
+func TestOtherUsersDoNotReachRootFileSystems(t *testing.T) {
+	for name, mode := range map[string]fs.FileMode{"absent": 0, "open": 0o755, "closed": 0o700} {
+		h := statetest.NewHost(t)
+		node(t, h)
+		if mode != 0 {
+			if err := os.MkdirAll(h.Dir+"/var/lib/machines", mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hosttest.Converge(t, h.Host, guest.Functions(), "present", web1("nspawn"))
+		info, err := os.Stat(h.Dir + "/var/lib/machines")
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: the directory has mode %v (%v), want 0700", name, info.Mode(), err)
+		}
+		if err := os.Chmod(h.Dir+"/var/lib/machines", 0o711); err != nil {
+			t.Fatal(err)
+		}
+		hosttest.Converge(t, h.Host, guest.Functions(), "present", web1("nspawn"))
+		if info, err := os.Stat(h.Dir + "/var/lib/machines"); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: a directory that was opened later has mode %v (%v)", name, info.Mode(), err)
+		}
 	}
 }
 

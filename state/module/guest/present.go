@@ -135,6 +135,9 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !known || r.Step == creating:
 		changes.Set("guest", "created from "+p.Image)
 	}
+	if err := p.open(h, changes); err != nil {
+		return module.Diff{}, err
+	}
 	file, content := p.driver.Settings(p)
 	same, err := hasContent(h, file, content)
 	if err == nil && !same {
@@ -159,6 +162,9 @@ func hasContent(h *host.Host, file, content string) (bool, error) {
 
 func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	report := module.Report{Changes: d.Changes, Comment: "guest " + p.Name + " is there"}
+	if err := closeDir(h, p.driver.Dir()); err != nil {
+		return module.Report{}, err
+	}
 	if _, create := d.Changes.Get("guest"); create {
 		if err := p.create(ctx, h); err != nil {
 			return module.Report{}, fmt.Errorf("creating guest %s: %w", p.Name, err)
@@ -195,30 +201,6 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 	}
 	r.Step = ready
 	return r.write(h)
-}
-
-func (p *present) unpack(ctx context.Context, h *host.Host) error {
-	partial := path.Join(p.driver.Dir(), ".new-"+p.ID)
-	if err := removeTree(ctx, h, p.Name, partial); err != nil {
-		return err
-	}
-	if err := h.MkdirAll(p.driver.Dir()); err != nil {
-		return err
-	}
-	if err := h.Files.Mkdir(partial, 0o755); err != nil {
-		return err
-	}
-	_, err := h.Tool(ctx,
-		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
-			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
-			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
-	if err != nil {
-		return host.Failed(err, "unpacking "+p.Image, "see whether it is a tar archive of a root file system")
-	}
-	if err := p.seed(ctx, h, partial); err != nil {
-		return err
-	}
-	return h.Files.Rename(partial, p.root())
 }
 
 // seed writes what makes the tree this guest, follows no link of the image, and syncs everything.

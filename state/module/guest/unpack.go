@@ -1,0 +1,107 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// An image has programs with the rights of root, the guest's. Until systemd-nspawn gives its files to the guest's
+// users, and where it is not started, they are those of the node's root. So only root may reach root file systems.
+const dirMode = fs.FileMode(0o700)
+
+// isOpen reports whether users other than root can reach what is in the directory of root file systems. It refuses a
+// directory that another user owns. found is false if there is none.
+func isOpen(h *host.Host, dir string) (open, found bool, err error) {
+	info, err := h.Files.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, false, nil
+	case err != nil:
+		return false, false, err
+	}
+	top, err := h.Files.Stat("/")
+	if err != nil {
+		return false, true, err
+	}
+	if !info.IsDir() || info.UID != top.UID {
+		return false, true, diag.WithHint(fmt.Errorf("%s is not a directory of root's", dir),
+			"move it away: the agent makes it with mode 0700 for the guests of this node")
+	}
+	return info.Mode.Perm()&0o077 != 0, true, nil
+}
+
+// open reports the directory of root file systems as a change if users other than root can reach what is in it.
+func (p *present) open(h *host.Host, changes *value.Map) error {
+	open, _, err := isOpen(h, p.driver.Dir())
+	if open {
+		changes.Set("directory", p.driver.Dir()+" closed for users other than root")
+	}
+	return err
+}
+
+// closeDir makes the directory of root file systems, or takes the permissions of other users away from it.
+func closeDir(h *host.Host, dir string) error {
+	open, found, err := isOpen(h, dir)
+	if err != nil || found && !open {
+		return err
+	}
+	if err := h.MkdirAll(path.Dir(dir)); err != nil {
+		return err
+	}
+	if !found {
+		return h.Files.Mkdir(dir, dirMode)
+	}
+	resolved, err := h.Files.Resolve(dir)
+	if err != nil {
+		return err
+	}
+	return h.Files.Chmod(resolved, dirMode)
+}
+
+func (p *present) unpack(ctx context.Context, h *host.Host) error {
+	partial := path.Join(p.driver.Dir(), ".new-"+p.ID)
+	if err := removeTree(ctx, h, p.Name, partial); err != nil {
+		return err
+	}
+	if err := h.Files.Mkdir(partial, dirMode); err != nil {
+		return err
+	}
+	_, err := h.Tool(ctx,
+		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
+			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
+			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
+	if err != nil {
+		return host.Failed(err, "unpacking "+p.Image, "see whether it is a tar archive of a root file system")
+	}
+	if err := p.restrict(ctx, h, partial); err != nil {
+		return err
+	}
+	if err := p.seed(ctx, h, partial); err != nil {
+		return err
+	}
+	return h.Files.Rename(partial, p.root())
+}
+
+// restrict removes the device nodes of an image, which would be those of the node; a guest gets its own /dev. It gives a
+// root directory that the image does not have, or has for root only, the mode 0755.
+func (p *present) restrict(ctx context.Context, h *host.Host, dir string) error {
+	_, err := h.Tool(ctx,
+		host.Tool{Argv: []string{"find", dir, "-xdev", "(", "-type", "b", "-o", "-type", "c", ")", "-delete"}, Limit: hour,
+			Package: "findutils",
+			Changes: host.Subject{Kind: host.KindCommand, Name: "removing the device nodes of guest " + p.Name}})
+	if err != nil {
+		return host.Failed(err, "removing the device nodes of "+p.Image, "see whether find is that of GNU findutils")
+	}
+	info, err := h.Files.Lstat(dir)
+	if err != nil || info.Mode.Perm() != dirMode {
+		return err
+	}
+	return h.Files.Chmod(dir, 0o755)
+}
