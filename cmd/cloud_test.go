@@ -103,6 +103,10 @@ func checkFile(t *testing.T, file, text string, check []string) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if check[0] == "unshare" && os.Geteuid() != 0 {
+		t.Logf("%s was not checked: a network of its own takes root", file)
+		return
+	}
 	for _, word := range check {
 		if _, err := exec.LookPath(word); err != nil && !strings.HasPrefix(word, "-") {
 			t.Logf("%s was not checked: %v", file, err)
