@@ -149,8 +149,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// Whatever the run was asked for, the rollback is gone completely.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
-	if failure.AlsoUnexecuted(r.Layout, met, err) && undone == nil {
-		r.record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, err)
+	if undone == nil && r.metAgain(good, met, err) {
 		err = nil
 	}
 	switch {

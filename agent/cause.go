@@ -112,6 +112,20 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 	return ""
 }
 
+// metAgain reports, and notes, whether all that failed during a rollback to a pair is what the host failed the deploy by.
+// The pair runs then as far as the host lets it.
+func (r *run) metAgain(good ledger.Pair, cause, back error) bool {
+	switch {
+	case failure.AlsoUnexecuted(r.Layout, cause, back):
+		r.record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, back)
+	case failure.AlsoSources(cause, back):
+		r.record.Note("%s runs again, but was not converged; the next run converges it: %v", good, back)
+	default:
+		return false
+	}
+	return true
+}
+
 // relocated is the cause of a fault with the positions that a rollback leaves: in the directories of releases, and in
 // the archive for the release that is moved there. The links are other files then. The report is corrected, too.
 func (r *run) relocated(pair ledger.Pair, f fault, before map[string]link.Set) error {

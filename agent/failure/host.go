@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 )
 
 // hostErrors are the system call errors for which no release is to blame: another would have met them
@@ -33,15 +34,26 @@ func OfHost(err error) bool {
 	var occupied *service.Occupied // another process has the port of the release
 	var unstarted *noexec
 	var states *state.Failure
+	var source *external.Failed  // of pillar data, which the host's configuration names
 	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
 	if errors.As(err, &states) && (states.Outage() || states.Refused() || states.Immutable()) || errors.As(err, &unsafe) {
 		return true
 	}
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) ||
-		errors.As(err, &unstarted) {
+		errors.As(err, &unstarted) || errors.As(err, &source) {
 		return true
 	}
 	return HostErrno(err)
+}
+
+// AlsoSources reports whether sources of pillar data failed the deploy, and are all that failed during the rollback:
+// nothing more can be done before they answer.
+func AlsoSources(cause, back error) bool {
+	var source *external.Failed
+	if back == nil || !errors.As(cause, &source) {
+		return false
+	}
+	return !slices.ContainsFunc(partsOfError(back), func(err error) bool { return !errors.As(err, &source) })
 }
 
 // HostErrno reports whether an error wraps one of hostErrors.

@@ -160,3 +160,63 @@ func TestSourcesThatAreNotHereNameAnother(t *testing.T) {
 		}
 	}
 }
+
+// TestACommandThatAnotherUserCanChangeGivesNoPillarData has root run, or read, a file of an unprivileged user, and one
+// in a directory of such a user.
+func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this takes root")
+	}
+	const script = "#!/bin/sh\necho 'a: 1'\n"
+	for _, c := range []struct {
+		command string // %d stands for the directory
+		given   string // to the unprivileged user
+		refused bool
+	}{
+		{"%d/x/s.sh", "x/s.sh", true},
+		{"%d/x/s.sh web-01", "x", true},
+		{"sh %d/x/s.sh", "x/s.sh", true},
+		{"true;(sh '%d/x/s.sh')", "x/s.sh", true},
+		{"%d/x/s.sh </dev/null", "", false},
+		{"echo 'a: 1' # %d/x/none", "x", false},
+	} {
+		set, dir := settings(t, map[string]string{"x/s.sh": script})
+		if err := os.Chmod(filepath.Join(dir, "x/s.sh"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if c.given != "" {
+			if err := os.Chown(filepath.Join(dir, c.given), nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("cmd_yaml",
+			strings.ReplaceAll(c.command, "%d", dir))))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		data, err := s.Pillar(t.Context())
+		switch {
+		case c.refused && (err == nil || !strings.Contains(err.Error(), "root does not run a command with") ||
+			!strings.Contains(diag.HintOf(err), "to root")):
+			t.Errorf("%s: %v, hint %q, %s", c.command, err, diag.HintOf(err), value.Repr(data))
+		case !c.refused && (err != nil || value.Repr(data) != "{'a': 1}"):
+			t.Errorf("%s: %v, %s", c.command, err, value.Repr(data))
+		}
+	}
+}
+
+// TestAliasesOfASourceCannotExplode has a command print nine levels of aliases, which stand for 9 to the power of 9
+// values.
+func TestAliasesOfASourceCannotExplode(t *testing.T) {
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := '1'; i < '9'; i++ {
+		bomb += "a" + string(i) + ": &a" + string(i) + " [" + strings.TrimSuffix(strings.Repeat("*a"+string(i-1)+", ", 9),
+			", ") + "]\n"
+	}
+	set, dir := settings(t, map[string]string{"x/bomb.yaml": bomb})
+	set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("cmd_yaml", "cat "+filepath.Join(dir, "x/bomb.yaml"))))
+	s := families.New(set)
+	t.Cleanup(s.Close)
+	if _, err := s.Pillar(t.Context()); err == nil || !strings.Contains(diag.HintOf(err), "aliases of aliases multiply") {
+		t.Errorf("%.200v, hint %q", err, diag.HintOf(err))
+	}
+}

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
@@ -20,7 +22,7 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	for _, source := range sources {
 		data, err := s.externalData(ctx, source, pillar)
 		if err != nil {
-			return pillar, diag.At(diag.Pos{}, "ext_pillar %s: %v", source.Name, err).WithHint(diag.HintOf(err))
+			return pillar, sourceError(source, err)
 		}
 		if pillar, err = value.Merge(pillar, data, strategy, s.flag("pillar_merge_lists", false)); err != nil {
 			return pillar, err
@@ -29,14 +31,27 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	return pillar, nil
 }
 
+// sourceError is the error of a source. What wraps it finds the *external.Failed of a source of the agent's own.
+func sourceError(source external.Source, err error) error {
+	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
+	var failed *external.Failed
+	if errors.As(err, &failed) {
+		d.Cause = failed
+	} else {
+		d.Message = "ext_pillar " + source.Name + ": " + d.Message
+	}
+	return diag.List{d} // of which redaction keeps the causes
+}
+
 // externalData is what one source gives: a module of the tree, or a source of the agent's own.
 func (s *Session) externalData(ctx context.Context, e external.Source, pillar *value.Map) (*value.Map, error) {
 	var v any
 	var err error
+	own := s.own.hides("pillar", e.Name) || s.own.claimed("pillar", e.Name)
 	switch {
 	case s.own.broken != nil:
 		return nil, s.own.broken
-	case s.own.hides("pillar", e.Name) || s.own.claimed("pillar", e.Name):
+	case own:
 		v, err = s.own.worker.Do(ctx, "pillar", value.NewMap("name", e.Name, "argument", e.Argument, "pillar", pillar))
 	default:
 		v, err = s.externalWorld(pillar).Data(ctx, e)
@@ -47,12 +62,15 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 	if !value.Truth(v) {
 		return value.NewMap(), nil
 	}
-	data, ok := v.(*value.Map)
-	if !ok {
-		return nil, diag.WithHint(diag.At(diag.Pos{}, "it gave a %s, and a mapping was expected", value.TypeName(v)),
-			"have it give names with values")
+	if data, ok := v.(*value.Map); ok {
+		return data, nil
 	}
-	return data, nil
+	err = diag.WithHint(fmt.Errorf("it gave a %s, and a mapping was expected", value.TypeName(v)),
+		"have it give names with values")
+	if own {
+		return nil, err
+	}
+	return nil, &external.Failed{Source: e.Name, Err: err}
 }
 
 // externalWorld is what the agent's own sources use.
@@ -74,6 +92,9 @@ type vouchedFiles struct {
 
 // ReadFile is part of external.Files.
 func (v vouchedFiles) ReadFile(path string) ([]byte, error) { return v.tree.ReadFile(path) }
+
+// Vouched is part of external.Files.
+func (v vouchedFiles) Vouched(path string) error { return v.tree.Vouched(path) }
 
 // renderExternal renders a template whose includes are in a directory.
 func (s *Session) renderExternal(ctx context.Context, dir, file, text string, more *value.Map) (string, error) {

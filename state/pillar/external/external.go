@@ -2,15 +2,14 @@
 // configuration has it.
 //
 // A source gets what Salt's module of its name gets, and gives a mapping, which the caller merges. One that fails is an
-// error, so that nothing runs with half of the pillar. Files that sources read are refused if an unprivileged user can
-// change them.
+// error, so that nothing runs with half of the pillar. Files that sources read or run are refused if an unprivileged
+// user can change them.
 package external
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -30,6 +29,8 @@ type Files interface {
 	ReadDir(path string) ([]string, error)
 	// ReadFile refuses a file that an unprivileged user can change.
 	ReadFile(path string) ([]byte, error)
+	// Vouched is the refusal of ReadFile, for a file that a command runs or reads.
+	Vouched(path string) error
 }
 
 // World is what sources see and use.
@@ -74,8 +75,32 @@ func Parse(option any) ([]Source, error) {
 
 const itemHint = "write each source as `- NAME: ARGUMENT`"
 
-// Data returns what a source gives; nil for nothing.
+// Failed is that one of the agent's own sources gave no data. The host's configuration names the source and what it
+// reads, so that no release is at fault.
+type Failed struct {
+	Source string // its name
+	Err    error
+}
+
+// Error names the source.
+func (f *Failed) Error() string { return "ext_pillar " + f.Source + ": " + f.Err.Error() }
+
+// Unwrap is why it failed.
+func (f *Failed) Unwrap() error { return f.Err }
+
+// Data returns what a source gives; nil for nothing. An error is a *Failed. It wraps that of ctx if ctx is done.
 func (w World) Data(ctx context.Context, s Source) (any, error) {
+	data, err := w.data(ctx, s)
+	if err == nil {
+		return data, nil
+	}
+	if over := ctx.Err(); over != nil && !errors.Is(err, over) { // a command was ended, a server had not answered
+		err = fmt.Errorf("%w: %w", err, over)
+	}
+	return nil, &Failed{Source: s.Name, Err: err}
+}
+
+func (w World) data(ctx context.Context, s Source) (any, error) {
 	switch s.Name {
 	case "cmd_yaml", "cmd_json":
 		return w.printed(ctx, s)
@@ -102,24 +127,6 @@ func insteadOf(name string) string {
 		return "write `- cmd_json: COMMAND` with a command that prints its data as JSON, or `http_json`"
 	}
 	return "write it as a module " + name + ".py in _pillar of the state tree, or take it out of the option"
-}
-
-// printed is what a command prints as YAML or JSON. %s in it stands for the ID of the host.
-func (w World) printed(ctx context.Context, s Source) (any, error) {
-	command := strings.ReplaceAll(value.Str(s.Argument), "%s", w.ID)
-	answer, err := w.Call(ctx, "cmd.run_all", []any{command}, value.NewMap("python_shell", true))
-	if err != nil {
-		return nil, err
-	}
-	m, _ := answer.(*value.Map)
-	if code := m.Value("retcode"); code != 0 {
-		return nil, fmt.Errorf("the command ended with %s: %s", value.Str(code), value.Str(m.Value("stderr")))
-	}
-	text := value.Str(m.Value("stdout"))
-	if s.Name == "cmd_json" {
-		return fromJSON(text)
-	}
-	return fromYAML(text)
 }
 
 // parameters reads the argument of a source as Python would pass it on: a mapping by name, a list by position, anything

@@ -1,0 +1,70 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// printed is what a command prints as YAML or JSON. %s in it stands for the ID of the host.
+func (w World) printed(ctx context.Context, s Source) (any, error) {
+	command := strings.ReplaceAll(value.Str(s.Argument), "%s", w.ID)
+	if err := w.vouched(command); err != nil {
+		return nil, err
+	}
+	answer, err := w.Call(ctx, "cmd.run_all", []any{command}, value.NewMap("python_shell", true))
+	if err != nil {
+		return nil, err
+	}
+	m, _ := answer.(*value.Map)
+	if code := m.Value("retcode"); code != 0 {
+		problem := "the command ended with " + value.Str(code)
+		if said := strings.TrimSpace(value.Str(m.Value("stderr"))); said != "" {
+			problem += ": " + said
+		}
+		return nil, diag.WithHint(errors.New(problem), "run the command on this host as root; it has to end with 0")
+	}
+	text := value.Str(m.Value("stdout"))
+	if s.Name == "cmd_json" {
+		return fromJSON(text)
+	}
+	return fromYAML(text)
+}
+
+// vouched refuses a command, which root runs, if its words name a file that an unprivileged user can change. Only
+// absolute paths of files that exist are looked at.
+func (w World) vouched(command string) error {
+	for _, file := range absolutePaths(command) {
+		info, err := w.Files.Stat(file)
+		if err == nil && info.IsRegular() {
+			err = w.Files.Vouched(file)
+		}
+		var unsafe *walk.UnsafeError
+		if err != nil && (info.IsRegular() || errors.As(err, &unsafe)) {
+			return diag.WithHint(fmt.Errorf("root does not run a command with %s: %w", file, err),
+				"give the file and the directories above it to root, so that no other user can change them")
+		}
+	}
+	return nil
+}
+
+// absolutePaths are the words of a command that are absolute paths, split as a shell does, and also at the shell's
+// operators and at =, as in (/usr/bin/x; /usr/bin/y --file=/etc/z).
+func absolutePaths(command string) (all []string) {
+	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}`'\"=", r) })
+	if quoted, err := value.SplitWords(command); err == nil { // the shell says what is wrong with the others
+		words = append(words, quoted...)
+	}
+	for _, word := range words {
+		if path.IsAbs(word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
