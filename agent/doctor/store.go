@@ -29,13 +29,13 @@ func (f *Findings) AskStore(ctx context.Context, s Store) bool {
 	if errors.As(err, &failed) {
 		clock = failed.Now
 	}
-	answers := f.answer(s, err)
+	answers := f.answer(ctx, s, err)
 	f.compareClock(began, s.Now(), clock)
 	return answers
 }
 
 // answer adds what the first request says about the store.
-func (f *Findings) answer(s Store, err error) bool {
+func (f *Findings) answer(ctx context.Context, s Store, err error) bool {
 	switch {
 	case err == nil:
 		f.OK("store", "%s answers", s.URL)
@@ -52,11 +52,22 @@ func (f *Findings) answer(s Store, err error) bool {
 		f.Error("read", err, "allow s3:GetObject on metadata/* and deploy/*, as docs/buckets.md says")
 	case errors.Is(err, store.ErrNotFound):
 		f.OK("store", "%s answers", s.URL)
-		f.Error("read", err, "the bucket has no store below this prefix: correct the URL, or run corpus store init")
+		f.Error("read", err, cureMissing(ctx, s))
 	default:
 		f.Error("store", err, "look at the network, the proxy and the name server of this machine, and at the store")
 	}
 	return false
+}
+
+// cureMissing returns what to do about a store without timestamp: it was removed if other metadata is there.
+func cureMissing(ctx context.Context, s Store) string {
+	for _, err := range s.List(ctx, "metadata/") {
+		if err == nil {
+			return "the store has other metadata: a holder of the keys signs the timestamp again with " +
+				"corpus refresh --rebuild"
+		}
+	}
+	return "the bucket has no store below this prefix: correct the URL, or run corpus store init"
 }
 
 // Clocks that differ by this much are worth a warning; S3 refuses requests that are 15 minutes off.

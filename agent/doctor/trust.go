@@ -23,12 +23,16 @@ func (f *Findings) AskTrust(ctx context.Context, s Store, root []byte, seen stri
 	}
 	if client, err = follow(ctx, s, root, dir, seen); err == nil {
 		f.OK("signatures", "all metadata is signed as root version %d demands", client.Trusted().Root.Signed.Version)
-		f.expiry(client.Expiries(), s.Now())
+		if !f.expiry(client.Expiries(), s.Now()) {
+			f.firstExpiry(client.Expiries())
+		}
 		return client, done
 	}
 	f.signatures(err)
 	kept, _ := trust.KeptExpiries(dir)
-	f.expiry(kept, s.Now())
+	if !f.expiry(kept, s.Now()) {
+		f.Skip("expiry", "the metadata does not verify, and so not all dates are known")
+	}
 	return nil, done
 }
 
@@ -67,9 +71,8 @@ func (f *Findings) signatures(err error) {
 	f.Error("signatures", err, cure)
 }
 
-// expiry adds which signatures have expired or expire soon.
-func (f *Findings) expiry(all []trust.Expiry, now time.Time) {
-	found := false
+// expiry adds which signatures have expired or expire soon, and reports whether any did.
+func (f *Findings) expiry(all []trust.Expiry, now time.Time) (found bool) {
 	for _, e := range all {
 		day := e.Expires.UTC().Format(time.DateOnly)
 		switch {
@@ -83,7 +86,12 @@ func (f *Findings) expiry(all []trust.Expiry, now time.Time) {
 		}
 		found = true
 	}
-	if !found && len(all) > 0 {
+	return found
+}
+
+// firstExpiry adds which signature expires first.
+func (f *Findings) firstExpiry(all []trust.Expiry) {
+	if len(all) > 0 {
 		f.OK("expiry", "the first signature to expire is that of %s, on %s", all[0].Role,
 			all[0].Expires.UTC().Format(time.DateOnly))
 	}

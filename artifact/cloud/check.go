@@ -53,10 +53,18 @@ func (k *checking) add(path, hint, format string, args ...any) {
 // once reports what another guest has, too.
 func (k *checking) once(path, what, value string) {
 	if other, taken := k.taken[what+value]; taken {
-		k.add(path, "omit it in one of them, and corpus chooses another one", "%s %s is that of %s", what, value, other)
+		k.add(path, cureTaken(path), "%s %s is that of %s", what, value, other)
 		return
 	}
 	k.taken[what+value] = path
+}
+
+// cureTaken returns what to do about a value that two have. Corpus chooses addresses, ports and IDs of guests alone.
+func cureTaken(path string) string {
+	if strings.HasPrefix(path, "nodes.") || strings.HasSuffix(path, ".names") {
+		return "give one of them another one"
+	}
+	return "omit it in one of them, and corpus chooses another one"
 }
 
 func (k *checking) nodes() {

@@ -93,6 +93,10 @@ func createGuest(data *cloud.Cloud, name string, g cloud.Guest) error {
 	if err := cloud.CheckName(name); err != nil {
 		return fmt.Errorf("the guest's name: %w", err)
 	}
+	if !slices.Contains(cloud.Modes(), g.Env) {
+		return diag.WithHint(fmt.Errorf("there is no environment %s", g.Env), "give --env one of %s",
+			strings.Join(cloud.Modes(), ", "))
+	}
 	if g.Node == "" {
 		if g.Node = data.Place(g.Env); g.Node == "" {
 			return diag.WithHint(fmt.Errorf("no node of mode %s has a free slot", g.Env),

@@ -2,12 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,37 +86,4 @@ func (p *program) examineTrust(ctx context.Context, found *doctor.Findings, s do
 	}
 	_, done := found.AskTrust(ctx, s, root, p.memoryOf(root))
 	done()
-}
-
-// examineKeys adds which private keys other users of this machine may read.
-func (p *program) examineKeys(found *doctor.Findings) {
-	if p.keys == "" {
-		found.Skip("keys", "no --keys were given")
-		return
-	}
-	entries, err := os.ReadDir(p.keys)
-	if err != nil {
-		found.Error("keys", err, "correct --keys, or make keys: corpus keys new --keys "+p.keys)
-		return
-	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".key" })
-	open := 0
-	for _, e := range entries {
-		file := filepath.Join(p.keys, e.Name())
-		info, err := os.Stat(file)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			found.Error("keys", err, "make the file readable for you alone")
-		case info.Mode().Perm()&0o077 != 0:
-			open++
-			found.Warn("keys", fmt.Sprintf("chmod 600 %s; if another user may have read it: corpus keys rotate", file),
-				"other users of this machine may read %s (mode %04o)", file, info.Mode().Perm())
-		}
-	}
-	if open == 0 && len(entries) > 0 {
-		found.OK("keys", "the %d private keys in %s are readable for their owner alone", len(entries), p.keys)
-	} else if len(entries) == 0 {
-		found.Skip("keys", "%s has no private keys", p.keys)
-	}
 }

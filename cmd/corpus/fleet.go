@@ -123,15 +123,15 @@ func (p *program) lookOnce(ctx context.Context, look lookAtFleet, o fleetOptions
 	if o.html != "" || o.metrics != "" {
 		return write()
 	}
-	return p.redrawFleet(v, o.watch)
+	return p.redrawFleet(v, o)
 }
 
 // redrawFleet shows a look at the fleet, in the place of the one before where the terminal is watched.
-func (p *program) redrawFleet(v *fleet.View, watched bool) error {
-	if f := cli.File(p.Out); watched && f != nil && cli.Terminal(p.Out) && !p.json {
+func (p *program) redrawFleet(v *fleet.View, o fleetOptions) error {
+	if f := cli.File(p.Out); o.watch && f != nil && cli.Terminal(p.Out) && !p.json {
 		_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // a terminal that is gone needs nothing more
 	}
-	return p.showFleet(v)
+	return p.showFleet(v, o)
 }
 
 // lookAtFleet looks at a fleet. write writes the files that were asked for.

@@ -11,12 +11,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-func (p *program) showFleet(v *fleet.View) error {
+// noHost says why a table of the fleet is empty.
+func (o fleetOptions) noHost() string {
+	text := "no host"
+	if o.project != "" || o.channel != "" {
+		text += " of these"
+	}
+	switch {
+	case o.behind && o.silent > 0:
+		return text + " is behind and has been silent for " + o.silent.String()
+	case o.behind:
+		return text + " is behind"
+	case o.silent > 0:
+		return text + " has been silent for " + o.silent.String()
+	}
+	return "no host has a record here; hosts write one with each report (reports.upload: true)"
+}
+
+func (p *program) showFleet(v *fleet.View, o fleetOptions) error {
 	if p.json {
 		return p.JSON(v)
 	}
 	if len(v.Hosts) == 0 && len(v.Ignored) == 0 {
-		fmt.Fprintln(p.Out, "no host has a record here; hosts write one with each report (reports.upload: true)")
+		fmt.Fprintln(p.Out, o.noHost())
 	}
 	if err := p.printRows(v.Rows); err != nil {
 		return err

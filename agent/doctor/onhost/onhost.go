@@ -34,6 +34,7 @@ type Host struct {
 func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 	h.found = &doctor.Findings{}
 	h.configuration()
+	h.control()
 	status, err := h.Status()
 	if err != nil {
 		h.found.Error("records", err, "docs/troubleshooting.md says how records of the agent are restored")

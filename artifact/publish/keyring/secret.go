@@ -44,7 +44,7 @@ func (r Ring) parse(from, text string) ([]Signer, error) {
 		return r.remote(strings.Fields(text))
 	case strings.HasPrefix(text, armor.Header):
 		if r.Locks == nil {
-			return nil, errors.New("it is encrypted")
+			return nil, errEncrypted
 		}
 		plain, err := r.Locks.open(from, []byte(text))
 		if err != nil {

@@ -1,0 +1,27 @@
+package onhost
+
+import (
+	"io/fs"
+	"os"
+)
+
+// control adds what another user could replace of what root reads and runs. Runs make the same checks, and refuse such
+// a host.
+func (h *Host) control() {
+	wrong := false
+	for _, err := range []error{h.CheckAbove(h.Layout.State()), h.CheckAbove(h.Layout.Projects()), h.CheckPrograms()} {
+		if err != nil {
+			h.found.Error("control", err, "give what the message names back to root")
+			wrong = true
+		}
+	}
+	if info, err := os.Lstat(h.LedgerPath()); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		path := h.LedgerPath()
+		h.found.Fail("control", "look at where it leads (readlink "+path+"), then: cp --remove-destination \"$(readlink -f "+
+			path+")\" "+path, "%s is a symbolic link: the agent keeps a regular file there", h.Layout.Inside(path))
+		wrong = true
+	}
+	if !wrong {
+		h.found.OK("control", "root alone can change what the agent reads and runs")
+	}
+}
