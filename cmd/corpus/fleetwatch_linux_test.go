@@ -113,6 +113,7 @@ func TestAWatchShowsTheFleetAgain(t *testing.T) {
 	if code := end(); code != 0 {
 		t.Errorf("an interrupted watch ends with exit code %d", code)
 	}
+	s.expect(0, "point myapp testing 1.0", "")
 	s.expect(0, "fleet --behind", "no host is behind")
 	s.expect(0, "fleet --silent 1h", "no host has been silent for 1h0m0s")
 	s.expect(2, "fleet --watch --every 1ms", "--every is less than a second")
