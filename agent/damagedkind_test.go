@@ -26,17 +26,7 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 			must(t, os.WriteFile(path, nil, 0o600)) // this host has not needed it
 		}
 	}
-	var files []string
-	must(t, filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
-		inside := strings.TrimPrefix(path, state+"/")
-		cache := strings.HasPrefix(inside, "trees/") || strings.HasPrefix(inside, "incoming/") ||
-			strings.Contains(inside, "~pages/") ||
-			strings.HasPrefix(filepath.Base(inside), ".") // these are made again without a loss
-		if err == nil && e.Type().IsRegular() && inside != "trust/root.json" && !cache {
-			files = append(files, inside) // the root is a person's
-		}
-		return err
-	}))
+	files, _ := keptFiles(t, state)
 	for _, name := range files {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,5 +47,75 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	}
 	if len(files) < 12 {
 		t.Errorf("the host has only %v", files)
+	}
+}
+
+// keptFiles returns the files of a state directory that are set aside when they are damaged, and those that are made
+// again without a loss; the names are relative to the directory. The root of trust is a person's and in neither.
+func keptFiles(t *testing.T, state string) (files, caches []string) {
+	t.Helper()
+	must(t, filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
+		inside := strings.TrimPrefix(path, state+"/")
+		switch {
+		case err != nil || !e.Type().IsRegular() || inside == "trust/root.json":
+		case strings.HasPrefix(inside, "trees/"), strings.HasPrefix(inside, "incoming/"),
+			strings.Contains(inside, "~pages/"), strings.HasPrefix(filepath.Base(inside), "."):
+			caches = append(caches, inside)
+		default:
+			files = append(files, inside)
+		}
+		return err
+	}))
+	return files, caches
+}
+
+// TestADirectoryInThePlaceOfACachedFileIsRemoved puts a directory that has a file in the place of each file that the
+// agent can make again, one that is needed and one that is obsolete: the next runs deploy and note nothing about it.
+func TestADirectoryInThePlaceOfACachedFileIsRemoved(t *testing.T) {
+	whole := deployedTwice(t)
+	pages := filepath.Join(whole.Layout.Trust(), "projects", "myapp~pages")
+	must(t, os.MkdirAll(pages, 0o700))
+	must(t, os.WriteFile(filepath.Join(pages, strings.Repeat("0", 64)+".json"), nil, 0o600)) // which no head names
+	must(t, os.MkdirAll(whole.Layout.Incoming(), 0o700))
+	must(t, os.WriteFile(filepath.Join(whole.Layout.Incoming(), strings.Repeat("0", 64)), nil, 0o600))
+	_, caches := keptFiles(t, whole.Layout.State())
+	for _, head := range []string{"same head", "new head"} {
+		if head == "new head" {
+			whole.publish("3")
+		}
+		t.Run(head, func(t *testing.T) {
+			for _, name := range append(caches, "trust/projects/myapp~pages") {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					l := whole.again(t)
+					l.Config.Store = "mem://"
+					l.damagedCache(name)
+				})
+			}
+		})
+	}
+	if len(caches) < 3 {
+		t.Errorf("the host has only %v", caches)
+	}
+}
+
+// damagedCache puts a directory in the place of a cached file, or a file in that of a directory of them, and deploys.
+func (l *lab) damagedCache(name string) {
+	l.t.Helper()
+	path, isDir := filepath.Join(l.Layout.State(), name), strings.HasSuffix(name, "~pages")
+	must(l.t, os.RemoveAll(path))
+	if isDir {
+		must(l.t, os.WriteFile(path, nil, 0o600))
+	} else {
+		must(l.t, os.MkdirAll(filepath.Join(path, "of", "others"), 0o755))
+	}
+	for i := range 2 {
+		notes := strings.Join(l.expect(exit.OK).Notes, "\n")
+		if i == 1 && strings.Contains(notes, filepath.Base(name)) || strings.Contains(notes, "keeping a page") {
+			l.t.Errorf("run %d has the notes %q", i+1, notes)
+		}
+	}
+	if info, err := os.Lstat(path); err == nil && info.IsDir() != isDir {
+		l.t.Errorf("%s is %s", path, info.Mode())
 	}
 }

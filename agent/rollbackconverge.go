@@ -28,6 +28,11 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
+		if !test {
+			if err := r.Unwritable(); err != nil { // without room for the ledger the rollback could not be finished, nor resumed
+				return err
+			}
+		}
 		to := r.unlessGood(to)
 		if err := r.leaveCut(ctx, to, func(to string) error { _, err := r.wayBack(to); return err }); err != nil {
 			return err

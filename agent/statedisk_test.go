@@ -92,3 +92,31 @@ func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
 }
+
+// TestRollbackConvergeWithoutRoomChangesNothing and goes back once there is room.
+func TestRollbackConvergeWithoutRoomChangesNothing(t *testing.T) {
+	l := converging(t)
+	stateOnItsOwn(t, l.Layout.State())
+	l.states("1", goodStates)
+	l.expect(exit.OK)
+	before := snapshot(t, l.Layout.Root)
+	l.states("2", strings.ReplaceAll(badStates, "it fails:\n  test.fail_without_changes: []\n", ""))
+	l.expect(exit.OK)
+	after := snapshot(t, l.Layout.Root)
+	fill := filepath.Join(l.Layout.State(), "fill")
+	if err := os.WriteFile(fill, make([]byte, 9<<20), 0o600); err == nil {
+		t.Fatal("the filesystem is not full")
+	}
+	_, err := l.RollbackConverge(t.Context(), "", false)
+	if exit.Code(err) != exit.Internal || !strings.Contains(diag.HintOf(err), "make room") {
+		t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
+	}
+	compare(t, "after the rollback without room", after, snapshot(t, l.Layout.Root))
+	l.links("2", "2", "1")
+	must(t, os.Remove(fill))
+	if _, err := l.RollbackConverge(t.Context(), "", false); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "after the rollback", before, snapshot(t, l.Layout.Root))
+	l.links("1", "1", "")
+}

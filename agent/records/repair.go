@@ -41,6 +41,7 @@ func (rs *Records) repair() (lost []string, err error) {
 	s.directory(rs.Layout.Trust())
 	s.files(rs.Layout.Trust(), func(name string) bool { return name != "projects" })
 	s.journals()
+	s.pages()
 	s.cache(rs.Layout.Incoming())
 	trees := filepath.Dir(rs.Layout.Trees("_"))
 	s.directory(trees)
@@ -176,6 +177,15 @@ func (s *setAside) cache(dir string) {
 		info, err := os.Lstat(path)
 		if s.unread(err); err == nil && !info.Mode().IsRegular() {
 			s.errs = append(s.errs, os.RemoveAll(path))
+		}
+	}
+}
+
+// pages looks at the pages of the lists of releases, which can be read from the store again.
+func (s *setAside) pages() {
+	for _, dir := range s.below(filepath.Join(s.agent.Layout.Trust(), "projects")) {
+		if strings.HasSuffix(dir, trust.PagesSuffix) {
+			s.cache(dir)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -56,7 +57,7 @@ func (c *Client) loadHead(ctx context.Context, project string, meta *tuf.MetaFil
 		return nil, malformed(MetaName(HeadRole(project)), err)
 	}
 	c.set.Targets[project] = role
-	return role, c.seen.keepPages(project, digests)
+	return role, c.seen.keepPages(ctx, project, digests)
 }
 
 func (c *Client) headSet(project string, meta *tuf.MetaFiles) *tuf.Set {
@@ -203,7 +204,7 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 	if err != nil {
 		return nil, c.Vouch(project, err)
 	}
-	return data, c.seen.keepPage(project, digest, data)
+	return data, c.seen.keepPage(ctx, project, digest, data)
 }
 
 // Learn reads the signed target of a release that is not in the project's head, and keeps it for Recall. It reports
@@ -298,9 +299,13 @@ func (c *Client) KeptPage(project string, digest artifact.Digest) []byte {
 	return c.seen.page(project, digest)
 }
 
+// PagesSuffix ends the name of each directory in which the pages of a project are kept, below projects. Its content can
+// be read from the store again.
+const PagesSuffix = "~pages"
+
 // pagesDir returns the directory in which the pages of a project are kept.
 func (s seen) pagesDir(project string) string {
-	return filepath.Join(s.dir, "projects", project+"~pages")
+	return filepath.Join(s.dir, "projects", project+PagesSuffix)
 }
 
 func (s seen) pageFile(project string, digest artifact.Digest) string {
@@ -319,22 +324,30 @@ func (s seen) page(project string, digest artifact.Digest) []byte {
 	return data
 }
 
-// keepPage keeps a page. It is not synced: a page that a power failure damages is read from the store again.
-func (s seen) keepPage(project string, digest artifact.Digest, data []byte) error {
+// keepPage keeps a page. It is not synced: a page that a power failure damages is read from the store again. A directory
+// in its place is removed.
+func (s seen) keepPage(ctx context.Context, project string, digest artifact.Digest, data []byte) error {
 	if s.memory {
 		return nil
 	}
 	if err := durable.MkdirAll(s.pagesDir(project), 0o700); err != nil {
 		return fmt.Errorf("keeping a page of %s: %w", project, err)
 	}
-	if err := os.WriteFile(s.pageFile(project, digest), data, 0o600); err != nil {
+	path := s.pageFile(project, digest)
+	err := os.WriteFile(path, data, 0o600)
+	if errors.Is(err, syscall.EISDIR) {
+		if err = durable.RemoveAll(ctx, path); err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("keeping a page of %s: %w", project, err)
 	}
 	return nil
 }
 
-// keepPages removes the pages that the head no longer names.
-func (s seen) keepPages(project string, named []artifact.Digest) error {
+// keepPages removes the pages that the head no longer names, and whatever else is beside them.
+func (s seen) keepPages(ctx context.Context, project string, named []artifact.Digest) error {
 	if s.memory {
 		return nil
 	}
@@ -348,7 +361,7 @@ func (s seen) keepPages(project string, named []artifact.Digest) error {
 	}
 	for _, e := range entries {
 		if !keep[e.Name()] {
-			if err := os.Remove(filepath.Join(s.pagesDir(project), e.Name())); err != nil {
+			if err := durable.RemoveAll(ctx, filepath.Join(s.pagesDir(project), e.Name())); err != nil {
 				return fmt.Errorf("removing a page of %s: %w", project, err)
 			}
 		}

@@ -66,9 +66,18 @@ func (s seen) keep(name string, data []byte) error {
 	}
 	path := filepath.Join(s.dir, name)
 	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keeping %s: %w", name, err)
+		return s.unwritable(fmt.Errorf("keeping %s: %w", name, err))
 	}
-	return durable.WriteFile(path, data, 0o600)
+	return s.unwritable(durable.WriteFile(path, data, 0o600))
+}
+
+// unwritable adds a hint to the error of a user who may not write into the directory.
+func (s seen) unwritable(err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return diag.WithHint(err, "this user must be allowed to write in %s: run the command as its owner, or change its owner "+
+		"(chown -R)", s.dir)
 }
 
 // forget removes kept files.
@@ -104,11 +113,11 @@ const seenWait = 5 * time.Minute
 // kernel releases the lock when its process ends. A host needs no lock here, since it holds one during each run.
 func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 	if err := durable.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("keeping what was seen of the store: %w", err)
+		return nil, s.unwritable(fmt.Errorf("keeping what was seen of the store: %w", err))
 	}
 	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("keeping what was seen of the store: %w", err)
+		return nil, s.unwritable(fmt.Errorf("keeping what was seen of the store: %w", err))
 	}
 	if err := s.waitFor(ctx, f); err != nil {
 		_ = f.Close() // it was not locked

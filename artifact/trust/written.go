@@ -36,7 +36,7 @@ func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) err
 			}
 		}
 		if project, digest, ok := pageOfKey(key); ok {
-			if err := c.seen.keepPage(project, digest, data); err != nil {
+			if err := c.seen.keepPage(ctx, project, digest, data); err != nil {
 				return err
 			}
 		}

@@ -46,7 +46,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(isTree(tree), haveDirectories(how.outputs)); err != nil {
+	if err := errors.Join(diag.WithHint(isTree(tree), "give the directory whose content is built, or a URL"), haveDirectories(how.outputs)); err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
 	for _, output := range how.outputs {
@@ -150,6 +150,7 @@ func (p *program) noteChangeable(tree string, r recipe.Recipe) error {
 	return err
 }
 
+// isTree returns an error for what is not a directory.
 func isTree(tree string) error {
 	info, err := os.Stat(tree)
 	if err == nil && info.IsDir() {
@@ -158,8 +159,7 @@ func isTree(tree string) error {
 	if err == nil {
 		err = fmt.Errorf("%s is not a directory", tree)
 	}
-	return diag.WithHint(fmt.Errorf("there is no tree to build: %w", err),
-		"give the directory whose content is built, or a URL")
+	return fmt.Errorf("there is no tree: %w", err)
 }
 
 // haveDirectories returns an error for outputs whose directories do not exist, before anything is built.

@@ -62,11 +62,11 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	sources, err := k.sourcesOf(trees)
+	sources, err := k.sourcesOf(trees, "give the directory of a tree, such as one that corpus init made")
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	pillar, err := k.sourcesOf(k.pillar)
+	pillar, err := k.sourcesOf(k.pillar, "give a directory of pillar files to --pillar")
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
@@ -98,10 +98,11 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	return err
 }
 
-func (p *program) sourcesOf(trees []string) (all []check.Source, err error) {
+// sourcesOf opens directories of SLS files; hint is what to do about a name that is no directory.
+func (p *program) sourcesOf(trees []string, hint string) (all []check.Source, err error) {
 	for _, tree := range trees {
 		if err := isTree(tree); err != nil {
-			return nil, err
+			return nil, diag.WithHint(err, "%s", hint)
 		}
 		dir, err := filepath.Abs(tree)
 		if err != nil {

@@ -58,6 +58,10 @@ that nginx serves. docs/packaging.md explains the files.`,
 
 // write fills the directory. Nothing is written if there is something in it.
 func (b *startedTree) write() error {
+	if b.Tree == "" {
+		return diag.WithHint(errors.New("the name of the directory is empty"),
+			"name a new directory, such as myapp, or . for the current directory")
+	}
 	if b.Kind == "" {
 		return diag.WithHint(errors.New("no kind of tree was given"), "give one with --kind: %s",
 			strings.Join(packaging.StarterKinds(), ", "))

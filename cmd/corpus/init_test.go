@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,16 @@ func TestStarterTrees(t *testing.T) {
 		s.expect(0, "publish "+name+" 0.1 @"+name+".tar.zst --channel testing", "")
 		s.expect(2, "init @"+name+" --kind "+kind, "is there already")
 	}
+	t.Chdir(t.TempDir())
+	if got := s.runWords([]string{"init", "", "--kind", "go", "--name", "app"}); got != 2 ||
+		!strings.Contains(s.err, "hint: name a new directory") {
+		t.Errorf("an empty name: exit code %d, %s", got, s.err)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
+		t.Errorf("an empty name filled the current directory with %v, %v", files, err)
+	}
+	s.expect(2, "check @nonexistent", "hint: give the directory of a tree")
+	s.expect(2, "build @nonexistent --version 1 -o @x.tar.zst", "hint: give the directory whose content is built")
 	s.expect(2, "init @other", "no kind of tree was given")
 	s.expect(2, "init @other --kind rust", "kinds are base, cloud, go")
 	s.expect(2, "init @other --kind go --name a/b", "hint: give the project another name")
