@@ -112,8 +112,8 @@ func (r *run) origin(pair ledger.Pair, cause error) string {
 	return ""
 }
 
-// metAgain reports, and notes, whether all that failed during a rollback to a pair is what the host failed the deploy by.
-// The pair runs then as far as the host lets it.
+// metAgain reports, and notes, whether all that failed during a rollback to a pair is what the host failed the deploy
+// by. The pair runs then as far as the host lets it.
 func (r *run) metAgain(good ledger.Pair, cause, back error) bool {
 	switch {
 	case failure.AlsoUnexecuted(r.Layout, cause, back):

@@ -33,11 +33,15 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 		unsaid  string
 		hinting string
 	}{
-		"refused":        {value.NewMap("http_json", value.NewMap("url", "http://127.0.0.1:1/x")), 0, "connection refused", "", "reaches the server"},
-		"503":            {value.NewMap("http_json", value.NewMap("url", busy.URL)), 0, "503", "", "reaches the server"},
-		"no answer":      {value.NewMap("http_json", value.NewMap("url", hanging.URL)), time.Second, "converge.timeout (1s) was over: ext_pillar http_json", "", "raise converge.timeout"},
-		"failed command": {value.NewMap("cmd_json", "false"), 0, "ext_pillar cmd_json: the command ended with 1", "ended with 1:", "as root"},
-		"slow command":   {value.NewMap("cmd_yaml", "sleep 60"), time.Second, "converge.timeout (1s) was over: ext_pillar cmd_yaml", "", "raise converge.timeout"},
+		"refused": {value.NewMap("http_json", value.NewMap("url", "http://127.0.0.1:1/x")), 0, "connection refused",
+			"", "reaches the server"},
+		"503": {value.NewMap("http_json", value.NewMap("url", busy.URL)), 0, "503", "", "reaches the server"},
+		"no answer": {value.NewMap("http_json", value.NewMap("url", hanging.URL)), time.Second,
+			"converge.timeout (1s) was over: ext_pillar http_json", "", "raise converge.timeout"},
+		"failed command": {value.NewMap("cmd_json", "false"), 0, "ext_pillar cmd_json: the command ended with 1",
+			"ended with 1:", "as root"},
+		"slow command": {value.NewMap("cmd_yaml", "sleep 60"), time.Second,
+			"converge.timeout (1s) was over: ext_pillar cmd_yaml", "", "raise converge.timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

@@ -324,8 +324,8 @@ func (s seen) page(project string, digest artifact.Digest) []byte {
 	return data
 }
 
-// keepPage keeps a page. It is not synced: a page that a power failure damages is read from the store again. A directory
-// in its place is removed.
+// keepPage keeps a page. It is not synced: a page that a power failure damages is read from the store again. A
+// directory in its place is removed.
 func (s seen) keepPage(ctx context.Context, project string, digest artifact.Digest, data []byte) error {
 	if s.memory {
 		return nil

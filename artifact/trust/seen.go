@@ -76,8 +76,8 @@ func (s seen) unwritable(err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return diag.WithHint(err, "this user must be allowed to write in %s: run the command as its owner, or change its owner "+
-		"(chown -R)", s.dir)
+	return diag.WithHint(err, "this user must be allowed to write in %s: run the command as its owner, or change "+
+		"its owner (chown -R)", s.dir)
 }
 
 // forget removes kept files.

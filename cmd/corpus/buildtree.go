@@ -46,7 +46,8 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(diag.WithHint(isTree(tree), "give the directory whose content is built, or a URL"), haveDirectories(how.outputs)); err != nil {
+	if err := errors.Join(diag.WithHint(isTree(tree), "give the directory whose content is built, or a URL"),
+		haveDirectories(how.outputs)); err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
 	for _, output := range how.outputs {

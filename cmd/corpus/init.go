@@ -52,7 +52,8 @@ that nginx serves. docs/packaging.md explains the files.`,
 		},
 	}
 	c.Flags().StringVar(&kind, "kind", "", "kind of tree: "+strings.Join(packaging.StarterKinds(), ", "))
-	c.Flags().StringVar(&name, "name", "", "name of the project, by default that of the directory; not for the kinds base and cloud")
+	c.Flags().StringVar(&name, "name", "", "name of the project, by default that of the directory; not for the kinds "+
+		"base and cloud")
 	return c
 }
 

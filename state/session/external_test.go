@@ -213,7 +213,8 @@ func TestAliasesOfASourceCannotExplode(t *testing.T) {
 			", ") + "]\n"
 	}
 	set, dir := settings(t, map[string]string{"x/bomb.yaml": bomb})
-	set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("cmd_yaml", "cat "+filepath.Join(dir, "x/bomb.yaml"))))
+	set.Options = value.NewMap("ext_pillar",
+		value.NewList(value.NewMap("cmd_yaml", "cat "+filepath.Join(dir, "x/bomb.yaml"))))
 	s := families.New(set)
 	t.Cleanup(s.Close)
 	if _, err := s.Pillar(t.Context()); err == nil || !strings.Contains(diag.HintOf(err), "aliases of aliases multiply") {
