@@ -116,7 +116,7 @@ func (k *checking) compare(ctx context.Context, c comparing, d *releaseDiff) err
 		if trees[i], err = c.unpacked(ctx, r, dir, unpack.Limits{}); err != nil {
 			return err
 		}
-		tree, err := k.sourcesOf([]string{filepath.Join(dir, "tree")})
+		tree, err := k.sourcesOf([]string{filepath.Join(dir, "tree")}, "")
 		if err != nil {
 			return err
 		}
