@@ -22,6 +22,7 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(busy.Close)
+	good := answering(t, "{}")
 	silent := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-silent }))
 	t.Cleanup(hanging.Close)
@@ -30,18 +31,13 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 		source  *value.Map
 		limit   time.Duration
 		says    string
-		unsaid  string
 		hinting string
 	}{
 		"refused": {value.NewMap("http_json", value.NewMap("url", "http://127.0.0.1:1/x")), 0, "connection refused",
-			"", "reaches the server"},
-		"503": {value.NewMap("http_json", value.NewMap("url", busy.URL)), 0, "503", "", "reaches the server"},
+			"reaches the server"},
+		"503": {value.NewMap("http_json", value.NewMap("url", busy.URL)), 0, "503", "reaches the server"},
 		"no answer": {value.NewMap("http_json", value.NewMap("url", hanging.URL)), time.Second,
-			"converge.timeout (1s) was over: ext_pillar http_json", "", "raise converge.timeout"},
-		"failed command": {value.NewMap("cmd_json", "false"), 0, "ext_pillar cmd_json: the command ended with 1",
-			"ended with 1:", "as root"},
-		"slow command": {value.NewMap("cmd_yaml", "sleep 60"), time.Second,
-			"converge.timeout (1s) was over: ext_pillar cmd_yaml", "", "raise converge.timeout"},
+			"converge.timeout (1s) was over: ext_pillar http_json", "raise converge.timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -56,7 +52,7 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 			}
 			r, err := l.deploy()
 			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), c.says) ||
-				c.unsaid != "" && strings.Contains(err.Error(), c.unsaid) || !strings.Contains(diag.HintOf(err), c.hinting) {
+				!strings.Contains(diag.HintOf(err), c.hinting) {
 				t.Fatalf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 			}
 			if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
@@ -65,7 +61,7 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 			}
 			noted(t, r, "the next run converges it")
 			l.links("1", "1", "")
-			l.Config.ExtPillar, l.Config.ConvergeTimeout = value.NewList(value.NewMap("cmd_json", "echo '{}'")), limit
+			l.Config.ExtPillar, l.Config.ConvergeTimeout = value.NewList(good), limit
 			l.expect(exit.OK)
 			l.links("2", "2", "1")
 		})
@@ -77,7 +73,7 @@ func TestMistakeInThePillarOfAReleaseIsNoOutage(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Engine = nil
-	l.Config.ExtPillar = value.NewList(value.NewMap("cmd_json", "echo '{}'"))
+	l.Config.ExtPillar = value.NewList(answering(t, "{}"))
 	l.publish("1")
 	l.expect(exit.OK)
 	l.app("2", artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [app]\n",
@@ -86,4 +82,14 @@ func TestMistakeInThePillarOfAReleaseIsNoOutage(t *testing.T) {
 	if got := l.inQuarantine(); len(got) != 1 {
 		t.Errorf("in quarantine is %v", got)
 	}
+}
+
+// answering is a source of pillar data that a server gives.
+func answering(t *testing.T, text string) *value.Map {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(text))
+	}))
+	t.Cleanup(server.Close)
+	return value.NewMap("http_json", value.NewMap("url", server.URL))
 }

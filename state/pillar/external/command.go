@@ -42,11 +42,14 @@ func (w World) printed(ctx context.Context, s Source) (any, error) {
 func (w World) vouched(command string) error {
 	for _, file := range absolutePaths(command) {
 		info, err := w.Files.Stat(file)
-		if err == nil && info.IsRegular() {
+		found, err := walk.Found(err)
+		if err == nil && (!found || !info.IsRegular()) {
+			continue
+		}
+		if err == nil {
 			err = w.Files.Vouched(file)
 		}
-		var unsafe *walk.UnsafeError
-		if err != nil && (info.IsRegular() || errors.As(err, &unsafe)) {
+		if err != nil {
 			return diag.WithHint(fmt.Errorf("root does not run a command with %s: %w", file, err),
 				"give the file and the directories above it to root, so that no other user can change them")
 		}
