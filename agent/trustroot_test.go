@@ -93,7 +93,7 @@ func TestInvalidTrustRootIsReported(t *testing.T) {
 	l.publish("1.0")
 	file := filepath.Join(l.repo.Keys.Dir, "root.pub")
 	_, err := l.Deploy(context.Background(), agent.Given{TrustRoot: file}, false)
-	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), file+" is a key, and no root of trust") ||
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), file+" is a key and not a root of trust") ||
 		!strings.Contains(diag.HintOf(err), "keys/root.json") {
 		t.Errorf("exit code %d, %v\nhint: %s", exit.Code(err), err, diag.HintOf(err))
 	}

@@ -81,12 +81,14 @@ func reasons() map[string][]string {
 			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",
 		},
 		"it words a message": {
+			"agent/doctor/onhost/control.go:control", "agent/request.go:statesOfBase",
 			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker",
 			"artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
 			"artifact/walk/lease.go:holder", "artifact/publish/keyring/keyring.go:lookAt",
 			"artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
+			"state/pillar/external/command.go:vouched",
 			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds",
 			"agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
 			"agent/service/whose.go:rootsFile", "artifact/walk/groups.go:isStaffs",

@@ -29,9 +29,9 @@ func ReadRoot(file string) ([]byte, error) {
 			"give the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
 	if err := isRoot(data); err != nil {
-		is := "no root of trust"
+		is := "not a root of trust"
 		if block, _ := pem.Decode(data); block != nil {
-			is = "a key, and no root of trust"
+			is = "a key and not a root of trust"
 		}
 		return nil, diag.WithHint(fmt.Errorf("%s is %s: %w", file, is, err),
 			"give the root.json that `corpus store init` wrote beside the keys (keys/root.json), or sha256:HEX of it")

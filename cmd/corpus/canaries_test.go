@@ -58,6 +58,7 @@ func workstationLines() []string {
 		"point myapp testing 1.0", "point myapp testing %", "attest myapp testing", "attest myapp testing 1.0",
 		"attest myapp % --renew", "yank myapp 1.0 --reason %", "yank myapp 1.0 --undo",
 		"host ls", "host ls --conflicts", "host show %", "host forget %", "host forget myapp-testing-1 --key %",
+		"history myapp", "history % --json",
 		"doctor", "ls", "ls --why", "ls %", "diff myapp 1.0 testing", "diff myapp % 1.0", "verify", "verify -v", "gc",
 		"gc --dry-run", "project add shop --key @keys/root.json",
 		"project add % --key %", "project revoke myapp --key %", "project remove %", "project remove shop",

@@ -33,7 +33,7 @@ func TestReadersNameTheWrongStore(t *testing.T) {
 func TestFileThatIsNotARootIsReported(t *testing.T) {
 	s := newStore(t)
 	for _, file := range []string{"root.pub", "targets.key"} {
-		s.expect(2, "ls --trust-root @keys/"+file, "keys/"+file+" is a key, and no root of trust")
+		s.expect(2, "ls --trust-root @keys/"+file, "keys/"+file+" is a key and not a root of trust")
 	}
 	s.write("empty", "")
 	s.expect(2, "verify --trust-root @empty", "empty is not a root of trust")
