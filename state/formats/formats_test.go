@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 		{"no value", formats.TOML, "a = \n", "it is not TOML"},
 		{"deep TOML", formats.TOML, "a = " + strings.Repeat("[", 100000), "it is not TOML"},
 		{"binary", formats.Plist, "bplist00", "binary property list"},
-		{"other XML", formats.Plist, "<a/>", "no property list"},
+		{"other XML", formats.Plist, "<a/>", "not a property list"},
 		{"deep", formats.Plist, "<plist>" + strings.Repeat("<array>", 1000), "nested too deeply"},
 		{"no value", formats.Plist, "<plist><dict><key>a</key></dict></plist>", "key a has no value"},
 		{"cut", formats.Msgpack, "\x92\x01", "ends too early"},
