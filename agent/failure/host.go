@@ -49,11 +49,7 @@ func OfHost(err error) bool {
 // AlsoSources reports whether sources of pillar data failed the deploy, and are all that failed during the rollback:
 // nothing more can be done before they answer.
 func AlsoSources(cause, back error) bool {
-	var source *external.Failed
-	if back == nil || !errors.As(cause, &source) {
-		return false
-	}
-	return !slices.ContainsFunc(partsOfError(back), func(err error) bool { return !errors.As(err, &source) })
+	return also[*external.Failed](cause, back, func(err error) error { return err })
 }
 
 // HostErrno reports whether an error wraps one of hostErrors.

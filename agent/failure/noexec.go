@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,16 +58,18 @@ func Unexecuted(l layout.Layout, err error) error {
 // AlsoUnexecuted reports whether all that failed during the rollback failed since programs are not started on this
 // host, as the deploy before it: nothing more can be done before the filesystem is mounted without noexec.
 func AlsoUnexecuted(l layout.Layout, cause, back error) bool {
-	var of *noexec
-	if back == nil || !errors.As(cause, &of) {
-		return false
+	return also[*noexec](cause, back, func(err error) error { return Unexecuted(l, err) })
+}
+
+// also reports whether an error of type E failed the deploy, and whether every part of what failed during the rollback
+// is one, too, as explain words it.
+func also[E error](cause, back error, explain func(error) error) bool {
+	is := func(err error) bool {
+		_, is := errors.AsType[E](err)
+		return is
 	}
-	for _, err := range partsOfError(back) {
-		if !errors.As(Unexecuted(l, err), &of) {
-			return false
-		}
-	}
-	return true
+	return back != nil && is(cause) &&
+		!slices.ContainsFunc(partsOfError(back), func(err error) bool { return !is(explain(err)) })
 }
 
 // partsOfError gives the errors that errors.Join put together, or the one error.

@@ -72,23 +72,23 @@ func reader(s store.Store, trusted string) (*trust.Client, func(), error) {
 	return client, done, err
 }
 
+// find returns the release that the store signs, unless it is withdrawn.
 func find(ctx context.Context, client *trust.Client, w Wanted) (artifact.Release, error) {
-	list, err := client.ListOne(ctx, w.Project)
-	if err != nil {
+	release, signed, err := client.Signed(ctx, w.Project, w.Version, w.Digest)
+	if err != nil && !errors.Is(err, trust.ErrNoProject) {
 		return artifact.Release{}, err
 	}
-	if yank, withdrawn := list.Yanked[w.Version]; withdrawn {
-		return artifact.Release{}, diag.WithHint(fmt.Errorf("%s %s was withdrawn: %s", w.Project, w.Version, yank.Reason),
+	if !signed {
+		return artifact.Release{},
+			diag.WithHint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version, w.Digest),
+				"`corpus ls` lists what is signed; corpus guest image corrects the cloud")
+	}
+	withdrawn, err := client.Withdrawn(ctx, release)
+	if withdrawn != nil {
+		err = diag.WithHint(fmt.Errorf("%s %s was withdrawn: %s", w.Project, w.Version, withdrawn.Yank.Reason),
 			"choose another image: corpus guest image")
 	}
-	for _, r := range list.Releases {
-		if r.Version == w.Version && r.Digest == w.Digest {
-			return r, nil
-		}
-	}
-	return artifact.Release{},
-		diag.WithHint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version,
-			w.Digest), "`corpus ls` lists what is signed; corpus guest image corrects the cloud")
+	return release, err
 }
 
 // place fetches a release and gives it its name.

@@ -35,12 +35,33 @@ func (c *Cloud) Allocate(random io.Reader) error {
 			return err
 		}
 	}
+	used := c.used()
 	for _, name := range sortedKeys(c.Guests) {
-		if err := c.allocateGuest(name, random); err != nil {
+		if err := c.allocateGuest(name, random, used); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inUse is what guests have that no other guest may have.
+type inUse struct {
+	addresses map[netip.Addr]bool
+	ports     map[int]bool
+}
+
+// used returns what the guests have.
+func (c *Cloud) used() inUse {
+	u := inUse{map[netip.Addr]bool{}, map[int]bool{}}
+	for _, g := range c.Guests {
+		u.ports[g.SSHPort] = true
+		for _, text := range []string{g.Address4, g.Address6} {
+			if addr, err := netip.ParseAddr(text); err == nil {
+				u.addresses[addr] = true
+			}
+		}
+	}
+	return u
 }
 
 // uniqueLocal returns a network of RFC 4193.
@@ -125,7 +146,8 @@ func following(p netip.Prefix) netip.Addr {
 	return netip.Addr{}
 }
 
-func (c *Cloud) allocateGuest(name string, random io.Reader) error {
+// allocateGuest chooses what a guest leaves open, and adds it to used.
+func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 	g := c.Guests[name]
 	node := c.Nodes[g.Node]
 	if g.ID == "" {
@@ -135,15 +157,6 @@ func (c *Cloud) allocateGuest(name string, random io.Reader) error {
 		}
 		g.ID = hex.EncodeToString(id[:])
 	}
-	used, ports := map[netip.Addr]bool{}, map[int]bool{}
-	for _, other := range c.Guests {
-		ports[other.SSHPort] = true
-		for _, text := range []string{other.Address4, other.Address6} {
-			if addr, err := netip.ParseAddr(text); err == nil {
-				used[addr] = true
-			}
-		}
-	}
 	for _, open := range []struct {
 		to      *string
 		network string
@@ -151,18 +164,18 @@ func (c *Cloud) allocateGuest(name string, random io.Reader) error {
 		if *open.to != "" || open.network == "" {
 			continue
 		}
-		addr, err := freeAddress(open.network, used)
+		addr, err := freeAddress(open.network, used.addresses)
 		if err != nil {
 			return fmt.Errorf("choosing an address for guest %s on node %s: %w", name, g.Node, err)
 		}
-		*open.to = addr.String()
+		*open.to, used.addresses[addr] = addr.String(), true
 	}
 	if g.SSHPort == 0 {
-		port, err := freePort(ports)
+		port, err := freePort(used.ports)
 		if err != nil {
 			return fmt.Errorf("choosing a port for guest %s: %w", name, err)
 		}
-		g.SSHPort = port
+		g.SSHPort, used.ports[port] = port, true
 	}
 	c.Guests[name] = g
 	return nil

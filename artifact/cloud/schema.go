@@ -45,7 +45,7 @@ func keys() []key {
 		{name: "images", kind: section, of: imageKeys(), named: CheckName, doc: "what guests are made from"},
 		{name: "nodes", kind: section, of: nodeKeys(), named: CheckName, doc: "the hosts that run guests"},
 		{name: "guests", kind: section, of: guestKeys(), named: CheckName, doc: "the hosts that nodes run"},
-		{name: "deleted", kind: section, of: deletedKeys(), named: checkID, doc: "guests whose disks are removed"},
+		{name: "deleted", kind: section, of: deletedKeys(), named: CheckID, doc: "guests whose disks are removed"},
 	}
 }
 
@@ -71,7 +71,7 @@ func nodeKeys() []key {
 
 func guestKeys() []key {
 	return []key{
-		{name: "id", check: checkID, doc: "its machine ID"},
+		{name: "id", check: CheckID, doc: "its machine ID"},
 		{name: "node", required: true, check: CheckName, doc: "the node that runs it"},
 		{name: "project", required: true, check: checkService, doc: "its service"},
 		{name: "env", required: true, check: oneOf(Modes()), doc: "its environment: dev, staging or prod"},
@@ -115,7 +115,8 @@ func checkRegion(name string) error {
 
 func idPattern() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
 
-func checkID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
+// CheckID returns an error for a text that is not the ID of a guest.
+func CheckID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
 
 var domainPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)

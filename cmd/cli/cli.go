@@ -75,6 +75,29 @@ func Terminal(w io.Writer) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
+// InputTerminal returns the terminal that r reads from; nil if r is not a terminal.
+func InputTerminal(r io.Reader) *os.File {
+	if f, is := r.(*os.File); is && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// Findings prints what a doctor found, as JSON or as text. The error has the exit code of a check that failed.
+func (s IO) Findings(found interface {
+	Write(w io.Writer) error
+	Err() error
+}, asJSON bool) error {
+	print := found.Write
+	if asJSON {
+		print = func(io.Writer) error { return s.JSON(found) }
+	}
+	if err := print(s.Out); err != nil {
+		return err
+	}
+	return AlreadyReported(found.Err())
+}
+
 // Color reports whether output to w may have colors: only on a terminal, and not if NO_COLOR is set
 // (https://no-color.org) or the terminal is a dumb one.
 func (s IO) Color(w io.Writer) bool {

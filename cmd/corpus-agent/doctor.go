@@ -35,15 +35,7 @@ Exit codes: 0 nothing is wrong or there are only warnings, 2 the configuration m
 			if err != nil {
 				return err
 			}
-			if p.json {
-				err = p.JSON(found)
-			} else {
-				err = found.Write(p.Out)
-			}
-			if err != nil {
-				return err
-			}
-			return cli.AlreadyReported(found.Err())
+			return p.Findings(found, p.json)
 		},
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-
-	"golang.org/x/term"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -32,7 +29,7 @@ type publishedCloud struct {
 	tree    string          // directory with its files
 	version string          // empty if nothing was published yet
 	digest  artifact.Digest // that the channel names
-	next    string          // the version that a change gets
+	next    int             // the version that a change gets
 }
 
 // editedCloud is the answer of a command that changed a cloud.
@@ -42,11 +39,6 @@ type editedCloud struct {
 	Version string         `json:"version"`
 	Digest  string         `json:"digest,omitempty"`
 	Changes []cloud.Change `json:"changes"`
-}
-
-func (k *clouds) terminal() (*os.File, bool) {
-	in, is := k.In.(*os.File)
-	return in, is && term.IsTerminal(int(in.Fd()))
 }
 
 // read fetches the cloud that the channel names. A store without a project cloud has an empty one.
@@ -60,7 +52,7 @@ func (k *clouds) read(ctx context.Context) (*publishedCloud, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	now := &publishedCloud{data: cloud.New(), tree: filepath.Join(dir, "tree"), next: "1"}
+	now := &publishedCloud{data: cloud.New(), tree: filepath.Join(dir, "tree"), next: 1}
 	if err := k.fetch(ctx, client, now); err != nil {
 		done()
 		return nil, nil, err
@@ -81,7 +73,7 @@ func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *published
 	}
 	for _, r := range list.Releases {
 		if n, err := strconv.Atoi(r.Version); err == nil {
-			now.next = strconv.Itoa(max(n+1, atLeast(now.next)))
+			now.next = max(now.next, n+1)
 		}
 	}
 	release, err := releaseNamed(list, k.channel)
@@ -93,14 +85,6 @@ func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *published
 		return err
 	}
 	return now.parse()
-}
-
-func atLeast(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // start writes the tree that a new cloud begins with.
@@ -190,7 +174,8 @@ func overtaken(err error) bool {
 
 // proposed allocates what a change leaves open, checks the result, and describes it.
 func (k *clouds) proposed(base *publishedCloud, mine *cloud.Cloud) (editedCloud, string, error) {
-	answer := editedCloud{Project: cloud.Project, Channel: k.channel, Version: base.next, Changes: []cloud.Change{}}
+	answer := editedCloud{Project: cloud.Project, Channel: k.channel, Version: strconv.Itoa(base.next),
+		Changes: []cloud.Change{}}
 	if err := mine.Allocate(rand.Reader); err != nil {
 		return answer, "", exit.WithCode(exit.Usage, err)
 	}
@@ -245,8 +230,8 @@ func (k *clouds) publishCloud(ctx context.Context, base *publishedCloud) (artifa
 	if err != nil {
 		return artifact.Release{}, err
 	}
-	return releases.Publish(ctx, publisher, releases.Request{Project: cloud.Project, Version: base.next, File: file,
-		Channel: k.channel, After: base.digest})
+	return releases.Publish(ctx, publisher, releases.Request{Project: cloud.Project, Version: strconv.Itoa(base.next),
+		File: file, Channel: k.channel, After: base.digest})
 }
 
 func (k *clouds) answerEdit(answer editedCloud) error {

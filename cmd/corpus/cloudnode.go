@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -149,10 +150,7 @@ func hasNode(c *cloud.Cloud, name string) error {
 }
 
 func noSuchIn(what, name string, known []string) error {
-	hint := diag.DidYouMean(name, known)
-	if hint == "" {
-		hint = "corpus " + what + " ls lists them"
-	}
+	hint := cmp.Or(diag.DidYouMean(name, known), "corpus "+what+" ls lists them")
 	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %s %s", what, name), "%s", hint))
 }
 

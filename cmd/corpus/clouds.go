@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -149,8 +150,8 @@ func (k *clouds) question(ctx context.Context, text string) error {
 	if k.yes {
 		return nil
 	}
-	in, is := k.terminal()
-	if !is {
+	in := cli.InputTerminal(k.In)
+	if in == nil {
 		return exit.WithCode(exit.Usage,
 			diag.WithHint(errors.New("a person has to confirm this change, and standard input is not a terminal"),
 				"give --yes to publish it, or --dry-run to only see it"))

@@ -54,22 +54,17 @@ func (p *program) examineKeys(found *doctor.Findings) {
 
 // examineKey adds what is wrong with a private key file. ok says that nothing is.
 func examineKey(found *doctor.Findings, ring keyring.Ring, file string) (ok, encrypted bool) {
-	encrypted, err := keyring.Inspect(file)
-	if err != nil {
+	key, err := keyring.Inspect(file)
+	switch {
+	case err != nil:
 		found.Error("keys", err, "bring the file back from a backup")
-		return false, encrypted
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		found.Error("keys", err, "bring the file back from a backup")
-		return false, encrypted
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	case key.Mode&0o077 != 0:
 		found.Warn("keys", fmt.Sprintf("chmod 600 %s; if another user may have read it: corpus keys rotate %s", file,
-			ring.RoleOf(file)), "other users of this machine may read %s (mode %04o)", file, mode)
-		return false, encrypted
+			ring.RoleOf(file)), "other users of this machine may read %s (mode %04o)", file, key.Mode)
+	default:
+		ok = true
 	}
-	return true, encrypted
+	return ok, key.Encrypted
 }
 
 // missingKeys adds the roles that each change of the store is signed for, and that have no key.

@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/awskms"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -108,8 +109,8 @@ func (p *program) passphrase(about string, isNew bool) (string, error) {
 		word, _, _ := strings.Cut(string(data), "\n")
 		return strings.TrimSuffix(word, "\r"), nil
 	}
-	in, ok := p.In.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
+	in := cli.InputTerminal(p.In)
+	if in == nil {
 		return "", exit.WithCode(exit.Usage,
 			diag.WithHint(errors.New("a passphrase is needed, and standard input is not a terminal"),
 				"set CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE"))

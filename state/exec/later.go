@@ -57,7 +57,7 @@ func (w *walk) later(s *compile.Step) (steps []*compile.Step) {
 	for _, l := range w.rest {
 		switch {
 		case l == s || w.running.Get(l.Tag()) != nil:
-		case l.State() == "pkgrepo" || bringsRepository(l):
+		case ofRepositories(l):
 			return steps
 		case l.State() == s.State() && w.certain(l):
 			steps = append(steps, l)
@@ -83,5 +83,9 @@ func (w *walk) certain(s *compile.Step) bool {
 
 // mayBring reports whether a step that has not run yet may tell the package manager of a repository.
 func (w *walk) mayBring(s *compile.Step) bool {
-	return w.running.Get(s.Tag()) == nil && (s.State() == "pkgrepo" || bringsRepository(s))
+	return w.running.Get(s.Tag()) == nil && ofRepositories(s)
 }
+
+// ofRepositories reports whether a step may tell the package manager of a repository, by its state or by what it
+// manages.
+func ofRepositories(s *compile.Step) bool { return s.State() == "pkgrepo" || bringsRepository(s) }

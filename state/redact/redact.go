@@ -186,8 +186,9 @@ func (r *Redactor) Error(err error) error {
 func (r *Redactor) problems(list diag.List) diag.List {
 	shown := make(diag.List, len(list))
 	for i, d := range list {
-		shown[i] = &diag.Diagnostic{Pos: d.Pos, Message: r.Text(d.Message), Hint: r.Text(d.Hint), Excerpt: r.Text(d.Excerpt),
-			Cause: d.Cause, HostOnly: d.HostOnly}
+		one := *d
+		one.Message, one.Hint, one.Excerpt = r.Text(d.Message), r.Text(d.Hint), r.Text(d.Excerpt)
+		shown[i] = &one
 	}
 	return shown
 }

@@ -106,7 +106,7 @@ func TestACommandInARoot(t *testing.T) {
 	}
 	for sls, want := range map[string]string{
 		"t: {cmd.run: [{name: id}, {root: " + dir + "/none}]}":                   "does not exist",
-		"t: {cmd.run: [{name: id}, {root: root}]}":                               "no absolute path",
+		"t: {cmd.run: [{name: id}, {root: root}]}":                               "not an absolute path",
 		"t: {cmd.script: [{name: 'salt://t.sls'}, {root: " + dir + "/root}]}":    "has no root",
 		"t: {cmd.run: [{name: 'exit 7'}, {root: " + dir + "/root}]}":             "code 7",
 		"t: {cmd.run: [{name: 'true'}, {root: " + dir + "/root}, {cwd: /none}]}": "code 126",

@@ -33,7 +33,11 @@ func TestControlOfOtherUsersIsAFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"is a symbolic link", srv + " can be changed by"} {
+	wanted := []string{"is a symbolic link"}
+	if os.Geteuid() == 0 { // directories above are checked for root alone
+		wanted = append(wanted, srv+" can be changed by")
+	}
+	for _, want := range wanted {
 		there := false
 		for _, f := range found.List {
 			there = there || f.Check == "control" && f.Status == doctor.Failed && strings.Contains(f.Text, want) &&

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/doctor"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -27,7 +28,9 @@ type Host struct {
 
 	found  *doctor.Findings
 	status inspect.Status
+	book   *ledger.Ledger  // empty if it cannot be read
 	id     grains.Identity // the zero value if it is not known
+	anchor []byte          // the root that this host trusts; nil for none, or if only its digest is known
 }
 
 // Examine makes all checks, in the order in which a run needs what they look at.
@@ -76,9 +79,11 @@ func (h *Host) configuration() {
 func (h *Host) identity(ctx context.Context) {
 	book, err := h.ReadLedger()
 	if err != nil {
+		h.book = &ledger.Ledger{}
 		h.found.Error("identity", err, "docs/troubleshooting.md says how records of the agent are restored")
 		return
 	}
+	h.book = book
 	id, doubt, err := h.Who(ctx, grains.Identity{}, book)
 	switch {
 	case err != nil:
@@ -124,18 +129,9 @@ func (h *Host) lastRun() {
 	}
 }
 
-// storeURL returns the store of this host as the configuration or its last run has it; "" for none.
-func (h *Host) storeURL() string {
-	book, err := h.ReadLedger()
-	if err != nil {
-		return h.Config.Store
-	}
-	return cmp.Or(h.Config.Store, book.Host.Store)
-}
-
 // store adds how the store answers this host.
 func (h *Host) store(ctx context.Context) {
-	url := h.storeURL()
+	url := cmp.Or(h.Config.Store, h.book.Host.Store) // the one of its last run
 	if url == "" {
 		h.found.Fail("store", "give --store URL once, or set store in agent.yaml", "this host knows no store")
 		return

@@ -19,6 +19,7 @@ import (
 // trust adds whether the host has a root of trust.
 func (h *Host) trust() {
 	root, err := h.root()
+	h.anchor = root
 	switch {
 	case err != nil:
 		h.found.Error("trust", err, "give it once, from a place that you trust: corpus-agent deploy --trust-root root.json")
@@ -55,12 +56,11 @@ func (h *Host) root() ([]byte, error) {
 
 // signatures follows the store from the root of this host.
 func (h *Host) signatures(ctx context.Context, s doctor.Store) {
-	root, err := h.root()
-	if err != nil || root == nil {
+	if h.anchor == nil {
 		h.found.Skip("signatures", "they are verified under a root of trust")
 		return
 	}
-	client, done := h.found.AskTrust(ctx, s, root, h.Layout.Trust())
+	client, done := h.found.AskTrust(ctx, s, h.anchor, h.Layout.Trust())
 	defer done()
 	if client == nil || h.id.Service == "" {
 		return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,28 +18,39 @@ import (
 // errEncrypted says that a private key cannot be read without a passphrase or an age identity.
 var errEncrypted = errors.New("it is encrypted")
 
-// Inspect reads a private key file without a passphrase and without a key management service. It reports whether the
-// file is encrypted, whose key is then not verified. The error says why the file cannot sign, and its hint what to do.
-func Inspect(file string) (encrypted bool, err error) {
+// Private is what can be said of a private key file without opening it.
+type Private struct {
+	Encrypted bool        // its key is not verified then
+	Mode      fs.FileMode // who may read it
+}
+
+// Inspect reads a private key file without a passphrase and without a key management service. The error says why the
+// file cannot sign, and its hint what to do.
+func Inspect(file string) (Private, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return false, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
+		return Private{}, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
 			"bring the file back from a backup, or remove the link: %s", file)
 	}
+	p := Private{Mode: info.Mode().Perm()}
 	if !info.Mode().IsRegular() {
-		return false, explainFile(file, fmt.Errorf("reading a private key from %s: %w", file,
+		return p, explainFile(file, fmt.Errorf("reading a private key from %s: %w", file,
 			&damagedKey{"it is not a regular file"}))
 	}
 	data, err := walk.ReadFile(file)
 	if err != nil {
-		return false, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
+		return p, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
 			"run this as the owner of the file, or give it the right to read: chmod 600 %s", file)
 	}
-	text := strings.TrimSpace(string(data))
-	if isReference(text) {
+	p.Encrypted, err = inspectText(file, strings.TrimSpace(string(data)))
+	return p, err
+}
+
+func inspectText(file, text string) (encrypted bool, err error) {
+	switch {
+	case isReference(text):
 		return false, nil
-	}
-	if strings.HasPrefix(text, armor.Header) {
+	case strings.HasPrefix(text, armor.Header):
 		if _, err := io.Copy(io.Discard, armor.NewReader(strings.NewReader(text))); err != nil {
 			return true, explainFile(file, fmt.Errorf("reading a private key from %s: %w", file,
 				&damagedKey{"it is encrypted, and truncated or damaged"}))

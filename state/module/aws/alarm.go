@@ -48,11 +48,6 @@ func (s *alarmPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return s.check(p, alarm(ctx, p, a, s.Name, s.Attributes, ""))
 }
 
-// Apply implements module.Resource.
-func (s *alarmPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
-}
-
 // comparisons are AWS's words for the comparisons of Salt.
 func comparisons() map[string]types.ComparisonOperator {
 	return map[string]types.ComparisonOperator{
@@ -325,9 +320,4 @@ func (s *alarmAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		})
 	}
 	return s.check(p, nil)
-}
-
-// Apply implements module.Resource.
-func (s *alarmAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }

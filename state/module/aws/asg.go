@@ -75,11 +75,6 @@ func (g *asgPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return g.check(g.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (g *asgPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return g.apply(ctx)
-}
-
 // describeASG reads a group; nil for none.
 func describeASG(ctx context.Context, a *account, name string) (*types.AutoScalingGroup, error) {
 	out, err := asgOf(a).DescribeAutoScalingGroups(ctx,
@@ -828,9 +823,4 @@ func (g *asgAbsent) removeOwn(p *plan, a *account, has *types.AutoScalingGroup) 
 		}
 		return deleteTemplate(ctx, a, *has.LaunchConfigurationName, &template{old: true})
 	})
-}
-
-// Apply implements module.Resource.
-func (g *asgAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return g.apply(ctx)
 }

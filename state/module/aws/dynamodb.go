@@ -73,11 +73,6 @@ func (t *tablePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return t.check(t.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (t *tablePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return t.apply(ctx)
-}
-
 // describeTable reads a table; nil for none.
 func describeTable(ctx context.Context, a *account, name string) (*types.TableDescription, error) {
 	out, err := dynamodbOf(a).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
@@ -428,9 +423,4 @@ func (t *tableAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		})
 	}
 	return t.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (t *tableAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return t.apply(ctx)
 }

@@ -72,9 +72,9 @@ func (k *keyPair) Check(ctx context.Context, _ *host.Host) (module.Diff, error) 
 }
 
 // Apply implements module.Resource.
-func (k *keyPair) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+func (k *keyPair) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	k.host = h
-	return k.apply(ctx)
+	return k.common.Apply(ctx, h, d)
 }
 
 func (k *keyPair) look(ctx context.Context) (*plan, error) {
@@ -244,11 +244,6 @@ var instanceAttributes = []string{"disableApiTermination", "instanceInitiatedShu
 // Check implements module.Resource.
 func (i *instancePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return i.check(i.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (i *instancePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return i.apply(ctx)
 }
 
 // fold takes the attributes over into the arguments that mean the same.
@@ -666,11 +661,6 @@ func (i *instanceAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, 
 	return i.check(i.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (i *instanceAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return i.apply(ctx)
-}
-
 func (i *instanceAbsent) look(ctx context.Context) (*plan, error) {
 	a, err := i.cloud.account(ctx, "ec2", i.Account)
 	if err != nil {
@@ -743,11 +733,6 @@ type imageCreated struct {
 // Check implements module.Resource.
 func (s *imageCreated) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return s.check(s.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (s *imageCreated) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }
 
 func imageNamed(ctx context.Context, a *account, name string) (*types.Image, error) {

@@ -112,11 +112,6 @@ func (v *volumePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	return v.check(v.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (v *volumePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return v.apply(ctx)
-}
-
 func (v *volumePresent) look(ctx context.Context) (*plan, error) {
 	a, err := v.cloud.account(ctx, "ec2", v.Account)
 	if err != nil {
@@ -293,11 +288,6 @@ func (v *volumeAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return v.check(p, err)
 }
 
-// Apply implements module.Resource.
-func (v *volumeAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return v.apply(ctx)
-}
-
 // volumesTagged is boto_ec2.volumes_tagged: tags of volumes that filters find.
 type volumesTagged struct {
 	common
@@ -309,11 +299,6 @@ type volumesTagged struct {
 // Check implements module.Resource.
 func (t *volumesTagged) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return t.check(t.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (t *volumesTagged) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return t.apply(ctx)
 }
 
 func (t *volumesTagged) look(ctx context.Context) (*plan, error) {

@@ -51,11 +51,6 @@ func (n *interfacePresent) Check(ctx context.Context, _ *host.Host) (module.Diff
 	return n.check(n.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (n *interfacePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return n.apply(ctx)
-}
-
 // interfaceOf finds a network interface by its tag Name, or its ID; nil for none.
 func interfaceOf(ctx context.Context, a *account, name, id string) (*types.NetworkInterface, error) {
 	filters := byName(name)
@@ -241,11 +236,6 @@ func (n *interfaceAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	return n.check(p, nil)
 }
 
-// Apply implements module.Resource.
-func (n *interfaceAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return n.apply(ctx)
-}
-
 // privateAddresses is boto_ec2.private_ips_present and private_ips_absent: secondary addresses of a network interface.
 type privateAddresses struct {
 	common
@@ -268,11 +258,6 @@ func (s *privateAddresses) Valid() error {
 // Check implements module.Resource.
 func (s *privateAddresses) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return s.check(s.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (s *privateAddresses) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }
 
 func (s *privateAddresses) look(ctx context.Context) (*plan, error) {

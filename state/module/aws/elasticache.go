@@ -67,11 +67,6 @@ func (c *cachePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return c.check(c.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (c *cachePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return c.apply(ctx)
-}
-
 // describeCache reads a cache cluster; nil for none.
 func describeCache(ctx context.Context, a *account, name string) (*types.CacheCluster, error) {
 	out, err := elasticacheOf(a).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{CacheClusterId: &name})
@@ -308,11 +303,6 @@ func (s *cacheSubnets) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return s.check(s.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (s *cacheSubnets) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
-}
-
 func (s *cacheSubnets) look(ctx context.Context) (*plan, error) {
 	a, err := s.cloud.account(ctx, "elasticache", s.Account)
 	if err != nil {
@@ -383,11 +373,6 @@ func (*replicationPresent) RunsBeside() {}
 // Check implements module.Resource.
 func (r *replicationPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return r.check(r.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (r *replicationPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return r.apply(ctx)
 }
 
 // describeReplicas reads a replication group; nil for none.
@@ -471,11 +456,6 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		})
 	}
 	return c.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (c *cacheAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return c.apply(ctx)
 }
 
 // exists reports whether it is there. What is being deleted is gone, as in Salt.

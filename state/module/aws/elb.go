@@ -75,11 +75,6 @@ func (e *elbPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return e.check(e.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (e *elbPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return e.apply(ctx)
-}
-
 // describeELB reads a load balancer; nil for none.
 func describeELB(ctx context.Context, a *account, name string) (*types.LoadBalancerDescription, error) {
 	out, err := elbOf(a).DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
@@ -778,11 +773,6 @@ func (e *elbAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	return e.check(p, err)
 }
 
-// Apply implements module.Resource.
-func (e *elbAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return e.apply(ctx)
-}
-
 // elbInstances is boto_elb.register_instances.
 type elbInstances struct {
 	common
@@ -808,9 +798,4 @@ func (e *elbInstances) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 		err = missing("load balancer", e.Name, "boto_elb.present")
 	}
 	return e.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (e *elbInstances) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return e.apply(ctx)
 }

@@ -71,11 +71,6 @@ func (g *targetGroup) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return g.check(g.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (g *targetGroup) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return g.apply(ctx)
-}
-
 // health is the health check as declared.
 func (g *targetGroup) health() *value.Map {
 	return value.NewMap("health_check_protocol", strings.ToUpper(g.HealthProtocol), "health_check_port", g.HealthPort,
@@ -172,11 +167,6 @@ func (g *targetGroupAbsent) Check(ctx context.Context, _ *host.Host) (module.Dif
 	return g.check(p, err)
 }
 
-// Apply implements module.Resource.
-func (g *targetGroupAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return g.apply(ctx)
-}
-
 // targets are boto_elbv2.targets_registered and targets_deregistered.
 type targets struct {
 	common
@@ -243,9 +233,4 @@ func (g *targets) set(ctx context.Context, a *account, change []types.TargetDesc
 			Targets: change})
 	}
 	return failed("setting the targets of", g.Name, err)
-}
-
-// Apply implements module.Resource.
-func (g *targets) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return g.apply(ctx)
 }

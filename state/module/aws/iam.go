@@ -104,11 +104,6 @@ func (m *memberPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	return m.check(m.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (m *memberPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return m.apply(ctx)
-}
-
 func (m *memberPresent) look(ctx context.Context) (*plan, error) {
 	a, err := m.cloud.account(ctx, "iam", m.Account)
 	if err != nil {
@@ -350,11 +345,6 @@ func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has detai
 	return failed("deleting "+m.kind(), m.Name, err)
 }
 
-// Apply implements module.Resource.
-func (m *memberAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return m.apply(ctx)
-}
-
 // managedPolicy is boto_iam.policy_present and policy_absent.
 type managedPolicy struct {
 	common
@@ -368,11 +358,6 @@ type managedPolicy struct {
 // Check implements module.Resource.
 func (m *managedPolicy) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return m.check(m.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (m *managedPolicy) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return m.apply(ctx)
 }
 
 func (m *managedPolicy) look(ctx context.Context) (*plan, error) {

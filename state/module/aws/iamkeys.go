@@ -64,9 +64,9 @@ func (k *keysPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 }
 
 // Apply implements module.Resource.
-func (k *keysPresent) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+func (k *keysPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	k.host = h
-	return k.apply(ctx)
+	return k.common.Apply(ctx, h, d)
 }
 
 // create makes the keys that are missing. {0} and {1} of the format are the ID and the key, {2} and {3} their titles.
@@ -131,11 +131,6 @@ func deleteKeys(ctx context.Context, client *iam.Client, user string, ids []stri
 		}
 	}
 	return nil
-}
-
-// Apply implements module.Resource.
-func (k *keysAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return k.apply(ctx)
 }
 
 // signsIn reports whether a user has a password. AWS shows no passwords, so another one is not noticed.
@@ -236,11 +231,6 @@ func (s *serverCertificate) Valid() error {
 // Check implements module.Resource.
 func (s *serverCertificate) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return s.check(s.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (s *serverCertificate) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }
 
 func (s *serverCertificate) look(ctx context.Context) (*plan, error) {
@@ -346,9 +336,4 @@ func (s *passwordPolicy) drift(p *plan, has *types.PasswordPolicy) *iam.UpdateAc
 		}
 	}
 	return in
-}
-
-// Apply implements module.Resource.
-func (s *passwordPolicy) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }

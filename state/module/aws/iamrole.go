@@ -68,11 +68,6 @@ func (r *rolePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return r.check(r.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (r *rolePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return r.apply(ctx)
-}
-
 const policyVersion = "2012-10-17"
 
 // trust is who may take the role: EC2's instances by default.
@@ -318,11 +313,6 @@ type roleAbsent struct {
 // Check implements module.Resource.
 func (r *roleAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return r.check(r.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (r *roleAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return r.apply(ctx)
 }
 
 func (r *roleAbsent) look(ctx context.Context) (*plan, error) {

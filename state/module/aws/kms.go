@@ -50,11 +50,6 @@ func (k *keyPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return k.check(k.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (k *keyPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return k.apply(ctx)
-}
-
 func kmsOf(a *account) *kms.Client { return kms.NewFromConfig(a.client("kms")) }
 
 func (k *keyPresent) alias() string { return "alias/" + strings.TrimPrefix(k.Name, "alias/") }

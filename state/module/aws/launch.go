@@ -81,11 +81,6 @@ func (l *lcPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	return l.check(p, err)
 }
 
-// Apply implements module.Resource.
-func (l *lcPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return l.apply(ctx)
-}
-
 // look plans the launch template of a name. prefix is put before its fields. vpc is where its security groups are; ""
 // for the VPC that the arguments say. It reports whether a version is made.
 func (l *launch) look(ctx context.Context, p *plan, c *Cloud, a *account, name, prefix, vpc string) (bool, error) {
@@ -577,9 +572,4 @@ func deleteTemplate(ctx context.Context, a *account, name string, has *template)
 	}
 	_, err := ec2Of(a).DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
 	return failed("deleting launch template", name, err)
-}
-
-// Apply implements module.Resource.
-func (l *lcAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return l.apply(ctx)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -101,8 +102,8 @@ func (c *common) check(p *plan, err error) (module.Diff, error) {
 	return module.Diff{Changes: p.changes(), Comment: comment, Warnings: p.warnings}, nil
 }
 
-// apply sends the requests of the plan. After an error, the report says which were sent.
-func (c *common) apply(ctx context.Context) (module.Report, error) {
+// Apply implements module.Resource: it sends the requests of the plan. After an error, the report says which were sent.
+func (c *common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	var done []string
 	for _, s := range c.plan.steps {
 		if err := ctx.Err(); err != nil {

@@ -81,11 +81,6 @@ func (r *recordPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	return r.check(p, r.look(ctx, p, a, r.Name, "", nil))
 }
 
-// Apply implements module.Resource.
-func (r *recordPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return r.apply(ctx)
-}
-
 // zones are all hosted zones.
 func zones(ctx context.Context, a *account) ([]types.HostedZone, error) {
 	return remember(a, "zones", func() ([]types.HostedZone, error) {
@@ -428,11 +423,6 @@ func (z *zonePresent) create(ctx context.Context, a *account, client *route53.Cl
 	return failed("making zone", z.domain(), err)
 }
 
-// Apply implements module.Resource.
-func (z *zonePresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return z.apply(ctx)
-}
-
 // zoneAbsent is boto_route53.hosted_zone_absent.
 type zoneAbsent struct {
 	common
@@ -458,9 +448,4 @@ func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 		})
 	}
 	return z.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (z *zoneAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return z.apply(ctx)
 }

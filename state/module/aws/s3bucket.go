@@ -63,11 +63,6 @@ func (b *bucketPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	return b.check(b.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (b *bucketPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return b.apply(ctx)
-}
-
 // bucketPart is one configuration of a bucket.
 type bucketPart struct {
 	field string
@@ -685,9 +680,4 @@ func emptyBucket(ctx context.Context, client *s3.Client, bucket string) error {
 				sdk.ToString(out.Errors[0].Message))
 		}
 	}
-}
-
-// Apply implements module.Resource.
-func (b *bucketAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return b.apply(ctx)
 }

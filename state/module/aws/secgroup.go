@@ -73,11 +73,6 @@ func (s *secgroupPresent) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	return s.check(s.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (s *secgroupPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
-}
-
 func (s *secgroupPresent) look(ctx context.Context) (*plan, error) {
 	a, vpc, group, err := s.find(ctx)
 	if err != nil {
@@ -395,11 +390,6 @@ type secgroupAbsent struct {
 // Check implements module.Resource.
 func (s *secgroupAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return s.check(s.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (s *secgroupAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }
 
 func (s *secgroupAbsent) look(ctx context.Context) (*plan, error) {

@@ -60,11 +60,6 @@ func (t *topicPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return t.check(t.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (t *topicPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return t.apply(ctx)
-}
-
 func (t *topicPresent) look(ctx context.Context) (*plan, error) {
 	a, err := t.cloud.account(ctx, "sns", t.Account)
 	if err != nil {
@@ -155,9 +150,4 @@ func (t *topicAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		})
 	}
 	return t.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (t *topicAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return t.apply(ctx)
 }

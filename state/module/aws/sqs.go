@@ -34,11 +34,6 @@ func (s *sqsPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return s.check(s.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (s *sqsPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
-}
-
 func (s *sqsPresent) look(ctx context.Context) (*plan, error) {
 	a, err := s.cloud.account(ctx, "sqs", s.Account)
 	if err != nil {
@@ -121,11 +116,6 @@ type sqsAbsent struct {
 // Check implements module.Resource.
 func (s *sqsAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return s.check(s.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (s *sqsAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return s.apply(ctx)
 }
 
 func (s *sqsAbsent) look(ctx context.Context) (*plan, error) {

@@ -103,11 +103,6 @@ func (n *netPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return n.check(p, err)
 }
 
-// Apply implements module.Resource.
-func (n *netPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return n.apply(ctx)
-}
-
 func (n *netResource) named(ctx context.Context, a *account) (*types.Vpc, error) {
 	all, err := vpcs(ctx, a)
 	if err != nil {
@@ -648,11 +643,6 @@ func (n *netAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 		})
 	}
 	return n.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (n *netAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return n.apply(ctx)
 }
 
 // deletion is what deletes the resource; nil if it does not exist.

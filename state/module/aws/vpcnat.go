@@ -40,11 +40,6 @@ func (n *natGateway) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return n.check(n.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (n *natGateway) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return n.apply(ctx)
-}
-
 // natOf finds the NAT gateway of a subnet that is in one of some states; nil for none.
 func natOf(ctx context.Context, a *account, subnet string, states ...string) (*types.NatGateway, error) {
 	if subnet == later {
@@ -173,11 +168,6 @@ func (d *dhcpOptions) Valid() error {
 // Check implements module.Resource.
 func (d *dhcpOptions) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return d.check(d.look(ctx))
-}
-
-// Apply implements module.Resource.
-func (d *dhcpOptions) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return d.apply(ctx)
 }
 
 // find reads the options; nil for none.

@@ -83,11 +83,6 @@ func (c *peeringPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, 
 	return c.check(c.look(ctx))
 }
 
-// Apply implements module.Resource.
-func (c *peeringPresent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return c.apply(ctx)
-}
-
 // ends are the VPCs that are joined.
 func (c *peeringPresent) ends(ctx context.Context, a *account) (requester, peer string, err error) {
 	if requester, err = vpcOf(ctx, a, c.RequesterID, c.RequesterName); err != nil {
@@ -168,11 +163,6 @@ func (c *peeringAccepted) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	return c.check(p, nil)
 }
 
-// Apply implements module.Resource.
-func (c *peeringAccepted) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return c.apply(ctx)
-}
-
 // peeringAbsent is boto_vpc.vpc_peering_connection_absent and delete_vpc_peering_connection.
 type peeringAbsent struct{ peering }
 
@@ -193,9 +183,4 @@ func (c *peeringAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 		})
 	}
 	return c.check(p, err)
-}
-
-// Apply implements module.Resource.
-func (c *peeringAbsent) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
-	return c.apply(ctx)
 }

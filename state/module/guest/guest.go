@@ -17,9 +17,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -110,11 +110,8 @@ func records(h *host.Host) ([]record, error) {
 	return all, nil
 }
 
-func namePattern() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) }
-func idPattern() *regexp.Regexp   { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
-
 func checkName(name string) error {
-	if namePattern().MatchString(name) {
+	if cloud.CheckName(name) == nil {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%q is not the name of a guest", name),
@@ -122,7 +119,7 @@ func checkName(name string) error {
 }
 
 func checkID(id string) error {
-	if idPattern().MatchString(id) {
+	if cloud.CheckID(id) == nil {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%q is not the ID of a guest", id), "write the 32 digits of its machine ID")

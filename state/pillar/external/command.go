@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -59,15 +60,11 @@ func (w World) vouched(command string) error {
 
 // absolutePaths are the words of a command that are absolute paths, split as a shell does, and also at the shell's
 // operators and at =, as in (/usr/bin/x; /usr/bin/y --file=/etc/z).
-func absolutePaths(command string) (all []string) {
+func absolutePaths(command string) []string {
 	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}`'\"=", r) })
 	if quoted, err := value.SplitWords(command); err == nil { // the shell says what is wrong with the others
 		words = append(words, quoted...)
 	}
-	for _, word := range words {
-		if path.IsAbs(word) {
-			all = append(all, word)
-		}
-	}
-	return all
+	slices.Sort(words)
+	return slices.DeleteFunc(slices.Compact(words), func(word string) bool { return !path.IsAbs(word) })
 }

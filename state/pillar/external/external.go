@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -146,12 +147,8 @@ func parameters(argument any, names ...string) (*value.Map, error) {
 	default:
 		given.Set(names[0], a)
 	}
-	known := map[string]bool{}
-	for _, name := range names {
-		known[name] = true
-	}
 	for key := range given.All() {
-		if name := value.Str(key); !known[name] {
+		if name := value.Str(key); !slices.Contains(names, name) {
 			return nil, diag.WithHint(fmt.Errorf("it has no argument %s", name), "%s", diag.DidYouMean(name, names))
 		}
 	}
