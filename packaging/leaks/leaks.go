@@ -36,7 +36,7 @@ type Scanner struct{ rules *contents }
 
 // New returns a Scanner, or an error if its rules cannot be read.
 func New() (*Scanner, error) {
-	rules, err := readRules()
+	rules, err := rulesOnce()
 	return &Scanner{rules: rules}, err
 }
 

@@ -31,6 +31,9 @@ type contents struct {
 	of     map[string][]int  // the rules that have a keyword
 }
 
+// rulesOnce compiles some hundred expressions, once per process.
+var rulesOnce = sync.OnceValues(readRules)
+
 func readRules() (*contents, error) {
 	v := viper.New()
 	v.SetConfigType("toml")
