@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
@@ -24,12 +25,13 @@ type Wanted struct {
 }
 
 // Pull unpacks a release below dir, in a directory with the hexadecimal digits of its digest as name, and returns that
-// directory. One that is there is complete, since it gets its name last. What the store offers is verified with the
-// root and the memory in trusted, the directory of the host's trust, to which nothing is written. A withdrawn release,
-// and one that the store has signed with another digest, is refused.
+// directory. The list of its content is kept beside it: a directory whose content differs from its list, or that has
+// none, is replaced. What the store offers is verified with the root and the memory in trusted, the directory of the
+// host's trust, to which nothing is written. A withdrawn release, and one that the store has signed with another
+// digest, is refused.
 func Pull(ctx context.Context, s store.Store, trusted, dir string, w Wanted) (string, error) {
 	tree := filepath.Join(dir, w.Digest.Hex())
-	if there, err := walk.Exists(tree); there || err != nil {
+	if whole, err := complete(ctx, tree); whole || err != nil {
 		return tree, err
 	}
 	client, done, err := reader(s, trusted)
@@ -91,7 +93,28 @@ func find(ctx context.Context, client *trust.Client, w Wanted) (artifact.Release
 	return release, err
 }
 
-// place fetches a release and gives it its name.
+// listOf is the file with the list of an image.
+func listOf(tree string) string { return tree + ".list" }
+
+// complete reports whether an image has exactly the content of its list.
+func complete(ctx context.Context, tree string) (bool, error) {
+	data, listed, err := walk.Read(listOf(tree))
+	if err != nil || !listed {
+		return false, err
+	}
+	list, err := manifest.Decode(data)
+	if err != nil {
+		return false, nil // the list is damaged, and the image is fetched again
+	}
+	root, err := os.OpenRoot(tree)
+	if found, err := walk.Found(err); err != nil || !found {
+		return false, err
+	}
+	defer root.Close()
+	return list.Complete(ctx, root)
+}
+
+// place fetches a release and gives it its name, in the place of an incomplete one. Its list is written first.
 func place(ctx context.Context, client *trust.Client, r artifact.Release, dir, tree string) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -103,7 +126,10 @@ func place(ctx context.Context, client *trust.Client, r artifact.Release, dir, t
 	if err != nil {
 		return err
 	}
-	err = unpackTo(ctx, client, r, temp)
+	list, err := unpackTo(ctx, client, r, temp)
+	if err == nil {
+		err = errors.Join(durable.RemoveAll(ctx, tree), durable.WriteFile(listOf(tree), list, 0o600))
+	}
 	if err == nil {
 		err = durable.Install(temp, tree)
 	}
@@ -113,22 +139,26 @@ func place(ctx context.Context, client *trust.Client, r artifact.Release, dir, t
 	return nil
 }
 
-func unpackTo(ctx context.Context, client *trust.Client, r artifact.Release, temp string) error {
+// unpackTo fetches a release and unpacks it, and returns the list of its content.
+func unpackTo(ctx context.Context, client *trust.Client, r artifact.Release, temp string) ([]byte, error) {
 	file, err := durable.TempFile(filepath.Dir(temp))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
 	verified, err := client.Fetch(ctx, r, file, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	into, err := os.OpenRoot(temp)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer into.Close()
-	_, err = unpack.Into(ctx, verified, into, unpack.Limits{})
-	return err
+	unpacked, err := unpack.Into(ctx, verified, into, unpack.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return unpacked.Tree.Encode(), nil
 }

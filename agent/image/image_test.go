@@ -38,6 +38,24 @@ func TestImagesAreVerified(t *testing.T) {
 			t.Errorf("the image has %q (%v)", data, err)
 		}
 	}
+	rootfs := filepath.Join(images, good.Digest.Hex(), "rootfs.tar")
+	for _, damage := range []func() error{
+		func() error { return os.WriteFile(rootfs, []byte("a file systen"), 0o644) },
+		func() error { return os.Remove(rootfs) },
+		func() error { return os.RemoveAll(filepath.Dir(rootfs)) },
+		func() error { return os.Remove(filepath.Dir(rootfs) + ".list") },
+		func() error { return os.WriteFile(filepath.Dir(rootfs)+".list", []byte("x"), 0o600) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pull("1.0", good.Digest); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(rootfs); err != nil || string(data) != "a file system" {
+			t.Errorf("after damage the image has %q (%v)", data, err)
+		}
+	}
 	if _, err := pull("1.1", good.Digest[:len(good.Digest)-1]+"0"); err == nil {
 		t.Error("an image with another digest was fetched")
 	}
@@ -53,7 +71,7 @@ func TestImagesAreVerified(t *testing.T) {
 		t.Errorf("a withdrawn image: %v", err)
 	}
 	entries, err := os.ReadDir(images)
-	if err != nil || len(entries) != 1 {
+	if err != nil || len(entries) != 2 { // and its list
 		t.Errorf("beside the good image there is something: %v (%v)", entries, err)
 	}
 	if left, err := os.ReadDir(trusted); err != nil || len(left) > 2 {

@@ -53,7 +53,7 @@ func (l Layout) Contained() error {
 // writable are the directories in which the agent writes, and what is there in their places.
 func (l Layout) writable() ([]string, error) {
 	dirs := []string{l.State(), l.Trust(), filepath.Join(l.Trust(), "projects"), l.Journal(),
-		filepath.Dir(l.ProjectJournal("_")), l.Configuration(), l.Projects()}
+		filepath.Dir(l.ProjectJournal("_")), l.Configuration(), l.Projects(), l.Images()}
 	kept, err := walk.Glob(filepath.Join(l.State(), "*"))
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // opening it reports that
 		return nil, err

@@ -75,6 +75,9 @@ func (l Layout) State() string { return l.Path("/var/lib/corpus") }
 // Trust is where artifact/trust keeps what it has seen. Its root.json makes a host bootstrapped.
 func (l Layout) Trust() string { return filepath.Join(l.State(), "trust") }
 
+// Images is where a node keeps the images of its guests.
+func (l Layout) Images() string { return l.Path("/var/lib/corpus-images") }
+
 // Ledger is the file of what is deployed.
 func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json") }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -14,16 +15,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// imagesDir has the images that a node has fetched.
-const imagesDir = "/var/lib/corpus-images"
-
 func (p *program) imageCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "image PROJECT VERSION DIGEST",
 		Short: "Fetch the image of guests of this node",
-		Long: `image fetches a release, verifies it as a deploy does, and unpacks it to ` + imagesDir +
-			`/HEX, where HEX are the digits of
-its digest. It prints that directory, and does nothing if it is there. The states of nodes call it (docs/cloud.md).`,
+		Long: `image fetches a release, verifies it as a deploy does, and unpacks it to /var/lib/corpus-images/HEX, where HEX are the
+digits of its digest. It prints that directory. If the image is there, its content is compared with the list that was
+made when it was unpacked, and it is fetched again if they differ. The states of nodes call it (docs/cloud.md).`,
 		Example: `  corpus-agent image image-bookworm 1.0 ` +
 			`sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 		Args: cli.Args(cobra.ExactArgs(3)),
@@ -50,6 +48,9 @@ func (p *program) pullImage(ctx context.Context, w image.Wanted) (string, error)
 	if a.Config.Store == "" {
 		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is configured"), "set `store` in agent.yaml"))
 	}
+	if err := a.CheckAbove(filepath.Join(a.Layout.Images(), w.Digest.Hex())); err != nil {
+		return "", err
+	}
 	var all []store.Store
 	for _, url := range append([]string{a.Config.Store}, a.Config.Mirrors...) {
 		s, err := a.OpenStore(url)
@@ -58,5 +59,5 @@ func (p *program) pullImage(ctx context.Context, w image.Wanted) (string, error)
 		}
 		all = append(all, s)
 	}
-	return image.Pull(ctx, store.Failover(all[0], all[1:]...), a.Layout.Trust(), a.Layout.Path(imagesDir), w)
+	return image.Pull(ctx, store.Failover(all[0], all[1:]...), a.Layout.Trust(), a.Layout.Images(), w)
 }
