@@ -6,9 +6,14 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/balancing"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/identity"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/messages"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/scaling"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -16,14 +21,14 @@ import (
 const reach = ", region=None, key=None, keyid=None, profile=None"
 
 // asked is a question of a template.
-type asked struct{ cloud *Cloud }
+type asked struct{ cloud *cloud.Cloud }
 
-func (q asked) account(ctx context.Context, service, region, key, keyID string, profile any) (*account, error) {
-	return q.cloud.account(ctx, service, Account{Region: region, Key: key, KeyID: keyID, Profile: profile})
+func (q asked) account(ctx context.Context, service, region, key, keyID string, profile any) (*cloud.Account, error) {
+	return q.cloud.Account(ctx, service, cloud.Arguments{Region: region, Key: key, KeyID: keyID, Profile: profile})
 }
 
 // Reading are the functions of templates that ask AWS.
-func Reading(c *Cloud) function.Table {
+func Reading(c *cloud.Cloud) function.Table {
 	q := asked{c}
 	all := q.questions()
 	all.Add(function.Table{
@@ -52,41 +57,24 @@ func Reading(c *Cloud) function.Table {
 				return value.NewMap("id", id), err
 			}),
 		"boto_iam.get_account_id": function.Of("region=None, key=None, keyid=None, profile=None", q.accountID),
-		"boto_iam.role_exists": function.Of("name"+reach,
-			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
-				a, err := q.account(ctx, "iam", region, key, keyID, profile)
-				if err != nil {
-					return false, err
-				}
-				all, err := roles(ctx, a)
+		"boto_iam.role_exists": q.named("iam", "name",
+			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
+				all, err := identity.Roles(ctx, a)
 				_, there := all[name]
 				return there, err
 			}),
-		"boto_sqs.exists": function.Of("name"+reach,
-			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
-				a, err := q.account(ctx, "sqs", region, key, keyID, profile)
-				if err != nil {
-					return false, err
-				}
-				url, err := queueURL(ctx, sqsOf(a), name)
+		"boto_sqs.exists": q.named("sqs", "name",
+			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
+				url, err := messages.QueueURL(ctx, messages.SQSOf(a), name)
 				return url != "", err
 			}),
-		"boto_sns.get_arn": function.Of("name"+reach,
-			func(ctx context.Context, name, region, key, keyID string, profile any) (string, error) {
-				a, err := q.account(ctx, "sns", region, key, keyID, profile)
-				if err != nil {
-					return "", err
-				}
-				return topicARN(ctx, a, name)
+		"boto_sns.get_arn": q.named("sns", "name",
+			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
+				return messages.TopicARN(ctx, a, name)
 			}),
-		"boto_asg.exists": function.Of("name"+reach,
-			func(ctx context.Context, name, region, key, keyID string, profile any) (bool, error) {
-				a, err := q.account(ctx, "asg", region, key, keyID, profile)
-				if err != nil {
-					return false, err
-				}
-				group, err := describeASG(ctx, a, name)
-				return group != nil, err
+		"boto_asg.exists": q.named("asg", "name",
+			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
+				return is(scaling.Describe(ctx, a, name))
 			}),
 	})
 	return all
@@ -98,11 +86,11 @@ func (q asked) groupID(ctx context.Context, name, vpcID, vpcName, region, key, k
 	if err != nil {
 		return nil, err
 	}
-	vpc, err := vpcOf(ctx, a, vpcID, vpcName)
+	vpc, err := network.VPCOf(ctx, a, vpcID, vpcName)
 	if err != nil {
 		return nil, err
 	}
-	group, err := groupOf(ctx, a, vpc, name)
+	group, err := network.GroupOf(ctx, a, vpc, name)
 	if group == nil || err != nil {
 		return nil, err
 	}
@@ -115,13 +103,13 @@ func (q asked) elbConfig(ctx context.Context, name, region, key, keyID string, p
 	if err != nil {
 		return nil, err
 	}
-	has, err := describeELB(ctx, a, name)
+	has, err := balancing.Describe(ctx, a, name)
 	if has == nil || err != nil {
 		return value.NewMap(), err
 	}
 	listeners := value.NewList()
 	for _, d := range has.ListenerDescriptions {
-		m := shownListener(*d.Listener)
+		m := balancing.ShownListener(*d.Listener)
 		m.Set("policies", value.Strings(d.PolicyNames...))
 		listeners.Append(m)
 	}
@@ -147,26 +135,26 @@ func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID st
 	if err != nil {
 		return nil, err
 	}
-	n := netResource{Name: name, kind: kind}
+	n := network.NetResource{Name: name, Kind: kind}
 	var id *string
 	switch kind {
 	case "vpc":
-		has, asking := n.named(ctx, a)
+		has, asking := n.Named(ctx, a)
 		if err = asking; has != nil {
 			id = has.VpcId
 		}
 	case "subnet":
-		has, asking := n.findSubnet(ctx, a)
+		has, asking := n.FindSubnet(ctx, a)
 		if err = asking; has != nil {
 			id = has.SubnetId
 		}
 	case "internet_gateway":
-		has, asking := gatewayOf(ctx, a, name)
+		has, asking := network.GatewayOf(ctx, a, name)
 		if err = asking; has != nil {
 			id = has.InternetGatewayId
 		}
 	case "route_table":
-		has, asking := tableOf(ctx, a, name)
+		has, asking := network.TableOf(ctx, a, name)
 		if err = asking; has != nil {
 			id = has.RouteTableId
 		}
@@ -185,9 +173,9 @@ func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region,
 	if err != nil {
 		return nil, err
 	}
-	all, err := vpcs(ctx, a)
+	all, err := network.VPCs(ctx, a)
 	for _, v := range all {
-		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && nameOf(v.Tags) == name {
+		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && network.NameOf(v.Tags) == name {
 			return value.NewMap("exists", true), err
 		}
 	}
@@ -200,11 +188,5 @@ func (q asked) accountID(ctx context.Context, region, key, keyID string, profile
 	if err != nil {
 		return "", err
 	}
-	return remember(a, "account", func() (string, error) {
-		out, err := sts.NewFromConfig(a.client("sts")).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-		if err != nil {
-			return "", failed("asking for the number of", "the account", err)
-		}
-		return sdk.ToString(out.Account), nil
-	})
+	return cloud.AccountNumber(ctx, a)
 }

@@ -1,0 +1,99 @@
+package cloud
+
+import (
+	"slices"
+
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Int32s converts an optional number to the type of the SDK.
+func Int32s(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	v := int32(*n) //nolint:gosec // AWS has no larger numbers
+	return &v
+}
+
+// Apart is what has to be added to old, and dropped from it, to make it want.
+func Apart(old, want []string) (add, drop []string) {
+	for _, v := range want {
+		if !slices.Contains(old, v) {
+			add = append(add, v)
+		}
+	}
+	for _, v := range old {
+		if !slices.Contains(want, v) {
+			drop = append(drop, v)
+		}
+	}
+	return add, drop
+}
+
+// Optional is a text as the SDK takes it; nil for none.
+func Optional(v string) *string {
+	if v == "" {
+		return nil
+	}
+	return &v
+}
+
+// Put sets a field of a mapping unless it is empty.
+func Put(m *value.Map, name string, v *string) {
+	if v != nil && *v != "" {
+		m.Set(name, *v)
+	}
+}
+
+// MapOf is a mapping of an argument; nil for none.
+func MapOf(v any) *value.Map {
+	switch v := v.(type) {
+	case *value.Map:
+		return v
+	case *value.List: // a list of mappings with one key each is one
+		m := value.NewMap()
+		for _, item := range v.Items {
+			if one, ok := item.(*value.Map); ok {
+				m.Update(one)
+			}
+		}
+		return m
+	}
+	return nil
+}
+
+// Texts are the items of an argument as text.
+func Texts(v any) (all []string) {
+	for _, item := range module.Items(v) {
+		all = append(all, value.Str(item))
+	}
+	return all
+}
+
+// Sorted is a list of texts in their order, as a value.
+func Sorted(all []string) *value.List {
+	all = slices.Clone(all)
+	slices.Sort(all)
+	return value.Strings(slices.Compact(all)...)
+}
+
+// Text is a field of a mapping as text; "" for none.
+func Text(m *value.Map, name string) string {
+	v := m.Value(name)
+	if v == nil {
+		return ""
+	}
+	return value.Str(v)
+}
+
+// Number is a field of a mapping as a number, if it is there.
+func Number(m *value.Map, name string) (int32, bool) {
+	v, ok := m.Get(name)
+	if !ok || v == nil {
+		return 0, false
+	}
+	n, err := value.ToInt(v)
+	i, is := n.(int)
+	return int32(i), err == nil && is //nolint:gosec // AWS has no larger numbers
+}

@@ -1,0 +1,188 @@
+// Package cloud has what all states of AWS need: access to an account, answers that are kept during a run, and the plan
+// of a resource. It uses the SDK of AWS for Go.
+//
+// Every state reads the resource, notes each field that differs together with the request that corrects it (Plan), and
+// sends these requests only in a run. A dry run therefore shows what a run does. What one state makes and another
+// refers to, such as the ID of a security group, is not known before; Account.Expect notes what a run would make, so
+// that a dry run plans what depends on it.
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// Cloud reaches AWS for all states of a run.
+type Cloud struct {
+	// Setting is an option of the minion's configuration, or of the pillar; nil for none. A profile is one.
+	Setting func(name string) any
+	// Endpoint is asked instead of AWS; "" for AWS.
+	Endpoint string
+	// Bootstrap is the user data with which a host deploys itself, of the settings of `corpus bootstrap`; nil for none.
+	Bootstrap func(settings *value.Map) (string, error)
+	// APIOptions change what each client does with a request; tests answer requests with it.
+	APIOptions []func(*middleware.Stack) error
+
+	mu       sync.Mutex
+	accounts map[access]*Account
+	answered atomic.Bool // AWS, or the server that is asked instead, has answered a request
+}
+
+// access is how an account of AWS is reached.
+type access struct{ region, keyID, key, profile string }
+
+// Arguments are the arguments that all states have: how AWS is reached.
+type Arguments struct {
+	Region  string `sls:"region"`
+	KeyID   string `sls:"keyid"`
+	Key     string `sls:"key"`
+	Profile any    `sls:"profile"`
+}
+
+// Account is one account in one region.
+type Account struct {
+	access
+	Config  sdk.Config
+	failure error // why it cannot be reached
+
+	mu       sync.Mutex
+	kept     map[string]*kept
+	coming   map[string]bool
+	retryers map[string]sdk.Retryer // by service
+}
+
+// kept is an answer that several states ask for.
+type kept struct {
+	known chan struct{} // closed when value or err is there
+	value any
+	err   error
+}
+
+// Account gives the account that a state's arguments mean. service has settings of its own, such as sqs.region.
+func (c *Cloud) Account(ctx context.Context, service string, a Arguments) (*Account, error) {
+	to, err := c.access(service, a)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.accounts[to]; known != nil {
+		return known, known.failure
+	}
+	cfg, err := c.configFor(ctx, to)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if c.accounts == nil {
+		c.accounts = map[access]*Account{}
+	}
+	c.accounts[to] = &Account{access: to, Config: cfg, failure: err, kept: map[string]*kept{}, coming: map[string]bool{},
+		retryers: map[string]sdk.Retryer{}}
+	return c.accounts[to], err
+}
+
+// Client is the configuration of a client of a service. All clients of a service share one retryer: when AWS throttles
+// one of them, all of them slow down. The account keeps retryers and connections, not clients: states refer to it, and
+// the linker keeps every request of a client that a state refers to, which is tens of megabytes.
+func (a *Account) Client(service string) sdk.Config {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	retryer := a.retryers[service]
+	if retryer == nil {
+		retryer = a.Config.Retryer()
+		a.retryers[service] = retryer
+	}
+	cfg := a.Config
+	cfg.Retryer = func() sdk.Retryer { return retryer }
+	return cfg
+}
+
+// connections are those of an account. A client that is given the SDK's own type makes connections of its own.
+type connections struct{ sdk.HTTPClient }
+
+// access works out how an account is reached: arguments count before the profile, and the profile before settings.
+func (c *Cloud) access(service string, a Arguments) (access, error) {
+	to := access{region: a.Region, keyID: a.KeyID, key: a.Key}
+	profile := a.Profile
+	if name, ok := profile.(string); ok {
+		if profile = c.Option(name); profile == nil {
+			to.profile = name
+		}
+	}
+	switch p := profile.(type) {
+	case nil:
+	case *value.Map:
+		to.fill(func(name string) any { return p.Value(name) })
+	default:
+		return to, fmt.Errorf("profile is a %s, and a name or a mapping was expected", value.TypeName(profile))
+	}
+	to.fill(func(name string) any { return c.Option(service + "." + name) })
+	if (to.key == "") != (to.keyID == "") {
+		return to, diag.WithHint(errors.New("of key and keyid one is missing"), "give both, or neither")
+	}
+	return to, nil
+}
+
+func (a *access) fill(of func(name string) any) {
+	for name, field := range map[string]*string{"region": &a.region, "keyid": &a.keyID, "key": &a.key} {
+		if v := of(name); *field == "" && v != nil {
+			*field = value.Str(v)
+		}
+	}
+}
+
+// Option returns an option of the minion's configuration, or of the pillar; nil for none.
+func (c *Cloud) Option(name string) any {
+	if c.Setting == nil {
+		return nil
+	}
+	return c.Setting(name)
+}
+
+func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithRetryer(c.retryer),
+		config.WithAPIOptions(append(slices.Clone(c.APIOptions), refuseUnknown)),
+		config.WithDefaultRegion("us-east-1"), // Salt's
+	}
+	if to.region != "" {
+		options = append(options, config.WithRegion(to.region))
+	}
+	if to.profile != "" {
+		options = append(options, config.WithSharedConfigProfile(to.profile))
+	}
+	if to.keyID != "" {
+		options = append(options,
+			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(to.keyID, to.key, "")))
+	}
+	if c.Endpoint != "" {
+		options = append(options, config.WithBaseEndpoint(c.Endpoint))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return cfg, diag.WithHint(fmt.Errorf("reading how AWS is reached: %w", err),
+			"name a profile of the pillar or of AWS's configuration, or give region, keyid and key")
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", err),
+			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
+	}
+	if cfg.HTTPClient == nil { // it is there where the environment names certificates
+		cfg.HTTPClient = awshttp.NewBuildableClient()
+	}
+	cfg.HTTPClient = connections{cfg.HTTPClient}
+	return cfg, nil
+}

@@ -1,0 +1,76 @@
+package cloud
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// IntoSDK reads an argument into a type of the SDK, whose fields have the names that AWS's API gives them.
+func IntoSDK(argument string, v, to any) error {
+	text, err := value.Dumps(v, value.JSONOptions{})
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return diag.WithHint(fmt.Errorf("%s: %s", argument, strings.TrimPrefix(err.Error(), "json: ")),
+			"its fields have the names of AWS's API")
+	}
+	return nil
+}
+
+// FromSDK is a value of the SDK as an argument is written: without what is empty, and with lists in one order.
+func FromSDK(v any) (any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := value.FromJSON(bytes.TrimSpace(data))
+	return Filled(plain), err
+}
+
+// Filled drops what is empty from a value, and sorts its lists, whose order has no meaning.
+func Filled(v any) any {
+	switch v := v.(type) {
+	case *value.Map:
+		m := value.NewMap()
+		for key, item := range v.All() {
+			if item = Filled(item); !Empty(item) {
+				m.Set(value.Str(key), item)
+			}
+		}
+		return m
+	case *value.List:
+		all := value.NewList()
+		for _, item := range v.Items {
+			if item = Filled(item); !Empty(item) {
+				all.Append(item)
+			}
+		}
+		slices.SortStableFunc(all.Items, func(a, b any) int { return strings.Compare(value.Repr(a), value.Repr(b)) })
+		return all
+	}
+	return v
+}
+
+// Empty reports whether a value is None, an empty text, mapping or list.
+func Empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case *value.Map:
+		return v.Len() == 0
+	case *value.List:
+		return v.Len() == 0
+	}
+	return false
+}

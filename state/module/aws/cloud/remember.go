@@ -1,0 +1,90 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+)
+
+// Remember gives an answer that several states need, and asks for it only once until it is forgotten.
+func Remember[T any](a *Account, key string, ask func() (T, error)) (T, error) {
+	a.mu.Lock()
+	k := a.kept[key]
+	first := k == nil
+	if first {
+		k = &kept{known: make(chan struct{}), err: errors.New("the request did not end")} // so that a panic leaves no answer
+		a.kept[key] = k
+	}
+	a.mu.Unlock()
+	if first {
+		func() {
+			defer close(k.known)
+			k.value, k.err = ask()
+		}()
+	}
+	<-k.known
+	if k.err != nil {
+		a.Forget(key)
+		var none T
+		return none, k.err
+	}
+	v, _ := k.value.(T)
+	return v, nil
+}
+
+// Forget drops the answers whose keys begin so.
+func (a *Account) Forget(prefix string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.kept {
+		if strings.HasPrefix(key, prefix) {
+			delete(a.kept, key)
+		}
+	}
+}
+
+// Expect notes that a run makes a resource.
+func (a *Account) Expect(kind, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.coming[kind+" "+name] = true
+}
+
+// Expects reports whether a run makes a resource that does not exist yet.
+func (a *Account) Expects(kind, name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.coming[kind+" "+name]
+}
+
+// Later stands in a plan for what is known only when a resource has been made.
+const Later = "(known once it is made)"
+
+// Pages gathers the items of all pages. ask is given where the next page begins, nil for the first. The paginators of
+// the SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
+func Pages[T any](ask func(next *string) (items []T, after *string, err error)) (all []T, err error) {
+	for next, more := (*string)(nil), true; more; {
+		items, after, err := ask(next)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		more = after != nil && *after != "" && (next == nil || *after != *next)
+		next = after
+	}
+	return all, nil
+}
+
+// AccountNumber is the number of an account, with which ARNs are built.
+func AccountNumber(ctx context.Context, a *Account) (string, error) {
+	return Remember(a, "account", func() (string, error) {
+		out, err := sts.NewFromConfig(a.Client("sts")).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return "", Failed("asking for the number of", "the account", err)
+		}
+		return sdk.ToString(out.Account), nil
+	})
+}

@@ -1,0 +1,68 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
+)
+
+// instanceNamed says which instance is meant: by its ID, or by its tag Name, which is the state's name by default.
+type instanceNamed struct {
+	cloud.Common
+	Name         string `sls:"name"`
+	InstanceName string `sls:"instance_name"`
+	InstanceID   string `sls:"instance_id"`
+}
+
+func (n *instanceNamed) title() string {
+	if n.InstanceName != "" {
+		return n.InstanceName
+	}
+	return n.Name
+}
+
+// InstancesOf finds the instances of a name, or an ID, that are not terminated.
+func InstancesOf(ctx context.Context, a *cloud.Account, name, id string, more ...types.Filter) ([]types.Instance,
+	error) {
+	in := &ec2.DescribeInstancesInput{Filters: append([]types.Filter{{Name: sdk.String("instance-state-name"),
+		Values: []string{"pending", "running", "stopping", "stopped"}}}, more...)}
+	if id != "" {
+		in.InstanceIds = []string{id}
+	} else if len(more) == 0 {
+		in.Filters = append(in.Filters, network.ByName(name)...)
+	}
+	all, err := cloud.Pages(func(next *string) (list []types.Instance, after *string, err error) {
+		in.NextToken = next
+		page, err := network.EC2Of(a).DescribeInstances(ctx, in)
+		if err != nil {
+			return nil, nil, cloud.Failed("reading instance", name, err)
+		}
+		for _, r := range page.Reservations {
+			list = append(list, r.Instances...)
+		}
+		return list, page.NextToken, nil
+	})
+	if cloud.HasCode(err, "InvalidInstanceID.NotFound") {
+		return nil, nil
+	}
+	return all, err
+}
+
+// find is the one instance that is meant; nil for none.
+func (n *instanceNamed) find(ctx context.Context, a *cloud.Account) (*types.Instance, error) {
+	all, err := InstancesOf(ctx, a, n.title(), n.InstanceID)
+	switch {
+	case err != nil || len(all) == 0:
+		return nil, err
+	case len(all) > 1:
+		return nil, diag.WithHint(fmt.Errorf("%d instances are named %s", len(all), n.title()), "give instance_id")
+	}
+	return &all[0], nil
+}

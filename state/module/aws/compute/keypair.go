@@ -1,0 +1,94 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// keyPair is boto_ec2.key_present and key_absent. Of a new pair, the private half is written to save_path.
+type keyPair struct {
+	cloud.Common
+	absent bool
+	host   *host.Host
+	Name   string `sls:"name"`
+	Save   string `sls:"save_path"`
+	Public string `sls:"upload_public"`
+}
+
+// Valid implements module.Validated.
+func (k *keyPair) Valid() error {
+	if !k.absent && (k.Save == "") == (k.Public == "") {
+		return diag.WithHint(errors.New("one of save_path and upload_public is needed"),
+			"upload_public takes the public key, save_path the directory for the private half of a new pair")
+	}
+	return nil
+}
+
+// Check implements module.Resource.
+func (k *keyPair) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return k.Planned(k.look(ctx))
+}
+
+// Apply implements module.Resource.
+func (k *keyPair) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	k.host = h
+	return k.Common.Apply(ctx, h, d)
+}
+
+func (k *keyPair) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := k.Cloud.Account(ctx, "ec2", k.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	p, client := cloud.NewPlan(), network.EC2Of(a)
+	out, err := client.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{KeyNames: []string{k.Name}})
+	there := err == nil && len(out.KeyPairs) > 0
+	if err != nil && !cloud.HasCode(err, "InvalidKeyPair.NotFound") {
+		return nil, cloud.Failed("reading key pair", k.Name, err)
+	}
+	switch {
+	case there && k.absent:
+		p.Remove(value.NewMap("key", k.Name))
+		p.Then("key pair deleted", func(ctx context.Context) error {
+			_, err := client.DeleteKeyPair(ctx, &ec2.DeleteKeyPairInput{KeyName: &k.Name})
+			return cloud.Failed("deleting key pair", k.Name, err)
+		})
+	case !there && !k.absent:
+		p.Create(value.NewMap("key", k.Name))
+		p.Then("key pair made", func(ctx context.Context) error { return k.create(ctx, client) })
+	}
+	return p, nil
+}
+
+func (k *keyPair) create(ctx context.Context, client *ec2.Client) error {
+	if k.Public != "" {
+		_, err := client.ImportKeyPair(ctx, &ec2.ImportKeyPairInput{KeyName: &k.Name, PublicKeyMaterial: []byte(k.Public)})
+		return cloud.Failed("importing key pair", k.Name, err)
+	}
+	path := filepath.Join(k.Save, filepath.Base(k.Name)+".pem")
+	if _, err := k.host.Files.Lstat(path); err == nil {
+		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the key pair %s", path, k.Name), "move it away")
+	}
+	out, err := client.CreateKeyPair(ctx, &ec2.CreateKeyPairInput{KeyName: &k.Name})
+	if err != nil {
+		return cloud.Failed("making key pair", k.Name, err)
+	}
+	private := fs.FileMode(0o600)
+	err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(sdk.ToString(out.KeyMaterial)), Mode: &private,
+		UID: -1, GID: -1})
+	return cloud.Failed("writing the private half of key pair", k.Name, err)
+}

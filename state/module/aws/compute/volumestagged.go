@@ -1,0 +1,92 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// volumesTagged is boto_ec2.volumes_tagged: tags of volumes that filters find.
+type volumesTagged struct {
+	cloud.Common
+	Name          string `sls:"name"`
+	Maps          []any  `sls:"tag_maps,required"`
+	Authoritative bool   `sls:"authoritative"`
+}
+
+// Check implements module.Resource.
+func (t *volumesTagged) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return t.Planned(t.look(ctx))
+}
+
+func (t *volumesTagged) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := t.Cloud.Account(ctx, "ec2", t.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	p := cloud.NewPlan()
+	for _, item := range t.Maps {
+		m := cloud.MapOf(item)
+		tags := cloud.MapOf(m.Value("tags"))
+		if tags == nil {
+			return nil, diag.WithHint(fmt.Errorf("the entry %s of tag_maps has no tags", value.Repr(item)),
+				"write filters, tags and in_states")
+		}
+		filters, err := t.filters(ctx, a, m)
+		if err != nil {
+			return nil, err
+		}
+		all, err := volumesOf(ctx, a, filters...)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range all {
+			t.tag(p, a, v, tags)
+		}
+	}
+	return p, nil
+}
+
+// filters are those of an entry. instance_name is one of Salt's own.
+func (t *volumesTagged) filters(ctx context.Context, a *cloud.Account, m *value.Map) (all []types.Filter, err error) {
+	for key, v := range cloud.MapOf(m.Value("filters")).All() {
+		name := value.Str(key)
+		if name != "instance_name" {
+			all = append(all, network.Filter(name, cloud.Texts(v)...))
+			continue
+		}
+		instances, err := InstancesOf(ctx, a, value.Str(v), "")
+		if err != nil {
+			return nil, err
+		}
+		ids := []string{"none"}
+		for _, i := range instances {
+			ids = append(ids, *i.InstanceId)
+		}
+		all = append(all, network.Filter("attachment.instance-id", ids...))
+	}
+	return all, nil
+}
+
+func (t *volumesTagged) tag(p *cloud.Plan, a *cloud.Account, v types.Volume, want *value.Map) {
+	one, id := cloud.NewPlan(), sdk.ToString(v.VolumeId)
+	has := v.Tags
+	if !t.Authoritative {
+		has = slices.DeleteFunc(slices.Clone(has), func(tag types.Tag) bool { return !want.Has(sdk.ToString(tag.Key)) })
+	}
+	network.TagEC2(one, a, id, has, want)
+	if len(one.Steps) > 0 {
+		p.Differ("tags of "+id, one.Old.Value("tags"), one.New.Value("tags"))
+		p.Steps = append(p.Steps, one.Steps...)
+	}
+}

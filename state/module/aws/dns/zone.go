@@ -1,0 +1,151 @@
+package dns
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/route53/types"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// zones are all hosted zones.
+func zones(ctx context.Context, a *cloud.Account) ([]types.HostedZone, error) {
+	return cloud.Remember(a, "zones", func() ([]types.HostedZone, error) {
+		return cloud.Pages(func(next *string) ([]types.HostedZone, *string, error) {
+			page, err := dnsOf(a).ListHostedZones(ctx, &route53.ListHostedZonesInput{Marker: next})
+			if err != nil {
+				return nil, nil, cloud.Failed("listing the hosted zones of", "the account", err)
+			}
+			return page.HostedZones, page.NextMarker, nil
+		})
+	})
+}
+
+func dotted(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") + "." }
+
+// ZoneOf is the ID of a zone by its name; "" for none.
+func ZoneOf(ctx context.Context, a *cloud.Account, name string, private bool) (string, *types.HostedZone, error) {
+	all, err := zones(ctx, a)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, z := range all {
+		if dotted(sdk.ToString(z.Name)) == dotted(name) && (z.Config != nil && z.Config.PrivateZone) == private {
+			return sdk.ToString(z.Id), &z, nil
+		}
+	}
+	return "", nil, nil
+}
+
+// zonePresent is boto_route53.hosted_zone_present.
+type zonePresent struct {
+	cloud.Common
+	Name      string `sls:"name"`
+	Domain    string `sls:"domain_name"`
+	Private   bool   `sls:"private_zone"`
+	Reference string `sls:"caller_ref"`
+	Comment   string `sls:"comment"`
+	VPCID     string `sls:"vpc_id"`
+	VPCName   string `sls:"vpc_name"`
+	VPCRegion string `sls:"vpc_region"`
+}
+
+// RunsBeside implements module.Concurrent.
+func (*zonePresent) RunsBeside() {}
+
+func (z *zonePresent) domain() string {
+	if z.Domain != "" {
+		return dotted(z.Domain)
+	}
+	return dotted(z.Name)
+}
+
+// Check implements module.Resource.
+func (z *zonePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	a, err := z.Cloud.Account(ctx, "route53", z.Arguments)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p, client := cloud.NewPlan(), dnsOf(a)
+	id, has, err := ZoneOf(ctx, a, z.domain(), z.Private)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	if id == "" {
+		a.Expect("zone", z.domain())
+		p.Create(value.NewMap("zone", z.domain(), "private_zone", z.Private, "comment", z.Comment))
+		p.Then("zone made", func(ctx context.Context) error { return z.create(ctx, a, client) })
+		return z.Planned(p, nil)
+	}
+	old := ""
+	if has.Config != nil {
+		old = sdk.ToString(has.Config.Comment)
+	}
+	if z.Comment != "" && p.Compare("comment", old, z.Comment) {
+		p.Then("comment set", func(ctx context.Context) error {
+			defer a.Forget("zones")
+			_, err := client.UpdateHostedZoneComment(ctx, &route53.UpdateHostedZoneCommentInput{Id: &id, Comment: &z.Comment})
+			return cloud.Failed("setting the comment of zone", z.domain(), err)
+		})
+	}
+	return z.Planned(p, nil)
+}
+
+func (z *zonePresent) create(ctx context.Context, a *cloud.Account, client *route53.Client) error {
+	defer a.Forget("zones")
+	in := &route53.CreateHostedZoneInput{Name: sdk.String(z.domain()), CallerReference: &z.Reference,
+		HostedZoneConfig: &types.HostedZoneConfig{Comment: &z.Comment, PrivateZone: z.Private}}
+	if z.Reference == "" {
+		in.CallerReference = sdk.String(fmt.Sprintf("%s %d", z.domain(), time.Now().UnixNano()))
+	}
+	if z.Private {
+		vpc, err := network.VPCOf(ctx, a, z.VPCID, z.VPCName)
+		if err != nil {
+			return err
+		}
+		region := z.VPCRegion
+		if region == "" {
+			region = a.Config.Region
+		}
+		in.VPC = &types.VPC{VPCId: &vpc, VPCRegion: types.VPCRegion(region)}
+	}
+	_, err := client.CreateHostedZone(ctx, in)
+	return cloud.Failed("making zone", z.domain(), err)
+}
+
+// zoneAbsent is boto_route53.hosted_zone_absent.
+type zoneAbsent struct {
+	cloud.Common
+	Name    string `sls:"name"`
+	Domain  string `sls:"domain_name"`
+	Private bool   `sls:"private_zone"`
+}
+
+// Check implements module.Resource.
+func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	a, err := z.Cloud.Account(ctx, "route53", z.Arguments)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p, name := cloud.NewPlan(), slices.DeleteFunc([]string{z.Domain, z.Name}, func(s string) bool { return s == "" })[0]
+	id, _, err := ZoneOf(ctx, a, name, z.Private)
+	if id != "" && err == nil {
+		p.Remove(value.NewMap("zone", dotted(name)))
+		p.Then("zone deleted", func(ctx context.Context) error {
+			defer a.Forget("zones")
+			_, err := dnsOf(a).DeleteHostedZone(ctx, &route53.DeleteHostedZoneInput{Id: &id})
+			return cloud.Failed("deleting zone", name, err)
+		})
+	}
+	return z.Planned(p, err)
+}

@@ -1,0 +1,149 @@
+package identity
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// member is a user or a group with its policies.
+type member struct {
+	cloud.Common
+	user           bool
+	Name           string     `sls:"name"`
+	Path           string     `sls:"path"`
+	Policies       *value.Map `sls:"policies"`
+	PolicyPillars  []string   `sls:"policies_from_pillars"`
+	Managed        []string   `sls:"managed_policies"`
+	Users          []string   `sls:"users"`
+	DeletePolicies bool       `sls:"delete_policies"`
+}
+
+func (m *member) kind() string {
+	if m.user {
+		return "user"
+	}
+	return "group"
+}
+
+// Detail is what an account has of a user or a group.
+type Detail struct {
+	inline   []types.PolicyDetail
+	attached []types.AttachedPolicy
+	Groups   []string // of a user
+}
+
+// Members are all users and groups of the account, as "user NAME" and "group NAME".
+func Members(ctx context.Context, a *cloud.Account) (map[string]Detail, error) {
+	return cloud.Remember(a, "members", func() (map[string]Detail, error) {
+		all := map[string]Detail{}
+		_, err := cloud.Pages(func(next *string) ([]struct{}, *string, error) {
+			page, err := iamOf(a).GetAccountAuthorizationDetails(ctx, &iam.GetAccountAuthorizationDetailsInput{Marker: next,
+				Filter: []types.EntityType{types.EntityTypeUser, types.EntityTypeGroup}})
+			if err != nil {
+				return nil, nil, cloud.Failed("listing the users and groups of", "the account", err)
+			}
+			for _, u := range page.UserDetailList {
+				all["user "+sdk.ToString(u.UserName)] = Detail{u.UserPolicyList, u.AttachedManagedPolicies, u.GroupList}
+			}
+			for _, g := range page.GroupDetailList {
+				all["group "+sdk.ToString(g.GroupName)] = Detail{g.GroupPolicyList, g.AttachedManagedPolicies, nil}
+			}
+			return nil, page.Marker, nil
+		})
+		return all, err
+	})
+}
+
+// memberPresent is boto_iam.user_present and group_present.
+type memberPresent struct {
+	member
+	Password string `sls:"password"`
+}
+
+// RunsBeside implements module.Concurrent.
+func (*memberPresent) RunsBeside() {}
+
+// Check implements module.Resource.
+func (m *memberPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return m.Planned(m.look(ctx))
+}
+
+func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := m.Cloud.Account(ctx, "iam", m.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	all, err := Members(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	client, p := iamOf(a), cloud.NewPlan()
+	has, there := all[m.kind()+" "+m.Name]
+	if !there {
+		p.Create(value.NewMap(m.kind(), m.Name))
+		p.Then(m.kind()+" made", func(ctx context.Context) (err error) {
+			var path *string
+			if m.Path != "" {
+				path = &m.Path
+			}
+			if m.user {
+				_, err = client.CreateUser(ctx, &iam.CreateUserInput{UserName: &m.Name, Path: path})
+			} else {
+				_, err = client.CreateGroup(ctx, &iam.CreateGroupInput{GroupName: &m.Name, Path: path})
+			}
+			return cloud.Failed("making "+m.kind(), m.Name, err)
+		})
+	}
+	if err := m.inline(p, client, has); err != nil {
+		return nil, err
+	}
+	if err := m.password(ctx, p, client, there); err != nil {
+		return nil, err
+	}
+	m.attach(p, client, has)
+	if !m.user && m.Users != nil {
+		m.join(p, client, all)
+	}
+	if len(p.Steps) > 0 {
+		p.Then("users and groups read again", func(context.Context) error { a.Forget("members"); return nil })
+	}
+	return p, nil
+}
+
+// join plans the users of a group.
+func (m *member) join(p *cloud.Plan, client *iam.Client, all map[string]Detail) {
+	var now []string
+	for name, d := range all {
+		if user, ok := strings.CutPrefix(name, "user "); ok && slices.Contains(d.Groups, m.Name) {
+			now = append(now, user)
+		}
+	}
+	if !p.Compare("users", cloud.Sorted(now), cloud.Sorted(m.Users)) {
+		return
+	}
+	add, drop := cloud.Apart(now, m.Users)
+	p.Then("users set", func(ctx context.Context) error {
+		for _, user := range add {
+			if _, err := client.AddUserToGroup(ctx, &iam.AddUserToGroupInput{GroupName: &m.Name, UserName: &user}); err != nil {
+				return cloud.Failed("adding a user to group", m.Name, err)
+			}
+		}
+		for _, user := range drop {
+			if _, err := client.RemoveUserFromGroup(ctx,
+				&iam.RemoveUserFromGroupInput{GroupName: &m.Name, UserName: &user}); err != nil {
+				return cloud.Failed("removing a user of group", m.Name, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,117 @@
+package identity
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// memberAbsent is boto_iam.user_absent and group_absent.
+type memberAbsent struct {
+	member
+	DeleteKeys    bool `sls:"delete_keys"`
+	DeleteDevices bool `sls:"delete_mfa_devices"`
+	DeleteProfile bool `sls:"delete_profile"`
+}
+
+// Check implements module.Resource.
+func (m *memberAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	a, err := m.Cloud.Account(ctx, "iam", m.Arguments)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p := cloud.NewPlan()
+	all, err := Members(ctx, a)
+	has, there := all[m.kind()+" "+m.Name]
+	if there && err == nil {
+		p.Remove(value.NewMap(m.kind(), m.Name))
+		p.Then(m.kind()+" deleted", func(ctx context.Context) error {
+			defer a.Forget("members")
+			return m.remove(ctx, iamOf(a), has, all)
+		})
+	}
+	return m.Planned(p, err)
+}
+
+// remove deletes a user or group, after what hangs on it.
+func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has Detail, all map[string]Detail) error {
+	for _, one := range has.inline {
+		if err := m.drop(ctx, client, sdk.ToString(one.PolicyName)); err != nil {
+			return err
+		}
+	}
+	for _, one := range has.attached {
+		if err := m.detach(ctx, client, []string{sdk.ToString(one.PolicyArn)}); err != nil {
+			return err
+		}
+	}
+	memberships := [][2]string{}
+	for name, d := range all {
+		if user, ok := strings.CutPrefix(name, "user "); ok && !m.user && slices.Contains(d.Groups, m.Name) {
+			memberships = append(memberships, [2]string{m.Name, user})
+		}
+	}
+	for _, group := range has.Groups {
+		memberships = append(memberships, [2]string{group, m.Name})
+	}
+	for _, one := range memberships {
+		if _, err := client.RemoveUserFromGroup(ctx,
+			&iam.RemoveUserFromGroupInput{GroupName: &one[0], UserName: &one[1]}); err != nil {
+			return cloud.Failed("removing a user of group", one[0], err)
+		}
+	}
+	var err error
+	if m.user {
+		if err := m.unlink(ctx, client); err != nil {
+			return err
+		}
+		_, err = client.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &m.Name})
+	} else {
+		_, err = client.DeleteGroup(ctx, &iam.DeleteGroupInput{GroupName: &m.Name})
+	}
+	return cloud.Failed("deleting "+m.kind(), m.Name, err)
+}
+
+// unlink deletes what a user signs in with, as far as the arguments allow: AWS deletes no user that has some.
+func (m *memberAbsent) unlink(ctx context.Context, client *iam.Client) error {
+	if m.DeleteKeys {
+		ids, err := accessKeys(ctx, client, m.Name)
+		if err == nil {
+			err = deleteKeys(ctx, client, m.Name, ids)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.DeleteProfile {
+		has, err := signsIn(ctx, client, m.Name)
+		if has && err == nil {
+			_, err = client.DeleteLoginProfile(ctx, &iam.DeleteLoginProfileInput{UserName: &m.Name})
+		}
+		if err != nil {
+			return cloud.Failed("deleting the password of user", m.Name, err)
+		}
+	}
+	if !m.DeleteDevices {
+		return nil
+	}
+	out, err := client.ListMFADevices(ctx, &iam.ListMFADevicesInput{UserName: &m.Name})
+	if err != nil {
+		return cloud.Failed("listing the MFA devices of user", m.Name, err)
+	}
+	for _, d := range out.MFADevices {
+		if _, err := client.DeactivateMFADevice(ctx,
+			&iam.DeactivateMFADeviceInput{UserName: &m.Name, SerialNumber: d.SerialNumber}); err != nil {
+			return cloud.Failed("deactivating an MFA device of user", m.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package identity
+
+import (
+	"context"
+	"slices"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// inline plans the policies that a user or group has in itself.
+func (m *member) inline(p *cloud.Plan, client *iam.Client, has Detail) error {
+	want := value.NewMap()
+	for _, name := range m.PolicyPillars {
+		want.Update(cloud.MapOf(m.Cloud.Option(name)))
+	}
+	want.Update(m.Policies)
+	if m.Policies == nil && len(m.PolicyPillars) == 0 {
+		return nil
+	}
+	old, new := value.NewMap(), value.NewMap()
+	for _, one := range has.inline {
+		name, text := sdk.ToString(one.PolicyName), Document(sdk.ToString(one.PolicyDocument))
+		switch {
+		case !want.Has(name) && m.DeletePolicies:
+			old.Set(name, text)
+			p.Then("policy "+name+" deleted", func(ctx context.Context) error { return m.drop(ctx, client, name) })
+		case want.Has(name) && !cloud.SamePolicy(text, want.Value(name)):
+			old.Set(name, text)
+		case want.Has(name):
+			want.Delete(name)
+		}
+	}
+	for _, name := range want.Names() {
+		new.Set(name, want.Value(name))
+		text, err := cloud.AttributeText(want.Value(name))
+		if err != nil {
+			return err
+		}
+		p.Then("policy "+name+" set", func(ctx context.Context) (err error) {
+			if m.user {
+				_, err = client.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &m.Name, PolicyName: &name,
+					PolicyDocument: &text})
+			} else {
+				_, err = client.PutGroupPolicy(ctx, &iam.PutGroupPolicyInput{GroupName: &m.Name, PolicyName: &name,
+					PolicyDocument: &text})
+			}
+			return cloud.Failed("setting a policy of "+m.kind(), m.Name, err)
+		})
+	}
+	if old.Len()+new.Len() > 0 {
+		p.Differ("policies", old, new)
+	}
+	return nil
+}
+
+func (m *member) drop(ctx context.Context, client *iam.Client, policy string) (err error) {
+	if m.user {
+		_, err = client.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &m.Name, PolicyName: &policy})
+	} else {
+		_, err = client.DeleteGroupPolicy(ctx, &iam.DeleteGroupPolicyInput{GroupName: &m.Name, PolicyName: &policy})
+	}
+	return cloud.Failed("deleting a policy of "+m.kind(), m.Name, err)
+}
+
+// attach plans the managed policies, if they are declared.
+func (m *member) attach(p *cloud.Plan, client *iam.Client, has Detail) {
+	if m.Managed == nil {
+		return
+	}
+	var now, gone []string
+	for _, one := range has.attached {
+		arn := sdk.ToString(one.PolicyArn)
+		now = append(now, arn)
+		if !slices.ContainsFunc(m.Managed, func(want string) bool { return meansPolicy(want, arn) }) {
+			gone = append(gone, arn)
+		}
+	}
+	add := slices.DeleteFunc(slices.Clone(m.Managed), func(want string) bool {
+		return slices.ContainsFunc(now, func(arn string) bool { return meansPolicy(want, arn) })
+	})
+	if len(add)+len(gone) == 0 {
+		return
+	}
+	p.Differ("managed_policies", cloud.Sorted(now), cloud.Sorted(m.Managed))
+	p.Then("managed policies set", func(ctx context.Context) error {
+		for _, name := range add {
+			arn, err := policyARN(ctx, client, name)
+			if err == nil && m.user {
+				_, err = client.AttachUserPolicy(ctx, &iam.AttachUserPolicyInput{UserName: &m.Name, PolicyArn: &arn})
+			} else if err == nil {
+				_, err = client.AttachGroupPolicy(ctx, &iam.AttachGroupPolicyInput{GroupName: &m.Name, PolicyArn: &arn})
+			}
+			if err != nil {
+				return cloud.Failed("attaching a policy to "+m.kind(), m.Name, err)
+			}
+		}
+		return m.detach(ctx, client, gone)
+	})
+}
+
+func (m *member) detach(ctx context.Context, client *iam.Client, arns []string) (err error) {
+	for _, arn := range arns {
+		if m.user {
+			_, err = client.DetachUserPolicy(ctx, &iam.DetachUserPolicyInput{UserName: &m.Name, PolicyArn: &arn})
+		} else {
+			_, err = client.DetachGroupPolicy(ctx, &iam.DetachGroupPolicyInput{GroupName: &m.Name, PolicyArn: &arn})
+		}
+		if err != nil {
+			return cloud.Failed("detaching a policy of "+m.kind(), m.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// serverCertificate is boto_iam.server_cert_present and server_cert_absent.
+type serverCertificate struct {
+	cloud.Common
+	absent  bool
+	Name    string `sls:"name"`
+	Public  string `sls:"public_key"`
+	Private string `sls:"private_key"`
+	Chain   string `sls:"cert_chain"`
+	Path    string `sls:"path"`
+}
+
+// Valid implements module.Validated.
+func (s *serverCertificate) Valid() error {
+	if s.absent {
+		return nil
+	}
+	for name, v := range map[string]string{"public_key": s.Public, "private_key": s.Private} {
+		if !strings.Contains(v, "-----BEGIN ") {
+			return diag.WithHint(errors.New(name+" is no PEM text"), "give the text of the file, such as of the pillar")
+		}
+	}
+	return nil
+}
+
+// Check implements module.Resource.
+func (s *serverCertificate) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return s.Planned(s.look(ctx))
+}
+
+func (s *serverCertificate) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := s.Cloud.Account(ctx, "iam", s.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	p, client := cloud.NewPlan(), iamOf(a)
+	out, err := client.GetServerCertificate(ctx, &iam.GetServerCertificateInput{ServerCertificateName: &s.Name})
+	there := err == nil
+	if err != nil && !cloud.HasCode(err, "NoSuchEntity") {
+		return nil, cloud.Failed("reading server certificate", s.Name, err)
+	}
+	switch {
+	case there && s.absent:
+		p.Remove(value.NewMap("server_certificate", s.Name))
+		p.Then("server certificate deleted", func(ctx context.Context) error {
+			_, err := client.DeleteServerCertificate(ctx, &iam.DeleteServerCertificateInput{ServerCertificateName: &s.Name})
+			return cloud.Failed("deleting server certificate", s.Name, err)
+		})
+	case there && strings.TrimSpace(sdk.ToString(out.ServerCertificate.CertificateBody)) != strings.TrimSpace(s.Public):
+		p.Warnings = append(p.Warnings, "public_key differs and cannot be changed: give the new certificate another name")
+	case !there && !s.absent:
+		p.Create(value.NewMap("server_certificate", s.Name))
+		p.Then("server certificate uploaded", func(ctx context.Context) error {
+			_, err := client.UploadServerCertificate(ctx, &iam.UploadServerCertificateInput{ServerCertificateName: &s.Name,
+				CertificateBody: &s.Public, PrivateKey: &s.Private, CertificateChain: cloud.Optional(s.Chain),
+				Path: cloud.Optional(s.Path)})
+			return cloud.Failed("uploading server certificate", s.Name, err)
+		})
+	}
+	return p, nil
+}

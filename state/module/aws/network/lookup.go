@@ -1,0 +1,132 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+)
+
+// Filter makes a filter of a request to EC2.
+func Filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: &name, Values: values}
+}
+
+// EC2Of returns a client of EC2.
+func EC2Of(a *cloud.Account) *ec2.Client { return ec2.NewFromConfig(a.Client("ec2")) }
+
+// VPCs are all VPCs of the region.
+func VPCs(ctx context.Context, a *cloud.Account) ([]types.Vpc, error) {
+	return cloud.Remember(a, "vpcs", func() ([]types.Vpc, error) {
+		return cloud.Pages(func(next *string) ([]types.Vpc, *string, error) {
+			page, err := EC2Of(a).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{NextToken: next})
+			if err != nil {
+				return nil, nil, cloud.Failed("listing the VPCs of", a.Config.Region, err)
+			}
+			return page.Vpcs, page.NextToken, nil
+		})
+	})
+}
+
+// VPCOf is the ID of the VPC that arguments mean: by ID, by its tag Name, or the default one. It is later for a VPC
+// that the run makes.
+func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, error) {
+	if id != "" {
+		return id, nil
+	}
+	all, err := VPCs(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range all {
+		if name == "" && sdk.ToBool(v.IsDefault) || name != "" && NameOf(v.Tags) == name {
+			return *v.VpcId, nil
+		}
+	}
+	switch {
+	case name == "":
+		return "", diag.WithHint(fmt.Errorf("the region %s has no default VPC", a.Config.Region), "give vpc_name or vpc_id")
+	case a.Expects("vpc", name):
+		return cloud.Later, nil
+	}
+	return "", cloud.Missing("VPC", name, "boto_vpc.present")
+}
+
+// NameOf returns what the tag Name says.
+func NameOf(tags []types.Tag) string {
+	for _, t := range tags {
+		if sdk.ToString(t.Key) == "Name" {
+			return sdk.ToString(t.Value)
+		}
+	}
+	return ""
+}
+
+// Subnets are all subnets of the region.
+func Subnets(ctx context.Context, a *cloud.Account) ([]types.Subnet, error) {
+	return cloud.Remember(a, "subnets", func() ([]types.Subnet, error) {
+		return cloud.Pages(func(next *string) ([]types.Subnet, *string, error) {
+			page, err := EC2Of(a).DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{NextToken: next})
+			if err != nil {
+				return nil, nil, cloud.Failed("listing the subnets of", a.Config.Region, err)
+			}
+			return page.Subnets, page.NextToken, nil
+		})
+	})
+}
+
+// SubnetIDs are the IDs of subnets by their IDs and names.
+func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]string, error) {
+	ids = slices.Clone(ids)
+	if len(names) == 0 {
+		return ids, nil
+	}
+	all, err := Subnets(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(s types.Subnet) bool { return NameOf(s.Tags) == name })
+		switch {
+		case i >= 0:
+			ids = append(ids, *all[i].SubnetId)
+		case a.Expects("subnet", name):
+			ids = append(ids, cloud.Later)
+		default:
+			return nil, cloud.Missing("subnet", name, "boto_vpc.subnet_present")
+		}
+	}
+	return ids, nil
+}
+
+// VPCOfSubnets is the VPC of subnets, or the default one where there are none.
+func VPCOfSubnets(ctx context.Context, a *cloud.Account, ids []string) (string, error) {
+	if len(ids) == 0 {
+		return VPCOf(ctx, a, "", "")
+	}
+	all, err := Subnets(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range all {
+		if slices.Contains(ids, *s.SubnetId) {
+			return *s.VpcId, nil
+		}
+	}
+	if slices.Contains(ids, cloud.Later) {
+		return cloud.Later, nil
+	}
+	return "", cloud.Missing("subnet", strings.Join(ids, ", "), "boto_vpc.subnet_present")
+}
+
+// ByName is the filter for resources whose tag Name has a value.
+func ByName(name string) []types.Filter {
+	return []types.Filter{{Name: sdk.String("tag:Name"), Values: []string{name}}}
+}

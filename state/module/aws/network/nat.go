@@ -1,0 +1,143 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// natGateway is boto_vpc.nat_gateway_present and nat_gateway_absent: the NAT gateway of a subnet.
+type natGateway struct {
+	cloud.Common
+	absent     bool
+	Name       string `sls:"name"`
+	SubnetID   string `sls:"subnet_id"`
+	SubnetName string `sls:"subnet_name"`
+	Allocation string `sls:"allocation_id"`
+	Retries    int    `sls:"wait_for_delete_retries"` // Salt's; a run waits until the gateway is gone
+}
+
+// Valid implements module.Validated.
+func (n *natGateway) Valid() error {
+	if (n.SubnetID == "") == (n.SubnetName == "") {
+		return diag.WithHint(errors.New("a NAT gateway is in one subnet"), "give one of subnet_id and subnet_name")
+	}
+	return nil
+}
+
+// Check implements module.Resource.
+func (n *natGateway) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return n.Planned(n.look(ctx))
+}
+
+// natOf finds the NAT gateway of a subnet that is in one of some states; nil for none.
+func natOf(ctx context.Context, a *cloud.Account, subnet string, states ...string) (*types.NatGateway, error) {
+	if subnet == cloud.Later {
+		return nil, nil
+	}
+	all, err := cloud.Pages(func(next *string) ([]types.NatGateway, *string, error) {
+		page, err := EC2Of(a).DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NextToken: next,
+			Filter: []types.Filter{Filter("subnet-id", subnet), Filter("state", states...)}})
+		if err != nil {
+			return nil, nil, cloud.Failed("reading the NAT gateway of subnet", subnet, err)
+		}
+		return page.NatGateways, page.NextToken, nil
+	})
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// subnetOf is the ID of a subnet that arguments name.
+func subnetOf(ctx context.Context, a *cloud.Account, id, name string) (string, error) {
+	if id != "" {
+		return id, nil
+	}
+	ids, err := SubnetIDs(ctx, a, nil, []string{name})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+func (n *natGateway) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := n.Cloud.Account(ctx, "vpc", n.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	p := cloud.NewPlan()
+	if n.absent && n.SubnetName != "" {
+		all, err := Subnets(ctx, a)
+		if err != nil || !slices.ContainsFunc(all, func(s types.Subnet) bool { return NameOf(s.Tags) == n.SubnetName }) {
+			return p, err
+		}
+	}
+	subnet, err := subnetOf(ctx, a, n.SubnetID, n.SubnetName)
+	if err != nil {
+		return nil, err
+	}
+	has, err := natOf(ctx, a, subnet, "pending", "available")
+	switch {
+	case err != nil:
+		return nil, err
+	case has == nil && !n.absent:
+		a.Expect("nat gateway", n.SubnetID+n.SubnetName)
+		p.Create(value.NewMap("nat_gateway", subnet))
+		p.Then("NAT gateway made", func(ctx context.Context) error { return n.create(ctx, a) })
+	case has != nil && n.absent:
+		p.Remove(value.NewMap("nat_gateway", sdk.ToString(has.NatGatewayId)))
+		p.Then("NAT gateway deleted", func(ctx context.Context) error { return n.remove(ctx, a, has) })
+	}
+	return p, nil
+}
+
+// create makes the gateway, with an address of its own where no allocation is given, and waits until it routes.
+func (n *natGateway) create(ctx context.Context, a *cloud.Account) error {
+	client := EC2Of(a)
+	subnet, err := subnetOf(ctx, a, n.SubnetID, n.SubnetName)
+	if err != nil {
+		return err
+	}
+	allocation := n.Allocation
+	if allocation == "" {
+		out, err := client.AllocateAddress(ctx, &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})
+		if err != nil {
+			return cloud.Failed("allocating an address for the NAT gateway of subnet", subnet, err)
+		}
+		allocation = sdk.ToString(out.AllocationId)
+	}
+	if _, err := client.CreateNatGateway(ctx,
+		&ec2.CreateNatGatewayInput{SubnetId: &subnet, AllocationId: &allocation}); err != nil {
+		return cloud.Failed("making the NAT gateway of subnet", subnet, err)
+	}
+	return cloud.WaitFor(ctx, "the NAT gateway of subnet "+subnet+" is available", 10*time.Minute,
+		func(ctx context.Context) (bool, error) {
+			now, err := natOf(ctx, a, subnet, "available")
+			return now != nil, err
+		})
+}
+
+// remove deletes the gateway, and waits until its address is free. The address stays the account's.
+func (n *natGateway) remove(ctx context.Context, a *cloud.Account, has *types.NatGateway) error {
+	subnet := sdk.ToString(has.SubnetId)
+	if _, err := EC2Of(a).DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: has.NatGatewayId}); err != nil {
+		return cloud.Failed("deleting the NAT gateway of subnet", subnet, err)
+	}
+	return cloud.WaitFor(ctx, "the NAT gateway of subnet "+subnet+" is gone", 10*time.Minute,
+		func(ctx context.Context) (bool, error) {
+			now, err := natOf(ctx, a, subnet, "pending", "available", "deleting")
+			return now == nil, err
+		})
+}

@@ -1,0 +1,187 @@
+package network
+
+import (
+	"context"
+	"errors"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// peering is a connection between two VPCs, by its ID, its tag Name, or the VPCs.
+type peering struct {
+	cloud.Common
+	ID       string `sls:"conn_id"`
+	Name     string `sls:"name"`
+	ConnName string `sls:"conn_name"`
+}
+
+// peeringsOf finds the connections of filters that are not deleted, refused or failed.
+func peeringsOf(ctx context.Context, a *cloud.Account, filters ...types.Filter) ([]types.VpcPeeringConnection, error) {
+	filters = append(filters, Filter("status-code", "initiating-request", "pending-acceptance", "provisioning", "active"))
+	return cloud.Pages(func(next *string) ([]types.VpcPeeringConnection, *string, error) {
+		page, err := EC2Of(a).DescribeVpcPeeringConnections(ctx, &ec2.DescribeVpcPeeringConnectionsInput{NextToken: next,
+			Filters: filters})
+		if err != nil {
+			return nil, nil, cloud.Failed("listing the peering connections of", a.Config.Region, err)
+		}
+		return page.VpcPeeringConnections, page.NextToken, nil
+	})
+}
+
+// find is the connection that conn_id, conn_name or the state's name means; nil for none.
+func (c *peering) find(ctx context.Context, a *cloud.Account) (*types.VpcPeeringConnection, error) {
+	by := ByName(c.title())
+	if c.ID != "" {
+		by = []types.Filter{Filter("vpc-peering-connection-id", c.ID)}
+	}
+	all, err := peeringsOf(ctx, a, by...)
+	switch {
+	case err != nil || len(all) == 0:
+		return nil, err
+	case len(all) > 1:
+		return nil, diag.WithHint(errors.New("several peering connections are named "+c.title()), "give conn_id")
+	}
+	return &all[0], nil
+}
+
+func (c *peering) title() string {
+	if c.ConnName != "" {
+		return c.ConnName
+	}
+	return c.Name
+}
+
+// peeringPresent is boto_vpc.vpc_peering_connection_present and request_vpc_peering_connection.
+type peeringPresent struct {
+	peering
+	RequesterID   string `sls:"requester_vpc_id"`
+	RequesterName string `sls:"requester_vpc_name"`
+	PeerID        string `sls:"peer_vpc_id"`
+	PeerName      string `sls:"peer_vpc_name"`
+	PeerOwner     string `sls:"peer_owner_id"`
+	PeerRegion    string `sls:"peer_region"`
+}
+
+// Valid implements module.Validated.
+func (c *peeringPresent) Valid() error {
+	if (c.RequesterID == "") == (c.RequesterName == "") || (c.PeerID == "") == (c.PeerName == "") {
+		return diag.WithHint(errors.New("a peering connection joins two VPCs"),
+			"give one of requester_vpc_id and requester_vpc_name, and one of peer_vpc_id and peer_vpc_name")
+	}
+	return nil
+}
+
+// Check implements module.Resource.
+func (c *peeringPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return c.Planned(c.look(ctx))
+}
+
+// ends are the VPCs that are joined.
+func (c *peeringPresent) ends(ctx context.Context, a *cloud.Account) (requester, peer string, err error) {
+	if requester, err = VPCOf(ctx, a, c.RequesterID, c.RequesterName); err != nil {
+		return "", "", err
+	}
+	peer, err = VPCOf(ctx, a, c.PeerID, c.PeerName)
+	return requester, peer, err
+}
+
+func (c *peeringPresent) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := c.Cloud.Account(ctx, "vpc", c.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	p := cloud.NewPlan()
+	requester, peer, err := c.ends(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if requester != cloud.Later && peer != cloud.Later {
+		all, err := peeringsOf(ctx, a, Filter("requester-vpc-info.vpc-id", requester),
+			Filter("accepter-vpc-info.vpc-id", peer))
+		if err != nil || len(all) > 0 {
+			return p, err
+		}
+	}
+	a.Expect("peering", c.title())
+	p.Create(value.NewMap("vpc_peering_connection", c.title(), "requester_vpc_id", requester, "peer_vpc_id", peer))
+	p.Then("peering connection requested", func(ctx context.Context) error {
+		requester, peer, err := c.ends(ctx, a)
+		if err != nil {
+			return err
+		}
+		_, err = EC2Of(a).CreateVpcPeeringConnection(ctx, &ec2.CreateVpcPeeringConnectionInput{VpcId: &requester,
+			PeerVpcId: &peer, PeerOwnerId: cloud.Optional(c.PeerOwner), PeerRegion: cloud.Optional(c.PeerRegion),
+			TagSpecifications: Specs(types.ResourceTypeVpcPeeringConnection, nil, c.title())})
+		return cloud.Failed("requesting peering connection", c.title(), err)
+	})
+	return p, nil
+}
+
+// peeringAccepted is boto_vpc.accept_vpc_peering_connection.
+type peeringAccepted struct{ peering }
+
+// Check implements module.Resource.
+func (c *peeringAccepted) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	a, err := c.Cloud.Account(ctx, "vpc", c.Arguments)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p := cloud.NewPlan()
+	has, err := c.find(ctx, a)
+	status := cloud.Later
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case has == nil && !a.Expects("peering", c.title()):
+		return module.Diff{}, cloud.Missing("peering connection", c.title()+c.ID, "boto_vpc.vpc_peering_connection_present")
+	case has != nil:
+		status = string(has.Status.Code)
+	}
+	if status != cloud.Later && status != "pending-acceptance" && status != "initiating-request" {
+		return c.Planned(p, nil)
+	}
+	p.Differ("status", status, "active")
+	p.Then("peering connection accepted", func(ctx context.Context) error {
+		return cloud.WaitFor(ctx, "peering connection "+c.title()+" waits to be accepted", cloud.Soon,
+			func(ctx context.Context) (bool, error) {
+				has, err := c.find(ctx, a)
+				if err != nil || has == nil || has.Status.Code == types.VpcPeeringConnectionStateReasonCodeInitiatingRequest {
+					return false, err
+				}
+				_, err = EC2Of(a).AcceptVpcPeeringConnection(ctx,
+					&ec2.AcceptVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})
+				return err == nil, cloud.Failed("accepting peering connection", c.title(), err)
+			})
+	})
+	return c.Planned(p, nil)
+}
+
+// peeringAbsent is boto_vpc.vpc_peering_connection_absent and delete_vpc_peering_connection.
+type peeringAbsent struct{ peering }
+
+// Check implements module.Resource.
+func (c *peeringAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	a, err := c.Cloud.Account(ctx, "vpc", c.Arguments)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p := cloud.NewPlan()
+	has, err := c.find(ctx, a)
+	if has != nil && err == nil {
+		p.Remove(value.NewMap("vpc_peering_connection", sdk.ToString(has.VpcPeeringConnectionId)))
+		p.Then("peering connection deleted", func(ctx context.Context) error {
+			_, err := EC2Of(a).DeleteVpcPeeringConnection(ctx,
+				&ec2.DeleteVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})
+			return cloud.Failed("deleting peering connection", c.title(), err)
+		})
+	}
+	return c.Planned(p, err)
+}

@@ -1,0 +1,157 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// FindSubnet returns the subnet with the name of the resource, or nil.
+func (n *NetResource) FindSubnet(ctx context.Context, a *cloud.Account) (*types.Subnet, error) {
+	all, err := Subnets(ctx, a)
+	if i := slices.IndexFunc(all, func(s types.Subnet) bool {
+		return n.SubnetID == "" && NameOf(s.Tags) == n.Name || n.SubnetID != "" && sdk.ToString(s.SubnetId) == n.SubnetID
+	}); i >= 0 && err == nil {
+		return &all[i], nil
+	}
+	return nil, err
+}
+
+func (n *NetResource) subnet(ctx context.Context, p *cloud.Plan, a *cloud.Account) error {
+	vpc, err := n.in(ctx, a)
+	if err != nil {
+		return err
+	}
+	has, err := n.FindSubnet(ctx, a)
+	if err != nil {
+		return err
+	}
+	if has == nil {
+		a.Expect("subnet", n.Name)
+		fields := value.NewMap("subnet", n.Name, "cidr_block", n.CIDR, "vpc_id", vpc)
+		cloud.Put(fields, "availability_zone", &n.Zone)
+		p.Create(fields)
+		p.Then("subnet made", func(ctx context.Context) error {
+			defer a.Forget("subnets")
+			vpc, err := n.in(ctx, a)
+			if err != nil {
+				return err
+			}
+			in := &ec2.CreateSubnetInput{CidrBlock: &n.CIDR, VpcId: &vpc,
+				TagSpecifications: Specs(types.ResourceTypeSubnet, n.Tags, n.Name)}
+			if n.Zone != "" {
+				in.AvailabilityZone = &n.Zone
+			}
+			_, err = EC2Of(a).CreateSubnet(ctx, in)
+			return cloud.Failed("making subnet", n.Name, err)
+		})
+	} else {
+		for field, pair := range map[string][2]string{"cidr_block": {sdk.ToString(has.CidrBlock), n.CIDR},
+			"availability_zone": {sdk.ToString(has.AvailabilityZone), n.Zone}} {
+			if pair[1] != "" && pair[0] != pair[1] {
+				p.Warnings = append(p.Warnings, field+" is "+pair[0]+" and cannot be changed")
+			}
+		}
+		n.tagged(p, a, *has.SubnetId, has.Tags)
+	}
+	public := has != nil && sdk.ToBool(has.MapPublicIpOnLaunch)
+	if n.PublicIP != nil && p.Compare("auto_assign_public_ipv4", public, *n.PublicIP) {
+		p.Then("public addresses set", func(ctx context.Context) error {
+			defer a.Forget("subnets")
+			now, err := n.FindSubnet(ctx, a)
+			if err != nil || now == nil {
+				return errors.Join(err, cloud.Missing("subnet", n.Name, "boto_vpc.subnet_present"))
+			}
+			_, err = EC2Of(a).ModifySubnetAttribute(ctx, &ec2.ModifySubnetAttributeInput{SubnetId: now.SubnetId,
+				MapPublicIpOnLaunch: &types.AttributeBooleanValue{Value: n.PublicIP}})
+			return cloud.Failed("setting the public addresses of subnet", n.Name, err)
+		})
+	}
+	return n.subnetTable(ctx, p, a, has)
+}
+
+// table is the route table that the arguments name for a subnet; nil for one that the run makes.
+func (n *NetResource) table(ctx context.Context, a *cloud.Account) (*types.RouteTable, error) {
+	if n.TableID == "" {
+		return TableOf(ctx, a, n.Table)
+	}
+	out, err := EC2Of(a).DescribeRouteTables(ctx,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{Filter("route-table-id", n.TableID)}})
+	if err != nil || len(out.RouteTables) == 0 {
+		return nil, cloud.Failed("reading route table", n.TableID, err)
+	}
+	return &out.RouteTables[0], nil
+}
+
+// subnetTable plans the route table of a subnet.
+func (n *NetResource) subnetTable(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.Subnet) error {
+	if n.TableID == "" && n.Table == "" {
+		return nil
+	}
+	want, err := n.table(ctx, a)
+	if err != nil {
+		return err
+	}
+	id, old := cloud.Later, ""
+	switch {
+	case want != nil:
+		id = sdk.ToString(want.RouteTableId)
+	case n.TableID != "" || !a.Expects("route table", n.Table):
+		return cloud.Missing("route table", n.TableID+n.Table, "boto_vpc.route_table_present")
+	}
+	var association *string
+	if has != nil {
+		if old, association, err = associated(ctx, a, *has.SubnetId); err != nil {
+			return err
+		}
+	}
+	if !p.Compare("route_table_id", old, id) {
+		return nil
+	}
+	p.Then("route table associated", func(ctx context.Context) error { return n.associate(ctx, a, association) })
+	return nil
+}
+
+// associated is the route table of a subnet, and its association; "" for the main one of the VPC.
+func associated(ctx context.Context, a *cloud.Account, subnet string) (table string, association *string, err error) {
+	out, err := EC2Of(a).DescribeRouteTables(ctx,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{Filter("association.subnet-id", subnet)}})
+	if err != nil {
+		return "", nil, cloud.Failed("reading the route table of subnet", subnet, err)
+	}
+	for _, t := range out.RouteTables {
+		for _, s := range t.Associations {
+			if sdk.ToString(s.SubnetId) == subnet {
+				return sdk.ToString(t.RouteTableId), s.RouteTableAssociationId, nil
+			}
+		}
+	}
+	return "", nil, nil
+}
+
+// associate gives a subnet its route table, in the place of another one.
+func (n *NetResource) associate(ctx context.Context, a *cloud.Account, association *string) error {
+	want, err := n.table(ctx, a)
+	if err != nil || want == nil {
+		return errors.Join(err, cloud.Missing("route table", n.TableID+n.Table, "boto_vpc.route_table_present"))
+	}
+	if association != nil {
+		_, err = EC2Of(a).ReplaceRouteTableAssociation(ctx, &ec2.ReplaceRouteTableAssociationInput{AssociationId: association,
+			RouteTableId: want.RouteTableId})
+		return cloud.Failed("giving route table "+n.TableID+n.Table+" to subnet", n.Name, err)
+	}
+	now, err := n.FindSubnet(ctx, a)
+	if err != nil || now == nil {
+		return errors.Join(err, cloud.Missing("subnet", n.Name, "boto_vpc.subnet_present"))
+	}
+	_, err = EC2Of(a).AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: want.RouteTableId,
+		SubnetId: now.SubnetId})
+	return cloud.Failed("giving route table "+n.TableID+n.Table+" to subnet", n.Name, err)
+}

@@ -1,0 +1,195 @@
+// Package network has the states boto_vpc and boto_secgroup: VPCs, subnets, route tables, gateways, DHCP options,
+// peering connections and security groups. States of other packages find networks and security groups with it.
+package network
+
+import (
+	"context"
+	"errors"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// VPCTable has the state functions of boto_vpc.
+func VPCTable(c *cloud.Cloud) module.Table {
+	of := func(kind string, absent bool) func() module.Resource {
+		return func() module.Resource {
+			n := NetResource{Common: cloud.Common{Cloud: c}, Kind: kind, DNS: true, Tenancy: "default"}
+			if absent {
+				return &netAbsent{n}
+			}
+			return &netPresent{n}
+		}
+	}
+	requested := func() module.Resource { return &peeringPresent{peering: peering{Common: cloud.Common{Cloud: c}}} }
+	unpeered := func() module.Resource { return &peeringAbsent{peering{Common: cloud.Common{Cloud: c}}} }
+	return module.Table{
+		"present": of("vpc", false), "absent": of("vpc", true),
+		"subnet_present": of("subnet", false), "subnet_absent": of("subnet", true),
+		"internet_gateway_present": of("internet_gateway", false), "internet_gateway_absent": of("internet_gateway", true),
+		"route_table_present": of("route_table", false), "route_table_absent": of("route_table", true),
+		"nat_gateway_present":  func() module.Resource { return &natGateway{Common: cloud.Common{Cloud: c}} },
+		"nat_gateway_absent":   func() module.Resource { return &natGateway{Common: cloud.Common{Cloud: c}, absent: true} },
+		"dhcp_options_present": func() module.Resource { return &dhcpOptions{Common: cloud.Common{Cloud: c}} },
+		"dhcp_options_absent":  func() module.Resource { return &dhcpOptions{Common: cloud.Common{Cloud: c}, absent: true} },
+
+		"vpc_peering_connection_present": requested, "request_vpc_peering_connection": requested,
+		"accept_vpc_peering_connection": func() module.Resource {
+			return &peeringAccepted{peering{Common: cloud.Common{Cloud: c}}}
+		},
+		"vpc_peering_connection_absent": unpeered, "delete_vpc_peering_connection": unpeered,
+	}
+}
+
+// NetResource are the arguments of the states of boto_vpc, which name their resources by the tag Name.
+type NetResource struct {
+	cloud.Common
+	Kind      string
+	Name      string     `sls:"name"`
+	CIDR      string     `sls:"cidr_block"`
+	Tenancy   string     `sls:"instance_tenancy"`
+	DNS       bool       `sls:"dns_support"`
+	Hostnames bool       `sls:"dns_hostnames"`
+	VPCID     string     `sls:"vpc_id"`
+	VPCName   string     `sls:"vpc_name"`
+	Zone      string     `sls:"availability_zone"`
+	PublicIP  *bool      `sls:"auto_assign_public_ipv4"`
+	SubnetID  string     `sls:"subnet_id"`
+	Detach    bool       `sls:"detach"` // a gateway is detached before it is deleted in any case
+	TableID   string     `sls:"route_table_id"`
+	Table     string     `sls:"route_table_name"`
+	Routes    []any      `sls:"routes"`
+	SubnetIDs []string   `sls:"subnet_ids"`
+	Subnets   []string   `sls:"subnet_names"`
+	Tags      *value.Map `sls:"tags"`
+}
+
+// netPresent makes one resource of a network.
+type netPresent struct{ NetResource }
+
+// RunsBeside implements module.Concurrent.
+func (*netPresent) RunsBeside() {}
+
+// Valid implements module.Validated.
+func (n *netPresent) Valid() error {
+	if n.CIDR == "" && (n.Kind == "vpc" || n.Kind == "subnet") {
+		return diag.WithHint(errors.New("cidr_block is missing"), "give the addresses, such as 10.0.0.0/16")
+	}
+	return nil
+}
+
+// Check implements module.Resource.
+func (n *netPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	a, err := n.Cloud.Account(ctx, "vpc", n.Arguments)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p := cloud.NewPlan()
+	switch n.Kind {
+	case "vpc":
+		err = n.vpc(ctx, p, a)
+	case "subnet":
+		err = n.subnet(ctx, p, a)
+	case "internet_gateway":
+		err = n.gateway(ctx, p, a)
+	default:
+		err = n.routeTable(ctx, p, a)
+	}
+	return n.Planned(p, err)
+}
+
+// Named returns the VPC with the name of the resource, or nil.
+func (n *NetResource) Named(ctx context.Context, a *cloud.Account) (*types.Vpc, error) {
+	all, err := VPCs(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range all {
+		if NameOf(v.Tags) == n.Name {
+			return &v, nil
+		}
+	}
+	return nil, nil
+}
+
+// tagged plans the tags of a resource that is there; Name is one of them.
+func (n *NetResource) tagged(p *cloud.Plan, a *cloud.Account, id string, has []types.Tag) {
+	if n.Tags == nil {
+		return
+	}
+	want := value.NewMap("Name", n.Name)
+	want.Update(n.Tags)
+	TagEC2(p, a, id, has, want)
+}
+
+func (n *NetResource) vpc(ctx context.Context, p *cloud.Plan, a *cloud.Account) error {
+	has, err := n.Named(ctx, a)
+	if err != nil {
+		return err
+	}
+	if has == nil {
+		a.Expect("vpc", n.Name)
+		p.Create(value.NewMap("vpc", n.Name, "cidr_block", n.CIDR, "dns_support", n.DNS, "dns_hostnames", n.Hostnames))
+		p.Then("VPC made", func(ctx context.Context) error {
+			defer a.Forget("vpcs")
+			out, err := EC2Of(a).CreateVpc(ctx,
+				&ec2.CreateVpcInput{CidrBlock: &n.CIDR, InstanceTenancy: types.Tenancy(n.Tenancy),
+					TagSpecifications: Specs(types.ResourceTypeVpc, n.Tags, n.Name)})
+			if err != nil {
+				return cloud.Failed("making VPC", n.Name, err)
+			}
+			return n.dns(ctx, a, *out.Vpc.VpcId, true, true)
+		})
+		return nil
+	}
+	if old := sdk.ToString(has.CidrBlock); old != n.CIDR {
+		p.Warnings = append(p.Warnings, "cidr_block is "+old+" and cannot be changed")
+	}
+	id := *has.VpcId
+	support, err := EC2Of(a).DescribeVpcAttribute(ctx,
+		&ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsSupport})
+	if err != nil {
+		return cloud.Failed("reading VPC", n.Name, err)
+	}
+	names, err := EC2Of(a).DescribeVpcAttribute(ctx,
+		&ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsHostnames})
+	if err != nil {
+		return cloud.Failed("reading VPC", n.Name, err)
+	}
+	one := support.EnableDnsSupport != nil && p.Compare("dns_support", sdk.ToBool(support.EnableDnsSupport.Value), n.DNS)
+	two := names.EnableDnsHostnames != nil && p.Compare("dns_hostnames", sdk.ToBool(names.EnableDnsHostnames.Value),
+		n.Hostnames)
+	if one || two {
+		p.Then("DNS set", func(ctx context.Context) error { return n.dns(ctx, a, id, one, two) })
+	}
+	n.tagged(p, a, id, has.Tags)
+	if len(p.Steps) > 0 {
+		p.Then("VPCs read again", func(context.Context) error { a.Forget("vpcs"); return nil })
+	}
+	return nil
+}
+
+// dns sets the attributes of DNS of a VPC, of which AWS takes one with each request.
+func (n *NetResource) dns(ctx context.Context, a *cloud.Account, id string, support, names bool) (err error) {
+	if support {
+		_, err = EC2Of(a).ModifyVpcAttribute(ctx,
+			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsSupport: &types.AttributeBooleanValue{Value: &n.DNS}})
+	}
+	if names && err == nil {
+		_, err = EC2Of(a).ModifyVpcAttribute(ctx,
+			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &n.Hostnames}})
+	}
+	return cloud.Failed("setting the DNS of VPC", n.Name, err)
+}
+
+// in is the ID of the VPC that the arguments name, which the resource is in.
+func (n *NetResource) in(ctx context.Context, a *cloud.Account) (string, error) {
+	return VPCOf(ctx, a, n.VPCID, n.VPCName)
+}

@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/elasticache"
+	"github.com/aws/aws-sdk-go-v2/service/elasticache/types"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// replicationPresent is boto_elasticache.creategroup: a group of replicas of a cluster.
+type replicationPresent struct {
+	cloud.Common
+	Name        string `sls:"name"`
+	Primary     string `sls:"primary_cluster_id,required"`
+	Description string `sls:"replication_group_description,required"`
+	Wait        any    `sls:"wait"`
+}
+
+// RunsBeside implements module.Concurrent.
+func (*replicationPresent) RunsBeside() {}
+
+// Check implements module.Resource.
+func (r *replicationPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	return r.Planned(r.look(ctx))
+}
+
+// DescribeReplicas reads a replication group; nil for none.
+func DescribeReplicas(ctx context.Context, a *cloud.Account, name string) (*types.ReplicationGroup, error) {
+	out, err := elasticacheOf(a).DescribeReplicationGroups(ctx,
+		&elasticache.DescribeReplicationGroupsInput{ReplicationGroupId: &name})
+	if cloud.HasCode(err, "ReplicationGroupNotFoundFault") || err == nil && len(out.ReplicationGroups) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, cloud.Failed("reading replication group", name, err)
+	}
+	return &out.ReplicationGroups[0], nil
+}
+
+func (r *replicationPresent) look(ctx context.Context) (*cloud.Plan, error) {
+	a, err := r.Cloud.Account(ctx, "elasticache", r.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	p, client := cloud.NewPlan(), elasticacheOf(a)
+	has, err := DescribeReplicas(ctx, a, r.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case has == nil:
+		p.Create(value.NewMap("replication_group", r.Name, "primary_cluster_id", r.Primary, "replication_group_description",
+			r.Description))
+		p.Then("replication group made", func(ctx context.Context) error {
+			_, err := client.CreateReplicationGroup(ctx, &elasticache.CreateReplicationGroupInput{ReplicationGroupId: &r.Name,
+				PrimaryClusterId: &r.Primary, ReplicationGroupDescription: &r.Description})
+			if err != nil || !value.Truth(r.Wait) {
+				return cloud.Failed("making replication group", r.Name, err)
+			}
+			return cloud.WaitFor(ctx, "replication group "+r.Name+" is available", 30*time.Minute,
+				func(ctx context.Context) (bool, error) {
+					now, err := DescribeReplicas(ctx, a, r.Name)
+					return now != nil && sdk.ToString(now.Status) == "available", err
+				})
+		})
+	case p.Compare("replication_group_description", sdk.ToString(has.Description), r.Description):
+		p.Then("description set", func(ctx context.Context) error {
+			_, err := client.ModifyReplicationGroup(ctx, &elasticache.ModifyReplicationGroupInput{ReplicationGroupId: &r.Name,
+				ReplicationGroupDescription: &r.Description})
+			return cloud.Failed("changing replication group", r.Name, err)
+		})
+	}
+	return p, nil
+}
