@@ -158,7 +158,7 @@ const lastOrder = 1000000
 func order(steps []*Step) {
 	limit := 1
 	for _, s := range steps {
-		if n, ok := integer(s.Chunk.Value("order")); ok && n > limit-1 && n > 0 {
+		if n, ok := value.AsInt(s.Chunk.Value("order")); ok && n > limit-1 && n > 0 {
 			limit = n + 100
 		}
 	}
@@ -171,19 +171,6 @@ func order(steps []*Step) {
 		}
 		return strings.Compare(a.sortKey(), b.sortKey())
 	})
-}
-
-func integer(v any) (int, bool) {
-	switch v := v.(type) {
-	case int:
-		return v, true
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	}
-	return 0, false
 }
 
 func (s *Step) number(limit int) {
@@ -223,7 +210,7 @@ func number(v any) float64 {
 	if f, ok := v.(float64); ok {
 		return f
 	}
-	n, _ := integer(v)
+	n, _ := value.AsInt(v)
 	return float64(n)
 }
 
@@ -231,6 +218,6 @@ func add(n int, v any) any {
 	if f, ok := v.(float64); ok {
 		return float64(n) + f
 	}
-	m, _ := integer(v)
+	m, _ := value.AsInt(v)
 	return n + m
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // UserName returns the name of a user's number, or the number.
@@ -30,4 +31,18 @@ func AccountNames(h *host.Host, file string) ([]string, error) {
 		}
 	}
 	return names, err
+}
+
+// Accounts returns what info returns of each account in a file, in its order.
+func Accounts(h *host.Host, file string, info func(name string, _ any) (*value.Map, error)) (*value.List, error) {
+	names, err := AccountNames(h, file)
+	all := value.NewList()
+	for _, name := range names {
+		m, err := info(name, nil)
+		if err != nil {
+			return nil, err
+		}
+		all.Append(m)
+	}
+	return all, err
 }

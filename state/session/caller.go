@@ -104,15 +104,20 @@ func noStates() Answer {
 }
 
 func (c *caller) sls() (Answer, error) {
-	names, err := c.names()
-	if err != nil {
-		return Answer{}, err
-	}
-	high, err := c.High(c.ctx, c.Named(names...))
+	high, err := c.highOfNames()
 	if err != nil {
 		return Answer{}, err
 	}
 	return c.runHigh(high)
+}
+
+// highOfNames returns the declarations of the SLS files that the call names.
+func (c *caller) highOfNames() (*compile.High, error) {
+	names, err := c.names()
+	if err != nil {
+		return nil, err
+	}
+	return c.High(c.ctx, c.Named(names...))
 }
 
 func (c *caller) runHigh(high *compile.High) (Answer, error) {

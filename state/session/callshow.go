@@ -14,11 +14,7 @@ import (
 
 // showSLS returns the declarations of SLS files as they render, before they are merged.
 func (c *caller) showSLS() (Answer, error) {
-	names, err := c.names()
-	if err != nil {
-		return Answer{}, err
-	}
-	high, err := c.High(c.ctx, c.Named(names...))
+	high, err := c.highOfNames()
 	if err != nil {
 		return Answer{}, err
 	}

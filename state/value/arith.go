@@ -19,8 +19,8 @@ type arithmetic struct {
 
 // apply reports with ok whether both values are numbers.
 func (a *arithmetic) apply(x, y any) (result any, ok bool, err error) {
-	if i, isInt := asInt(x); isInt {
-		if j, isInt := asInt(y); isInt {
+	if i, isInt := AsInt(x); isInt {
+		if j, isInt := AsInt(y); isInt {
 			if n, fits := a.small(i, j); fits {
 				return n, true, nil
 			}
@@ -66,7 +66,7 @@ func asBig(v any) (*big.Int, bool) {
 	case int:
 		return big.NewInt(int64(v)), true
 	case bool:
-		n, _ := asInt(v)
+		n, _ := AsInt(v)
 		return big.NewInt(int64(n)), true
 	case *big.Int:
 		return v, true
@@ -81,7 +81,7 @@ func asFloat(v any) (f float64, ok bool, err error) {
 	case int:
 		return float64(v), true, nil
 	case bool:
-		n, _ := asInt(v)
+		n, _ := AsInt(v)
 		return float64(n), true, nil
 	case *big.Int:
 		f, _ := new(big.Float).SetInt(v).Float64()
@@ -176,12 +176,12 @@ func magnitude(x int) uint64 {
 
 // Mul is Python's *: the product of two numbers, or a string, list or tuple repeated.
 func Mul(a, b any) (any, error) {
-	if n, ok := asInt(b); ok {
+	if n, ok := AsInt(b); ok {
 		if result, ok, err := repeat(a, n); ok {
 			return result, err
 		}
 	}
-	if n, ok := asInt(a); ok {
+	if n, ok := AsInt(a); ok {
 		if result, ok, err := repeat(b, n); ok {
 			return result, err
 		}
@@ -238,7 +238,7 @@ func Pos(v any) (any, error) {
 	case float64, int, *big.Int:
 		return v, nil
 	case bool:
-		n, _ := asInt(v)
+		n, _ := AsInt(v)
 		return n, nil
 	}
 	return nil, typeError("bad operand type for unary +: '%s'", TypeName(v))

@@ -150,8 +150,8 @@ func compareItems(x, y []any, depth int) (int, error) {
 // compareNumbers compares bool, int and float with one another; ok is false for anything else and
 // for a comparison with NaN.
 func compareNumbers(a, b any) (n int, ok bool) {
-	if x, ok := asInt(a); ok {
-		if y, ok := asInt(b); ok {
+	if x, ok := AsInt(a); ok {
+		if y, ok := AsInt(b); ok {
 			return cmp.Compare(x, y), true
 		}
 	}
@@ -168,7 +168,8 @@ func compareNumbers(a, b any) (n int, ok bool) {
 	return x.Cmp(y), true
 }
 
-func asInt(v any) (int, bool) {
+// AsInt returns an int, or a bool as 0 or 1, as Python counts with bools; false for any other value.
+func AsInt(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
 		return v, true
@@ -191,7 +192,7 @@ func asBigFloat(v any) (*big.Float, bool) {
 	case *big.Int:
 		return new(big.Float).SetInt(v), true
 	}
-	if n, ok := asInt(v); ok {
+	if n, ok := AsInt(v); ok {
 		return new(big.Float).SetInt64(int64(n)), true
 	}
 	return nil, false

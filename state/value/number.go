@@ -19,7 +19,7 @@ func IsNumber(v any) bool {
 
 // AsIndex gives v as a Go int where Python wants an index or a count: an int or a bool.
 func AsIndex(v any) (int, error) {
-	if n, ok := asInt(v); ok {
+	if n, ok := AsInt(v); ok {
 		return n, nil
 	}
 	if _, ok := v.(*big.Int); ok {
@@ -34,7 +34,7 @@ func ToInt(v any) (any, error) {
 	case int, *big.Int:
 		return v, nil
 	case bool:
-		n, _ := asInt(v)
+		n, _ := AsInt(v)
 		return n, nil
 	case float64:
 		return truncate(v)

@@ -169,7 +169,7 @@ func (p *percent) number() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		n, ok := asInt(arg)
+		n, ok := AsInt(arg)
 		if !ok {
 			return 0, typeError("* wants int")
 		}
@@ -214,7 +214,7 @@ func percentText(v any, verb byte, spec *formatSpec) (string, error) {
 
 func percentChar(v any, spec *formatSpec) (string, error) {
 	text, ok := v.(string)
-	if n, isInt := asInt(v); isInt {
+	if n, isInt := AsInt(v); isInt {
 		if n < 0 || n > utf8.MaxRune {
 			return "", Raise("OverflowError", "%%c arg not in range(0x110000)")
 		}

@@ -121,7 +121,7 @@ func sliceIndex(v any, otherwise int) (int, error) {
 	case int:
 		return max(v, -math.MaxInt), nil
 	case bool:
-		n, _ := asInt(v)
+		n, _ := AsInt(v)
 		return n, nil
 	case *big.Int:
 		return v.Sign() * math.MaxInt, nil

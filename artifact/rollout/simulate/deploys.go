@@ -61,8 +61,7 @@ func (r *run) word(i int, now time.Time, failed bool) {
 	}
 	r.tally.Add(rollout.Result{Host: r.hosts[i].Name, Wave: r.hosts[i].wave, Failed: failed, At: now})
 	r.checks.said(r, i, now, failed)
-	r.changed = now
-	r.result.Ended = max(r.result.Ended, now.Sub(began))
+	r.changed, r.result.Ended = now, max(r.result.Ended, now.Sub(began))
 }
 
 // fails reports whether the release fails on a host.

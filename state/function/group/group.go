@@ -28,19 +28,7 @@ func (g group) info(name string, _ any) (*value.Map, error) {
 }
 
 func (g group) all(_, _ any) (*value.List, error) {
-	names, err := function.AccountNames(g.Host, "/etc/group")
-	if err != nil {
-		return nil, err
-	}
-	all := value.NewList()
-	for _, name := range names {
-		m, err := g.info(name, nil)
-		if err != nil {
-			return nil, err
-		}
-		all.Append(m)
-	}
-	return all, nil
+	return function.Accounts(g.Host, "/etc/group", g.info)
 }
 
 // Acting returns the functions that add and delete groups.

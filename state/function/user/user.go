@@ -67,19 +67,7 @@ func (u user) names(any) ([]string, error) {
 }
 
 func (u user) all(_, _ any) (*value.List, error) {
-	names, err := function.AccountNames(u.Host, "/etc/passwd")
-	if err != nil {
-		return nil, err
-	}
-	all := value.NewList()
-	for _, name := range names {
-		m, err := u.info(name, nil)
-		if err != nil {
-			return nil, err
-		}
-		all.Append(m)
-	}
-	return all, nil
+	return function.Accounts(u.Host, "/etc/passwd", u.info)
 }
 
 // Acting returns the functions that add and delete users.

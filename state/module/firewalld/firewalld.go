@@ -104,6 +104,29 @@ func (t *todo) parts(of string, parts ...part) {
 	}
 }
 
+// finder finds what a state has to do on a host.
+type finder func(context.Context, *host.Host) (todo, error)
+
+// check finds what has to be done to what the state sets up, and returns the diff of that.
+func (t *todo) check(ctx context.Context, h *host.Host, what string, find finder) (d module.Diff, err error) {
+	if d, ok, err := awaits(h, "set up "+what); !ok {
+		return d, err
+	}
+	*t, err = find(ctx, h)
+	return t.diff(what), err
+}
+
+// finish does what check found. Where firewalld was not installed when the state was checked, it finds that first.
+func (t *todo) finish(ctx context.Context, h *host.Host, d module.Diff, what string,
+	find finder) (r module.Report, err error) {
+	if d.Unknown {
+		if *t, err = find(ctx, h); err != nil {
+			return r, err
+		}
+	}
+	return module.Report{Changes: t.changes, Comment: "changed " + what}, t.apply(ctx, h)
+}
+
 func (t *todo) diff(what string) module.Diff {
 	if t.changes.Len() == 0 {
 		return module.Diff{Comment: what + " is as it should be"}

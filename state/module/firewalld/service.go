@@ -20,22 +20,11 @@ type service struct {
 }
 
 func (s *service) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if d, ok, err := awaits(h, "set up the service "+s.Name); !ok {
-		return d, err
-	}
-	var err error
-	s.todo, err = s.find(ctx, h)
-	return s.todo.diff("the service " + s.Name), err
+	return s.todo.check(ctx, h, "the service "+s.Name, s.find)
 }
 
 func (s *service) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	if d.Unknown { // firewalld was not installed when the state was checked
-		var err error
-		if s.todo, err = s.find(ctx, h); err != nil {
-			return module.Report{}, err
-		}
-	}
-	return module.Report{Changes: s.todo.changes, Comment: "changed the service " + s.Name}, s.todo.apply(ctx, h)
+	return s.todo.finish(ctx, h, d, "the service "+s.Name, s.find)
 }
 
 func (s *service) find(ctx context.Context, h *host.Host) (todo, error) {

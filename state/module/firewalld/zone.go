@@ -34,22 +34,11 @@ type zone struct {
 }
 
 func (z *zone) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
-	if d, ok, err := awaits(h, "set up the zone "+z.Name); !ok {
-		return d, err
-	}
-	var err error
-	z.todo, err = z.find(ctx, h)
-	return z.todo.diff("the zone " + z.Name), err
+	return z.todo.check(ctx, h, "the zone "+z.Name, z.find)
 }
 
 func (z *zone) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
-	if d.Unknown { // firewalld was not installed when the state was checked
-		var err error
-		if z.todo, err = z.find(ctx, h); err != nil {
-			return module.Report{}, err
-		}
-	}
-	return module.Report{Changes: z.todo.changes, Comment: "changed the zone " + z.Name}, z.todo.apply(ctx, h)
+	return z.todo.finish(ctx, h, d, "the zone "+z.Name, z.find)
 }
 
 func (z *zone) find(ctx context.Context, h *host.Host) (todo, error) {

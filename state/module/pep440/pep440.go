@@ -4,6 +4,7 @@ package pep440
 
 import (
 	"cmp"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -76,7 +77,7 @@ func number(digits string) int {
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil {
-		return int(^uint(0) >> 1)
+		return math.MaxInt
 	}
 	return n
 }
@@ -84,13 +85,12 @@ func number(digits string) int {
 func (v version) compare(w version) int {
 	dev := func(x version) int { // a development release precedes its release
 		if x.dev < 0 {
-			return int(^uint(0) >> 1)
+			return math.MaxInt
 		}
 		return x.dev
 	}
 	return cmp.Or(cmp.Compare(v.epoch, w.epoch), slices.Compare(v.release, w.release), cmp.Compare(v.phase, w.phase),
-		cmp.Compare(v.pre, w.pre),
-		cmp.Compare(v.post, w.post), cmp.Compare(dev(v), dev(w)))
+		cmp.Compare(v.pre, w.pre), cmp.Compare(v.post, w.post), cmp.Compare(dev(v), dev(w)))
 }
 
 // Requirement is a requirement for one distribution.
