@@ -82,12 +82,12 @@ type private struct {
 }
 
 func (p private) StepStarted(s *compile.Step) {
-	p.of.readable.LookAt(s.Name())
+	p.of.delivery.Readable.LookAt(s.Name())
 	p.Observer.StepStarted(s)
 }
 
 func (p private) StepDone(r *exec.Result) {
-	p.of.readable.LookAt(r.Step.Name())
+	p.of.delivery.Readable.LookAt(r.Step.Name())
 	if r.Ended() {
 		p.of.endIn(r.Step.Function() + " " + r.ID())
 	}

@@ -34,7 +34,7 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 }
 
 func (r *run) deploy(ctx context.Context, given Given) error {
-	r.only, r.project.Settings, r.turns.ahead = given.Only, given.Settings, given.Ahead
+	r.only, r.project.Settings, r.turns.Ahead = given.Only, given.Settings, given.Ahead
 	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		r.report.To = &pair
 	}
 	keep, err := r.stay(&pair)
-	r.withholdTurns(pair)
+	r.reportWaiting(pair)
 	err = errors.Join(err, r.repairLinks(site.ProjectsOf(pair)))
 	switch {
 	case err != nil:
@@ -111,10 +111,26 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	if err := r.project.Archive(ctx, pair); err != nil {
 		return r.without(ctx, err)
 	}
-	if r.leavesAborted(pair) {
+	if r.turns.GoesBack(pair) {
 		return r.leaveAborted(ctx, pair)
 	}
 	return r.apply(ctx, pair)
+}
+
+// reportWaiting records that what the channels name waits for the turn of this host, which the run is not about.
+func (r *run) reportWaiting(pair ledger.Pair) {
+	if named, waits := r.turns.Waiting(pair); waits && (r.report.Withheld == nil || r.report.Withheld.Same(pair)) {
+		r.report.Withheld = &named
+	}
+}
+
+// leaveAborted goes back from the release of an aborted rollout, and undoes what its states changed. No quarantine
+// keeps the release away: the channel does not name it any more, and another rollout may bring it.
+func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
+	left := *r.ledger.Good
+	err := r.goBackConverged(ctx, wayBackTo(left, pair))
+	r.report.Leaves = nil // no person went back from it
+	return err
 }
 
 // fetch brings the releases of a pair onto the disk.

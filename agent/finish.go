@@ -26,7 +26,7 @@ func (r *run) redacted(err error) error {
 	return exit.WithCode(exit.Code(err), r.Redactor.Error(err))
 }
 
-// finish completes the report, keeps it, and tells about it. A dry run leaves no report behind and
+// finish completes the report, keeps it, and delivers it. A dry run leaves no report behind and
 // notifies no one, since it changed nothing.
 func (r *run) finish(ctx context.Context, err error) {
 	r.serving.RepeatUnserved(ctx)
@@ -43,7 +43,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels,
 			&r.ledger.Host
 		rep.Quarantined, rep.Proves = r.inQuarantine(), true
-		rep.Expires, rep.Expiring = r.expires()
+		rep.Expires, rep.Expiring = r.Expiries(r.identity.Service)
 		if r.ledger.Proven.Proves(r.ledger.Good) {
 			rep.Proven = r.ledger.Proven
 		}
@@ -55,7 +55,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		// Kept before it is sent: the power can fail while it is sent.
 		r.keepReport()
 		notes := len(r.report.Notes)
-		if r.tell(ctx); len(r.report.Notes) > notes {
+		if r.deliver(ctx); len(r.report.Notes) > notes {
 			r.keepReport()
 		}
 	}
@@ -71,6 +71,20 @@ func (r *run) keepReport() {
 			r.record.Note("%v", err)
 		}
 	}
+}
+
+// deliveryTime bounds how long a run that is over waits for its receivers.
+const deliveryTime = 2 * time.Minute
+
+// deliver hands the report that is complete, and kept, to all other receivers, also in a run that a signal ended, whose
+// own context is over by then.
+func (r *run) deliver(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTime)
+	defer cancel()
+	if r.acted {
+		r.project.Notify(ctx, r.report.To)
+	}
+	r.delivery.Send(ctx, r.acted)
 }
 
 func outcome(ctx context.Context, code int) report.Outcome {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/delivery"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
@@ -70,8 +70,9 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 	l.Config.UploadReports = true
 	l.publish("1")
 	r := l.expect(exit.OK)
-	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com",
-		r.ID), 0)
+	body, _, err := l.repo.Store.Get(context.Background(),
+		delivery.ReportKey("myapp", "myapp-testing-useast1-1.example.com",
+			r.ID), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +106,9 @@ func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
 	l.expect(exit.OK)
 	states("2", "2")
 	r := l.expect(exit.OK)
-	body, _, err := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", "myapp-testing-useast1-1.example.com",
-		r.ID), 0)
+	body, _, err := l.repo.Store.Get(context.Background(),
+		delivery.ReportKey("myapp", "myapp-testing-useast1-1.example.com",
+			r.ID), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

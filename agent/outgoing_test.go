@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
+	"github.com/corpus-agent/corpus-agent/agent/delivery"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
@@ -79,7 +79,7 @@ fails:
 	if readErr != nil {
 		t.Fatal(readErr)
 	}
-	body, _, getErr := l.repo.Store.Get(context.Background(), agent.ReportKey("myapp", r.Host, r.ID), 0)
+	body, _, getErr := l.repo.Store.Get(context.Background(), delivery.ReportKey("myapp", r.Host, r.ID), 0)
 	if getErr != nil {
 		t.Fatal(getErr)
 	}

@@ -165,7 +165,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	var err error
 	switch cut := r.ledger.Running; {
 	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
-		err = r.apply(ctx, r.takesUp(cut.Pair))
+		err = r.apply(ctx, r.turns.Resume(cut.Pair))
 	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
 		r.record.Note("converging what is current: %v", cause)
 		err = r.convergeGood(ctx)

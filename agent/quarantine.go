@@ -97,8 +97,7 @@ func (r *run) noteLeft(pair ledger.Pair) {
 // leave quarantines what a person went back from: each release that the host has no more.
 func (r *run) leave(left ledger.Pair) {
 	for _, release := range left.Releases() {
-		aborted := r.turns.aborted != nil && r.turns.aborted.Is(release)
-		if !aborted && (r.ledger.Good == nil || !r.ledger.Good.Has(release)) {
+		if !r.turns.Aborted(release) && (r.ledger.Good == nil || !r.ledger.Good.Has(release)) {
 			r.quarantine(left, release, r.id, ledger.ByHand)
 		}
 	}

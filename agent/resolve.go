@@ -49,7 +49,7 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 		err = client.SameBytes(release, r.known()...)
 	}
 	if err == nil {
-		return r.inTurn(ctx, client, ref, release, has)
+		return r.turns.Choose(ctx, client, ref, release, has)
 	}
 	var withdrawn *trust.Withdrawn
 	if !errors.As(err, &withdrawn) || has == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/balance"
+	"github.com/corpus-agent/corpus-agent/agent/delivery"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
@@ -24,6 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/serving"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -40,8 +42,7 @@ type run struct {
 	record *report.Builder
 	report *report.Report
 
-	endedMu  sync.Mutex
-	readable *outgoing.Readable
+	endedMu sync.Mutex
 
 	endedIn string // the state that was ended since the run was asked to end; under endedMu
 
@@ -49,7 +50,6 @@ type run struct {
 	store    store.Store   // with its mirrors, from connect on
 	client   *trust.Client // of the store; nil where the run has none to ask
 	only     procedure.Only
-	turns    turns        // what rollouts say of this run
 	leaves   *ledger.Pair // the pair that a rollback leaves
 	trouble  error        // what the store did not say of one project, while it did of the other
 	troubled []string     // these projects
@@ -73,6 +73,8 @@ type run struct {
 	undo        *recording.Run // records what converging replaces, and takes it back
 	serving     *serving.Run   // puts pairs into service
 	balance     *balance.Run   // leaves and enters load balancers
+	turns       *turns.Run     // the turn of this host in rollouts
+	delivery    *delivery.Run  // hands the report to the store, to metrics and to notifications
 	project     *project.Run   // the service as a project: registry, procedures, configuration
 	failedTrial *failedTrial   // the last trial of the agent, if it failed
 
@@ -236,6 +238,17 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
 }
 
+// endTurns records the result of the run in the rollouts of the host's channels.
+func (r *run) endTurns(ctx context.Context, result error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTime)
+	defer cancel()
+	var tried *ledger.Pair
+	if r.acted {
+		tried = r.report.To
+	}
+	r.turns.End(ctx, tried, result)
+}
+
 // provenHere makes sure that this run has found what is deployed to be healthy.
 func (r *run) provenHere(ctx context.Context) error {
 	if p := r.ledger.Proven; p.Proves(r.ledger.Good) && p.Run == r.id {
@@ -279,9 +292,7 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 // newRun makes a run with its rooms.
 func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, record *report.Builder) *run {
 	r := &run{
-		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record,
-		readable: outgoing.NewReadable(a.Layout, rep, record),
-	}
+		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record}
 	r.undo = &recording.Run{Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record}
 	r.serving = &serving.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Began: a.UnitClock(), ProbeAnyRoot: a.ProbeAnyRoot,
@@ -291,6 +302,15 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	r.balance = &balance.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Open: a.OpenBalancers, Save: r.save,
 		Cluster: func() string { return r.identity.Cluster() }, Healthy: r.provenHere,
+	}
+	r.turns = &turns.Run{
+		Site: &a.Site, ID: r.id, Test: test, Ledger: book, Record: record, Host: rep.Host, Identity: &r.identity,
+		Open: func() (store.Store, error) { return r.OpenStore(r.storeURL()) }, Save: r.save, LockWait: delivery.LockWait,
+	}
+	r.delivery = &delivery.Run{
+		Site: &a.Site, ID: r.id, Ledger: book, Record: record, Report: rep,
+		Readable: outgoing.NewReadable(a.Layout, rep, record),
+		Identity: &r.identity, StoreURL: r.storeURL, Open: a.OpenStore, Save: r.save,
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,

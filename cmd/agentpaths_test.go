@@ -64,7 +64,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/layout/contained.go": {"looks at links in the state directory, which is root's, and follows none",
 			"Layout.writable"},
 		"agent/hostrecord/write.go":     {state, "Writer.before"},
-		"agent/turn.go":                 {state, "run.roster"},
+		"agent/turns/ask.go":            {state, "Run.roster"},
 		"agent/lock/lookers.go":         {state + ", and " + kernel, "Lookers flocks"},
 		"agent/lock/removed.go":         {state + ", and " + kernel, "isAt ofRemoved heldIn"},
 		"agent/minion/minion.go":        {operator, "reader.read reader.none"},

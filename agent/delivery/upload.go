@@ -1,0 +1,109 @@
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/agent/outgoing"
+	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+)
+
+// LockWait bounds how long an upload waits for another writer of the reports, since the run holds the host's lock
+// meanwhile. It is shorter than the time limit of a store's request, after which the upload would be repeated.
+const LockWait = 5 * time.Second
+
+// ReportKey is where a store keeps the report of a run. Hosts of all projects write there, so the
+// project is part of it and access can be given by project.
+func ReportKey(project, host, run string) string {
+	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
+}
+
+// upload puts the report of the run into the store, and the host's record, which says how the host now is. A run that
+// has nothing new to report puts nothing there, but once per reports.heartbeat the record that is there already.
+func (r *Run) upload(ctx context.Context, acted bool) error {
+	url := r.StoreURL()
+	if url == "" || r.Identity.Service == "" {
+		return nil
+	}
+	out := r.outgoing()
+	says, news := outgoing.Record(out, r.Ledger.Hold != nil), outgoing.News(out, acted)
+	key, err := r.signingKey()
+	if err != nil {
+		return err
+	}
+	if first := hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered()); first != "" {
+		r.Record.Note("this host signs with another key than the one that it registered first (%s): its reports and its "+
+			"results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
+	}
+	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
+	if !news && !record.Due(r.Site.Config.Heartbeat) && record.Has(says) {
+		return nil
+	}
+	if record.Store, err = r.Open(url); err != nil {
+		return err
+	}
+	r.register(ctx, record.Store, key)
+	if !news && record.Has(says) {
+		r.noteRecord(record.Beat(store.LockWait(ctx, LockWait), says))
+		return nil
+	}
+	err = r.uploadReport(ctx, record.Store, record.Key, out)
+	record.Again = err != nil
+	detail := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
+	if out.Error == "" {
+		detail = record.Kept(says)
+	}
+	r.noteRecord(record.Write(store.LockWait(ctx, LockWait), says, detail))
+	return err
+}
+
+// noteRecord notes why the host's record could not be written.
+func (r *Run) noteRecord(err error) {
+	if err != nil {
+		r.Record.Note("%s", strings.Join(append([]string{err.Error()}, diag.AllHints(err)...), "; "))
+	}
+}
+
+func (r *Run) uploadReport(ctx context.Context, s store.Store, key hostkey.Key, out *report.Report) error {
+	data, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	place := ReportKey(r.Identity.Service, r.Report.Host, r.ID)
+	if err := store.CheckKey(place); err != nil {
+		return fmt.Errorf("naming it: %w", err)
+	}
+	if data, err = key.Seal(place, data); err != nil {
+		return err
+	}
+	_, err = s.Put(store.LockWait(ctx, LockWait), place, bytes.NewReader(data), int64(len(data)), store.Condition{})
+	return err
+}
+
+// signingKey is the key of this host, which signs what it uploads. One that is damaged is replaced, which is noted.
+func (r *Run) signingKey() (hostkey.Key, error) {
+	key, damaged, err := hostkey.Open(r.Site.Layout.HostKey())
+	if err == nil && damaged != nil {
+		r.Record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.Report.Host)
+	}
+	return key, err
+}
+
+// register lets a store have the key of this host. A key that cannot be registered is noted: what it signs counts as
+// what has no signature.
+func (r *Run) register(ctx context.Context, s store.Store, key hostkey.Key) {
+	about := hostkey.Registration{Host: r.Report.Host, At: r.Site.Time(), Agent: r.Site.Version}
+	if err := key.RegisterDaily(store.LockWait(ctx, LockWait), s, redact.URLs(r.StoreURL()),
+		r.Site.Layout.HostRegistered(), about); err != nil {
+		r.Record.Note("%v", err)
+	}
+}

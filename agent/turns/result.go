@@ -1,0 +1,80 @@
+package turns
+
+import (
+	"context"
+	"errors"
+
+	"github.com/corpus-agent/corpus-agent/agent/balance"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/rollout"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// End records the result of this host in the rollouts of its channels, where it is not recorded yet, and releases the
+// host's leases. tried is the pair that the run deployed, or tried to; nil if it tried none. What the store does not
+// take now, a later run records.
+func (r *Run) End(ctx context.Context, tried *ledger.Pair, result error) {
+	if r.Test {
+		return
+	}
+	changed := false
+	for i := range r.Ledger.Turns {
+		t := &r.Ledger.Turns[i]
+		outcome := r.outcome(*t, tried, result)
+		if outcome == "" || string(outcome) == t.Said || t.Said != "" && t.Until != nil && r.Site.Time().After(*t.Until) {
+			continue
+		}
+		if err := r.put(ctx, *t, outcome); err != nil {
+			r.Record.Note("%v; the next run records it", err)
+			continue
+		}
+		t.Said, changed = string(outcome), true
+	}
+	if changed {
+		if err := r.Save(); err != nil {
+			r.Record.Note("the next run records the result of this host in a rollout again: %v", err)
+		}
+	}
+	// The result comes first: a host that takes the lease sees it.
+	for _, lease := range r.leases {
+		if err := lease.Release(ctx); err != nil {
+			r.Record.Note("%v; it is free after %s", err, plans.Duration(rollout.LeaseTime))
+		}
+	}
+	r.leases = nil
+}
+
+// put writes the result of this host into the store.
+func (r *Run) put(ctx context.Context, t ledger.Turn, outcome rollout.Outcome) error {
+	s, err := r.Open()
+	if err != nil {
+		return err
+	}
+	key, err := r.hostKey()
+	if err != nil {
+		return err
+	}
+	of := rollout.Rollout{Ref: t.Channel, Start: plans.Start{ID: t.Rollout, Release: string(t.Release.Digest)}}
+	return of.Record(store.LockWait(ctx, r.LockWait), s, *key, t.Name, outcome, r.ID)
+}
+
+// outcome returns the result of this host with the release of a rollout; empty if the run has none.
+func (r *Run) outcome(t ledger.Turn, tried *ledger.Pair, result error) rollout.Outcome {
+	var kept *balance.NotLeft
+	if t.Waits() || t.Name == "" || errors.As(result, &kept) {
+		return ""
+	}
+	has := func(p *ledger.Pair) bool { return p != nil && p.Has(t.Release) }
+	code := exit.Code(result)
+	switch good := r.Ledger.Good; {
+	case has(tried) && (code == exit.RolledBack || code == exit.RollbackFailed), r.triedBefore(t.Release):
+		return rollout.RolledBack
+	case code == exit.Failed && (has(tried) || has(good)), has(r.Ledger.Failing):
+		return rollout.Failed
+	case has(good) && r.Ledger.Running == nil && result == nil:
+		return rollout.Healthy
+	}
+	return ""
+}
